@@ -1,0 +1,53 @@
+import { Module } from '@nestjs/common';
+import type { DynamicModule } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { AuthModule } from './auth/auth.module.js';
+import { CredentialsGuard } from './auth/credentials.guard.js';
+import { ScopesGuard } from './auth/scopes.guard.js';
+import { CONFIG } from './config/config.js';
+import type { Config } from './config/config.js';
+import { DatabaseModule } from './database/database.module.js';
+import { CredentialController } from './features/credential/credential.controller.js';
+import { OpenApiModule } from './features/openapi/openapi.module.js';
+import { ProblemsController } from './features/problems/problems.controller.js';
+import { ProfileModule } from './features/profile/profile.module.js';
+import { AcceptGuard } from './http/accept.guard.js';
+import { HttpModule } from './http/http.module.js';
+import { QueryGuard } from './http/query.js';
+
+/** Table of contents. The guards stand in the order in which the contract checks a request (§1). */
+@Module({})
+export class AppModule {
+  static with(config: Config): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.with(config),
+        DatabaseModule,
+        HttpModule,
+        AuthModule,
+        ProfileModule,
+        OpenApiModule,
+      ],
+      controllers: [CredentialController, ProblemsController],
+      providers: [
+        { provide: APP_GUARD, useClass: AcceptGuard },
+        { provide: APP_GUARD, useClass: CredentialsGuard },
+        { provide: APP_GUARD, useClass: ScopesGuard },
+        { provide: APP_GUARD, useClass: QueryGuard },
+      ],
+    };
+  }
+}
+
+@Module({})
+class ConfigModule {
+  static with(config: Config): DynamicModule {
+    return {
+      module: ConfigModule,
+      global: true,
+      providers: [{ provide: CONFIG, useValue: config }],
+      exports: [CONFIG],
+    };
+  }
+}

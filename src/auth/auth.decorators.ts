@@ -1,0 +1,34 @@
+import { createParamDecorator, SetMetadata } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
+import type { Request } from 'express';
+import type { Principal } from './principal.js';
+import type { Scope } from './scopes.js';
+
+/** What a route demands: a scope, any valid credential (`null`), or nothing (`public`). */
+export type Access = Scope | null | 'public';
+
+export const ACCESS = 'auth:access';
+
+/** The route needs a credential with this scope; on a method in place of the class's. */
+export const RequireScopes = (scope: Scope) => SetMetadata(ACCESS, scope satisfies Access);
+
+/** The route needs a valid credential, whatever its scopes. */
+export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access);
+
+/** The route needs no credential, and looks at none. The only way to need none. */
+export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
+
+/** The caller. Only on routes that need a credential. */
+export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Principal => {
+  return context.switchToHttp().getRequest<Request>().principal!;
+});
+
+/**
+ * What the handler demands; its own decorator goes before its class's.
+ *
+ * @returns undefined where neither has one: such a route is refused
+ */
+export function accessOf(handler: object, controller: object): Access | undefined {
+  const own = Reflect.getMetadata(ACCESS, handler) as Access | undefined;
+  return own === undefined ? (Reflect.getMetadata(ACCESS, controller) as Access | undefined) : own;
+}

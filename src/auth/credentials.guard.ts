@@ -1,0 +1,38 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { AccessTokens } from './access-tokens/access-tokens.service.js';
+import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
+import { accessOf } from './auth.decorators.js';
+import { missingCredentials } from './challenges.js';
+import { credentialOf } from './credentials.js';
+
+/** Credential → Principal, or 401. Every route is refused that does not say what it needs. */
+@Injectable()
+export class CredentialsGuard implements CanActivate {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly apiKeys: ApiKeyAuthenticator,
+    private readonly accessTokens: AccessTokens,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const access = accessOf(context.getHandler(), context.getClass());
+    if (access === 'public') return true;
+    if (access === undefined) return false;
+    const request = context.switchToHttp().getRequest<Request>();
+    const credential = credentialOf(request);
+    if (credential === undefined) throw missingCredentials(this.config.publicUrl);
+    const principal =
+      credential.kind === 'api_key'
+        ? await this.apiKeys.authenticate(credential.key, request)
+        : await this.accessTokens.authenticate(credential, request);
+    request.principal = principal;
+    request.context.userId = principal.userId;
+    request.context.credentialId = principal.credentialId;
+    context.switchToHttp().getResponse<Response>().setHeader('X-OAuth-Scopes', principal.scopesText);
+    return true;
+  }
+}

@@ -1,0 +1,33 @@
+import type { Request } from 'express';
+import { Problem } from '../http/problems.js';
+
+/** A credential as it was sent; nothing about it is verified yet. */
+export type Credential =
+  | { readonly kind: 'api_key'; readonly key: string }
+  | { readonly kind: 'token'; readonly scheme: 'Bearer' | 'DPoP'; readonly token: string };
+
+/**
+ * Finds the one credential in the headers, the only place where any is taken from.
+ *
+ * @returns undefined where there is none
+ * @throws Problem ambiguous_credentials for two, or for one sent twice
+ */
+export function credentialOf(request: Request): Credential | undefined {
+  const { rawHeaders } = request; // headers hides that authorization came twice
+  let key: string | undefined;
+  let authorization: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const length = rawHeaders[i]!.length;
+    if (length !== 9 && length !== 13) continue;
+    const name = rawHeaders[i]!.toLowerCase();
+    if (name !== 'x-api-key' && name !== 'authorization') continue;
+    if (key !== undefined || authorization !== undefined) throw new Problem('ambiguous_credentials');
+    if (name === 'x-api-key') key = rawHeaders[i + 1]!;
+    else authorization = rawHeaders[i + 1]!;
+  }
+  if (key) return { kind: 'api_key', key };
+  if (!authorization) return undefined;
+  const match = /^(Bearer|DPoP) +(\S.*)$/i.exec(authorization);
+  if (!match) return undefined; // another scheme, Basic say: none of ours
+  return { kind: 'token', scheme: match[1]!.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer', token: match[2]! };
+}

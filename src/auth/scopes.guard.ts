@@ -1,0 +1,28 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { accessOf } from './auth.decorators.js';
+import { insufficientScope } from './challenges.js';
+
+/** Principal + metadata → pass, or 403. A route without metadata never gets here: the first guard refuses it. */
+@Injectable()
+export class ScopesGuard implements CanActivate {
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const access = accessOf(context.getHandler(), context.getClass());
+    if (access === 'public') return true;
+    const { principal } = context.switchToHttp().getRequest<Request>();
+    if (access === undefined || principal === undefined) return false;
+    context
+      .switchToHttp()
+      .getResponse<Response>()
+      .setHeader('X-Accepted-OAuth-Scopes', access ?? '');
+    if (access !== null && !principal.scopes.includes(access)) {
+      throw insufficientScope(this.config.publicUrl, access, principal.scopes);
+    }
+    return true;
+  }
+}

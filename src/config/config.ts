@@ -1,0 +1,157 @@
+import { hkdfSync, randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { SETTINGS } from './settings.js';
+
+/** Everything the process was told, read once and frozen. Made by {@link loadConfig}. */
+export interface Config {
+  readonly production: boolean;
+  readonly host: string;
+  readonly port: number;
+  /** Origin that callers see, without a slash at the end; the OAuth issuer. */
+  readonly publicUrl: string;
+  /** Absolute path. */
+  readonly dataDir: string;
+  /** `undefined`: the embedded database in {@link Config.dataDir}. */
+  readonly databaseUrl: string | undefined;
+  readonly databaseDirectUrl: string | undefined;
+  readonly databasePoolSize: number;
+  /**
+   * Longest time a request may wait for the database, in ms: for a connection, for a lock, for an answer.
+   * A 503 is promised within a second.
+   */
+  readonly databaseDeadlines: {
+    readonly connect: number;
+    readonly lock: number;
+    readonly statement: number;
+    /** Bounds the sum of the others. */
+    readonly answer: number;
+  };
+  readonly secrets: Secrets;
+  readonly trustProxy: number;
+  readonly logLevel: string;
+  readonly logFormat: 'json' | 'pretty';
+  readonly seedDemo: boolean;
+}
+
+/** Injection token of the {@link Config}. */
+export const CONFIG = Symbol('config');
+
+/** The two generations of keys that are derived from SECRET_KEY and SECRET_KEY_PREVIOUS. */
+export class Secrets {
+  readonly #generations: readonly Buffer[];
+
+  constructor(current: Buffer, previous?: Buffer) {
+    this.#generations = previous ? [current, previous] : [current];
+  }
+
+  /** 32-byte keys for one purpose, the current one first (HKDF-SHA-256, RFC 5869, the label as info). */
+  derive(label: string): readonly Buffer[] {
+    return this.#generations.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', `pua:${label}`, 32)));
+  }
+}
+
+/** A fault that the person who starts the process can mend; its message is all they are shown. */
+export class StartupError extends Error {
+  override name = 'StartupError';
+}
+
+const environmentSchema = z.object(
+  Object.fromEntries(Object.entries(SETTINGS).map(([name, { read }]) => [name, read])) as {
+    [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name]['read'];
+  },
+);
+
+/**
+ * Reads the settings. An empty variable counts as absent.
+ *
+ * @throws StartupError that names every bad setting, never a value.
+ */
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const present = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
+  const parsed = environmentSchema.safeParse(Object.fromEntries(present));
+  if (!parsed.success) {
+    throw badSettings(parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`));
+  }
+  const env = parsed.data;
+  const production = env.NODE_ENV === 'production';
+  const port = env.PORT ?? 3000;
+  const publicUrl = env.PUBLIC_URL ?? `http://localhost:${port}`;
+  const dataDir = resolve(env.DATA_DIR ?? '.data');
+
+  if (production) {
+    const faults: string[] = [];
+    if (!env.SECRET_KEY)
+      faults.push('SECRET_KEY is required in production: make one with `npx pua secrets generate`');
+    if (!env.DATABASE_URL)
+      faults.push('DATABASE_URL is required in production: the embedded database is for development');
+    if (!publicUrl.startsWith('https:') && !isLoopback(publicUrl))
+      faults.push('PUBLIC_URL must be https in production');
+    if (env.SEED_DEMO)
+      faults.push('SEED_DEMO cannot be true in production: demo members have known passwords');
+    if (faults.length > 0) throw badSettings(faults);
+  }
+
+  return Object.freeze({
+    production,
+    host: env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
+    port,
+    publicUrl,
+    dataDir,
+    databaseUrl: env.DATABASE_URL,
+    databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
+    databasePoolSize: env.DATABASE_POOL_SIZE ?? 10,
+    // The embedded database runs on the caller's own machine and has one session: waiting is right there.
+    databaseDeadlines: env.DATABASE_URL
+      ? { connect: 300, lock: 300, statement: 600, answer: 900 }
+      : { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 },
+    secrets: new Secrets(env.SECRET_KEY ?? developmentSecret(dataDir), env.SECRET_KEY_PREVIOUS),
+    trustProxy: env.TRUST_PROXY ?? 0,
+    logLevel: env.LOG_LEVEL ?? 'info',
+    logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
+    seedDemo: env.SEED_DEMO ?? (env.NODE_ENV ?? 'development') === 'development',
+  });
+}
+
+/** Reads `.env` in the working folder, where there is one; what the environment already holds wins. */
+export function loadDotEnv(): void {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+}
+
+function badSettings(faults: readonly string[]): StartupError {
+  return new StartupError(
+    `${faults.length === 1 ? 'A setting is' : `${faults.length} settings are`} wrong: ${faults.join('; ')}`,
+  );
+}
+
+function isLoopback(origin: string): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname);
+}
+
+/** The secret of a development machine: made once, kept in the data folder, readable by its owner only. */
+function developmentSecret(dataDir: string): Buffer {
+  const file = join(dataDir, 'secret-key');
+  try {
+    if (!existsSync(file)) {
+      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+      const draft = `${file}.${process.pid}`;
+      writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600 });
+      chmodSync(draft, 0o600);
+      try {
+        linkSync(draft, file); // fails where another process was first: then its secret counts
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      } finally {
+        rmSync(draft);
+      }
+    }
+    return Buffer.from(readFileSync(file, 'utf8'), 'base64');
+  } catch (error) {
+    throw new StartupError(
+      `DATA_DIR ${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): ` +
+        'name a folder that this user may write to',
+      { cause: error },
+    );
+  }
+}

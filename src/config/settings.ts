@@ -1,0 +1,109 @@
+import { z } from 'zod';
+
+/**
+ * Every setting of the process: name → how it is read, and what it means. This list is the only one:
+ * `.env.example` and `docs/settings.md` are compared with it by a test.
+ */
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be between ${min} and ${max}`);
+
+const url = (...protocols: string[]) =>
+  z.string().refine(
+    (value) => {
+      return URL.canParse(value) && protocols.includes(new URL(value).protocol);
+    },
+    `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+
+const flag = z
+  .enum(['true', 'false'], { error: 'must be true or false' })
+  .transform((value) => value === 'true');
+
+const key = z
+  .string()
+  .refine(
+    (value) => /^[A-Za-z0-9+/_-]+={0,2}$/.test(value) && Buffer.from(value, 'base64').length >= 32,
+    'must be at least 32 random bytes in base64: make one with `npx pua secrets generate`',
+  )
+  .transform((value) => Buffer.from(value, 'base64'));
+
+export interface Setting {
+  readonly read: z.ZodType;
+  /** How the default reads in the documentation. */
+  readonly default: string;
+  readonly meaning: string;
+}
+
+const setting = <T extends z.ZodType>(read: T, fallback: string, meaning: string) => ({
+  read: read.optional() as z.ZodOptional<T>,
+  default: fallback,
+  meaning,
+});
+
+export const SETTINGS = {
+  NODE_ENV: setting(
+    z.enum(['development', 'test', 'production'], { error: 'must be development, test or production' }),
+    'development',
+    '`production` refuses development secrets, the embedded database and a PUBLIC_URL that is not https (localhost apart)',
+  ),
+  HOST: setting(z.string().min(1), '127.0.0.1 (0.0.0.0 in production)', 'address on which HTTP listens'),
+  PORT: setting(integer(0, 65_535), '3000', 'port on which HTTP listens'),
+  PUBLIC_URL: setting(
+    url('http:', 'https:').refine(
+      (value) => URL.canParse(value) && new URL(value).origin === value,
+      'must be an origin: scheme, host and port, without a path or a slash at the end',
+    ),
+    'http://localhost:PORT',
+    'origin that callers see; the OAuth issuer',
+  ),
+  DATA_DIR: setting(
+    z.string().min(1),
+    '.data',
+    'folder of the embedded database and the development secrets',
+  ),
+  DATABASE_URL: setting(
+    url('postgres:', 'postgresql:'),
+    'embedded',
+    'PostgreSQL 15 or newer, postgres://…; without it the embedded database in DATA_DIR',
+  ),
+  DATABASE_DIRECT_URL: setting(
+    url('postgres:', 'postgresql:'),
+    'DATABASE_URL',
+    'the same database without a pooler in between, for migrations and notices (LISTEN)',
+  ),
+  DATABASE_POOL_SIZE: setting(integer(1, 1000), '10', 'database connections per process'),
+  SECRET_KEY: setting(
+    key,
+    'made in development',
+    'at least 32 random bytes in base64; the pepper, cursor, cookie and encryption keys are derived from it',
+  ),
+  SECRET_KEY_PREVIOUS: setting(
+    key,
+    '–',
+    'the SECRET_KEY before this one: verifies and decrypts only, so that a rotation signs nobody out',
+  ),
+  TRUST_PROXY: setting(integer(0, 100), '0', 'number of proxies in front whose X-Forwarded-For is believed'),
+  LOG_LEVEL: setting(
+    z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+      error: 'must be fatal, error, warn, info, debug, trace or silent',
+    }),
+    'info',
+    'least important log line that is written',
+  ),
+  LOG_FORMAT: setting(
+    z.enum(['json', 'pretty'], { error: 'must be json or pretty' }),
+    'pretty on a terminal, else json',
+    'form of the log lines',
+  ),
+  SEED_DEMO: setting(
+    flag,
+    'true in development, false otherwise',
+    'fill an empty database with demo members at start; refused in production',
+  ),
+} satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof SETTINGS;

@@ -1,0 +1,72 @@
+import { DataSource } from 'typeorm';
+import type { DataSourceOptions } from 'typeorm';
+import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-create-platform.js';
+import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
+import type { Config } from '../config/config.js';
+import { embeddedAddress } from './embedded.js';
+import { Achievement, UserAchievement } from './entities/achievement.entity.js';
+import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
+import { AuthEvent } from './entities/auth-event.entity.js';
+import { Connection } from './entities/connection.entity.js';
+import { Event, Participant } from './entities/event.entity.js';
+import { PlatformTotals, UserTotals } from './entities/user-totals.entity.js';
+import { User } from './entities/user.entity.js';
+
+const ENTITIES = [
+  User,
+  UserTotals,
+  PlatformTotals,
+  Event,
+  Participant,
+  Connection,
+  Achievement,
+  UserAchievement,
+  ApiKey,
+  ApiKeyUsage,
+  AuthEvent,
+];
+
+/** In the order in which they run. */
+export const MIGRATIONS = [CreatePlatform1763700000000, CreateApiKeys1763700001000];
+
+/**
+ * The one DataSource.
+ *
+ * `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines}. `maintenance`: for
+ * migrations, imports and the command line: two direct connections that may take their time.
+ */
+export function createDataSource(config: Config, use: 'requests' | 'maintenance'): DataSource {
+  const { connect, lock, statement } = config.databaseDeadlines;
+  return new DataSource({
+    type: 'postgres',
+    ...databaseAddress(config, use),
+    entities: ENTITIES,
+    migrations: MIGRATIONS,
+    migrationsTransactionMode: 'each',
+    synchronize: false,
+    logging: false,
+    parseInt8: true, // ids end at 2^53 − 1, as the schema checks
+    applicationName: 'public-user-api',
+    invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
+    poolErrorHandler: () => undefined, // an idle connection broke: the pool has dropped it already
+    extra:
+      use === 'requests'
+        ? {
+            max: config.databasePoolSize,
+            connectionTimeoutMillis: connect,
+            lock_timeout: lock,
+            statement_timeout: statement,
+            // Longer than the server's own limit: it speaks first, unless the server is gone.
+            query_timeout: statement + 50,
+            idle_in_transaction_session_timeout: 5_000,
+            keepAlive: true,
+          }
+        : { max: 2, connectionTimeoutMillis: 5_000 },
+  });
+}
+
+function databaseAddress(config: Config, use: 'requests' | 'maintenance') {
+  const url = use === 'requests' ? config.databaseUrl : config.databaseDirectUrl;
+  if (url) return { url } satisfies Partial<DataSourceOptions & { url: string }>;
+  return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };
+}

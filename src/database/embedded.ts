@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { StartupError } from '../config/config.js';
+
+/** Where plain `pg` finds the embedded database: the folder of its Unix socket. */
+export interface EmbeddedAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The embedded database (PGlite) while this process holds it open. */
+export interface EmbeddedDatabase extends EmbeddedAddress {
+  close(): Promise<void>;
+}
+
+const PORT = 5432;
+/** Linux allows 107 bytes for a socket's path, macOS 103. */
+const LONGEST_SOCKET_PATH = 100;
+
+/** Address of the embedded database in `dataDir`, whoever has it open. */
+export function embeddedAddress(dataDir: string): EmbeddedAddress {
+  const inside = dataDir;
+  const fits = Buffer.byteLength(socketPath(inside)) <= LONGEST_SOCKET_PATH;
+  const shorter = join(tmpdir(), `pua-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`);
+  return { host: fits ? inside : shorter, port: PORT };
+}
+
+/**
+ * Opens the embedded database in `dataDir` and serves it on a Unix socket there. PGlite has no lock of its
+ * own and two processes would lose writes silently, so a file with the holder's pid is the lock.
+ *
+ * @returns `undefined` where another living process serves it already; it can be reached at the same address.
+ */
+export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
+  const address = embeddedAddress(dataDir);
+  const socket = socketPath(address.host);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  mkdirSync(address.host, { recursive: true, mode: 0o700 });
+  const lock = join(dataDir, 'embedded.lock');
+  if (!(await takeLock(lock, socket))) return undefined;
+  rmSync(socket, { force: true });
+  try {
+    const { close } = await startWorker({ folder: join(dataDir, 'embedded'), socket });
+    chmodSync(socket, 0o600);
+    return {
+      ...address,
+      close: async () => {
+        await close();
+        rmSync(lock, { force: true });
+      },
+    };
+  } catch (error) {
+    rmSync(lock, { force: true });
+    throw new StartupError(
+      `The embedded database in ${dataDir} cannot be opened (${(error as Error).message}): ` +
+        'move the folder away to start afresh, or set DATABASE_URL',
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * A PGlite in a thread, served on `socket`; in memory without a folder, from a snapshot where one is named.
+ */
+export async function startWorker(data: {
+  folder?: string;
+  socket: string;
+  snapshot?: string;
+}): Promise<{ close(): Promise<void> }> {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const worker = new Worker(new URL(`./embedded.worker.${extension}`, import.meta.url), { workerData: data });
+  const failed = new Promise<never>((_, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`its thread ended with ${code}`)));
+  });
+  failed.catch(() => undefined);
+  const said = () => Promise.race([new Promise((resolve) => worker.once('message', resolve)), failed]);
+  await said();
+  return {
+    close: async () => {
+      worker.postMessage('close');
+      await said();
+      await worker.terminate();
+    },
+  };
+}
+
+function socketPath(host: string): string {
+  return join(host, `.s.PGSQL.${PORT}`);
+}
+
+/** @returns whether this process now holds the lock; false where a living process serves the socket. */
+async function takeLock(lock: string, socket: string): Promise<boolean> {
+  for (let attempt = 0; attempt < 50; attempt++) {
+    try {
+      writeFileSync(lock, String(process.pid), { flag: 'wx', mode: 0o600 });
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    if (await answers(socket)) return false;
+    const holder = Number(readIfThere(lock));
+    if (holder && isAlive(holder) && holder !== process.pid) {
+      // Alive but not serving: it is starting or stopping. Wait for either.
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    } else {
+      removeStale(lock, String(holder || ''));
+    }
+  }
+  throw new StartupError(
+    `The data folder is locked by process ${readIfThere(lock)} (${lock}): stop that process, or name another DATA_DIR`,
+  );
+}
+
+/** Removes the lock of a process that was killed, and no other: two may be here at the same time. */
+function removeStale(lock: string, content: string): void {
+  const aside = `${lock}.${process.pid}`;
+  try {
+    renameSync(lock, aside);
+    if (readIfThere(aside) !== content) linkSync(aside, lock);
+  } catch (error) {
+    if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+  rmSync(aside, { force: true });
+}
+
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function answers(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const connection = connect(socket);
+    connection.once('connect', () => {
+      connection.destroy();
+      resolve(true);
+    });
+    connection.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,83 @@
+import {
+  Column,
+  Entity,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  PrimaryGeneratedColumn,
+  Unique,
+} from 'typeorm';
+import type { Relation } from 'typeorm';
+import { User } from './user.entity.js';
+
+@Entity('achievements')
+export class Achievement {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id: number;
+
+  @Column('text', { nullable: true })
+  key: string | null;
+
+  @Column('text')
+  name: string;
+
+  @Column('text', { nullable: true })
+  description: string | null;
+
+  @Column('text', { nullable: true })
+  icon_url: string | null;
+
+  @Column('text')
+  category: string;
+
+  @Column('integer', { default: 0 })
+  points: number;
+
+  @Column('boolean', { default: false })
+  is_hidden: boolean;
+
+  @Column('text', { nullable: true })
+  criteria: string | null;
+
+  /** Steps until it is earned; NULL where it has none. */
+  @Column('integer', { nullable: true })
+  target: number | null;
+
+  @Column('integer', { default: 0 })
+  position: number;
+
+  @Column('timestamptz', { nullable: true })
+  retired_at: Date | null;
+
+  /** Active members who earned it; maintained by triggers. */
+  @Column({ type: 'bigint', default: 0, insert: false, update: false })
+  earners_count: number;
+}
+
+/** What a member did towards an achievement. */
+@Entity('user_achievements')
+@Unique('user_achievements_pin_key', ['user_id', 'pin_position'])
+export class UserAchievement {
+  @PrimaryColumn('bigint')
+  user_id: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User>;
+
+  @PrimaryColumn('bigint')
+  achievement_id: number;
+
+  @ManyToOne(() => Achievement)
+  @JoinColumn({ name: 'achievement_id' })
+  achievement: Relation<Achievement>;
+
+  @Column('integer', { default: 0 })
+  progress: number;
+
+  @Column('timestamptz', { nullable: true })
+  earned_at: Date | null;
+
+  @Column('smallint', { nullable: true })
+  pin_position: number | null;
+}

@@ -1,0 +1,89 @@
+import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { User } from './user.entity.js';
+
+/** A partner's key to one member's data. The key itself is stored nowhere. */
+@Entity('api_keys')
+export class ApiKey {
+  @PrimaryColumn('text')
+  id: string;
+
+  @Column('bigint')
+  user_id: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User>;
+
+  @Column('text')
+  name: string;
+
+  @Column('text')
+  environment: 'live' | 'test';
+
+  @Column('text', { array: true })
+  scopes: string[];
+
+  /** HMAC-SHA-256 of the whole key; {@link ApiKey.pepper_id} tells with which pepper. */
+  @Column('bytea', { select: false })
+  hash: Buffer;
+
+  @Column('bytea', { select: false })
+  pepper_id: Buffer;
+
+  @Column('text')
+  last_four: string;
+
+  @Column('cidr', { array: true, default: () => "'{}'" })
+  allowed_cidrs: string[];
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  /** null: never, and {@link ApiKey.no_expiry_reason} says why. */
+  @Column('timestamptz', { nullable: true })
+  expires_at: Date | null;
+
+  @Column('text', { nullable: true })
+  no_expiry_reason: string | null;
+
+  @Column('timestamptz', { nullable: true })
+  revoked_at: Date | null;
+
+  @Column('text', { nullable: true })
+  revocation_reason: string | null;
+
+  @Column('text', { nullable: true })
+  replaced_by: string | null;
+
+  @ManyToOne(() => ApiKey)
+  @JoinColumn({ name: 'replaced_by' })
+  replacement: Relation<ApiKey> | null;
+}
+
+/** Use of a key, written in batches. */
+@Entity('api_key_usage')
+export class ApiKeyUsage {
+  @PrimaryColumn('text')
+  key_id: string;
+
+  @OneToOne(() => ApiKey)
+  @JoinColumn({ name: 'key_id' })
+  key: Relation<ApiKey>;
+
+  @Column('timestamptz', { nullable: true })
+  last_used_at: Date | null;
+
+  @Column('inet', { nullable: true })
+  last_used_ip: string | null;
+
+  @Column('bigint', { default: 0 })
+  uses_count: number;
+
+  /** When the key was first seen in a browser, and on which page's origin. */
+  @Column('timestamptz', { nullable: true })
+  exposed_at: Date | null;
+
+  @Column('text', { nullable: true })
+  exposed_origin: string | null;
+}

@@ -1,0 +1,45 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { Event } from './event.entity.js';
+import { User } from './user.entity.js';
+
+/** One side of a connection: every connection has two rows with the same id, one for each member. */
+@Entity('connections')
+@Unique('connections_pair_key', ['user_id', 'peer_id'])
+export class Connection {
+  @PrimaryColumn('bigint')
+  user_id: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User>;
+
+  @PrimaryColumn('bigint', { default: () => "nextval('connections_id_seq')" })
+  id: number;
+
+  @Column('bigint')
+  peer_id: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'peer_id' })
+  peer: Relation<User>;
+
+  @Column('text')
+  status: string;
+
+  @Column('text', { nullable: true })
+  source: string | null;
+
+  @Column('bigint', { nullable: true })
+  met_at_event_id: number | null;
+
+  @ManyToOne(() => Event)
+  @JoinColumn({ name: 'met_at_event_id' })
+  met_at_event: Relation<Event> | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  requested_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  connected_at: Date | null;
+}

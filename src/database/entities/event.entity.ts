@@ -1,0 +1,142 @@
+import {
+  Column,
+  Entity,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  PrimaryGeneratedColumn,
+  Unique,
+} from 'typeorm';
+import type { Relation } from 'typeorm';
+import { User } from './user.entity.js';
+
+@Entity('events')
+@Unique('events_id_starts_at_key', ['id', 'starts_at'])
+export class Event {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id: number;
+
+  @Column('text')
+  title: string;
+
+  @Column('text', { nullable: true })
+  summary: string | null;
+
+  @Column('text', { nullable: true })
+  description: string | null;
+
+  @Column('text')
+  status: string;
+
+  @Column('text')
+  visibility: string;
+
+  @Column('timestamptz')
+  starts_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  ends_at: Date | null;
+
+  /** IANA name. */
+  @Column('text')
+  timezone: string;
+
+  @Column('boolean', { default: false })
+  is_all_day: boolean;
+
+  @Column('boolean', { default: false })
+  is_online: boolean;
+
+  @Column('text', { nullable: true })
+  online_url: string | null;
+
+  @Column('text', { nullable: true })
+  location_name: string | null;
+
+  @Column('text', { nullable: true })
+  location_city: string | null;
+
+  @Column('text', { nullable: true })
+  location_country_code: string | null;
+
+  @Column('text', { nullable: true })
+  location_address: string | null;
+
+  @Column('double precision', { nullable: true })
+  location_latitude: number | null;
+
+  @Column('double precision', { nullable: true })
+  location_longitude: number | null;
+
+  @Column('text', { nullable: true })
+  cover_image: string | null;
+
+  @Column('bigint')
+  organizer_id: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'organizer_id' })
+  organizer: Relation<User>;
+
+  @Column('integer', { nullable: true })
+  capacity: number | null;
+
+  @Column('text', { array: true, default: () => "'{}'" })
+  tags: string[];
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  updated_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  cancelled_at: Date | null;
+
+  @Column('text', { nullable: true })
+  cancellation_reason: string | null;
+
+  @Column('timestamptz', { nullable: true })
+  deleted_at: Date | null;
+
+  /** All whose rsvp is going; maintained by triggers. */
+  @Column({ type: 'bigint', default: 0, insert: false, update: false })
+  attendees_count: number;
+}
+
+/** A member's relation to an event: what gives access to it. */
+@Entity('participants')
+export class Participant {
+  @PrimaryColumn('bigint')
+  user_id: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User>;
+
+  @PrimaryColumn('bigint')
+  event_id: number;
+
+  @Column('text')
+  role: string;
+
+  @Column('text', { nullable: true })
+  rsvp_status: string | null;
+
+  @Column('timestamptz', { nullable: true })
+  responded_at: Date | null;
+
+  @Column('timestamptz', { nullable: true })
+  checked_in_at: Date | null;
+
+  /** A copy of the event's, kept true by the foreign key. */
+  @Column('timestamptz')
+  starts_at: Date;
+
+  @ManyToOne(() => Event, { onUpdate: 'CASCADE' })
+  @JoinColumn([
+    { name: 'event_id', referencedColumnName: 'id' },
+    { name: 'starts_at', referencedColumnName: 'starts_at' },
+  ])
+  event: Relation<Event>;
+}

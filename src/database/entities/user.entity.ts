@@ -1,0 +1,43 @@
+import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
+
+/** A member of the platform. */
+@Entity('users')
+export class User {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id: number;
+
+  @Column('text')
+  username: string;
+
+  @Column('text', { nullable: true })
+  first_name: string | null;
+
+  @Column('text', { nullable: true })
+  last_name: string | null;
+
+  /** The name that the platform stored; {@link User.display_name} is what is shown. */
+  @Column('text', { nullable: true })
+  stored_display_name: string | null;
+
+  @Column({ type: 'text', insert: false, update: false })
+  display_name: string;
+
+  @Column('text', { nullable: true })
+  bio: string | null;
+
+  @Column('text', { nullable: true })
+  profile_picture: string | null;
+
+  @Column('text', { nullable: true, select: false })
+  password_hash: string | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  disabled_at: Date | null;
+
+  /** Counts the changes of what the member sees of the profile; If-Match compares it. */
+  @Column({ type: 'bigint', default: 1, insert: false, update: false })
+  version: number;
+}

@@ -1,0 +1,69 @@
+import type { DataSource } from 'typeorm';
+import type { Config } from '../config/config.js';
+import { StartupError } from '../config/config.js';
+import { createDataSource } from './data-source.js';
+import { openEmbedded } from './embedded.js';
+import { migrate, migrationStatus } from './migrate.js';
+import { isUnavailable } from './unavailable.js';
+
+export interface OpenDatabase {
+  close(): Promise<void>;
+}
+
+/**
+ * Makes the database ready for a server: opens the embedded one and holds its lock, or checks that the other one
+ * answers; migrates outside production, and refuses to start over a schema that does not fit.
+ *
+ * @throws StartupError
+ */
+export async function openDatabase(
+  config: Config,
+  prepare?: (dataSource: DataSource) => Promise<void>,
+): Promise<OpenDatabase> {
+  const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
+  if (!config.databaseUrl && !embedded) {
+    throw new StartupError(
+      `The data folder ${config.dataDir} is in use by another running server: stop that one, or name another DATA_DIR`,
+    );
+  }
+  try {
+    const dataSource = await connect(config);
+    try {
+      if (config.production) await refusePending(dataSource);
+      else await migrate(dataSource);
+      await prepare?.(dataSource);
+    } finally {
+      await dataSource.destroy();
+    }
+  } catch (error) {
+    await embedded?.close();
+    throw error;
+  }
+  return { close: async () => embedded?.close() };
+}
+
+/** A maintenance connection. @throws StartupError where the database cannot be reached */
+export async function connect(config: Config): Promise<DataSource> {
+  try {
+    return await createDataSource(config, 'maintenance').initialize();
+  } catch (error) {
+    if (!isUnavailable(error)) throw error;
+    throw new StartupError(
+      `The database cannot be reached (${(error as Error).message || (error as { code?: string }).code}): ` +
+        'start it, or correct DATABASE_URL',
+      { cause: error },
+    );
+  }
+}
+
+async function refusePending(dataSource: DataSource): Promise<void> {
+  const { pending, unknown } = await migrationStatus(dataSource);
+  if (unknown.length > 0) {
+    throw new StartupError(
+      `The database is newer than this version (${unknown.join(', ')}): start the newer version`,
+    );
+  }
+  if (pending.length > 0) {
+    throw new StartupError(`The database lacks ${pending.join(', ')}: run \`npx pua db migrate\` first`);
+  }
+}

@@ -1,0 +1,314 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { INestApplication } from '@nestjs/common';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { accessOf } from '../../auth/auth.decorators.js';
+import type { Access } from '../../auth/auth.decorators.js';
+import { ALL_SCOPES, SCOPES } from '../../auth/scopes.js';
+import { CONFIG } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+import { PROBLEMS } from '../../http/problems.js';
+import type { ProblemCode } from '../../http/problems.js';
+import { parameterNames, queryOfHandler } from '../../http/query.js';
+import type { QueryClass } from '../../http/query.js';
+import { RouteTable } from '../../http/route-table.js';
+import type { Route } from '../../http/route-table.js';
+
+type Json = Record<string, unknown>;
+
+/** OpenAPI 3.1 of the running application, made once, when it is first asked for. */
+@Injectable()
+export class OpenApiDocument {
+  #application: INestApplication | undefined;
+  #json: string | undefined;
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly routeTable: RouteTable,
+  ) {}
+
+  describe(application: INestApplication): void {
+    this.#application = application;
+  }
+
+  get json(): string {
+    return (this.#json ??= JSON.stringify(this.#build()));
+  }
+
+  #build(): OpenAPIObject {
+    const { publicUrl } = this.config;
+    const base = new DocumentBuilder()
+      .setTitle('Public User API')
+      .setVersion('1.0.0')
+      .setDescription(
+        'A member’s own profile, events, connections and achievements. Every answer holds only data of the member ' +
+          'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`.',
+      )
+      .setOpenAPIVersion('3.1.0')
+      .addServer(publicUrl)
+      .addApiKey(
+        { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'For servers only' },
+        'api_key',
+      )
+      .addOAuth2(
+        {
+          type: 'oauth2',
+          flows: {
+            authorizationCode: {
+              authorizationUrl: `${publicUrl}/oauth/authorize`,
+              tokenUrl: `${publicUrl}/oauth/token`,
+              refreshUrl: `${publicUrl}/oauth/token`,
+              scopes: { ...SCOPES },
+            },
+          },
+        },
+        'oauth2',
+      )
+      .build();
+    const document = SwaggerModule.createDocument(this.#application!, base, {
+      operationIdFactory: (controller, method) => `${controller.replace('Controller', '')}_${method}`,
+    });
+    document.components!.schemas!.Problem = PROBLEM as never;
+    for (const schema of Object.values(document.components!.schemas!) as Json[]) closeObject(schema);
+    document.components!.headers = HEADERS as never;
+    for (const route of this.routeTable.routes) this.#complete(document, route);
+    document.paths = Object.fromEntries(
+      Object.entries(document.paths).filter(([path]) => path.startsWith('/api/public')),
+    );
+    return document;
+  }
+
+  /** Adds to a route's operation what its decorators imply: scope, query, headers, and every error it can answer. */
+  #complete(document: OpenAPIObject, route: Route): void {
+    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    const operation = (document.paths[path] as unknown as Record<string, Json> | undefined)?.[
+      route.method.toLowerCase()
+    ];
+    if (!operation) return;
+    const access = accessOf(route.handler, route.controller)!;
+    operation.tags = [path.split('/')[3]!];
+    if (access === 'public') operation.security = [];
+    else {
+      operation.security = [{ api_key: [] }, { oauth2: access === null ? [] : [access] }];
+      operation['x-required-scope'] = access;
+    }
+    operation.parameters = [
+      ...((operation.parameters as Json[] | undefined) ?? []).filter((parameter) => parameter.in === 'path'),
+      ...queryParameters(route),
+      ...(route.method === 'PUT'
+        ? [
+            {
+              name: 'If-Match',
+              in: 'header',
+              required: false,
+              schema: { type: 'string' },
+              description: 'ETag of GET /profile',
+            },
+          ]
+        : [{ name: 'If-None-Match', in: 'header', required: false, schema: { type: 'string' } }]),
+    ];
+    const responses = operation.responses as Record<string, Json>;
+    const success = Object.keys(responses).find((status) => status.startsWith('2'))!;
+    const isList = JSON.stringify(responses[success]).includes('schemas/Pagination');
+    responses[success]!.description ||= 'Done';
+    responses[success]!.headers = headerRefs(successHeaders(access, isList));
+    if (route.method === 'GET')
+      responses['304'] = { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id']) };
+    for (const [status, codes] of problemsByStatus(route, access)) {
+      responses[status] = {
+        description: codes.map((code) => `\`${code}\`: ${PROBLEMS.get(code)!.title}`).join('; '),
+        headers: headerRefs(problemHeaders(status)),
+        content: {
+          'application/problem+json': {
+            schema: {
+              allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: codes } } }],
+            },
+          },
+        },
+      };
+    }
+  }
+}
+
+function queryParameters(route: Route): Json[] {
+  const accepted = queryOfHandler(route.handler);
+  if (accepted === undefined) return [];
+  if (typeof accepted === 'function') return parametersOf(accepted);
+  const variants = [accepted.absent, ...Object.values(accepted.values)];
+  const all = new Map<string, Json>();
+  for (const variant of variants) {
+    for (const parameter of parametersOf(variant)) {
+      const known = all.get(parameter.name as string);
+      // The same name means the same in each variant but for the values it takes.
+      if (known) known.schema = mergeSchemas(known.schema as Json, parameter.schema as Json);
+      else all.set(parameter.name as string, { ...parameter, required: false });
+    }
+  }
+  const by = all.get(accepted.by) ?? { name: accepted.by, in: 'query', required: false };
+  by.schema = { type: 'string', enum: Object.keys(accepted.values) };
+  all.set(accepted.by, by);
+  return [...all.values()];
+}
+
+function mergeSchemas(one: Json, other: Json): Json {
+  const merged: Json = { ...one };
+  if (Array.isArray(one.enum) && Array.isArray(other.enum)) {
+    merged.enum = [...new Set<unknown>([...(one.enum as unknown[]), ...(other.enum as unknown[])])];
+  }
+  return merged;
+}
+
+function parametersOf(query: QueryClass): Json[] {
+  return parameterNames(query).map((name) => {
+    const { required, description, style, explode, ...schema } = Reflect.getMetadata(
+      'swagger/apiModelProperties',
+      query.prototype as object,
+      name,
+    ) as Json;
+    delete schema.isArray;
+    const fallback = (new query() as Record<string, unknown>)[name];
+    return {
+      name,
+      in: 'query',
+      required: required === true,
+      description,
+      ...(style ? { style, explode } : {}),
+      schema: { ...schema, ...(fallback === undefined ? {} : { default: fallback }) },
+    };
+  });
+}
+
+function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode[]> {
+  const codes: ProblemCode[] = [
+    'unknown_parameter',
+    'invalid_parameter',
+    'not_acceptable',
+    'internal_error',
+    'temporarily_unavailable',
+  ];
+  if (access !== 'public') {
+    codes.push(
+      'ambiguous_credentials',
+      'missing_credentials',
+      'invalid_credentials',
+      'api_key_in_browser',
+      'ip_not_allowed',
+      'rate_limited',
+    );
+    if (access !== null) codes.push('insufficient_scope');
+  }
+  const parameters = queryParameters(route).map((parameter) => parameter.name);
+  if (parameters.includes('cursor')) codes.push('invalid_cursor');
+  if (parameters.includes('id')) codes.push('missing_parameter', 'achievement_not_found');
+  if (route.path.endsWith('events/:id')) codes.push('event_not_found');
+  if (route.path.endsWith('problems/:code')) codes.push('not_found');
+  if (route.method === 'PUT') {
+    codes.push(
+      'invalid_json',
+      'precondition_failed',
+      'payload_too_large',
+      'unsupported_media_type',
+      'validation_failed',
+    );
+  }
+  const byStatus = new Map<string, ProblemCode[]>();
+  for (const code of PROBLEMS.keys() as Iterable<ProblemCode>) {
+    if (!codes.includes(code)) continue;
+    const status = String(PROBLEMS.get(code)!.status);
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return byStatus;
+}
+
+function successHeaders(access: Access, isList: boolean): string[] {
+  const names = ['X-Request-Id', 'ETag', 'Cache-Control', 'Vary'];
+  if (access !== 'public') names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes');
+  if (isList) names.push('Link', 'X-Total-Count');
+  return names;
+}
+
+function problemHeaders(status: string): string[] {
+  const names = ['X-Request-Id', 'Cache-Control', 'Vary'];
+  if (status === '401' || status === '403') names.push('WWW-Authenticate');
+  if (status === '429' || status === '503') names.push('Retry-After');
+  if (status === '412') names.push('ETag');
+  return names;
+}
+
+function headerRefs(names: readonly string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const header = (description: string, schema: Json = { type: 'string' }) => ({ description, schema });
+
+const HEADERS = {
+  'X-Request-Id': header('Yours, where it was 1–64 of `[A-Za-z0-9._-]`', {
+    type: 'string',
+    pattern: '^[A-Za-z0-9._-]{1,64}$',
+  }),
+  ETag: header('Strong validator'),
+  'Cache-Control': header('`private, no-cache`; on errors `no-store`'),
+  Vary: header('`Authorization, X-API-Key, Origin`'),
+  'X-OAuth-Scopes': header('Scopes of the credential, separated by ", "'),
+  'X-Accepted-OAuth-Scopes': header('The scope that the endpoint needs'),
+  Link: header('Pages: first, prev, next (RFC 8288)'),
+  'X-Total-Count': header('`pagination.total`', { type: 'integer', minimum: 0 }),
+  'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),
+  'Retry-After': header('Seconds', { type: 'integer', minimum: 1 }),
+};
+
+const PROBLEM: Json = {
+  type: 'object',
+  description: 'RFC 9457',
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id'],
+  properties: {
+    type: { type: 'string', format: 'uri' },
+    title: { type: 'string' },
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    detail: { type: 'string' },
+    instance: { type: 'string' },
+    code: { type: 'string', enum: [...PROBLEMS.keys()] },
+    request_id: { type: 'string' },
+    errors: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 32,
+      items: {
+        oneOf: [
+          {
+            type: 'object',
+            required: ['pointer', 'field', 'code', 'detail'],
+            additionalProperties: false,
+            properties: {
+              pointer: { type: 'string' },
+              field: { type: ['string', 'null'] },
+              code: { type: 'string' },
+              detail: { type: 'string' },
+              max: { type: 'integer' },
+              actual: { type: 'integer' },
+            },
+          },
+          {
+            type: 'object',
+            required: ['parameter', 'code', 'detail'],
+            additionalProperties: false,
+            properties: {
+              parameter: { type: 'string' },
+              code: { type: 'string' },
+              detail: { type: 'string' },
+              allowed: { type: 'array', items: { type: 'string' } },
+            },
+          },
+        ],
+      },
+    },
+    required_scope: { type: 'string', enum: ALL_SCOPES },
+    granted_scopes: { type: 'array', items: { type: 'string' } },
+    retry_after: { type: 'integer', minimum: 1 },
+  },
+};
+
+/** What is not documented is not there: answers are checked against this. */
+function closeObject(schema: Json): void {
+  if (schema.type === 'object' && schema.properties) schema.additionalProperties = false;
+}

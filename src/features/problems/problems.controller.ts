@@ -1,0 +1,49 @@
+import { Controller, Get, Param } from '@nestjs/common';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { Public } from '../../auth/auth.decorators.js';
+import { Answers } from '../../http/openapi.js';
+import { Problem, PROBLEMS } from '../../http/problems.js';
+import type { ProblemDefinition } from '../../http/problems.js';
+
+@ApiSchema({ name: 'ProblemDefinition' })
+class ProblemEntry {
+  @ApiProperty()
+  code: string;
+
+  @ApiProperty({ type: 'integer', minimum: 400, maximum: 599 })
+  status: number;
+
+  @ApiProperty()
+  title: string;
+
+  @ApiProperty()
+  meaning: string;
+
+  @ApiProperty()
+  mend: string;
+}
+
+@ApiSchema({ name: 'ProblemCatalogue' })
+class ProblemCatalogue {
+  @ApiProperty({ type: [ProblemEntry] })
+  data: ProblemEntry[];
+}
+
+/** The catalogue of error codes, where `type` of every problem points to. */
+@Controller('api/public/problems')
+@Public()
+export class ProblemsController {
+  @Get()
+  @Answers('Every error code', ProblemCatalogue)
+  list(): { data: ProblemDefinition[] } {
+    return { data: [...PROBLEMS.values()] };
+  }
+
+  @Get(':code')
+  @Answers('One error code: meaning, and how to mend it', ProblemEntry)
+  read(@Param('code') code: string): ProblemDefinition {
+    const problem = PROBLEMS.get(code);
+    if (!problem) throw new Problem('not_found', { detail: 'There is no such error code.' });
+    return problem;
+  }
+}

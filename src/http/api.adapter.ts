@@ -1,0 +1,68 @@
+import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import express from 'express';
+import type { Request, Response } from 'express';
+import { Answer } from './answer.js';
+import { etagOf, noneMatch } from './etag.js';
+
+/**
+ * Express with exact paths, and with one way to send a successful answer: JSON with a strong ETag, and 304
+ * where the caller has it already. What the answer is was decided before; here are only its bytes.
+ */
+export class ApiAdapter extends ExpressAdapter {
+  constructor() {
+    const app = express();
+    app.enable('case sensitive routing');
+    app.enable('strict routing');
+    app.disable('x-powered-by');
+    app.disable('etag');
+    app.set('query parser', false);
+    app.set('env', 'production'); // Express shows stacks otherwise
+    super(app);
+  }
+
+  /**
+   * Node's server with limits against clients that dribble: headers within 5 s, the whole request within 10 s, looked
+   * at every second.
+   */
+  override initHttpServer(): void {
+    this.httpServer = createServer(
+      {
+        connectionsCheckingInterval: 1_000,
+        headersTimeout: 5_000,
+        requestTimeout: 10_000,
+        keepAliveTimeout: 65_000,
+      },
+      this.getInstance() as RequestListener,
+    );
+    this.httpServer.maxRequestsPerSocket = 100_000;
+  }
+
+  override reply(response: Response, body: unknown, statusCode?: number): void {
+    if (response.headersSent) return; // the deadline was first
+    if (!(body instanceof Answer) && (typeof body !== 'object' || body === null)) {
+      super.reply(response, body, statusCode);
+      return;
+    }
+    const request = response.req as Request;
+    if (statusCode !== undefined) response.statusCode = statusCode;
+    const json = body instanceof Answer ? body.json : JSON.stringify(body);
+    if (body instanceof Answer) {
+      for (const name in body.headers) response.setHeader(name, body.headers[name]!);
+    }
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      let etag = response.getHeader('ETag') as string | undefined;
+      if (etag === undefined) response.setHeader('ETag', (etag = etagOf(json)));
+      const known = request.headers['if-none-match'];
+      if (known !== undefined && noneMatch(known, etag)) {
+        response.statusCode = 304;
+        response.end();
+        return;
+      }
+    }
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('Content-Length', Buffer.byteLength(json));
+    response.end(request.method === 'HEAD' ? undefined : json);
+  }
+}

@@ -1,0 +1,21 @@
+import { Global, Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { CONFIG } from '../config/config.js';
+import { createLogger, LOGGER } from './logger.js';
+import { Paging } from './paging.js';
+import { ProblemFilter } from './problem.filter.js';
+import { RouteTable } from './route-table.js';
+
+/** What every endpoint shares. */
+@Global()
+@Module({
+  imports: [DiscoveryModule],
+  providers: [
+    { provide: LOGGER, inject: [CONFIG], useFactory: createLogger },
+    Paging,
+    ProblemFilter,
+    RouteTable,
+  ],
+  exports: [LOGGER, Paging, ProblemFilter, RouteTable],
+})
+export class HttpModule {}

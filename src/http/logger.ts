@@ -1,0 +1,39 @@
+import { pino } from 'pino';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.js';
+
+/** Injection token of the process's {@link Logger}. */
+export const LOGGER = Symbol('logger');
+
+/** Everything that could be a secret of ours, wherever it stands in a text: API keys and opaque tokens. */
+const SECRET_PATTERNS =
+  /pua_(?:live|test)_[0-9A-Za-z]{12}_[0-9A-Za-z]{10,}|(?<=\b(?:Bearer|DPoP)\s+)[A-Za-z0-9._~+/=-]{10,}/gi;
+
+const SECRET_PATHS = [
+  'authorization',
+  'cookie',
+  'x-api-key',
+  'password',
+  'token',
+  'access_token',
+  'refresh_token',
+  'code',
+  'code_verifier',
+  'client_assertion',
+  'client_secret',
+].flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]);
+
+/** JSON lines on stdout (pretty ones on a terminal), secrets taken out by path and by pattern. */
+export function createLogger(config: Config): Logger {
+  const options = {
+    level: config.logLevel,
+    base: undefined,
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: SECRET_PATHS, censor: '[redacted]' },
+    hooks: { streamWrite: (line: string) => line.replace(SECRET_PATTERNS, '[redacted]') },
+  };
+  return config.logFormat === 'pretty'
+    ? pino({ ...options, transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname' } } })
+    : pino(options);
+}

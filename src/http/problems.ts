@@ -1,0 +1,190 @@
+/**
+ * Every error code of the API: status, title, meaning, and how to mend it. OpenAPI, `/api/public/problems` and
+ * `docs/errors.md` are made from this table.
+ */
+const table = {
+  invalid_json: [
+    400,
+    'Invalid JSON',
+    'The request body is empty, is not JSON, or is not a JSON object.',
+    'Send one JSON object in UTF-8.',
+  ],
+  invalid_parameter: [
+    400,
+    'Invalid parameter',
+    'A query parameter has a value that is not allowed, is out of range, or stands there twice.',
+    'Read `errors`: each entry names the parameter and, where there is a list, the allowed values.',
+  ],
+  unknown_parameter: [
+    400,
+    'Unknown parameter',
+    'The endpoint has no query parameter of this name.',
+    'Remove it, or correct its name: `errors` names it, and `allowed` lists those that exist.',
+  ],
+  missing_parameter: [
+    400,
+    'Missing parameter',
+    'A query parameter that this call needs is absent or empty.',
+    'Add the parameter that `errors` names.',
+  ],
+  invalid_cursor: [
+    400,
+    'Invalid cursor',
+    'The cursor was altered, belongs to another user, path, sort or filter, or was made with an older key.',
+    'Start again without a cursor, and keep sort and filters the same while you follow next_cursor.',
+  ],
+  ambiguous_credentials: [
+    400,
+    'Ambiguous credentials',
+    'The request carries more than one credential.',
+    'Send either X-API-Key or Authorization: Bearer, once.',
+  ],
+  missing_credentials: [
+    401,
+    'Missing credentials',
+    'The request carries no credential.',
+    'Send X-API-Key: <key> from a server, or Authorization: Bearer <access token>.',
+  ],
+  invalid_credentials: [
+    401,
+    'Invalid credentials',
+    'The credential is unknown, expired or revoked, or its owner is disabled.',
+    'Refresh the access token, or ask an admin for a new key.',
+  ],
+  insufficient_scope: [
+    403,
+    'Insufficient scope',
+    'The credential is valid, but was not granted the scope that this endpoint needs.',
+    'Ask for `required_scope` when you sign the member in, or have a key issued with it.',
+  ],
+  api_key_in_browser: [
+    403,
+    'API key in a browser',
+    'The key came with Origin or Sec-Fetch-Site, so a browser sent it and its user can read it. The exposure was recorded.',
+    'Use OAuth with PKCE in browsers, and rotate this key.',
+  ],
+  ip_not_allowed: [
+    403,
+    'Address not allowed',
+    'The key may not be used from this network address.',
+    'Call from an allowed network, or have a key issued for this one.',
+  ],
+  not_found: [
+    404,
+    'Not found',
+    'There is no such route.',
+    'Compare the path with openapi.json: case and slashes count.',
+  ],
+  event_not_found: [
+    404,
+    'Event not found',
+    'There is no event of this id that the user has access to.',
+    'Take ids from GET /api/public/events.',
+  ],
+  achievement_not_found: [
+    404,
+    'Achievement not found',
+    'There is no achievement of this id that the user can see.',
+    'Take ids from GET /api/public/achievements?action=all.',
+  ],
+  method_not_allowed: [
+    405,
+    'Method not allowed',
+    'The route exists, but not with this method.',
+    'Use a method that the Allow header lists.',
+  ],
+  not_acceptable: [
+    406,
+    'Not acceptable',
+    'The Accept header excludes application/json, and there is nothing else.',
+    'Send Accept: application/json, or none.',
+  ],
+  precondition_failed: [
+    412,
+    'Precondition failed',
+    'If-Match does not match: the profile was changed since it was read.',
+    'Read the profile again, merge, and send the ETag of that answer.',
+  ],
+  payload_too_large: [
+    413,
+    'Payload too large',
+    'The request body has more than 16384 bytes.',
+    'Send only the fields that change.',
+  ],
+  unsupported_media_type: [
+    415,
+    'Unsupported media type',
+    'The request body is not application/json.',
+    'Send Content-Type: application/json.',
+  ],
+  validation_failed: [
+    422,
+    'Validation failed',
+    'The body is a JSON object, but some of its fields are not allowed; nothing was saved.',
+    'Read `errors`: every wrong field stands there with its own code.',
+  ],
+  rate_limited: [
+    429,
+    'Too many requests',
+    'The limit of this user and credential, or of failed authentication from this address, is used up.',
+    'Wait for the seconds in Retry-After, then go on.',
+  ],
+  internal_error: [
+    500,
+    'Internal error',
+    'The server failed in a way that is not the caller’s fault.',
+    'Report the request_id.',
+  ],
+  temporarily_unavailable: [
+    503,
+    'Temporarily unavailable',
+    'The database is away or overloaded, or the server is shutting down.',
+    'Send the same request again after the seconds in Retry-After.',
+  ],
+} as const satisfies Record<string, readonly [status: number, title: string, meaning: string, mend: string]>;
+
+export type ProblemCode = keyof typeof table;
+
+export interface ProblemDefinition {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly title: string;
+  readonly meaning: string;
+  readonly mend: string;
+}
+
+export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
+  (Object.keys(table) as ProblemCode[]).map((code) => {
+    const [status, title, meaning, mend] = table[code];
+    return [code, { code, status, title, meaning, mend }];
+  }),
+);
+
+/** What is wrong with one field of the body or one query parameter (contract §8). */
+export type ProblemDetail =
+  | { pointer: string; field: string | null; code: string; detail: string; max?: number; actual?: number }
+  | { parameter: string; code: string; detail: string; allowed?: readonly string[] };
+
+export interface ProblemOptions {
+  /** What happened, for this request; the table's meaning where there is nothing to add. */
+  readonly detail?: string;
+  readonly errors?: readonly ProblemDetail[];
+  /** More members of the body, such as `required_scope`. */
+  readonly extensions?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/** An answer of the API that is an error. Nothing in it may be secret: it is sent as it stands. */
+export class Problem extends Error {
+  override name = 'Problem';
+  readonly definition: ProblemDefinition;
+
+  constructor(
+    code: ProblemCode,
+    readonly options: ProblemOptions = {},
+  ) {
+    super(options.detail ?? code, { cause: options.cause });
+    this.definition = PROBLEMS.get(code)!;
+  }
+}

@@ -1,0 +1,28 @@
+import type { NextFunction, Request, Response } from 'express';
+import type { Logger } from 'pino';
+
+/** One line a request, when it is over: no query, no header, no secret. */
+export function requestLog(logger: Logger) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    response.once('close', () => {
+      const { id, path, startedAt, userId, credentialId, problem, refusal } = request.context;
+      logger.info(
+        {
+          request_id: id,
+          method: request.method,
+          route: request.route ? (request.route as { path: string }).path : undefined,
+          path: request.route ? undefined : path.slice(0, 200),
+          status: response.statusCode,
+          duration_ms: Math.round(Number(process.hrtime.bigint() - startedAt) / 1e4) / 100,
+          user_id: userId,
+          credential_id: credentialId,
+          problem,
+          refusal,
+          aborted: response.writableFinished ? undefined : true,
+        },
+        'request',
+      );
+    });
+    next();
+  };
+}

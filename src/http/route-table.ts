@@ -1,0 +1,62 @@
+import { Injectable, RequestMethod } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/internal';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+
+export interface Route {
+  /** GET, PUT, … */
+  readonly method: string;
+  /** As in the code: `/api/public/events/:id`. */
+  readonly path: string;
+  readonly handler: (...parameters: never[]) => unknown;
+  readonly controller: new (...parameters: never[]) => unknown;
+}
+
+/** Every route of the running application, as its decorators declare them. */
+@Injectable()
+export class RouteTable {
+  #routes: readonly Route[] | undefined;
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+  ) {}
+
+  get routes(): readonly Route[] {
+    return (this.#routes ??= this.discovery.getControllers().flatMap(({ metatype, instance }) => {
+      const prototype = Object.getPrototypeOf(instance) as Record<string, Route['handler']>;
+      return this.scanner.getAllMethodNames(prototype).flatMap((name) => {
+        const handler = prototype[name]!;
+        const method = Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
+        if (method === undefined) return [];
+        const path = [
+          Reflect.getMetadata(PATH_METADATA, metatype!),
+          Reflect.getMetadata(PATH_METADATA, handler),
+        ]
+          .flatMap((part: string) => part.split('/'))
+          .filter((part) => part !== '')
+          .join('/');
+        return [
+          {
+            method: RequestMethod[method],
+            path: `/${path}`,
+            handler,
+            controller: metatype as Route['controller'],
+          },
+        ];
+      });
+    }));
+  }
+
+  /** Methods that the path answers, HEAD and OPTIONS with them; empty where there is no such route. */
+  methodsAt(path: string): string[] {
+    const methods = this.routes
+      .filter((route) => pattern(route.path).test(path))
+      .map((route) => route.method);
+    if (methods.length === 0) return [];
+    return [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])];
+  }
+}
+
+function pattern(path: string): RegExp {
+  return new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')}$`);
+}

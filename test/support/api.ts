@@ -1,0 +1,156 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import supertest from 'supertest';
+import type { Response } from 'supertest';
+import type { DataSource } from 'typeorm';
+import { closeApp, createApp } from '../../src/app.js';
+import { ALL_SCOPES } from '../../src/auth/scopes.js';
+import type { Config } from '../../src/config/config.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { createTestDatabase, testConfig } from './database.js';
+import { Platform } from './platform.js';
+
+type Headers = Record<string, string>;
+
+/** A running application over a database of its own, and what a test does with it. */
+export class TestApi {
+  readonly platform: Platform;
+  #validate: ((path: string, method: string, response: Response) => void) | undefined;
+
+  private constructor(
+    readonly app: NestExpressApplication,
+    readonly config: Config,
+    /** A connection beside the application's, for what only the platform or an admin does. */
+    readonly dataSource: DataSource,
+    readonly environment: Record<string, string>,
+    private readonly end: () => Promise<void>,
+  ) {
+    this.platform = new Platform(dataSource);
+  }
+
+  static async start(overrides: Partial<Config> = {}): Promise<TestApi> {
+    const database = await createTestDatabase();
+    const config = testConfig(database.environment, overrides);
+    const dataSource = await createDataSource(config, 'maintenance').initialize();
+    const app = await createApp(config);
+    await app.listen(0, '127.0.0.1');
+    return new TestApi(app, config, dataSource, database.environment, async () => {
+      await closeApp(app);
+      await dataSource.destroy();
+      await database.drop();
+    });
+  }
+
+  close(): Promise<void> {
+    return this.end();
+  }
+
+  get url(): string {
+    const { port } = this.app.getHttpServer().address() as { port: number };
+    return `http://127.0.0.1:${port}`;
+  }
+
+  /** A key of the member with these scopes (all of them, unless said). */
+  async key(userId: number, scopes: readonly string[] = ALL_SCOPES): Promise<string> {
+    const { key } = await new ApiKeysService(this.dataSource, this.config).create({
+      userId,
+      name: 'test',
+      scopes: [...scopes],
+      environment: 'live',
+      cidrs: [],
+      expiresInSeconds: 3600,
+      actor: 'admin',
+    });
+    return key;
+  }
+
+  /** Sends a request as it stands. Every answer is compared with the OpenAPI document. */
+  async send(method: string, path: string, headers: Headers = {}, body?: string | Buffer): Promise<Response> {
+    const verb = method.toLowerCase() as 'get';
+    let request = supertest(this.app.getHttpServer())[verb](path).set(headers);
+    if (body !== undefined) request = request.send(body as string);
+    const response = await request;
+    this.#validate ??= await this.#makeValidator();
+    this.#validate(path, method, response);
+    return response;
+  }
+
+  /** GET with a key: `/events?limit=5` stands for `/api/public/events?limit=5`. */
+  get(path: string, key: string, headers: Headers = {}): Promise<Response> {
+    return this.send('GET', `/api/public${path}`, { 'X-API-Key': key, ...headers });
+  }
+
+  /** PUT of a JSON value with a key. */
+  put(path: string, key: string, body: unknown, headers: Headers = {}): Promise<Response> {
+    const json = { 'X-API-Key': key, 'Content-Type': 'application/json', ...headers };
+    return this.send(
+      'PUT',
+      `/api/public${path}`,
+      json,
+      typeof body === 'string' ? body : JSON.stringify(body),
+    );
+  }
+
+  async #makeValidator() {
+    const document = (await supertest(this.app.getHttpServer()).get('/api/public/openapi.json')).body as {
+      paths: Record<
+        string,
+        Record<string, { responses: Record<string, { headers?: object; content?: object }> }>
+      >;
+    };
+    const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+    ajv.addSchema(document as object, 'openapi');
+    return (url: string, method: string, response: Response) => {
+      const path = url.split('?')[0]!;
+      const template = Object.keys(document.paths).find((candidate) =>
+        new RegExp(`^${candidate.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+      );
+      const operation =
+        template && document.paths[template]![method === 'HEAD' ? 'get' : method.toLowerCase()];
+      const type = String(response.headers['content-type'] ?? '').split(';')[0]!;
+      if (!operation) {
+        // Not a documented call: whatever it is answered must still be a problem, or have no content.
+        if (response.status >= 400 && path.startsWith('/api/public'))
+          check('#/components/schemas/Problem', response);
+        return;
+      }
+      const documented = operation.responses[response.status];
+      if (!documented)
+        throw new Error(`${method} ${path}: ${response.status} is not documented: ${response.text}`);
+      for (const header of Object.keys(documented.headers ?? {})) {
+        const optional = header === 'WWW-Authenticate' && response.status === 403;
+        if (!optional && response.headers[header.toLowerCase()] === undefined) {
+          throw new Error(
+            `${method} ${path} ${response.status}: the header ${header} is documented, but absent`,
+          );
+        }
+      }
+      if (method === 'HEAD' || response.status === 304) return;
+      const pointer = [
+        'paths',
+        template!,
+        method.toLowerCase(),
+        'responses',
+        String(response.status),
+        'content',
+        type,
+        'schema',
+      ];
+      check(
+        `#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`,
+        response,
+      );
+    };
+
+    function check(pointer: string, response: Response): void {
+      const validate = ajv.getSchema(`openapi${pointer}`);
+      if (!validate) throw new Error(`The document has no ${decodeURIComponent(pointer)}`);
+      if (!validate(response.body)) {
+        throw new Error(
+          `The answer is not what the document says:\n${ajv.errorsText(validate.errors, { separator: '\n' })}\n${response.text}`,
+        );
+      }
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadConfig } from '../../src/config/config.js';
+import type { Config } from '../../src/config/config.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import { embeddedAddress, startWorker } from '../../src/database/embedded.js';
+
+export interface TestDatabase {
+  /** Settings of a process over this database. */
+  readonly environment: Record<string, string>;
+  drop(): Promise<void>;
+}
+
+/** Whether the tests run over a real PostgreSQL (`npm run test:pg`); else over the embedded database. */
+export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
+
+/** A migrated, empty database of its own. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const server = process.env.TEST_DATABASE_URL;
+  const common = {
+    NODE_ENV: 'test',
+    SECRET_KEY: process.env.TEST_SECRET_KEY!,
+    LOG_LEVEL: 'silent',
+    PORT: '0',
+  };
+  if (server) {
+    await asAdmin(`CREATE DATABASE ${name} TEMPLATE template_pua`);
+    return {
+      environment: { ...common, DATABASE_URL: server.replace(/\/postgres$/, `/${name}`) },
+      drop: () => asAdmin(`DROP DATABASE ${name} WITH (FORCE)`),
+    };
+  }
+  const folder = join(process.env.TEST_FOLDER!, name);
+  mkdirSync(folder);
+  const { host, port } = embeddedAddress(folder);
+  const worker = await startWorker({
+    socket: join(host, `.s.PGSQL.${port}`),
+    snapshot: join(process.env.TEST_FOLDER!, 'snapshot.tar'),
+  });
+  return { environment: { ...common, DATA_DIR: folder }, drop: () => worker.close() };
+}
+
+/** The configuration for such an environment, patient: the machine that runs the tests may be slow. */
+export function testConfig(environment: Record<string, string>, overrides: Partial<Config> = {}): Config {
+  const config = loadConfig(environment);
+  const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15_000 };
+  return { ...config, databaseDeadlines: deadlines, ...overrides };
+}
+
+async function asAdmin(sql: string): Promise<void> {
+  const admin = createDataSource(
+    loadConfig({
+      NODE_ENV: 'test',
+      SECRET_KEY: process.env.TEST_SECRET_KEY,
+      DATABASE_URL: process.env.TEST_DATABASE_URL,
+    }),
+    'maintenance',
+  );
+  await admin.initialize();
+  try {
+    await admin.query(sql);
+  } finally {
+    await admin.destroy();
+  }
+}

@@ -1,0 +1,94 @@
+import type { DataSource } from 'typeorm';
+
+type Fields = Record<string, unknown>;
+
+/** Writes what the platform itself would write: members, events, who takes part, connections, achievements. */
+export class Platform {
+  #count = 0;
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  async user(fields: Fields = {}): Promise<number> {
+    return (await this.#insert('users', { username: `member${process.pid}_${++this.#count}`, ...fields }))
+      .id as number;
+  }
+
+  /** A scheduled public event next year, unless said; its organizer takes part only where said. */
+  async event(fields: Fields = {}): Promise<number> {
+    const organizer = fields.organizer_id ?? (await this.user());
+    const row = await this.#insert('events', {
+      title: `Event ${++this.#count}`,
+      status: 'scheduled',
+      visibility: 'public',
+      starts_at: '2031-05-01T18:00:00Z',
+      timezone: 'UTC',
+      ...fields,
+      organizer_id: organizer,
+    });
+    return row.id as number;
+  }
+
+  async participant(eventId: number, userId: number, fields: Fields = {}): Promise<void> {
+    const [event] = await this.dataSource.query<{ starts_at: Date }[]>(
+      'SELECT starts_at::text FROM events WHERE id = $1',
+      [eventId],
+    );
+    await this.#insert('participants', {
+      event_id: eventId,
+      user_id: userId,
+      role: 'attendee',
+      rsvp_status: fields.role === undefined || fields.role === 'attendee' ? 'going' : null,
+      starts_at: event!.starts_at,
+      ...fields,
+    });
+  }
+
+  /** Both sides of a connection that `requester` asked for; accepted, unless said. */
+  async connection(requester: number, addressee: number, fields: Fields = {}): Promise<number> {
+    const status = (fields.status as string | undefined) ?? 'accepted';
+    const connectedAt = status === 'accepted' ? (fields.connected_at ?? '2024-02-01T10:00:00Z') : null;
+    const [row] = await this.dataSource.query<{ id: number }[]>(
+      `WITH c AS (SELECT nextval('connections_id_seq') AS id)
+       INSERT INTO connections (id, user_id, peer_id, status, source, met_at_event_id, requested_at, connected_at)
+       SELECT c.id, s.user_id, s.peer_id, s.status, $4, $5, $6, $7 FROM c, (VALUES
+         ($1::bigint, $2::bigint, CASE $3 WHEN 'accepted' THEN 'accepted' ELSE 'pending_sent' END),
+         ($2, $1, CASE $3 WHEN 'accepted' THEN 'accepted' ELSE 'pending_received' END)) s (user_id, peer_id, status)
+       RETURNING id`,
+      [
+        requester,
+        addressee,
+        status,
+        fields.source ?? null,
+        fields.met_at_event_id ?? null,
+        fields.requested_at ?? '2024-01-01T10:00:00Z',
+        connectedAt,
+      ],
+    );
+    return row!.id;
+  }
+
+  async achievement(fields: Fields = {}): Promise<number> {
+    const n = ++this.#count;
+    const row = await this.#insert('achievements', {
+      name: `Achievement ${n}`,
+      key: `achievement_${n}`,
+      category: 'events',
+      points: 10,
+      ...fields,
+    });
+    return row.id as number;
+  }
+
+  async progress(userId: number, achievementId: number, fields: Fields = {}): Promise<void> {
+    await this.#insert('user_achievements', { user_id: userId, achievement_id: achievementId, ...fields });
+  }
+
+  async #insert(table: string, fields: Fields): Promise<Fields> {
+    const names = Object.keys(fields);
+    const [row] = await this.dataSource.query<Fields[]>(
+      `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map((_, i) => `$${i + 1}`).join(', ')}) RETURNING *`,
+      Object.values(fields),
+    );
+    return row!;
+  }
+}
