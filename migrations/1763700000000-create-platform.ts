@@ -11,10 +11,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class CreatePlatform1763700000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
--- Text sorts by its lower-cased code points, whatever the locale of the database.
-CREATE FUNCTION sort_text(value text) RETURNS text
+-- Lower case, whatever the locale of the database. To sort by its code points, add COLLATE "C".
+CREATE FUNCTION fold_case(value text) RETURNS text
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-  RETURN lower(value COLLATE "und-x-icu") COLLATE "C";
+  RETURN lower(value COLLATE "und-x-icu");
 
 -- The API's one form of a moment: UTC, in seconds.
 CREATE FUNCTION api_time(value timestamptz) RETURNS text
@@ -69,7 +69,7 @@ CREATE TABLE users (
   -- Counts the changes of what the member sees of the profile; If-Match compares it.
   version bigint NOT NULL DEFAULT 1
 );
-CREATE UNIQUE INDEX users_username_key ON users (sort_text(username));
+CREATE UNIQUE INDEX users_username_key ON users (fold_case(username));
 
 -- What each default list of a member counts. Apart from users, so that counting never blocks a profile update.
 CREATE TABLE user_totals (
@@ -354,7 +354,7 @@ CREATE TRIGGER user_achievements_deleted AFTER DELETE ON user_achievements REFER
 DROP TABLE platform_totals, user_achievements, achievements, connections, participants, events, user_totals, users;
 DROP FUNCTION users_bump_version, users_inserted, users_deleted, users_lock_for_disable, users_disabled_or_enabled,
   participants_changed, events_visibility_changed, connections_changed, user_achievements_changed, changed_rows,
-  percentage, rarity_tier, event_visible, local_time, api_time, sort_text;
+  percentage, rarity_tier, event_visible, local_time, api_time, fold_case;
 `);
   }
 }

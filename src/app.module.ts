@@ -7,7 +7,10 @@ import { ScopesGuard } from './auth/scopes.guard.js';
 import { CONFIG } from './config/config.js';
 import type { Config } from './config/config.js';
 import { DatabaseModule } from './database/database.module.js';
+import { AchievementsModule } from './features/achievements/achievements.module.js';
+import { ConnectionsModule } from './features/connections/connections.module.js';
 import { CredentialController } from './features/credential/credential.controller.js';
+import { EventsModule } from './features/events/events.module.js';
 import { OpenApiModule } from './features/openapi/openapi.module.js';
 import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
@@ -27,6 +30,9 @@ export class AppModule {
         HttpModule,
         AuthModule,
         ProfileModule,
+        EventsModule,
+        ConnectionsModule,
+        AchievementsModule,
         OpenApiModule,
       ],
       controllers: [CredentialController, ProblemsController],

@@ -45,6 +45,17 @@ export interface ListIdentity {
   readonly sort: string;
   /** The validated filters. */
   readonly filters: Readonly<Record<string, unknown>>;
+  /** A list that takes neither limit nor sort. */
+  readonly fixed?: boolean;
+}
+
+/** The filters of a validated query: what is left of it without limit, cursor and sort. */
+export function filtersOf(query: PageQuery & { sort: string }): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(query).filter(
+      ([name, value]) => !['limit', 'cursor', 'sort'].includes(name) && value !== undefined,
+    ),
+  );
 }
 
 /** What a list's statement returns: one row, made by {@link pageStatement}. */
@@ -149,7 +160,7 @@ function macOf(key: Buffer, list: ListIdentity, payload: Buffer): Buffer {
 }
 
 function queryText(list: ListIdentity, limit: number): string {
-  const query = new URLSearchParams({ limit: String(limit), sort: list.sort });
+  const query = new URLSearchParams(list.fixed ? {} : { limit: String(limit), sort: list.sort });
   for (const [name, value] of Object.entries(list.filters)) query.set(name, String(value));
   return query.toString();
 }
@@ -159,7 +170,7 @@ export interface PageParts {
   /** For a prepared statement; only where the text never varies. */
   readonly name?: string;
   /** Columns of `from` that `item` needs, beside the key and the id. */
-  readonly select: string;
+  readonly select?: string;
   /** FROM with its joins. */
   readonly from: string;
   /** Access first, then the filters. */
@@ -211,7 +222,7 @@ export function pageStatement(
   };
   const forward = order(false, 'page.sort_key', 'page.id');
   const text = `WITH found AS (
-  SELECT ${id} AS id, ${sort.key} AS sort_key, ${parts.select}
+  SELECT ${id} AS id, ${sort.key} AS sort_key${parts.select ? `, ${parts.select}` : ''}
   FROM ${from} WHERE ${where} ${beyond}
   ORDER BY ${order(backwards, sort.key, id)} LIMIT ${limitAt}::int + 1
 ), page AS (SELECT * FROM found ORDER BY ${order(backwards, 'sort_key', 'id')} LIMIT ${limitAt}::int)

@@ -1,0 +1,25 @@
+/**
+ * SQL that more than one feature says: each rule stands here once.
+ */
+
+/** A member's relations to events: `p` (participants) and `e` (events). */
+export const EVENT_RELATIONS = 'participants p JOIN events e ON e.id = p.event_id';
+
+/** The access rule of events, over {@link EVENT_RELATIONS}: a relation of this member ($1), and what its role may see. */
+export const EVENT_ACCESS = 'p.user_id = $1 AND event_visible(p.role, e.status, e.deleted_at)';
+
+/** JSON of a person as others see them, over a row of users. */
+export function userCard(alias: string): string {
+  return `json_build_object('id', ${alias}.id, 'username', ${alias}.username, 'display_name', ${alias}.display_name,
+    'profile_picture', ${alias}.profile_picture)`;
+}
+
+/** What a text sorts by: its lower-cased code points. */
+export function foldedText(sql: string): string {
+  return `(fold_case(${sql}) COLLATE "C")`;
+}
+
+/** Case-insensitive substring, `%` and `_` literal. */
+export function contains(sql: string, placeholder: string): string {
+  return `strpos(fold_case(${sql}), fold_case(${placeholder})) > 0`;
+}

@@ -1,0 +1,50 @@
+import { Controller, Get, Req } from '@nestjs/common';
+import { getSchemaPath } from '@nestjs/swagger';
+import type { Request } from 'express';
+import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
+import type { Principal } from '../../auth/principal.js';
+import type { Answer } from '../../http/answer.js';
+import { Answers, listOf } from '../../http/openapi.js';
+import { AcceptsQuery, Parameters } from '../../http/query.js';
+import {
+  ACHIEVEMENT_QUERIES,
+  AchievementDetail,
+  AchievementItem,
+  AchievementStatistics,
+  AllQuery,
+  DetailQuery,
+  EarnedQuery,
+  PinnedQuery,
+} from './achievement.dto.js';
+import { AchievementsService } from './achievements.service.js';
+
+@Controller('api/public/achievements')
+@RequireScopes('achievements:read')
+export class AchievementsController {
+  constructor(private readonly achievements: AchievementsService) {}
+
+  @Get()
+  @AcceptsQuery(ACHIEVEMENT_QUERIES)
+  @Answers('Earned achievements; with an action all of them, statistics, one of them, or the pinned ones', {
+    schema: {
+      oneOf: [
+        listOf(AchievementItem),
+        { $ref: getSchemaPath(AchievementStatistics) },
+        { $ref: getSchemaPath(AchievementDetail) },
+      ],
+    },
+    models: [AchievementItem, AchievementStatistics, AchievementDetail],
+  })
+  answer(
+    @CurrentPrincipal() { userId }: Principal,
+    @Req() request: Request,
+    @Parameters() query: object,
+  ): Promise<Answer> {
+    const { path } = request.context;
+    if (query instanceof EarnedQuery) return this.achievements.listEarned(userId, path, query);
+    if (query instanceof AllQuery) return this.achievements.listAll(userId, path, query);
+    if (query instanceof DetailQuery) return this.achievements.detail(userId, query.id);
+    if (query instanceof PinnedQuery) return this.achievements.listPinned(userId, path);
+    return this.achievements.statistics(userId);
+  }
+}

@@ -1,0 +1,120 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../database/database.js';
+import { contains } from '../../database/sql.js';
+import { Answer } from '../../http/answer.js';
+import { Conditions } from '../../http/conditions.js';
+import { filtersOf, pageStatement, Paging } from '../../http/paging.js';
+import type { ListIdentity, PageParts, PageRow } from '../../http/paging.js';
+import { Problem } from '../../http/problems.js';
+import { MOST_PINNED } from './achievement.dto.js';
+import type { AllQuery, EarnedQuery } from './achievement.dto.js';
+import {
+  CATALOGUE,
+  EARNED,
+  EARNED_CATALOGUE,
+  LIST_ITEM,
+  LIST_JOINS,
+  READ_DETAIL,
+  READ_STATISTICS,
+  SORT_OF_PINNED,
+  SORTS_OF_ALL,
+  SORTS_OF_EARNED,
+  TIER,
+  VISIBLE,
+} from './achievements.queries.js';
+
+@Injectable()
+export class AchievementsService {
+  constructor(
+    private readonly database: Database,
+    private readonly paging: Paging,
+  ) {}
+
+  /** What the member earned. */
+  listEarned(userId: number, path: string, query: EarnedQuery): Promise<Answer> {
+    const conditions = new Conditions([EARNED], [userId]);
+    this.#filter(conditions, query);
+    conditions.whereGiven(query.earned_after, (at) => `ua.earned_at >= ${at}::timestamptz`);
+    conditions.whereGiven(query.earned_before, (at) => `ua.earned_at < ${at}::timestamptz`);
+    conditions.whereGiven(query.q, (at) => contains('a.name', at));
+    return this.#list({ userId, path, sort: query.sort, filters: filtersOf(query) }, query, conditions, {
+      from: EARNED_CATALOGUE,
+      sort: SORTS_OF_EARNED[query.sort],
+      ...(conditions.unfiltered
+        ? {
+            name: `list-earned-achievements:${query.sort}`,
+            total: 'SELECT achievements_count FROM user_totals WHERE user_id = $1',
+          }
+        : {}),
+    });
+  }
+
+  /** All that the member can see, each with its earned status. */
+  listAll(userId: number, path: string, query: AllQuery): Promise<Answer> {
+    const conditions = new Conditions([VISIBLE], [userId]);
+    this.#filter(conditions, query);
+    if (query.earned !== undefined) conditions.where(`ua.earned_at IS ${query.earned ? 'NOT ' : ''}NULL`);
+    return this.#list({ userId, path, sort: query.sort, filters: filtersOf(query) }, query, conditions, {
+      from: CATALOGUE,
+      sort: SORTS_OF_ALL[query.sort],
+      ...(conditions.unfiltered ? { name: `list-all-achievements:${query.sort}` } : {}),
+    });
+  }
+
+  /** What the member shows off: earned ones, in the member's order. */
+  listPinned(userId: number, path: string): Promise<Answer> {
+    const conditions = new Conditions([EARNED, 'ua.pin_position IS NOT NULL'], [userId]);
+    const list = { userId, path, sort: 'pin_position', filters: { action: 'pinned' }, fixed: true };
+    return this.#list(list, { limit: MOST_PINNED }, conditions, {
+      name: 'list-pinned-achievements',
+      from: EARNED_CATALOGUE,
+      sort: SORT_OF_PINNED,
+    });
+  }
+
+  async statistics(userId: number): Promise<Answer> {
+    const row = await this.database.row<{ json: string }>(READ_STATISTICS, [userId]);
+    return new Answer(row!.json);
+  }
+
+  /**
+   * @param id any integer, in decimal digits
+   * @throws Problem achievement_not_found
+   */
+  async detail(userId: number, id: string): Promise<Answer> {
+    const number = Number(id);
+    const row = Number.isSafeInteger(number)
+      ? await this.database.row<{ json: string }>(READ_DETAIL, [userId, number])
+      : undefined;
+    if (!row) throw new Problem('achievement_not_found');
+    return new Answer(row.json);
+  }
+
+  #filter(conditions: Conditions, { category, rarity }: { category?: string[]; rarity?: string[] }): void {
+    conditions.whereGiven(category, (at) => `a.category = ANY (${at})`);
+    conditions.whereGiven(rarity, (at) => `${TIER} = ANY (${at})`);
+  }
+
+  async #list(
+    list: ListIdentity,
+    { limit, cursor }: { limit: number; cursor?: string },
+    conditions: Conditions,
+    parts: Pick<PageParts, 'from' | 'sort' | 'name' | 'total'>,
+  ): Promise<Answer> {
+    const place = this.paging.place(list, cursor);
+    const statement = pageStatement(
+      {
+        ...parts,
+        where: conditions.sql,
+        values: conditions.values,
+        id: 'a.id',
+        item: LIST_ITEM,
+        joins: LIST_JOINS,
+      },
+      place,
+      limit,
+    );
+    const row = await this.database.row<PageRow>(statement, statement.values);
+    return this.paging.answer(list, place, limit, row!);
+  }
+}

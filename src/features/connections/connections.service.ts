@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../../database/database.js';
+import { contains, EVENT_ACCESS, EVENT_RELATIONS, foldedText, userCard } from '../../database/sql.js';
+import type { Answer } from '../../http/answer.js';
+import { Conditions } from '../../http/conditions.js';
+import { filtersOf, pageStatement, Paging } from '../../http/paging.js';
+import type { PageRow, Sort } from '../../http/paging.js';
+import type { CONNECTION_SORTS, ConnectionsQuery } from './connection.dto.js';
+
+/** The member's side of each connection, with the other person, who must not be disabled. */
+const CONNECTED = 'connections c JOIN users u ON u.id = c.peer_id';
+const OF_MEMBER = 'c.user_id = $1 AND u.disabled_at IS NULL';
+
+/** JSON of an item, over `page` with {@link JOINS}. */
+const ITEM = `json_build_object('id', c.id, 'user', ${userCard('u')}, 'status', c.status,
+    'requested_at', api_time(c.requested_at), 'connected_at', api_time(c.connected_at), 'source', c.source,
+    'met_at_event', met.event)`;
+
+const JOINS = `JOIN connections c ON c.user_id = $1 AND c.id = page.id JOIN users u ON u.id = c.peer_id
+  LEFT JOIN LATERAL (SELECT json_build_object('id', e.id, 'title', e.title) AS event
+    FROM ${EVENT_RELATIONS} WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id) met ON true`;
+
+const SORTS: Record<(typeof CONNECTION_SORTS)[number], Sort> = {
+  connected_at: { key: 'c.connected_at', type: 'timestamptz' },
+  '-connected_at': { key: 'c.connected_at', type: 'timestamptz', descending: true },
+  display_name: { key: foldedText('u.display_name'), type: 'text' },
+  '-display_name': { key: foldedText('u.display_name'), type: 'text', descending: true },
+};
+
+@Injectable()
+export class ConnectionsService {
+  constructor(
+    private readonly database: Database,
+    private readonly paging: Paging,
+  ) {}
+
+  async list(userId: number, path: string, query: ConnectionsQuery): Promise<Answer> {
+    const list = { userId, path, sort: query.sort, filters: filtersOf(query) };
+    const place = this.paging.place(list, query.cursor);
+    const acceptedOnly = query.status.length === 1 && query.status[0] === 'accepted';
+    const conditions = new Conditions(
+      [OF_MEMBER, ...(acceptedOnly ? [`c.status = 'accepted'`] : [])],
+      [userId],
+    );
+    if (!acceptedOnly) conditions.whereGiven(query.status, (at) => `c.status = ANY (${at})`);
+    conditions.whereGiven(
+      query.q,
+      (at) => `${contains('u.username', at)} OR ${contains('u.display_name', at)}`,
+    );
+    conditions.whereGiven(query.connected_after, (at) => `c.connected_at >= ${at}::timestamptz`);
+    conditions.whereGiven(query.connected_before, (at) => `c.connected_at < ${at}::timestamptz`);
+    conditions.whereGiven(query.source, (at) => `c.source = ANY (${at})`);
+    const { text, name, values } = pageStatement(
+      {
+        from: CONNECTED,
+        where: conditions.sql,
+        id: 'c.id',
+        // Only those that were accepted have a time of connection.
+        sort: { ...SORTS[query.sort], nullable: !acceptedOnly && query.sort.endsWith('connected_at') },
+        item: ITEM,
+        joins: JOINS,
+        values: conditions.values,
+        ...(conditions.unfiltered
+          ? {
+              name: `list-connections:${query.sort}`,
+              total: 'SELECT connections_count FROM user_totals WHERE user_id = $1',
+            }
+          : {}),
+      },
+      place,
+      query.limit,
+    );
+    const row = await this.database.row<PageRow>({ text, ...(name ? { name } : {}) }, values);
+    return this.paging.answer(list, place, query.limit, row!);
+  }
+}

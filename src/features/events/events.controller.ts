@@ -1,0 +1,32 @@
+import { Controller, Get, Param, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
+import type { Principal } from '../../auth/principal.js';
+import type { Answer } from '../../http/answer.js';
+import { Answers, AnswersList } from '../../http/openapi.js';
+import { AcceptsQuery, Parameters } from '../../http/query.js';
+import { EventDetail, EventItem, EventsQuery } from './event.dto.js';
+import { EventsService } from './events.service.js';
+
+@Controller('api/public/events')
+@RequireScopes('events:read')
+export class EventsController {
+  constructor(private readonly events: EventsService) {}
+
+  @Get()
+  @AcceptsQuery(EventsQuery)
+  @AnswersList('The events that the member organises, attends or is invited to', EventItem)
+  list(
+    @CurrentPrincipal() { userId }: Principal,
+    @Req() request: Request,
+    @Parameters() query: EventsQuery,
+  ): Promise<Answer> {
+    return this.events.list(userId, request.context.path, query);
+  }
+
+  @Get(':id')
+  @Answers('One event', EventDetail)
+  read(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<Answer> {
+    return this.events.read(userId, id);
+  }
+}
