@@ -2,9 +2,11 @@ import { Module } from '@nestjs/common';
 import { AccessTokens } from './access-tokens/access-tokens.service.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
+import { CredentialCache } from './credential-cache.js';
+import { RevocationChannel } from './revocation-channel.js';
 
 @Module({
-  providers: [ApiKeyAuthenticator, ApiKeyUsageRecorder, AccessTokens],
-  exports: [ApiKeyAuthenticator, AccessTokens],
+  providers: [ApiKeyAuthenticator, ApiKeyUsageRecorder, AccessTokens, CredentialCache, RevocationChannel],
+  exports: [ApiKeyAuthenticator, AccessTokens, CredentialCache],
 })
 export class AuthModule {}

@@ -2,6 +2,7 @@ import { DataSource } from 'typeorm';
 import type { DataSourceOptions } from 'typeorm';
 import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-create-platform.js';
 import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
+import { AnnounceRevocations1763700004000 } from '../../migrations/1763700004000-announce-revocations.js';
 import type { Config } from '../config/config.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
@@ -27,7 +28,11 @@ const ENTITIES = [
 ];
 
 /** In the order in which they run. */
-export const MIGRATIONS = [CreatePlatform1763700000000, CreateApiKeys1763700001000];
+export const MIGRATIONS = [
+  CreatePlatform1763700000000,
+  CreateApiKeys1763700001000,
+  AnnounceRevocations1763700004000,
+];
 
 /**
  * The one DataSource.

@@ -1,0 +1,103 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Client } from 'pg';
+import type { Logger } from 'pino';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { LOGGER } from '../http/logger.js';
+
+/** How often the channel is asked for a sign of life. */
+const HEARTBEAT_MS = 250;
+/** How long a sign of life counts, from when it was asked for: under the second within which a revocation is in force. */
+const TRUST_MS = 900;
+const RECONNECT_MS = 500;
+
+export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; readonly id: string } | 'all';
+
+/**
+ * Hears from PostgreSQL (LISTEN, on a connection of its own) which credentials end. Notices and answers come over one
+ * connection in order, so an answered heartbeat proves that every earlier notice was heard.
+ */
+@Injectable()
+export class RevocationChannel implements OnModuleInit, OnApplicationShutdown {
+  readonly #listeners: ((revocation: Revocation) => void)[] = [];
+  #client: Client | undefined;
+  #trustedUntil = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  onModuleInit(): void {
+    // The embedded database delivers no notices: without the channel nothing is cached, and nothing is lost.
+    if (this.config.databaseDirectUrl !== undefined) void this.#connect();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    await this.#client?.end().catch(() => undefined);
+  }
+
+  /** Whether every revocation older than a second has been heard. */
+  get trusted(): boolean {
+    return performance.now() < this.#trustedUntil;
+  }
+
+  onRevocation(listener: (revocation: Revocation) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async #connect(): Promise<void> {
+    const client = new Client({
+      connectionString: this.config.databaseDirectUrl,
+      application_name: 'public-user-api revocations',
+      connectionTimeoutMillis: 2_000,
+      query_timeout: TRUST_MS,
+      keepAlive: true,
+    });
+    this.#client = client;
+    client.on('error', () => undefined); // the heartbeat notices too, and connects again
+    client.on('notification', ({ payload }) => this.#heard(payload));
+    try {
+      await client.connect();
+      await client.query('LISTEN revocations');
+      this.#tell('all'); // what ended while nobody listened is unknown
+      await this.#beat(client);
+    } catch (error) {
+      this.#reconnect(client, error);
+    }
+  }
+
+  async #beat(client: Client): Promise<void> {
+    for (;;) {
+      const asked = performance.now();
+      await client.query('SELECT');
+      this.#trustedUntil = asked + TRUST_MS;
+      await new Promise<void>((resolve) => (this.#timer = setTimeout(resolve, HEARTBEAT_MS)));
+      if (this.#ended) return;
+    }
+  }
+
+  #reconnect(client: Client, error: unknown): void {
+    client.end().catch(() => undefined);
+    if (this.#ended) return;
+    this.logger.warn(
+      { reason: (error as Error).message },
+      'the revocation channel is cut: credentials are looked up each time',
+    );
+    this.#timer = setTimeout(() => void this.#connect(), RECONNECT_MS);
+  }
+
+  #heard(payload: string | undefined): void {
+    const [kind, id] = (payload ?? '').split(':');
+    this.#tell(id === undefined ? 'all' : { kind: kind as 'key', id });
+  }
+
+  #tell(revocation: Revocation): void {
+    for (const listener of this.#listeners) listener(revocation);
+  }
+}
