@@ -8,10 +8,9 @@ export const EVENT_RELATIONS = 'participants p JOIN events e ON e.id = p.event_i
 /** The access rule of events, over {@link EVENT_RELATIONS}: a relation of this member ($1), and what its role may see. */
 export const EVENT_ACCESS = 'p.user_id = $1 AND event_visible(p.role, e.status, e.deleted_at)';
 
-/** JSON of a person as others see them, over a row of users. */
-export function userCard(alias: string): string {
-  return `json_build_object('id', ${alias}.id, 'username', ${alias}.username, 'display_name', ${alias}.display_name,
-    'profile_picture', ${alias}.profile_picture)`;
+/** JSON text of a value that needs no escaping (a moment, an enum), null too. */
+export function quoted(sql: string): string {
+  return `COALESCE('"' || ${sql} || '"', 'null')`;
 }
 
 /** What a text sorts by: its lower-cased code points. */

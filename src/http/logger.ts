@@ -17,7 +17,6 @@ const SECRET_PATHS = [
   'token',
   'access_token',
   'refresh_token',
-  'code',
   'code_verifier',
   'client_assertion',
   'client_secret',

@@ -58,19 +58,18 @@ export function filtersOf(query: PageQuery & { sort: string }): Record<string, u
   );
 }
 
-/** What a list's statement returns: one row, made by {@link pageStatement}. */
+/**
+ * What a list's statement returns, made by {@link pageStatement}: the rows of the page in the direction of reading, and one
+ * more where there are more. Without any row, one whose `item` is null.
+ */
 export interface PageRow extends Record<string, unknown> {
-  /** JSON text of the items, in order. */
-  data: string;
-  count: number;
+  /** JSON text. */
+  item: string | null;
+  key: string | null;
+  id: number;
   total: number;
-  /** Whether a row stands beyond the page in the direction of reading, and behind its start. */
-  more: boolean;
+  /** Whether a row stands behind the place where reading began. */
   behind: boolean;
-  first_key: string | null;
-  first_id: number | null;
-  last_key: string | null;
-  last_id: number | null;
 }
 
 const MAC_BYTES = 16;
@@ -107,25 +106,27 @@ export class Paging {
   }
 
   /** The list as it is answered: `data`, `pagination`, and the headers Link and X-Total-Count. */
-  answer(list: ListIdentity, place: Place | undefined, limit: number, row: PageRow): Answer {
+  answer(list: ListIdentity, place: Place | undefined, limit: number, rows: readonly PageRow[]): Answer {
+    const { total, behind } = rows[0]!;
     const backwards = place?.side === 'before' || place?.side === 'until';
-    const hasMore = backwards ? row.behind : row.more;
-    const hasPrevious = backwards ? row.more : row.behind;
+    const found = rows[0]!.item === null ? [] : rows.slice(0, limit);
+    const beyond = rows.length > limit;
+    if (backwards) found.reverse();
+    const hasMore = backwards ? behind : beyond;
+    const hasPrevious = backwards ? beyond : behind;
     // An empty page has no rows to stand on: the way back starts at the place that led here, included.
-    const end =
-      row.last_id === null
-        ? place && { ...place, side: 'from' as const }
-        : { side: 'after' as const, key: row.last_key, id: row.last_id };
-    const start =
-      row.first_id === null
-        ? place && { ...place, side: 'until' as const }
-        : { side: 'before' as const, key: row.first_key, id: row.first_id };
-    const next = hasMore && end ? this.#cursor(list, end) : null;
-    const previous = hasPrevious && start ? this.#cursor(list, start) : null;
+    const first = found[0]
+      ? { side: 'before' as const, ...found[0] }
+      : place && { ...place, side: 'until' as const };
+    const last = found.at(-1)
+      ? { side: 'after' as const, ...found.at(-1)! }
+      : place && { ...place, side: 'from' as const };
+    const next = hasMore && last ? this.#cursor(list, last) : null;
+    const previous = hasPrevious && first ? this.#cursor(list, first) : null;
     const pagination = {
       limit,
-      count: row.count,
-      total: row.total,
+      count: found.length,
+      total,
       has_more: hasMore,
       next_cursor: next,
       prev_cursor: previous,
@@ -137,9 +138,10 @@ export class Paging {
     const links = [link('first')];
     if (previous !== null) links.push(link('prev', previous));
     if (next !== null) links.push(link('next', next));
-    return new Answer(`{"data":${row.data},"pagination":${JSON.stringify(pagination)}}`, {
+    const data = found.map((row) => row.item).join(',');
+    return new Answer(`{"data":[${data}],"pagination":${JSON.stringify(pagination)}}`, {
       Link: links.join(', '),
-      'X-Total-Count': String(row.total),
+      'X-Total-Count': String(total),
     });
   }
 
@@ -169,37 +171,31 @@ function queryText(list: ListIdentity, limit: number): string {
 export interface PageParts {
   /** For a prepared statement; only where the text never varies. */
   readonly name?: string;
-  /** Columns of `from` that `item` needs, beside the key and the id. */
-  readonly select?: string;
-  /** FROM with its joins. */
   readonly from: string;
   /** Access first, then the filters. */
   readonly where: string;
   /** SQL of the id that breaks ties. */
   readonly id: string;
   readonly sort: Sort;
-  /** SQL of the JSON object of one item, over `page` and the joins below. */
+  /**
+   * SQL of the JSON text of one item. PostgreSQL makes it for the rows of the page alone, after sorting: what only the
+   * item needs is best looked up in it, not joined in {@link PageParts.from}.
+   */
   readonly item: string;
-  /** Joins that only the rows of the page need. */
-  readonly joins?: string;
   /** SQL of the total; without it the rows are counted. */
   readonly total?: string;
   readonly values: readonly unknown[];
 }
 
-/**
- * One statement for one page: the rows of the page as JSON text, where it starts and ends, whether there is more
- * on either side, and the total. It reads one row more than the page has.
- */
+/** One statement for one page; see {@link PageRow}. */
 export function pageStatement(
   parts: PageParts,
   place: Place | undefined,
   limit: number,
 ): { text: string; name?: string; values: unknown[] } {
   const { sort, id, from, where } = parts;
-  const values = [...parts.values, limit];
+  const values = [...parts.values, limit + 1];
   const limitAt = `$${values.length}`;
-  const backwards = place?.side === 'before' || place?.side === 'until';
   let beyond = '';
   let behind = 'false';
   if (place) {
@@ -210,32 +206,20 @@ export function pageStatement(
       values.push(place.key);
       keyAt = `$${values.length}::${sort.type}`;
     }
-    const inside = condition(sort, id, place.side, keyAt, idAt);
-    beyond = `AND ${inside}`;
+    beyond = `AND ${condition(sort, id, place.side, keyAt, idAt)}`;
     const opposite = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
     behind = `EXISTS (SELECT FROM ${from} WHERE ${where} AND ${condition(sort, id, opposite[place.side], keyAt, idAt)})`;
   }
-  const order = (reversed: boolean, key: string, tie: string) => {
-    const descending = (sort.descending ?? false) !== reversed;
-    const nulls = sort.nullable ? ` NULLS ${reversed ? 'FIRST' : 'LAST'}` : '';
-    return `${key} ${descending ? 'DESC' : 'ASC'}${nulls}, ${tie} ${reversed ? 'DESC' : 'ASC'}`;
-  };
-  const forward = order(false, 'page.sort_key', 'page.id');
-  const text = `WITH found AS (
-  SELECT ${id} AS id, ${sort.key} AS sort_key${parts.select ? `, ${parts.select}` : ''}
+  const backwards = place?.side === 'before' || place?.side === 'until';
+  const direction = (sort.descending ?? false) !== backwards ? 'DESC' : 'ASC';
+  const nulls = sort.nullable ? ` NULLS ${backwards ? 'FIRST' : 'LAST'}` : '';
+  const text = `SELECT list.total, list.behind, page.item, page.key, page.id
+FROM (SELECT (${parts.total ?? `SELECT count(*) FROM ${from} WHERE ${where}`}) AS total, ${behind} AS behind) list
+LEFT JOIN (
+  SELECT ${parts.item} AS item, ${keyText(sort)} AS key, ${id} AS id
   FROM ${from} WHERE ${where} ${beyond}
-  ORDER BY ${order(backwards, sort.key, id)} LIMIT ${limitAt}::int + 1
-), page AS (SELECT * FROM found ORDER BY ${order(backwards, 'sort_key', 'id')} LIMIT ${limitAt}::int)
-SELECT COALESCE(json_agg(${parts.item} ORDER BY ${forward}), '[]')::text AS data,
-  count(*)::int AS count,
-  (SELECT count(*) FROM found) > ${limitAt}::int AS more,
-  ${behind} AS behind,
-  (${parts.total ?? `SELECT count(*) FROM ${from} WHERE ${where}`})::float8 AS total,
-  (array_agg(${keyText(sort)} ORDER BY ${forward}))[1] AS first_key,
-  (array_agg(page.id ORDER BY ${forward}))[1]::float8 AS first_id,
-  (array_agg(${keyText(sort)} ORDER BY ${forward}))[count(*)] AS last_key,
-  (array_agg(page.id ORDER BY ${forward}))[count(*)]::float8 AS last_id
-FROM page ${parts.joins ?? ''}`;
+  ORDER BY ${sort.key} ${direction}${nulls}, ${id} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt}
+) page ON true`;
   const name =
     parts.name && `${parts.name}${place ? `:${place.side}${place.key === null ? ':null' : ''}` : ''}`;
   return { text, ...(name ? { name } : {}), values };
@@ -243,8 +227,8 @@ FROM page ${parts.joins ?? ''}`;
 
 function keyText(sort: Sort): string {
   return sort.type === 'timestamptz'
-    ? `to_char(page.sort_key AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-    : 'page.sort_key::text';
+    ? `to_char(${sort.key} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+    : `(${sort.key})::text`;
 }
 
 /** The rows on one side of a place. Written so that an index on (…, key, id) can be entered at the key. */

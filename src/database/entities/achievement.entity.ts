@@ -52,6 +52,10 @@ export class Achievement {
   /** Active members who earned it; maintained by triggers. */
   @Column({ type: 'bigint', default: 0, insert: false, update: false })
   earners_count: number;
+
+  /** What a hidden one does not tell before it is earned, as JSON text without braces; made by the database. */
+  @Column({ type: 'text', insert: false, update: false, select: false })
+  revealed: string;
 }
 
 /** What a member did towards an achievement. */

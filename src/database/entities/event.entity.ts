@@ -102,6 +102,14 @@ export class Event {
   /** All whose rsvp is going; maintained by triggers. */
   @Column({ type: 'bigint', default: 0, insert: false, update: false })
   attendees_count: number;
+
+  /** What lists show of the event, as JSON text open at the end; made by the database. */
+  @Column({ type: 'text', insert: false, update: false, select: false })
+  card: string;
+
+  /** The place as lists show it, as JSON text; made by the database. */
+  @Column({ type: 'text', insert: false, update: false, select: false })
+  location: string;
 }
 
 /** A member's relation to an event: what gives access to it. */

@@ -40,4 +40,8 @@ export class User {
   /** Counts the changes of what the member sees of the profile; If-Match compares it. */
   @Column({ type: 'bigint', default: 1, insert: false, update: false })
   version: number;
+
+  /** What lists show of the person, as JSON text; made by the database. */
+  @Column({ type: 'text', insert: false, update: false, select: false })
+  card: string;
 }

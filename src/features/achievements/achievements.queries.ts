@@ -1,4 +1,4 @@
-import { foldedText } from '../../database/sql.js';
+import { foldedText, quoted } from '../../database/sql.js';
 import type { Sort } from '../../http/paging.js';
 import type { ALL_SORTS, EARNED_SORTS } from './achievement.dto.js';
 
@@ -19,10 +19,15 @@ export const EARNED = 'ua.user_id = $1 AND ua.earned_at IS NOT NULL';
 
 /** Hidden and not earned: nothing may tell what it is. */
 const MASKED = '(a.is_hidden AND ua.earned_at IS NULL)';
-const NAME = `CASE WHEN ${MASKED} THEN 'Hidden achievement' ELSE a.name END`;
+const HIDDEN_NAME = 'Hidden achievement';
+const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;
 export const TIER = 'rarity_tier(a.earners_count, t.active_users_count)';
 const RARITY_PERCENTAGE = `CASE WHEN t.active_users_count >= 10 THEN percentage(a.earners_count, t.active_users_count) END`;
 const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a.target), a.target)';
+
+/** Among the member's pinned ones, so that positions close up to 1..n. */
+const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*) FROM user_achievements o
+      WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
 
 /**
  * The shares are maintained, so they are exact at every moment; the moment that is shown is the last full half
@@ -30,20 +35,21 @@ const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a.target
  */
 export const COMPUTED_AT = `api_time(date_bin('30 seconds', now(), 'epoch'))`;
 
-const FIELDS = `'id', a.id, 'key', CASE WHEN NOT ${MASKED} THEN a.key END, 'name', ${NAME},
-    'description', CASE WHEN NOT ${MASKED} THEN a.description END, 'icon_url', CASE WHEN NOT ${MASKED} THEN a.icon_url END,
-    'category', a.category, 'rarity', ${TIER}, 'rarity_percentage', ${RARITY_PERCENTAGE}, 'points', a.points,
-    'is_hidden', a.is_hidden, 'earned', ua.earned_at IS NOT NULL, 'earned_at', api_time(ua.earned_at),
-    'progress', CASE WHEN a.target IS NOT NULL AND NOT ${MASKED} THEN json_build_object(
-      'current', COALESCE(ua.progress, 0), 'target', a.target, 'percentage', ${PROGRESS_PERCENTAGE}) END,
-    'is_pinned', ua.pin_position IS NOT NULL,
-    'pin_position', CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*) FROM user_achievements o
-      WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
+const MASK = `'"key":null,"name":"${HIDDEN_NAME}","description":null,"icon_url":null'`;
 
-/** JSON of an item, over `page` with {@link LIST_JOINS}. */
-export const LIST_ITEM = `json_build_object(${FIELDS})`;
-export const LIST_JOINS = `JOIN achievements a ON a.id = page.id
-  LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id CROSS JOIN platform_totals t`;
+/** JSON text of an achievement, over {@link CATALOGUE} or {@link EARNED_CATALOGUE}, open at the end. */
+const FIELDS = `'{"id":' || a.id || ',' || CASE WHEN ${MASKED} THEN ${MASK} ELSE a.revealed END
+    || ',"category":' || json_text(a.category) || ',"rarity":"' || ${TIER}
+    || '","rarity_percentage":' || COALESCE((${RARITY_PERCENTAGE})::text, 'null') || ',"points":' || a.points
+    || ',"is_hidden":' || a.is_hidden::text || ',"earned":' || (ua.earned_at IS NOT NULL)::text
+    || ',"earned_at":' || ${quoted('api_time(ua.earned_at)')}
+    || ',"progress":' || CASE WHEN a.target IS NULL OR ${MASKED} THEN 'null'
+      ELSE '{"current":' || COALESCE(ua.progress, 0) || ',"target":' || a.target || ',"percentage":' || ${PROGRESS_PERCENTAGE} || '}' END
+    || ',"is_pinned":' || (ua.pin_position IS NOT NULL)::text
+    || ',"pin_position":' || COALESCE((${PIN_POSITION})::text, 'null')`;
+
+/** JSON text of a list item. */
+export const LIST_ITEM = `${FIELDS} || '}'`;
 
 const byRarity: Sort = { key: RARITY_PERCENTAGE, type: 'numeric', nullable: true };
 
@@ -73,9 +79,9 @@ export const SORT_OF_PINNED: Sort = { key: 'ua.pin_position::bigint', type: 'big
 /** $1: the member, $2: the id. */
 export const READ_DETAIL = {
   name: 'read-achievement',
-  text: `SELECT json_build_object(${FIELDS}, 'criteria', CASE WHEN NOT ${MASKED} THEN a.criteria END,
-    'earned_by_count', a.earners_count, 'eligible_users_count', t.active_users_count,
-    'rarity_computed_at', ${COMPUTED_AT})::text AS json
+  text: `SELECT ${FIELDS} || ',"criteria":' || json_text(CASE WHEN NOT ${MASKED} THEN a.criteria END)
+    || ',"earned_by_count":' || a.earners_count || ',"eligible_users_count":' || t.active_users_count
+    || ',"rarity_computed_at":"' || ${COMPUTED_AT} || '"}' AS json
 FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
 };
 

@@ -13,7 +13,6 @@ import {
   EARNED,
   EARNED_CATALOGUE,
   LIST_ITEM,
-  LIST_JOINS,
   READ_DETAIL,
   READ_STATISTICS,
   SORT_OF_PINNED,
@@ -109,12 +108,15 @@ export class AchievementsService {
         values: conditions.values,
         id: 'a.id',
         item: LIST_ITEM,
-        joins: LIST_JOINS,
       },
       place,
       limit,
     );
-    const row = await this.database.row<PageRow>(statement, statement.values);
-    return this.paging.answer(list, place, limit, row!);
+    return this.paging.answer(
+      list,
+      place,
+      limit,
+      await this.database.rows<PageRow>(statement, statement.values),
+    );
   }
 }

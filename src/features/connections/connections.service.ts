@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { contains, EVENT_ACCESS, EVENT_RELATIONS, foldedText, userCard } from '../../database/sql.js';
+import { contains, EVENT_ACCESS, EVENT_RELATIONS, foldedText, quoted } from '../../database/sql.js';
 import type { Answer } from '../../http/answer.js';
 import { Conditions } from '../../http/conditions.js';
 import { filtersOf, pageStatement, Paging } from '../../http/paging.js';
@@ -11,14 +11,14 @@ import type { CONNECTION_SORTS, ConnectionsQuery } from './connection.dto.js';
 const CONNECTED = 'connections c JOIN users u ON u.id = c.peer_id';
 const OF_MEMBER = 'c.user_id = $1 AND u.disabled_at IS NULL';
 
-/** JSON of an item, over `page` with {@link JOINS}. */
-const ITEM = `json_build_object('id', c.id, 'user', ${userCard('u')}, 'status', c.status,
-    'requested_at', api_time(c.requested_at), 'connected_at', api_time(c.connected_at), 'source', c.source,
-    'met_at_event', met.event)`;
+/** What the member may know of the event where they met: nothing without access to it. */
+const MET_AT_EVENT = `(SELECT '{"id":' || e.id || ',"title":' || json_text(e.title) || '}'
+      FROM ${EVENT_RELATIONS} WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id)`;
 
-const JOINS = `JOIN connections c ON c.user_id = $1 AND c.id = page.id JOIN users u ON u.id = c.peer_id
-  LEFT JOIN LATERAL (SELECT json_build_object('id', e.id, 'title', e.title) AS event
-    FROM ${EVENT_RELATIONS} WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id) met ON true`;
+/** JSON text of an item, over {@link CONNECTED}. */
+const ITEM = `'{"id":' || c.id || ',"user":' || u.card || ',"status":"' || c.status
+    || '","requested_at":"' || api_time(c.requested_at) || '","connected_at":' || ${quoted('api_time(c.connected_at)')}
+    || ',"source":' || ${quoted('c.source')} || ',"met_at_event":' || COALESCE(${MET_AT_EVENT}, 'null') || '}'`;
 
 const SORTS: Record<(typeof CONNECTION_SORTS)[number], Sort> = {
   connected_at: { key: 'c.connected_at', type: 'timestamptz' },
@@ -50,7 +50,7 @@ export class ConnectionsService {
     conditions.whereGiven(query.connected_after, (at) => `c.connected_at >= ${at}::timestamptz`);
     conditions.whereGiven(query.connected_before, (at) => `c.connected_at < ${at}::timestamptz`);
     conditions.whereGiven(query.source, (at) => `c.source = ANY (${at})`);
-    const { text, name, values } = pageStatement(
+    const statement = pageStatement(
       {
         from: CONNECTED,
         where: conditions.sql,
@@ -58,7 +58,6 @@ export class ConnectionsService {
         // Only those that were accepted have a time of connection.
         sort: { ...SORTS[query.sort], nullable: !acceptedOnly && query.sort.endsWith('connected_at') },
         item: ITEM,
-        joins: JOINS,
         values: conditions.values,
         ...(conditions.unfiltered
           ? {
@@ -70,7 +69,11 @@ export class ConnectionsService {
       place,
       query.limit,
     );
-    const row = await this.database.row<PageRow>({ text, ...(name ? { name } : {}) }, values);
-    return this.paging.answer(list, place, query.limit, row!);
+    return this.paging.answer(
+      list,
+      place,
+      query.limit,
+      await this.database.rows<PageRow>(statement, statement.values),
+    );
   }
 }

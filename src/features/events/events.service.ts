@@ -7,7 +7,7 @@ import { filtersOf, pageStatement, Paging } from '../../http/paging.js';
 import type { PageRow } from '../../http/paging.js';
 import { Problem } from '../../http/problems.js';
 import type { EventsQuery } from './event.dto.js';
-import { LIST_ITEM, LIST_JOINS, READ_EVENT, SORTS, TIME_CONDITIONS } from './events.queries.js';
+import { LIST_ITEM, READ_EVENT, SORTS, TIME_CONDITIONS } from './events.queries.js';
 
 @Injectable()
 export class EventsService {
@@ -30,15 +30,13 @@ export class EventsService {
     conditions.whereGiven(query.is_online, (at) => `e.is_online = ${at}`);
     conditions.whereGiven(query.q, (at) => contains('e.title', at));
     conditions.whereGiven(query.updated_since, (at) => `e.updated_at >= ${at}::timestamptz`);
-    const { text, name, values } = pageStatement(
+    const statement = pageStatement(
       {
-        select: 'p.role, p.rsvp_status',
         from: EVENT_RELATIONS,
         where: conditions.sql,
         id: 'p.event_id',
         sort: SORTS[query.sort],
         item: LIST_ITEM,
-        joins: LIST_JOINS,
         values: conditions.values,
         ...(conditions.unfiltered
           ? {
@@ -50,8 +48,12 @@ export class EventsService {
       place,
       query.limit,
     );
-    const row = await this.database.row<PageRow>({ text, ...(name ? { name } : {}) }, values);
-    return this.paging.answer(list, place, query.limit, row!);
+    return this.paging.answer(
+      list,
+      place,
+      query.limit,
+      await this.database.rows<PageRow>(statement, statement.values),
+    );
   }
 
   /**
