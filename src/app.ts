@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { DataSource } from 'typeorm';
+import { Database } from './database/database.js';
 import { AppModule } from './app.module.js';
 import type { Config } from './config/config.js';
 import { configureApp } from './configure-app.js';
@@ -19,7 +19,7 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
 
 /** Ends it cleanly: no new connections, requests in flight finished, batches written, then the pool. */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
-  const dataSource = app.get(DataSource);
+  const database = app.get(Database);
   await app.close();
-  await dataSource.destroy();
+  await database.end();
 }

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
+import type { Database } from '../database/database.js';
 import { Answer } from './answer.js';
 import { Problem } from './problems.js';
 import { Cursor, WholeNumber } from './query.js';
@@ -187,12 +188,19 @@ export interface PageParts {
   readonly values: readonly unknown[];
 }
 
+/** The statement of one page; with a name it is one of the hot path. */
+export interface PageStatement {
+  readonly name?: string;
+  readonly text: string;
+  readonly values: unknown[];
+}
+
+export function readPage(database: Database, { name, text, values }: PageStatement): Promise<PageRow[]> {
+  return name === undefined ? database.rows(text, values) : database.read({ name, text }, values);
+}
+
 /** One statement for one page; see {@link PageRow}. */
-export function pageStatement(
-  parts: PageParts,
-  place: Place | undefined,
-  limit: number,
-): { text: string; name?: string; values: unknown[] } {
+export function pageStatement(parts: PageParts, place: Place | undefined, limit: number): PageStatement {
   const { sort, id, from, where } = parts;
   const values = [...parts.values, limit + 1];
   const limitAt = `$${values.length}`;

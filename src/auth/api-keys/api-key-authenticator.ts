@@ -74,7 +74,7 @@ export class ApiKeyAuthenticator {
     if (!parsed) throw this.#refusal(request, 'not a key');
     if (parsed.environment === 'test' && this.config.production)
       throw this.#refusal(request, 'a test key in production');
-    const row = await this.database.row<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
+    const [row] = await this.database.read<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
     const pepper = this.#peppers.find(({ id }) => row?.pepper_id.equals(id)) ?? this.#peppers[0]!;
     const matches = timingSafeEqual(hashKey(key, pepper), row?.hash ?? NO_HASH);
     if (!row) throw this.#refusal(request, 'unknown key');

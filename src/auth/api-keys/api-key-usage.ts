@@ -52,15 +52,13 @@ export class ApiKeyUsageRecorder implements OnModuleInit, OnApplicationShutdown 
   /** The first time counts: who sees `exposed_at` should know since when the key can be in other hands. */
   async recordExposure(keyId: string, userId: number, origin: string): Promise<void> {
     await this.database.rows(
-      {
-        text: `WITH first AS (
+      `WITH first AS (
   INSERT INTO api_key_usage (key_id, exposed_at, exposed_origin) VALUES ($1, now(), $2)
   ON CONFLICT (key_id) DO UPDATE SET exposed_at = now(), exposed_origin = EXCLUDED.exposed_origin
     WHERE api_key_usage.exposed_at IS NULL
   RETURNING key_id)
 INSERT INTO auth_events (type, actor, user_id, key_id, details)
 SELECT 'key.exposed', 'system', $3, key_id, jsonb_build_object('origin', $2::text) FROM first`,
-      },
       [keyId, origin.slice(0, 300), userId],
     );
   }
@@ -75,19 +73,17 @@ SELECT 'key.exposed', 'system', $3, key_id, jsonb_build_object('origin', $2::tex
       if (uses.size > 0) {
         const rows = [...uses].map(([key_id, { count, at, ip }]) => ({ key_id, count, at, ip: ip ?? null }));
         await this.database.rows(
-          {
-            text: `INSERT INTO api_key_usage AS u (key_id, last_used_at, last_used_ip, uses_count)
+          `INSERT INTO api_key_usage AS u (key_id, last_used_at, last_used_ip, uses_count)
 SELECT key_id, at, ip, count FROM jsonb_to_recordset($1) AS r (key_id text, at timestamptz, ip inet, count bigint) ORDER BY key_id
 ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at),
   last_used_ip = EXCLUDED.last_used_ip, uses_count = u.uses_count + EXCLUDED.uses_count`,
-          },
           [JSON.stringify(rows)],
         );
         uses.clear();
       }
       for (const [keyId, { before, after, pepperId }] of rehashes) {
         await this.database.rows(
-          { text: 'UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2' },
+          'UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2',
           [keyId, before, after, pepperId],
         );
       }

@@ -3,8 +3,8 @@ import { Database } from '../../database/database.js';
 import { contains } from '../../database/sql.js';
 import { Answer } from '../../http/answer.js';
 import { Conditions } from '../../http/conditions.js';
-import { filtersOf, pageStatement, Paging } from '../../http/paging.js';
-import type { ListIdentity, PageParts, PageRow } from '../../http/paging.js';
+import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
+import type { ListIdentity, PageParts } from '../../http/paging.js';
 import { Problem } from '../../http/problems.js';
 import { MOST_PINNED } from './achievement.dto.js';
 import type { AllQuery, EarnedQuery } from './achievement.dto.js';
@@ -72,7 +72,7 @@ export class AchievementsService {
   }
 
   async statistics(userId: number): Promise<Answer> {
-    const row = await this.database.row<{ json: string }>(READ_STATISTICS, [userId]);
+    const [row] = await this.database.read<{ json: string }>(READ_STATISTICS, [userId]);
     return new Answer(row!.json);
   }
 
@@ -82,9 +82,9 @@ export class AchievementsService {
    */
   async detail(userId: number, id: string): Promise<Answer> {
     const number = Number(id);
-    const row = Number.isSafeInteger(number)
-      ? await this.database.row<{ json: string }>(READ_DETAIL, [userId, number])
-      : undefined;
+    const [row] = Number.isSafeInteger(number)
+      ? await this.database.read<{ json: string }>(READ_DETAIL, [userId, number])
+      : [];
     if (!row) throw new Problem('achievement_not_found');
     return new Answer(row.json);
   }
@@ -112,11 +112,6 @@ export class AchievementsService {
       place,
       limit,
     );
-    return this.paging.answer(
-      list,
-      place,
-      limit,
-      await this.database.rows<PageRow>(statement, statement.values),
-    );
+    return this.paging.answer(list, place, limit, await readPage(this.database, statement));
   }
 }

@@ -3,8 +3,8 @@ import { Database } from '../../database/database.js';
 import { contains, EVENT_ACCESS, EVENT_RELATIONS, foldedText, quoted } from '../../database/sql.js';
 import type { Answer } from '../../http/answer.js';
 import { Conditions } from '../../http/conditions.js';
-import { filtersOf, pageStatement, Paging } from '../../http/paging.js';
-import type { PageRow, Sort } from '../../http/paging.js';
+import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
+import type { Sort } from '../../http/paging.js';
 import type { CONNECTION_SORTS, ConnectionsQuery } from './connection.dto.js';
 
 /** The member's side of each connection, with the other person, who must not be disabled. */
@@ -69,11 +69,6 @@ export class ConnectionsService {
       place,
       query.limit,
     );
-    return this.paging.answer(
-      list,
-      place,
-      query.limit,
-      await this.database.rows<PageRow>(statement, statement.values),
-    );
+    return this.paging.answer(list, place, query.limit, await readPage(this.database, statement));
   }
 }

@@ -3,8 +3,7 @@ import { Database } from '../../database/database.js';
 import { contains, EVENT_ACCESS, EVENT_RELATIONS } from '../../database/sql.js';
 import { Answer } from '../../http/answer.js';
 import { Conditions } from '../../http/conditions.js';
-import { filtersOf, pageStatement, Paging } from '../../http/paging.js';
-import type { PageRow } from '../../http/paging.js';
+import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
 import { Problem } from '../../http/problems.js';
 import type { EventsQuery } from './event.dto.js';
 import { LIST_ITEM, READ_EVENT, SORTS, TIME_CONDITIONS } from './events.queries.js';
@@ -48,12 +47,7 @@ export class EventsService {
       place,
       query.limit,
     );
-    return this.paging.answer(
-      list,
-      place,
-      query.limit,
-      await this.database.rows<PageRow>(statement, statement.values),
-    );
+    return this.paging.answer(list, place, query.limit, await readPage(this.database, statement));
   }
 
   /**
@@ -64,7 +58,7 @@ export class EventsService {
    */
   async read(userId: number, id: string): Promise<Answer> {
     const number = /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : 0;
-    const row = await this.database.row<{ json: string }>(READ_EVENT, [userId, number]);
+    const [row] = await this.database.read<{ json: string }>(READ_EVENT, [userId, number]);
     if (!row) throw new Problem('event_not_found');
     return new Answer(row.json);
   }

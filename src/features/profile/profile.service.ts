@@ -25,9 +25,7 @@ const READ_PROFILE = {
  * $2 holds the fields that change; a key that is absent leaves its column alone. $3: the versions that If-Match
  * allows, or null for any. One row comes back where the user is there: `changed` tells whether $3 allowed it.
  */
-const UPDATE_PROFILE = {
-  name: 'update-profile',
-  text: `WITH changed AS (
+const UPDATE_PROFILE = `WITH changed AS (
   UPDATE users SET
     first_name = CASE WHEN $2::jsonb ? 'first_name' THEN $2->>'first_name' ELSE first_name END,
     last_name = CASE WHEN $2 ? 'last_name' THEN $2->>'last_name' ELSE last_name END,
@@ -38,8 +36,7 @@ const UPDATE_PROFILE = {
 )
 SELECT u.version, ${PROFILE} AS json, json_build_object('id', u.id, 'username', u.username, 'first_name', u.first_name,
   'last_name', u.last_name, 'display_name', u.display_name, 'bio', u.bio, 'profile_picture', u.profile_picture)::text AS changed
-FROM changed u JOIN user_totals t ON t.user_id = u.id`,
-};
+FROM changed u JOIN user_totals t ON t.user_id = u.id`;
 
 interface ProfileRow extends Record<string, unknown> {
   version: number;
@@ -51,12 +48,12 @@ export class ProfileService {
   constructor(private readonly database: Database) {}
 
   async me(userId: number): Promise<Answer> {
-    const row = await this.database.row<{ json: string }>(READ_ME, [userId]);
+    const [row] = await this.database.read<{ json: string }>(READ_ME, [userId]);
     return new Answer(row!.json);
   }
 
   async profile(userId: number): Promise<Answer> {
-    const row = await this.database.row<ProfileRow>(READ_PROFILE, [userId]);
+    const [row] = await this.database.read<ProfileRow>(READ_PROFILE, [userId]);
     return new Answer(row!.json, { ETag: versionedEtag(row!.version, row!.json) });
   }
 
@@ -66,7 +63,7 @@ export class ProfileService {
    */
   async update(userId: number, changes: ProfileChanges, ifMatch: string | undefined): Promise<Answer> {
     const versions = versionsOf(ifMatch) ?? null;
-    const row = await this.database.row<ProfileRow & { changed: string }>(UPDATE_PROFILE, [
+    const [row] = await this.database.rows<ProfileRow & { changed: string }>(UPDATE_PROFILE, [
       userId,
       JSON.stringify(changes),
       versions,
