@@ -61,7 +61,7 @@ export class PipelinedReads {
 
   async end(): Promise<void> {
     this.#ended = true;
-    await Promise.all(this.#lanes.map(({ client }) => client?.end().catch(() => undefined)));
+    await Promise.allSettled(this.#lanes.flatMap(({ client }) => client?.end() ?? []));
   }
 
   async #connect(lane: Lane): Promise<void> {
