@@ -3,6 +3,7 @@ import type { DynamicModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module.js';
 import { CredentialsGuard } from './auth/credentials.guard.js';
+import { RateLimitGuard } from './auth/rate-limits/rate-limit.guard.js';
 import { ScopesGuard } from './auth/scopes.guard.js';
 import { CONFIG } from './config/config.js';
 import type { Config } from './config/config.js';
@@ -40,6 +41,7 @@ export class AppModule {
         { provide: APP_GUARD, useClass: AcceptGuard },
         { provide: APP_GUARD, useClass: CredentialsGuard },
         { provide: APP_GUARD, useClass: ScopesGuard },
+        { provide: APP_GUARD, useClass: RateLimitGuard },
         { provide: APP_GUARD, useClass: QueryGuard },
       ],
     };

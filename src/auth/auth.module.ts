@@ -3,10 +3,18 @@ import { AccessTokens } from './access-tokens/access-tokens.service.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
 import { CredentialCache } from './credential-cache.js';
+import { RateLimits } from './rate-limits/rate-limits.js';
 import { RevocationChannel } from './revocation-channel.js';
 
 @Module({
-  providers: [ApiKeyAuthenticator, ApiKeyUsageRecorder, AccessTokens, CredentialCache, RevocationChannel],
-  exports: [ApiKeyAuthenticator, AccessTokens, CredentialCache],
+  providers: [
+    ApiKeyAuthenticator,
+    ApiKeyUsageRecorder,
+    AccessTokens,
+    CredentialCache,
+    RateLimits,
+    RevocationChannel,
+  ],
+  exports: [ApiKeyAuthenticator, AccessTokens, CredentialCache, RateLimits],
 })
 export class AuthModule {}

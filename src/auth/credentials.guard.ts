@@ -3,11 +3,15 @@ import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
+import { Problem } from '../http/problems.js';
 import { AccessTokens } from './access-tokens/access-tokens.service.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { accessOf } from './auth.decorators.js';
 import { missingCredentials } from './challenges.js';
 import { credentialOf } from './credentials.js';
+import type { Credential } from './credentials.js';
+import type { Principal } from './principal.js';
+import { RateLimits } from './rate-limits/rate-limits.js';
 
 /** Credential → Principal, or 401. Every route is refused that does not say what it needs. */
 @Injectable()
@@ -16,6 +20,7 @@ export class CredentialsGuard implements CanActivate {
     @Inject(CONFIG) private readonly config: Config,
     private readonly apiKeys: ApiKeyAuthenticator,
     private readonly accessTokens: AccessTokens,
+    private readonly rateLimits: RateLimits,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -25,14 +30,25 @@ export class CredentialsGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<Request>();
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl);
-    const principal =
-      credential.kind === 'api_key'
-        ? await this.apiKeys.authenticate(credential.key, request)
-        : await this.accessTokens.authenticate(credential, request);
+    const principal = await this.#authenticate(credential, request);
     request.principal = principal;
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
-    context.switchToHttp().getResponse<Response>().setHeader('X-OAuth-Scopes', principal.scopesText);
+    const response = context.switchToHttp().getResponse<Response>();
+    response.setHeader('X-OAuth-Scopes', principal.scopesText);
+    request.overLimit = this.rateLimits.countCall(principal, request, response);
     return true;
+  }
+
+  async #authenticate(credential: Credential, request: Request): Promise<Principal> {
+    try {
+      return credential.kind === 'api_key'
+        ? await this.apiKeys.authenticate(credential.key, request)
+        : await this.accessTokens.authenticate(credential, request);
+    } catch (error) {
+      // Only a refusal counts: a database that is away says nothing about the credential.
+      if (!(error instanceof Problem) || error.definition.code !== 'invalid_credentials') throw error;
+      throw this.rateLimits.countRefusal(request.ip) ?? error;
+    }
   }
 }

@@ -1,3 +1,4 @@
+import type { Problem } from '../http/problems.js';
 import type { Scope } from './scopes.js';
 
 /** Who calls: the one member whose data the request may touch, and what it may do. */
@@ -19,5 +20,7 @@ export interface Principal {
 declare module 'express-serve-static-core' {
   interface Request {
     principal?: Principal;
+    /** What to answer where the caller's limit is used up. */
+    overLimit?: Problem | undefined;
   }
 }

@@ -30,6 +30,9 @@ export interface Config {
   };
   readonly secrets: Secrets;
   readonly trustProxy: number;
+  readonly redisUrl: string | undefined;
+  /** Per minute; 0 switches one off. */
+  readonly rateLimits: { readonly read: number; readonly write: number; readonly auth: number };
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
   readonly seedDemo: boolean;
@@ -108,6 +111,12 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       : { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 },
     secrets: new Secrets(env.SECRET_KEY ?? developmentSecret(dataDir), env.SECRET_KEY_PREVIOUS),
     trustProxy: env.TRUST_PROXY ?? 0,
+    redisUrl: env.REDIS_URL,
+    rateLimits: {
+      read: env.RATE_LIMIT_READ ?? 300,
+      write: env.RATE_LIMIT_WRITE ?? 30,
+      auth: env.RATE_LIMIT_AUTH ?? 20,
+    },
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     seedDemo: env.SEED_DEMO ?? (env.NODE_ENV ?? 'development') === 'development',

@@ -87,6 +87,26 @@ export const SETTINGS = {
     'the SECRET_KEY before this one: verifies and decrypts only, so that a rotation signs nobody out',
   ),
   TRUST_PROXY: setting(integer(0, 100), '0', 'number of proxies in front whose X-Forwarded-For is believed'),
+  REDIS_URL: setting(
+    url('redis:', 'rediss:'),
+    '–',
+    'instances share their rate-limit counts here; without it in PostgreSQL',
+  ),
+  RATE_LIMIT_READ: setting(
+    integer(0, 1_000_000),
+    '300',
+    'reads a minute per user and credential; 0: no limit',
+  ),
+  RATE_LIMIT_WRITE: setting(
+    integer(0, 1_000_000),
+    '30',
+    'writes a minute per user and credential; 0: no limit',
+  ),
+  RATE_LIMIT_AUTH: setting(
+    integer(0, 1_000_000),
+    '20',
+    'refused credentials, and sign-ins, a minute per address; 0: no limit',
+  ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be fatal, error, warn, info, debug, trace or silent',

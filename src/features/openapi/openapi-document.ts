@@ -222,7 +222,8 @@ function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode
 
 function successHeaders(access: Access, isList: boolean): string[] {
   const names = ['X-Request-Id', 'ETag', 'Cache-Control', 'Vary'];
-  if (access !== 'public') names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes');
+  if (access !== 'public')
+    names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes', 'RateLimit', 'RateLimit-Policy');
   if (isList) names.push('Link', 'X-Total-Count');
   return names;
 }
@@ -251,6 +252,10 @@ const HEADERS = {
   Vary: header('`Authorization, X-API-Key, Origin`'),
   'X-OAuth-Scopes': header('Scopes of the credential, separated by ", "'),
   'X-Accepted-OAuth-Scopes': header('The scope that the endpoint needs'),
+  'RateLimit-Policy': header(
+    '`"read";q=300;w=60`: requests a window of seconds (draft-ietf-httpapi-ratelimit-headers)',
+  ),
+  RateLimit: header('`"read";r=299;t=42`: requests left, seconds until the next window'),
   Link: header('Pages: first, prev, next (RFC 8288)'),
   'X-Total-Count': header('`pagination.total`', { type: 'integer', minimum: 0 }),
   'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),

@@ -1,0 +1,156 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { CONFIG } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+import { Database } from '../../database/database.js';
+import { LOGGER } from '../../http/logger.js';
+import { Problem } from '../../http/problems.js';
+import type { Principal } from '../principal.js';
+import { WINDOW_SECONDS, WindowCounter } from './window-counter.js';
+
+/** How often instances tell one another what they counted. */
+const SHARE_MS = 500;
+
+/** Where instances add up what each of them counted. */
+interface SharedCounts {
+  /** Adds `counts`, and returns the totals of the same keys. */
+  add(window: number, counts: ReadonlyMap<string, number>): Promise<Map<string, number>>;
+  end(): Promise<void>;
+}
+
+/**
+ * The limits of the contract §10, per user and credential, and of failed authentication per address. Over one
+ * database they hold for all instances together, to within what is counted in {@link SHARE_MS}. Where the shared
+ * store is away, each instance limits alone.
+ */
+@Injectable()
+export class RateLimits implements OnModuleInit, OnApplicationShutdown {
+  readonly #counter = new WindowCounter();
+  readonly #shared: SharedCounts | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(LOGGER) private readonly logger: Logger,
+    database: Database,
+  ) {
+    if (config.redisUrl !== undefined) this.#shared = new RedisCounts(config.redisUrl);
+    else if (config.databaseUrl !== undefined) this.#shared = new PostgresCounts(database);
+    // The embedded database has one server: its memory is all there is to know.
+  }
+
+  onModuleInit(): void {
+    if (this.#shared) this.#timer = setInterval(() => void this.share(), SHARE_MS).unref();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#shared?.end();
+  }
+
+  /**
+   * Counts a call with a valid credential and says what is left (RateLimit, RateLimit-Policy).
+   *
+   * @returns the problem to answer where the limit is used up; the caller decides when, since scope goes first
+   */
+  countCall(principal: Principal, request: Request, response: Response): Problem | undefined {
+    const kind = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
+    const limit = this.config.rateLimits[kind];
+    if (limit === 0) return undefined;
+    const { used, resetSeconds } = this.#counter.count(
+      `${kind}:${principal.userId}:${principal.credentialId}`,
+    );
+    response.setHeader('RateLimit-Policy', `"${kind}";q=${limit};w=${WINDOW_SECONDS}`);
+    response.setHeader('RateLimit', `"${kind}";r=${Math.max(0, limit - used)};t=${resetSeconds}`);
+    return used > limit ? rateLimited(resetSeconds) : undefined;
+  }
+
+  /** Counts a refused credential. @returns the problem to answer in its place where there were too many */
+  countRefusal(address: string | undefined): Problem | undefined {
+    const limit = this.config.rateLimits.auth;
+    if (limit === 0) return undefined;
+    const { used, resetSeconds } = this.#counter.count(`auth:${address ?? ''}`);
+    return used > limit ? rateLimited(resetSeconds) : undefined;
+  }
+
+  /** Tells the others, and hears from them. */
+  async share(): Promise<void> {
+    const { window, counts } = this.#counter.takeUnshared();
+    if (counts.size === 0) return;
+    try {
+      this.#counter.merge(window, await this.#shared!.add(window, counts));
+    } catch (error) {
+      this.logger.warn(
+        { reason: (error as Error).message },
+        'rate limits are not shared: each instance counts alone',
+      );
+    }
+  }
+}
+
+function rateLimited(resetSeconds: number): Problem {
+  return new Problem('rate_limited', {
+    detail: `Too many requests: the next window begins in ${resetSeconds} s.`,
+    extensions: { retry_after: resetSeconds },
+    headers: { 'Retry-After': String(resetSeconds) },
+  });
+}
+
+class PostgresCounts implements SharedCounts {
+  #swept = 0;
+
+  constructor(private readonly database: Database) {}
+
+  async add(window: number, counts: ReadonlyMap<string, number>): Promise<Map<string, number>> {
+    if (window !== this.#swept) {
+      this.#swept = window;
+      await this.database.rows('DELETE FROM rate_limit_counts WHERE window_number < $1', [window]);
+    }
+    const rows = await this.database.rows<{ key: string; used: number }>(
+      // In the order of keys, so that instances wait for one another and never deadlock.
+      `INSERT INTO rate_limit_counts AS c (key, window_number, used)
+       SELECT key, $1, used FROM unnest($2::text[], $3::int[]) AS r (key, used) ORDER BY key
+       ON CONFLICT (key) DO UPDATE SET window_number = EXCLUDED.window_number,
+         used = EXCLUDED.used + CASE WHEN c.window_number = EXCLUDED.window_number THEN c.used ELSE 0 END
+       RETURNING key, used`,
+      [window, [...counts.keys()], [...counts.values()]],
+    );
+    return new Map(rows.map(({ key, used }) => [key, used]));
+  }
+
+  async end(): Promise<void> {}
+}
+
+class RedisCounts implements SharedCounts {
+  readonly #redis: Redis;
+
+  constructor(url: string) {
+    this.#redis = new Redis(url, {
+      maxRetriesPerRequest: 0,
+      enableOfflineQueue: false,
+      connectTimeout: 1_000,
+    });
+    this.#redis.on('error', () => undefined); // told by the commands that fail
+  }
+
+  async add(window: number, counts: ReadonlyMap<string, number>): Promise<Map<string, number>> {
+    const commands = this.#redis.pipeline();
+    for (const [key, used] of counts) {
+      commands.incrby(`rate:${window}:${key}`, used).expire(`rate:${window}:${key}`, 2 * WINDOW_SECONDS);
+    }
+    const results = (await commands.exec()) ?? [];
+    return new Map(
+      [...counts.keys()].flatMap((key, i) => {
+        const [error, total] = results[2 * i] ?? [new Error('no answer'), 0];
+        return error ? [] : [[key, Number(total)] as const];
+      }),
+    );
+  }
+
+  async end(): Promise<void> {
+    this.#redis.disconnect();
+  }
+}

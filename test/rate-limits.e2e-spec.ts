@@ -1,0 +1,173 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import supertest from 'supertest';
+import { closeApp, createApp } from '../src/app.js';
+import { RateLimits } from '../src/auth/rate-limits/rate-limits.js';
+import { WindowCounter } from '../src/auth/rate-limits/window-counter.js';
+import { TestApi } from './support/api.js';
+import { onPostgres } from './support/database.js';
+
+const limits = { read: 5, write: 2, auth: 3 };
+
+// No test may cross into the next minute.
+beforeAll(() => void jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(2031, 0, 1, 12, 0, 20)));
+afterAll(() => jest.restoreAllMocks());
+
+describe('rate limits', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start({ rateLimits: limits })));
+  afterAll(() => api.close());
+
+  const memberWithKey = async () => {
+    const user = await api.platform.user();
+    return { user, key: await api.key(user) };
+  };
+
+  it('say on every answer what the limit is and what is left of it', async () => {
+    const { key } = await memberWithKey();
+    const { headers } = await api.get('/me', key);
+    expect(headers['ratelimit-policy']).toBe('"read";q=5;w=60');
+    expect(headers.ratelimit).toMatch(/^"read";r=4;t=40$/);
+    const notFound = await api.get('/events/1', key);
+    expect(notFound.headers.ratelimit).toMatch(/^"read";r=3;t=/);
+    const unchanged = await api.get('/me', key, { 'If-None-Match': headers.etag! });
+    expect([unchanged.status, unchanged.headers.ratelimit]).toEqual([304, expect.stringMatching(/r=2;/)]);
+  });
+
+  it('answer 429 with the seconds to wait when it is used up, and nothing else is counted', async () => {
+    const { key } = await memberWithKey();
+    for (let i = 0; i < 5; i++) expect((await api.get('/me', key)).status).toBe(200);
+    const { status, headers, body } = await api.get('/me', key);
+    expect([status, body.code]).toEqual([429, 'rate_limited']);
+    expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(body.retry_after).toBe(Number(headers['retry-after']));
+    expect(headers.ratelimit).toMatch(/^"read";r=0;t=/);
+  });
+
+  it('count writes apart from reads', async () => {
+    const { key } = await memberWithKey();
+    expect((await api.put('/profile', key, {})).headers['ratelimit-policy']).toBe('"write";q=2;w=60');
+    await api.put('/profile', key, {});
+    expect((await api.put('/profile', key, {})).status).toBe(429);
+    expect((await api.get('/me', key)).status).toBe(200);
+  });
+
+  it('count each credential of a member apart', async () => {
+    const { user, key } = await memberWithKey();
+    for (let i = 0; i < 6; i++) await api.get('/me', key);
+    expect((await api.get('/me', key)).status).toBe(429);
+    expect((await api.get('/me', await api.key(user))).status).toBe(200);
+  });
+
+  it('come after the scope, and before the query and the look-up', async () => {
+    const user = await api.platform.user();
+    const key = await api.key(user, ['events:read']);
+    for (let i = 0; i < 5; i++) await api.get('/events', key);
+    expect((await api.get('/me', key)).body.code).toBe('insufficient_scope');
+    expect((await api.get('/events?limit=x', key)).body.code).toBe('rate_limited');
+    expect((await api.get('/events/1', key)).body.code).toBe('rate_limited');
+  });
+
+  it('do not concern what needs no credential', async () => {
+    for (let i = 0; i < 8; i++) {
+      const { status, headers } = await api.send('GET', '/api/public/problems');
+      expect([status, headers.ratelimit]).toEqual([200, undefined]);
+    }
+  });
+});
+
+describe('the limit of failed authentication', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start({ rateLimits: limits })));
+  afterAll(() => api.close());
+
+  it('answers 429 in place of 401, holds no good credential back, and does not count a missing one', async () => {
+    const key = await api.key(await api.platform.user());
+    const guess = () => api.get('/me', 'pua_live_wrong');
+    for (let i = 0; i < 5; i++) expect((await api.send('GET', '/api/public/me')).status).toBe(401);
+    for (let i = 0; i < 3; i++) expect((await guess()).status).toBe(401);
+    const { status, headers, body } = await guess();
+    expect([status, body.code, body.retry_after]).toEqual([
+      429,
+      'rate_limited',
+      Number(headers['retry-after']),
+    ]);
+    expect((await api.get('/me', key)).status).toBe(200);
+    expect((await api.send('GET', '/api/public/me')).status).toBe(401);
+  });
+});
+
+describe('a limit of 0', () => {
+  it('switches it off, and its headers with it', async () => {
+    const api = await TestApi.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
+    try {
+      const key = await api.key(await api.platform.user());
+      const answer = await supertest(api.url).get('/api/public/me').set('X-API-Key', key);
+      expect([answer.status, answer.headers.ratelimit]).toEqual([200, undefined]);
+    } finally {
+      await api.close();
+    }
+  });
+});
+
+(onPostgres ? describe : describe.skip)(
+  'limits over two servers (only on PostgreSQL: npm run test:pg)',
+  () => {
+    let api: TestApi;
+    let other: NestExpressApplication;
+    beforeAll(async () => {
+      api = await TestApi.start({ rateLimits: { ...limits, read: 10 } });
+      other = await createApp(api.config);
+      await other.listen(0, '127.0.0.1');
+    });
+    afterAll(async () => {
+      await closeApp(other);
+      await api.close();
+    });
+
+    it('add up what both counted', async () => {
+      const key = await api.key(await api.platform.user());
+      for (let i = 0; i < 6; i++) await api.get('/me', key);
+      await api.app.get(RateLimits).share();
+      const there = () => supertest(other.getHttpServer()).get('/api/public/me').set('X-API-Key', key);
+      await there();
+      await other.get(RateLimits).share();
+      expect((await there()).headers.ratelimit).toMatch(/^"read";r=2;/);
+    });
+  },
+);
+
+describe('WindowCounter', () => {
+  let now = 0;
+  afterEach(() => void (now = 0));
+  const at = (seconds: number) => void (now = seconds * 1000);
+  const counter = () => new WindowCounter(() => now);
+
+  it('starts from nothing with the next minute', () => {
+    const windows = counter();
+    at(600);
+    expect(windows.count('a')).toEqual({ used: 1, resetSeconds: 60 });
+    at(659.5);
+    expect(windows.count('a')).toEqual({ used: 2, resetSeconds: 1 });
+    at(660);
+    expect(windows.count('a')).toEqual({ used: 1, resetSeconds: 60 });
+  });
+
+  it('keeps what it counted while the others were asked', () => {
+    const windows = counter();
+    windows.count('a');
+    const { window, counts } = windows.takeUnshared();
+    windows.count('a');
+    windows.merge(window, new Map([['a', 7 + counts.get('a')!]]));
+    expect(windows.count('a').used).toBe(10);
+  });
+
+  it('forgets totals of a window that is over', () => {
+    const windows = counter();
+    windows.count('a');
+    const { window } = windows.takeUnshared();
+    at(60);
+    windows.merge(window, new Map([['a', 99]]));
+    expect(windows.count('a').used).toBe(1);
+  });
+});
