@@ -11,7 +11,7 @@ const limits = { read: 5, write: 2, auth: 3 };
 
 // No test may cross into the next minute.
 beforeAll(() => void jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(2031, 0, 1, 12, 0, 20)));
-afterAll(() => jest.restoreAllMocks());
+afterAll(() => void jest.restoreAllMocks());
 
 describe('rate limits', () => {
   let api: TestApi;

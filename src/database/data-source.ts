@@ -3,7 +3,7 @@ import type { DataSourceOptions } from 'typeorm';
 import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-create-platform.js';
 import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
 import { AnnounceRevocations1763700004000 } from '../../migrations/1763700004000-announce-revocations.js';
-import { CreateRateLimitCounts1763700005000 } from '../../migrations/1763700005000-create-rate-limit-counts.js';
+import { CreateRateLimitCounts1763700006000 } from '../../migrations/1763700006000-create-rate-limit-counts.js';
 import type { Config } from '../config/config.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
@@ -33,7 +33,7 @@ export const MIGRATIONS = [
   CreatePlatform1763700000000,
   CreateApiKeys1763700001000,
   AnnounceRevocations1763700004000,
-  CreateRateLimitCounts1763700005000,
+  CreateRateLimitCounts1763700006000,
 ];
 
 /**

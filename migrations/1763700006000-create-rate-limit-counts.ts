@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** What instances counted together in the current minute. Unlogged: after a crash a window starts from nothing. */
-export class CreateRateLimitCounts1763700005000 implements MigrationInterface {
+export class CreateRateLimitCounts1763700006000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
 CREATE UNLOGGED TABLE rate_limit_counts (
