@@ -29,6 +29,12 @@ export const CurrentPrincipal = createParamDecorator((_: unknown, context: Execu
  * @returns undefined where neither has one: such a route is refused
  */
 export function accessOf(handler: object, controller: object): Access | undefined {
-  const own = Reflect.getMetadata(ACCESS, handler) as Access | undefined;
-  return own === undefined ? (Reflect.getMetadata(ACCESS, controller) as Access | undefined) : own;
+  if (!known.has(handler)) {
+    const own = Reflect.getMetadata(ACCESS, handler) as Access | undefined;
+    known.set(handler, own === undefined ? (Reflect.getMetadata(ACCESS, controller) as Access | undefined) : own);
+  }
+  return known.get(handler);
 }
+
+/** Read once per handler: guards ask on every request. */
+const known = new Map<object, Access | undefined>();

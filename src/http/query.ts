@@ -1,6 +1,5 @@
 import { applyDecorators, createParamDecorator, Injectable, SetMetadata } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { plainToInstance, Transform } from 'class-transformer';
 import { ValidateBy, validateSync } from 'class-validator';
@@ -36,12 +35,15 @@ export const Parameters = createParamDecorator((_: unknown, context: ExecutionCo
 /** Reads and checks the query of every route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. */
 @Injectable()
 export class QueryGuard implements CanActivate {
-  constructor(private readonly reflector: Reflector) {}
+  /** Read once per handler. */
+  readonly #accepted = new Map<object, QueryClass | QueryVariants>();
 
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<Request & { parameters: object }>();
-    const accepted = this.reflector.get<QueryClass | QueryVariants | undefined>(QUERY, context.getHandler());
-    request.parameters = parseQuery(accepted ?? NoParameters, queryOf(request.url));
+    const handler = context.getHandler();
+    let accepted = this.#accepted.get(handler);
+    if (!accepted) this.#accepted.set(handler, (accepted = queryOfHandler(handler) ?? NoParameters));
+    request.parameters = parseQuery(accepted, queryOf(request.url));
     return true;
   }
 }
