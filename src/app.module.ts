@@ -18,6 +18,7 @@ import { ProfileModule } from './features/profile/profile.module.js';
 import { AcceptGuard } from './http/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/query.js';
+import { MetricsModule } from './operations/metrics/metrics.module.js';
 
 /** Table of contents. The guards stand in the order in which the contract checks a request (§1). */
 @Module({})
@@ -35,6 +36,7 @@ export class AppModule {
         ConnectionsModule,
         AchievementsModule,
         OpenApiModule,
+        MetricsModule,
       ],
       controllers: [CredentialController, ProblemsController],
       providers: [

@@ -15,6 +15,6 @@ import { RevocationChannel } from './revocation-channel.js';
     RateLimits,
     RevocationChannel,
   ],
-  exports: [ApiKeyAuthenticator, AccessTokens, CredentialCache, RateLimits],
+  exports: [ApiKeyAuthenticator, AccessTokens, CredentialCache, RateLimits, RevocationChannel],
 })
 export class AuthModule {}

@@ -33,6 +33,7 @@ export interface Config {
   readonly redisUrl: string | undefined;
   /** Per minute; 0 switches one off. */
   readonly rateLimits: { readonly read: number; readonly write: number; readonly auth: number };
+  readonly metricsPort: number | undefined;
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
   readonly seedDemo: boolean;
@@ -117,6 +118,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       write: env.RATE_LIMIT_WRITE ?? 30,
       auth: env.RATE_LIMIT_AUTH ?? 20,
     },
+    metricsPort: env.METRICS_PORT,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     seedDemo: env.SEED_DEMO ?? (env.NODE_ENV ?? 'development') === 'development',

@@ -107,6 +107,11 @@ export const SETTINGS = {
     '20',
     'refused credentials, and sign-ins, a minute per address; 0: no limit',
   ),
+  METRICS_PORT: setting(
+    integer(1, 65_535),
+    '–',
+    'port of its own for Prometheus: GET /metrics; without it there is none',
+  ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be fatal, error, warn, info, debug, trace or silent',
