@@ -18,6 +18,7 @@ import { ProfileModule } from './features/profile/profile.module.js';
 import { AcceptGuard } from './http/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/query.js';
+import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
 
 /** Table of contents. The guards stand in the order in which the contract checks a request (§1). */
@@ -37,6 +38,7 @@ export class AppModule {
         AchievementsModule,
         OpenApiModule,
         MetricsModule,
+        HealthModule,
       ],
       controllers: [CredentialController, ProblemsController],
       providers: [
