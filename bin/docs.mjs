@@ -1,7 +1,6 @@
 // `npm run docs`: writes the pages of docs/ that are made from tables in the code. A test compares them.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { format } from 'prettier';
 import { build } from './build.mjs';
 
@@ -46,7 +45,7 @@ export async function pages() {
   };
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (import.meta.main) {
   const root = join(import.meta.dirname, '..');
   for (const [path, text] of Object.entries(await pages())) writeFileSync(join(root, path), text);
 }
