@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import express from 'express';
 import type { Request, Response, Router } from 'express';
 import { DataSource } from 'typeorm';
@@ -14,7 +14,6 @@ import { OauthDatabase } from './oauth-database.js';
 import { hostOf } from './page-client.js';
 import { PageFault, PageRequests } from './page-requests.js';
 import type { Form } from './page-requests.js';
-import { Inject } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 
@@ -134,6 +133,7 @@ export class AccountPages {
       });
     } else {
       await this.sessions.signIn(request, response, result.userId);
+      await this.database.record({ type: 'session.signed_in', actor: 'user', userId: result.userId });
       this.requests.redirect(response, `/account/${page}`);
     }
   }

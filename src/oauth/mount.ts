@@ -7,6 +7,7 @@ import type { Config } from '../config/config.js';
 import { apiHeaders } from '../http/api-headers.js';
 import { AccountPages } from './account-pages.js';
 import { AuthorizationServer } from './authorization-server.js';
+import { demoApp } from './demo.js';
 import { Interactions } from './interactions.js';
 import { OauthDatabase } from './oauth-database.js';
 import { apiResource, ROUTES } from './provider.js';
@@ -35,6 +36,7 @@ export function mountOauth(app: NestExpressApplication): void {
   });
   exactly(app, ROUTES.userinfo, apiHeaders, app.get(Userinfo).handler());
   exactly(app, '/.well-known/oauth-protected-resource/api/public', resourceMetadata(config));
+  if (config.seedDemo) app.use(demoApp());
   app.use(app.get(Interactions).router());
   app.use(app.get(AccountPages).router());
 }

@@ -66,8 +66,9 @@ export class OauthTest {
     });
   }
 
-  browser(): Browser {
-    return new Browser(this.issuer);
+  /** @param server where it really connects, when it is not the test's own application */
+  browser(server = this.issuer): Browser {
+    return new Browser(this.issuer, server);
   }
 
   /** An authorization request with PKCE, and its verifier. `undefined` leaves a parameter out. */
@@ -204,7 +205,10 @@ export interface FormPage {
 export class Browser {
   readonly cookies = new Map<string, { value: string; path: string }>();
 
-  constructor(readonly origin: string) {}
+  constructor(
+    readonly origin: string,
+    private readonly server: string,
+  ) {}
 
   async send(url: URL | string, init: RequestInit = {}): Promise<Response> {
     const target = new URL(url, this.origin);
@@ -214,7 +218,7 @@ export class Browser {
       )
       .map(([key, { value }]) => `${key.split(';')[0]}=${value}`)
       .join('; ');
-    const response = await fetch(target, {
+    const response = await fetch(new URL(target.pathname + target.search, this.server), {
       redirect: 'manual',
       ...init,
       headers: { Accept: 'text/html', ...(cookie ? { Cookie: cookie } : {}), ...(init.headers as object) },
@@ -268,6 +272,7 @@ export class Browser {
     let at = await this.open(url);
     for (let step = 0; step < 4; step++) {
       if (at instanceof URL) return at;
+      if (!at.url.pathname.startsWith('/interaction/') && at.status === 200) return at.url;
       if (at.status !== 200) throw new Error(`${at.status} at ${at.url.pathname}: ${at.html}`);
       at = /type="password"/.test(at.html)
         ? await this.submit(at, { username: options.username, password: options.password ?? PASSWORD })

@@ -5,6 +5,9 @@ import { freePort } from './oauth.js';
 
 /** The program as it is run, in a process of its own. */
 export class ServerProcess {
+  /** What it wrote to stdout: its log. */
+  output = '';
+
   private constructor(
     private readonly child: ChildProcess,
     readonly url: string,
@@ -15,9 +18,10 @@ export class ServerProcess {
     const port = Number(environment.PORT) || (await freePort());
     const child = spawn(process.execPath, ['dist/src/main.js'], {
       env: { PATH: process.env.PATH, ...environment, HOST: '127.0.0.1', PORT: String(port) },
-      stdio: ['ignore', 'ignore', 'inherit'],
+      stdio: ['ignore', 'pipe', 'inherit'],
     });
     const server = new ServerProcess(child, `http://127.0.0.1:${port}`);
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (server.output += text));
     const deadline = performance.now() + 15_000;
     for (;;) {
       if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
