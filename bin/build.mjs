@@ -2,9 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = dirname(import.meta.dirname);
 const stamp = join(root, 'dist/.built');
 
 /** Leaves `dist/` as the sources are now; ends the process where they do not compile. */
@@ -21,4 +20,4 @@ export function build({ always = false } = {}) {
   writeFileSync(stamp, '');
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) build({ always: true });
+if (import.meta.main) build({ always: true });
