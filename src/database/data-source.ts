@@ -2,6 +2,7 @@ import { DataSource } from 'typeorm';
 import type { DataSourceOptions } from 'typeorm';
 import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-create-platform.js';
 import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
+import { CreateLoginThrottle1763700003000 } from '../../migrations/1763700003000-create-login-throttle.js';
 import { AnnounceRevocations1763700004000 } from '../../migrations/1763700004000-announce-revocations.js';
 import { CreateRateLimitCounts1763700006000 } from '../../migrations/1763700006000-create-rate-limit-counts.js';
 import type { Config } from '../config/config.js';
@@ -32,6 +33,7 @@ const ENTITIES = [
 export const MIGRATIONS = [
   CreatePlatform1763700000000,
   CreateApiKeys1763700001000,
+  CreateLoginThrottle1763700003000,
   AnnounceRevocations1763700004000,
   CreateRateLimitCounts1763700006000,
 ];
