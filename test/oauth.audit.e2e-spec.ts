@@ -8,10 +8,10 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-const events = (clientId: string) =>
+const events = (clientId: string, userId: number) =>
   oauth.dataSource.query<Record<string, unknown>[]>(
-    'SELECT type, actor, user_id, error_id, details FROM auth_events WHERE client_id = $1 ORDER BY id',
-    [clientId],
+    'SELECT type, actor, user_id, error_id, details FROM auth_events WHERE client_id = $1 OR user_id = $2 ORDER BY id',
+    [clientId, userId],
   );
 
 describe('the audit trail', () => {
@@ -22,10 +22,10 @@ describe('the audit trail', () => {
     await oauth.refresh(clientId, body.refresh_token);
     await oauth.age('oauth_tokens', 11);
     const reused = await oauth.refresh(clientId, body.refresh_token);
-    const trail = await events(clientId);
+    const trail = await events(clientId, member.id);
     expect(trail.map(({ type, actor }) => `${String(actor)} ${String(type)}`)).toEqual([
       'admin client.created',
-      'user session.signed_in',
+      'user sign_in.succeeded',
       'user consent.granted',
       'client token.issued',
       'client token.refreshed',

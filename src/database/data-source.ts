@@ -2,6 +2,7 @@ import { DataSource } from 'typeorm';
 import type { DataSourceOptions } from 'typeorm';
 import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-create-platform.js';
 import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
+import { CreateLoginThrottle1763700003000 } from '../../migrations/1763700003000-create-login-throttle.js';
 import { AnnounceRevocations1763700004000 } from '../../migrations/1763700004000-announce-revocations.js';
 import { CreateOauth1763700002000 } from '../../migrations/1763700002000-create-oauth.js';
 import { AnnounceOauthRevocations1763700005000 } from '../../migrations/1763700005000-announce-oauth-revocations.js';
@@ -53,6 +54,7 @@ export const MIGRATIONS = [
   CreatePlatform1763700000000,
   CreateApiKeys1763700001000,
   CreateOauth1763700002000,
+  CreateLoginThrottle1763700003000,
   AnnounceRevocations1763700004000,
   AnnounceOauthRevocations1763700005000,
   CreateRateLimitCounts1763700006000,

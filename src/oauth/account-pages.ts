@@ -133,7 +133,6 @@ export class AccountPages {
       });
     } else {
       await this.sessions.signIn(request, response, result.userId);
-      await this.database.record({ type: 'session.signed_in', actor: 'user', userId: result.userId });
       this.requests.redirect(response, `/account/${page}`);
     }
   }

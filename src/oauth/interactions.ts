@@ -133,12 +133,6 @@ export class Interactions {
       return;
     }
     const accountId = String(result.userId);
-    await this.database.record({
-      type: 'session.signed_in',
-      actor: 'user',
-      userId: result.userId,
-      clientId: step.client.clientId,
-    });
     const returnTo = await this.server.provider.interactionResult(
       request,
       response,
