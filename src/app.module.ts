@@ -15,6 +15,8 @@ import { EventsModule } from './features/events/events.module.js';
 import { OpenApiModule } from './features/openapi/openapi.module.js';
 import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
+import { OauthModule } from './oauth/oauth.module.js';
+import { SweeperModule } from './operations/sweeper/sweeper.module.js';
 import { AcceptGuard } from './http/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/query.js';
@@ -32,6 +34,8 @@ export class AppModule {
         DatabaseModule,
         HttpModule,
         AuthModule,
+        OauthModule,
+        SweeperModule,
         ProfileModule,
         EventsModule,
         ConnectionsModule,

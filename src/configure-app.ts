@@ -7,6 +7,7 @@ import { beginRequest } from './http/request-context.js';
 import { answerDeadline } from './http/answer-deadline.js';
 import { requestLog } from './http/request-log.js';
 import { LOGGER } from './http/logger.js';
+import { mountOauth } from './oauth/mount.js';
 import { Metrics } from './operations/metrics/metrics.service.js';
 import { ProblemFilter } from './http/problem.filter.js';
 
@@ -19,6 +20,7 @@ export function configureApp(app: NestExpressApplication): void {
   app.use(requestLog(app.get(LOGGER)));
   const metrics = app.get(Metrics);
   if (metrics.enabled) app.use(metrics.observe());
+  mountOauth(app);
   app.use(API_PREFIX, apiHeaders);
   app.use(tolerateBadEncoding);
   app.use(API_PREFIX, answerDeadline(config.databaseDeadlines.answer, filter));

@@ -4,6 +4,7 @@ import { closeApp, createApp } from './app.js';
 import { loadConfig, loadDotEnv, StartupError } from './config/config.js';
 import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
+import { registerDemoClient } from './oauth/demo.js';
 import { hasDemo, seedDemo } from './operations/demo/demo.js';
 import { welcome } from './operations/demo/welcome.js';
 import { superviseWorkers } from './workers.js';
@@ -16,6 +17,7 @@ async function start(config: Config): Promise<void> {
   const database = await openDatabase(config, async (dataSource) => {
     if (config.seedDemo) key = await seedDemo(dataSource, config);
     demo = await hasDemo(dataSource);
+    if (demo && config.seedDemo) await registerDemoClient(dataSource, config);
   });
   const end = config.workers > 1 ? await superviseWorkers(config.workers) : await serve(config);
   onSignal(async () => {

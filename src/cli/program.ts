@@ -1,18 +1,22 @@
 import { Command } from 'commander';
 import { auditCommand } from './commands/audit.command.js';
+import { clientsCommands } from './commands/clients.command.js';
 import { dbCommands } from './commands/db.command.js';
 import { doctorCommand } from './commands/doctor.command.js';
 import { importCommand } from './commands/import.command.js';
 import { keysCommands } from './commands/keys.command.js';
 import { secretsCommands } from './commands/secrets.command.js';
+import { signingKeysCommands } from './commands/signing-keys.command.js';
 import { usersCommands } from './commands/users.command.js';
 
 /** Every command, in the order of the help. */
 const COMMANDS = [
   keysCommands,
+  clientsCommands,
   usersCommands,
   importCommand,
   dbCommands,
+  signingKeysCommands,
   secretsCommands,
   auditCommand,
   doctorCommand,

@@ -37,6 +37,7 @@ export interface Config {
   /** Server processes on this machine. */
   readonly workers: number;
   readonly metricsPort: number | undefined;
+  readonly sweepIntervalSeconds: number;
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
   readonly seedDemo: boolean;
@@ -123,6 +124,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     },
     workers: env.WORKERS === 'auto' ? availableParallelism() : (env.WORKERS ?? 1),
     metricsPort: env.METRICS_PORT,
+    sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     seedDemo: env.SEED_DEMO ?? (env.NODE_ENV ?? 'development') === 'development',

@@ -117,6 +117,7 @@ export const SETTINGS = {
     '–',
     'port of its own for Prometheus: GET /metrics; without it there is none',
   ),
+  SWEEP_INTERVAL: setting(integer(1, 86_400), '60', 'seconds between sweeps of expired rows'),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be fatal, error, warn, info, debug, trace or silent',

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
+import { Access } from '../../oauth/access.service.js';
+import { ClientsService } from '../../oauth/clients.service.js';
 import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase } from '../database.js';
-import { fields, note, print } from '../output.js';
+import { fields, note, print, table } from '../output.js';
 
 interface CreateOptions {
   username: string;
@@ -92,6 +94,60 @@ export function usersCommands(program: Command): void {
   addCommand(users, 'enable', 'Undo disable', 'pua users enable ada')
     .argument('<id|username>', 'the member')
     .action((who: string, { json }: { json?: boolean }) => change(who, 'enable', json));
+
+  addCommand(
+    users,
+    'sessions',
+    'Show where a member is signed in, and which apps have access',
+    'pua users sessions ada',
+  )
+    .argument('<id|username>', 'the member')
+    .action(async (who: string, { json }: { json?: boolean }) => {
+      const { sessions, apps } = await withDatabase(async ({ dataSource }) => {
+        const { id } = await new UsersService(dataSource).find(who);
+        const access = new Access(dataSource);
+        return { sessions: await access.listSessions(id), apps: await access.listApps(id) };
+      });
+      print(json, { sessions, apps }, () =>
+        [
+          table(sessions, {
+            'SIGNED IN': ({ signed_in_at }) => signed_in_at,
+            'LAST SEEN': ({ last_seen_at }) => last_seen_at,
+            ADDRESS: ({ ip }) => ip,
+            BROWSER: ({ user_agent }) => user_agent,
+          }),
+          table(apps, {
+            APP: ({ client_id, client_name }) => `${client_id} ${client_name}`,
+            SCOPES: ({ scopes }) => scopes,
+            SINCE: ({ since }) => since,
+            'LAST USED': ({ last_used_at }) => last_used_at,
+          }),
+        ].join('\n\n'),
+      );
+    });
+
+  addCommand(
+    users,
+    'revoke-access',
+    'End the access of apps to a member’s data, outstanding codes too; of all apps, with the member’s browser sessions',
+    'pua users revoke-access ada --client demo',
+  )
+    .argument('<id|username>', 'the member')
+    .option('--client <id>', 'end the access of this app alone, and no session')
+    .action(async (who: string, { client, json }: { client?: string; json?: boolean }) => {
+      const ended = await withDatabase(async ({ config, dataSource }) => {
+        const { id, username } = await new UsersService(dataSource).find(who);
+        if (client !== undefined) await new ClientsService(dataSource, config).find(client);
+        const access = new Access(dataSource);
+        const sessions = client === undefined ? await access.endSessions(id, { actor: 'admin' }) : 0;
+        return { id, username, grants: await access.revoke(id, client, { actor: 'admin' }), sessions };
+      });
+      print(
+        json,
+        ended,
+        () => `${ended.username}: ${ended.grants} grants and ${ended.sessions} browser sessions ended`,
+      );
+    });
 }
 
 async function change(who: string, verb: 'disable' | 'enable', json: boolean | undefined): Promise<void> {

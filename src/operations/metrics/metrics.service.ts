@@ -68,9 +68,9 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   observe() {
     return (request: Request, response: Response, next: NextFunction): void => {
       response.once('close', () => {
-        const { startedAt, problem } = request.context;
+        const { startedAt, problem, route: named } = request.context;
         // A route of ours, or one name for all that is none: what callers make up must not become labels.
-        const route = (request.route as { path: string } | undefined)?.path ?? 'none';
+        const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
         const method = ['GET', 'HEAD', 'PUT', 'POST', 'OPTIONS'].includes(request.method)
           ? request.method
           : 'other';

@@ -1,0 +1,68 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Inject, Injectable } from '@nestjs/common';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+
+/**
+ * Forms of ours carry a token that only our pages can have made, for this browser alone (double submit, signed): the
+ * browser keeps a random id in a cookie that no script reads, the form its HMAC.
+ */
+@Injectable()
+export class Csrf {
+  readonly #keys: readonly Buffer[];
+  readonly #origin: string;
+  readonly #cookie: string;
+  readonly #attributes: string;
+  /** Ids given out in answers that are still being made, for a second form on the same page. */
+  readonly #given = new WeakMap<ServerResponse, string>();
+
+  constructor(@Inject(CONFIG) config: Config) {
+    const secure = config.publicUrl.startsWith('https:');
+    this.#keys = config.secrets.derive('csrf');
+    this.#origin = config.publicUrl;
+    // __Host-: no neighbouring host can set it. Browsers refuse the name on http.
+    this.#cookie = secure ? '__Host-pua_csrf' : 'pua_csrf';
+    this.#attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+  }
+
+  /** The token for a form in this answer; the browser gets the cookie where it has none. */
+  token(request: IncomingMessage, response: ServerResponse): string {
+    let id = this.#idOf(request) ?? this.#given.get(response);
+    if (id === undefined) {
+      id = randomBytes(32).toString('base64url');
+      this.#given.set(response, id);
+      response.appendHeader('Set-Cookie', `${this.#cookie}=${id}; ${this.#attributes}`);
+    }
+    return hmac(this.#keys[0]!, id).toString('base64url');
+  }
+
+  /**
+   * Whether the form came from a page of ours. `Origin: null` is what Chrome sends under `Referrer-Policy: no-referrer`; with
+   * the token, and unless Sec-Fetch-Site says otherwise, it is believed.
+   */
+  verify(request: IncomingMessage, submitted: unknown): boolean {
+    const { origin, 'sec-fetch-site': site } = request.headers;
+    if (origin !== undefined && origin !== 'null' && origin !== this.#origin) return false;
+    if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+    const id = this.#idOf(request);
+    if (id === undefined || typeof submitted !== 'string') return false;
+    const token = Buffer.from(submitted, 'base64url');
+    return this.#keys.some((key) => {
+      const expected = hmac(key, id);
+      return token.length === expected.length && timingSafeEqual(token, expected);
+    });
+  }
+
+  #idOf(request: IncomingMessage): string | undefined {
+    for (const pair of request.headers.cookie?.split(';') ?? []) {
+      const [name, value] = pair.trim().split('=', 2);
+      if (name === this.#cookie && /^[\w-]{43}$/.test(value ?? '')) return value;
+    }
+    return undefined;
+  }
+}
+
+function hmac(key: Buffer, id: string): Buffer {
+  return createHmac('sha256', key).update(id).digest();
+}

@@ -1,0 +1,312 @@
+import { hash as argon2 } from '@node-rs/argon2';
+import { hash as bcrypt } from 'bcryptjs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { hashPassword } from '../src/accounts/passwords.js';
+import { SignInThrottle } from '../src/accounts/sign-in-throttle.js';
+import { SignIn } from '../src/accounts/sign-in.service.js';
+import { createDataSource } from '../src/database/data-source.js';
+import { Database } from '../src/database/database.js';
+import { isUnavailable } from '../src/database/unavailable.js';
+import { createTestDatabase, testConfig } from './support/database.js';
+import type { TestDatabase } from './support/database.js';
+import { Platform } from './support/platform.js';
+
+const PASSWORD = 'correct horse battery';
+const NO_LIMIT = 1_000_000;
+
+interface Instance {
+  readonly signIn: SignIn;
+  readonly database: Database;
+}
+
+describe('Signing in', () => {
+  let store: TestDatabase;
+  let dataSource: DataSource;
+  let platform: Platform;
+  const instances: Instance[] = [];
+  let passwordHash: string;
+  let addresses = 0;
+
+  /** One more instance over the same database. */
+  async function instance(authLimit = NO_LIMIT): Promise<Instance> {
+    const config = testConfig(store.environment, { rateLimits: { read: 0, write: 0, auth: authLimit } });
+    const database = new Database(await createDataSource(config, 'requests').initialize(), config);
+    const started = { database, signIn: new SignIn(database, new SignInThrottle(database, config)) };
+    instances.push(started);
+    return started;
+  }
+
+  beforeAll(async () => {
+    store = await createTestDatabase();
+    dataSource = await createDataSource(testConfig(store.environment), 'maintenance').initialize();
+    platform = new Platform(dataSource);
+    passwordHash = await hashPassword(PASSWORD);
+    await instance();
+    await instance();
+  });
+  afterAll(async () => {
+    for (const { database } of instances) if (database.dataSource.isInitialized) await database.end();
+    await dataSource.destroy();
+    await store.drop();
+  });
+
+  const ip = () => `198.51.100.${++addresses % 250}`;
+  const attempt = (username: string, password = PASSWORD, at = instances[0]!) =>
+    at.signIn.attempt({ username, password, ip: ip() });
+  const guesses = (username: string, count: number) =>
+    Promise.all(Array.from({ length: count }, (_, i) => attempt(username, `guess ${i}`, instances[i % 2])));
+  const outcomes = (results: readonly { outcome: string }[]) =>
+    Object.fromEntries(
+      Object.entries(Object.groupBy(results, ({ outcome }) => outcome)).map(([name, all]) => [
+        name,
+        all!.length,
+      ]),
+    );
+  /** What waiting would do. */
+  const pass = (seconds: number) =>
+    dataSource.query(
+      'UPDATE login_throttle SET window_ends_at = window_ends_at - make_interval(secs => $1)',
+      [seconds],
+    );
+  const eventsOf = (userId: number) =>
+    dataSource.query<{ type: string; details: object; ip: string }[]>(
+      'SELECT type, details, host(ip) AS ip FROM auth_events WHERE user_id = $1 ORDER BY id',
+      [userId],
+    );
+  const storedHash = async (userId: number) =>
+    (
+      await dataSource.query<{ password_hash: string; version: number }[]>(
+        'SELECT password_hash, version FROM users WHERE id = $1',
+        [userId],
+      )
+    )[0]!;
+
+  describe('with a password', () => {
+    it('lets the member in, whatever the case of the name, and records it', async () => {
+      const userId = await platform.user({ username: 'Grace', password_hash: passwordHash });
+      expect(await attempt('grace')).toEqual({ outcome: 'signed-in', userId });
+      expect(await eventsOf(userId)).toEqual([
+        { type: 'sign_in.succeeded', details: {}, ip: expect.any(String) },
+      ]);
+    });
+
+    it('takes another Unicode form of the same password', async () => {
+      const userId = await platform.user({
+        username: 'zoe',
+        password_hash: await hashPassword('pa\u00dfwort Zo\u00eb'),
+      });
+      expect(await attempt('zoe', 'pa\u00dfwort Zoe\u0308')).toEqual({ outcome: 'signed-in', userId });
+    });
+
+    it.each([
+      ['bcrypt', () => bcrypt(PASSWORD, 4)],
+      ['argon2i', () => argon2(PASSWORD, { algorithm: 1 })],
+      ['weak argon2id', () => argon2(PASSWORD, { memoryCost: 8192, timeCost: 1 })],
+    ])('replaces an imported %s hash at the first sign-in', async (_, imported) => {
+      const before = await imported();
+      const userId = await platform.user({ password_hash: before });
+      const { username } = (
+        await dataSource.query<{ username: string }[]>('SELECT username FROM users WHERE id = $1', [userId])
+      )[0]!;
+      const { version } = await storedHash(userId);
+      expect(await attempt(username, 'wrong')).toEqual({ outcome: 'invalid' });
+      expect((await storedHash(userId)).password_hash).toBe(before);
+      expect(await attempt(username)).toEqual({ outcome: 'signed-in', userId });
+      const after = await storedHash(userId);
+      expect(after.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+      expect(after.version).toBe(version);
+      expect(await attempt(username)).toEqual({ outcome: 'signed-in', userId });
+      expect(await storedHash(userId)).toEqual(after);
+    });
+
+    it('leaves a password that was changed during the sign-in', async () => {
+      const userId = await platform.user({
+        username: 'meanwhile',
+        password_hash: await bcrypt(PASSWORD, 12),
+      });
+      const attemptsTaken = async () =>
+        (
+          await dataSource.query<{ sum: number }[]>('SELECT sum(attempts)::int AS sum FROM login_throttle')
+        )[0]!.sum;
+      const before = await attemptsTaken();
+      const signingIn = attempt('meanwhile');
+      while ((await attemptsTaken()) < before + 2); // the old hash was read
+      await dataSource.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
+      expect(await signingIn).toEqual({ outcome: 'signed-in', userId });
+      expect((await storedHash(userId)).password_hash).toBe(passwordHash);
+    });
+
+    it('lets a member in whose imported password is shorter than ours may be, and leaves its hash', async () => {
+      const before = await bcrypt('abc', 4);
+      const userId = await platform.user({ username: 'short', password_hash: before });
+      expect(await attempt('short', 'abc')).toEqual({ outcome: 'signed-in', userId });
+      expect((await storedHash(userId)).password_hash).toBe(before);
+    });
+  });
+
+  describe('refused', () => {
+    it('answers the same, after no less than half a second, whatever is wrong; the trail says what', async () => {
+      const wrong = await platform.user({ username: 'wrong', password_hash: passwordHash });
+      const none = await platform.user({ username: 'none' });
+      const disabled = await platform.user({
+        username: 'disabled',
+        password_hash: passwordHash,
+        disabled_at: '2026-01-01T00:00:00Z',
+      });
+      const broken = await platform.user({ username: 'broken', password_hash: 'no hash' });
+      const tries: [username: string, password: string][] = [
+        ['nobody', PASSWORD],
+        ['wrong', 'wrong'],
+        ['none', ''],
+        ['disabled', PASSWORD],
+        ['broken', 'no hash'],
+        ['wrong\0', PASSWORD],
+        ['\ud800', PASSWORD],
+        ['x'.repeat(100_000), PASSWORD],
+        ['wrong', `${PASSWORD}\0`],
+        ['wrong', 'x'.repeat(100_000)],
+        ['', ''],
+      ];
+      await Promise.all(
+        tries.map(async ([username, password]) => {
+          const startedAt = performance.now();
+          expect(await attempt(username, password)).toEqual({ outcome: 'invalid' });
+          expect(performance.now() - startedAt).toBeGreaterThan(495);
+        }),
+      );
+      const reasonsOf = async (userId: number) => (await eventsOf(userId)).map(({ details }) => details);
+      expect(await reasonsOf(wrong)).toEqual(Array.from({ length: 3 }, () => ({ reason: 'wrong_password' })));
+      expect(await reasonsOf(none)).toEqual([{ reason: 'no_password' }]);
+      expect(await reasonsOf(disabled)).toEqual([{ reason: 'disabled' }]);
+      expect(await reasonsOf(broken)).toEqual([{ reason: 'wrong_password' }]);
+      const unknown = await dataSource.query<{ details: object }[]>(
+        `SELECT details FROM auth_events WHERE type = 'sign_in.refused' AND user_id IS NULL`,
+      );
+      expect(unknown).toEqual(Array.from({ length: 5 }, () => ({ details: { reason: 'unknown_user' } })));
+    });
+
+    it('leaves no password, and no name that nobody has, in the database', async () => {
+      await platform.user({ username: 'kept', password_hash: passwordHash });
+      await attempt('kept', 'my-secret-guess');
+      await attempt('my-secret-typed-as-name', 'my-secret-guess');
+      const rows = JSON.stringify([
+        await dataSource.query('SELECT * FROM auth_events'),
+        await dataSource.query('SELECT * FROM login_throttle'),
+      ]);
+      expect(rows).not.toContain('my-secret');
+    });
+  });
+
+  describe('throttled', () => {
+    it('verifies 10 of 50 guesses in parallel over two instances', async () => {
+      const userId = await platform.user({ username: 'target', password_hash: passwordHash });
+      expect(outcomes(await guesses('target', 50))).toEqual({ invalid: 10, throttled: 40 });
+      const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
+      const wrong = Array.from({ length: 10 }, () => 'wrong_password');
+      expect(reasons.sort()).toEqual(['account_blocked', ...wrong]);
+    });
+
+    it('treats a name that nobody has alike, in every spelling of one name', async () => {
+      const results = await Promise.all(
+        ['ghost', 'GHOST', 'Ghost'].flatMap((name) => Array.from({ length: 7 }, () => attempt(name))),
+      );
+      expect(outcomes(results)).toEqual({ invalid: 10, throttled: 11 });
+      const [first] = await guesses('ghost', 1);
+      expect(first).toEqual({ outcome: 'throttled', retryAfterSeconds: expect.any(Number) });
+    });
+
+    it('refuses the right password too, until the block is over', async () => {
+      const userId = await platform.user({ username: 'owner', password_hash: passwordHash });
+      await guesses('owner', 11);
+      const blocked = await attempt('owner');
+      expect(blocked).toEqual({ outcome: 'throttled', retryAfterSeconds: expect.any(Number) });
+      const { retryAfterSeconds } = blocked as { retryAfterSeconds: number };
+      expect(retryAfterSeconds).toBeGreaterThan(50);
+      expect(retryAfterSeconds).toBeLessThanOrEqual(60);
+      await pass(60);
+      expect(await attempt('owner')).toEqual({ outcome: 'signed-in', userId });
+    });
+
+    it('blocks twice as long each time, up to a quarter of an hour, until the owner is back', async () => {
+      await platform.user({ username: 'doubled', password_hash: passwordHash });
+      const block = async () => {
+        await guesses('doubled', 10);
+        const result = (await attempt('doubled', 'guess')) as { retryAfterSeconds: number };
+        await pass(result.retryAfterSeconds);
+        return result.retryAfterSeconds;
+      };
+      const seconds = [];
+      for (let i = 0; i < 6; i++) seconds.push(await block());
+      expect(seconds).toEqual([60, 120, 240, 480, 900, 900]);
+      expect(await attempt('doubled')).toMatchObject({ outcome: 'signed-in' });
+      expect(await block()).toBe(60);
+    });
+
+    it('does not lengthen a block by what is tried meanwhile', async () => {
+      await guesses('patient', 11);
+      await pass(40);
+      await guesses('patient', 5);
+      await pass(20);
+      expect(await attempt('patient')).toEqual({ outcome: 'invalid' });
+    });
+
+    it('allows 10 in any 60 seconds: a window ends after a minute without an attempt', async () => {
+      await guesses('slow', 9);
+      await pass(59);
+      expect(outcomes(await guesses('slow', 3))).toEqual({ invalid: 1, throttled: 2 });
+      await guesses('slower', 9);
+      await pass(61);
+      expect(outcomes(await guesses('slower', 3))).toEqual({ invalid: 3 });
+    });
+
+    it('does not count what succeeds', async () => {
+      await platform.user({ username: 'frequent', password_hash: passwordHash });
+      for (let i = 0; i < 15; i++) expect(await attempt('frequent')).toMatchObject({ outcome: 'signed-in' });
+    });
+
+    it('limits failures per address over all accounts, and no other address', async () => {
+      const limited = await instance(5);
+      const from = (address: string, username: string) =>
+        limited.signIn.attempt({ username, password: 'guess', ip: address });
+      const sprayed = await Promise.all(
+        Array.from({ length: 8 }, (_, i) => from(`2001:db8:7::${i}`, `sprayed${i}`)),
+      );
+      expect(outcomes(sprayed)).toEqual({ invalid: 5, throttled: 3 });
+      expect(await from('2001:db8:8::1', 'sprayed0')).toEqual({ outcome: 'invalid' });
+      await pass(60);
+      expect(await from('2001:db8:7::1', 'sprayed0')).toEqual({ outcome: 'invalid' });
+    });
+
+    it('does not count sign-ins that succeed against the address', async () => {
+      const limited = await instance(3);
+      await platform.user({ username: 'office', password_hash: passwordHash });
+      for (let i = 0; i < 6; i++) {
+        const result = await limited.signIn.attempt({
+          username: 'office',
+          password: PASSWORD,
+          ip: '192.0.2.9',
+        });
+        expect(result).toMatchObject({ outcome: 'signed-in' });
+      }
+    });
+
+    it('limits no address where RATE_LIMIT_AUTH is 0, and accounts all the same', async () => {
+      const unlimited = await instance(0);
+      const all = await Promise.all(
+        Array.from({ length: 12 }, () =>
+          unlimited.signIn.attempt({ username: 'always', password: 'guess', ip: '192.0.2.1' }),
+        ),
+      );
+      expect(outcomes(all)).toEqual({ invalid: 10, throttled: 2 });
+    });
+  });
+
+  it('is closed while the database is away', async () => {
+    await platform.user({ username: 'early', password_hash: passwordHash });
+    const cutOff = await instance();
+    await cutOff.database.end();
+    const failure: unknown = await attempt('early', PASSWORD, cutOff).catch((error: unknown) => error);
+    expect(isUnavailable(failure)).toBe(true);
+  });
+});
