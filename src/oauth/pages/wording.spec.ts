@@ -1,0 +1,88 @@
+import { describe, expect, it } from '@jest/globals';
+import { browserOf } from './user-agent.js';
+import { clip, initialOf, momentOf, waitOf } from './wording.js';
+
+describe('clip', () => {
+  it('leaves an honest name as it is', () => {
+    for (const name of ['Trailmix', 'Café Zoë', '旅の友', 'عداء', 'Pogo 🎈', 'Смена'])
+      expect(clip(name, 60)).toBe(name);
+  });
+
+  it('cuts to a length in characters as readers count them', () => {
+    expect(clip('abcdef', 6)).toBe('abcdef');
+    expect(clip('abcdefg', 6)).toBe('abcde…');
+    expect(clip('🇨🇭'.repeat(10), 4)).toBe('🇨🇭🇨🇭🇨🇭…');
+  });
+
+  it('leaves out what is not seen or turns the writing around', () => {
+    expect(clip('pay\u202epal\u2066.example\u200b\ufeff', 60)).toBe('paypal.example');
+    expect(clip('two\r\n\tlines\0', 60)).toBe('two lines');
+    expect(clip('half \ud800', 60)).toBe('half \ufffd');
+  });
+
+  it('keeps a few marks of a character, not a tower of them', () => {
+    expect(clip(`a${'\u0301'.repeat(500)}b`, 60).length).toBeLessThan(10);
+    expect(clip('Ṩ̣', 60)).toBe('Ṩ̣');
+  });
+
+  it('takes no longer for a long text', () => {
+    const startedAt = performance.now();
+    clip('a'.repeat(1_000_000), 60);
+    expect(performance.now() - startedAt).toBeLessThan(500);
+  });
+});
+
+describe('initialOf', () => {
+  it.each([
+    ['trailmix', 'T'],
+    ['  “élan”', 'É'],
+    ['旅の友', '旅'],
+    ['<script>', 'S'],
+    ['!?', '?'],
+    ['', '?'],
+  ])('%s → %s', (name, initial) => expect(initialOf(name)).toBe(initial));
+});
+
+describe('momentOf', () => {
+  it('reads the API’s form', () => {
+    expect(momentOf('2026-01-31 23:59:59')).toEqual({
+      machine: '2026-01-31T23:59:59Z',
+      day: '31 January 2026',
+      minute: '31 January 2026, 23:59 UTC',
+    });
+  });
+});
+
+describe('waitOf', () => {
+  it.each([
+    [1, '1 second'],
+    [59, '59 seconds'],
+    [60, '1 minute'],
+    [61, '2 minutes'],
+    [900, '15 minutes'],
+  ])('%d s → %s', (seconds, words) => expect(waitOf(seconds)).toBe(words));
+});
+
+describe('browserOf', () => {
+  const mozilla = 'Mozilla/5.0';
+  const webkit = 'AppleWebKit/537.36 (KHTML, like Gecko)';
+  it.each([
+    [`${mozilla} (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0`, 'Firefox on Linux'],
+    [
+      `${mozilla} (Windows NT 10.0; Win64; x64) ${webkit} Chrome/140.0 Safari/537.36 Edg/140.0`,
+      'Edge on Windows',
+    ],
+    [`${mozilla} (Linux; Android 10; K) ${webkit} Chrome/140.0 Mobile Safari/537.36`, 'Chrome on Android'],
+    [
+      `${mozilla} (Macintosh; Intel Mac OS X 10_15_7) ${webkit} Version/18.5 Safari/605.1.15`,
+      'Safari on Mac',
+    ],
+    [
+      `${mozilla} (iPhone; CPU iPhone OS 18_5 like Mac OS X) ${webkit} CriOS/140.0 Safari/604.1`,
+      'Chrome on iPhone',
+    ],
+    ['curl/8.5.0', 'Unknown browser'],
+    ['<script>alert(1)</script>', 'Unknown browser'],
+    [null, 'Unknown browser'],
+  ])('%s → %s', (userAgent, name) => expect(browserOf(userAgent)).toBe(name));
+});

@@ -1,0 +1,133 @@
+import type { Page, PageClient, PageUser } from '../../src/oauth/pages/pages.js';
+import { SCOPES } from '../../src/auth/scopes.js';
+
+const user: PageUser = { username: 'ada', display_name: 'Ada Lovelace' };
+const web: PageClient = { name: 'Trailmix', host: 'app.trailmix.example' };
+const native: PageClient = { name: 'Pocket Calendar', host: 'com.example.pocketcalendar', native: true };
+const api = Object.entries(SCOPES).map(([name, meaning]) => ({
+  name,
+  meaning,
+  checked: name !== 'connections:read',
+  required: false,
+}));
+const openid = {
+  name: 'openid',
+  meaning: 'Know who you are: your username, name and picture',
+  checked: true,
+  required: true,
+};
+const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+const safari =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
+
+/** What a stranger would write where a name is expected. */
+export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
+
+const signIn = { name: 'sign-in', action: '/interaction/u/sign-in', csrf: 'token' } as const;
+const consent = { name: 'consent', action: '/interaction/u/consent', csrf: 'token', user } as const;
+
+/** Every page in every state that looks different. */
+export const SAMPLES: Readonly<Record<string, Page>> = {
+  'sign-in': { ...signIn, client: web, cancel: '/interaction/u/cancel' },
+  'sign-in to the account': { ...signIn, client: null },
+  'sign-in refused': { ...signIn, client: web, username: 'ada', fault: { reason: 'invalid' } },
+  'sign-in throttled': {
+    ...signIn,
+    client: web,
+    username: 'ada',
+    fault: { reason: 'throttled', retryAfterSeconds: 125 },
+  },
+  consent: {
+    ...consent,
+    client: web,
+    scopes: [openid, ...api],
+    again: false,
+    switch_user: '/interaction/u/switch',
+  },
+  'consent to a native app': { ...consent, client: native, scopes: api, again: true },
+  'sign-out': { name: 'sign-out', action: '/oauth/logout/confirm', hidden: { xsrf: 'x' }, client: web, user },
+  'signed out': { name: 'signed-out', client: null },
+  error: {
+    name: 'error',
+    title: 'This sign-in has expired',
+    message: 'Go back to the app and start again.',
+    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+  },
+  'connected apps': {
+    name: 'apps',
+    csrf: 'token',
+    user,
+    apps: [
+      {
+        action: '/account/apps/a/disconnect',
+        client: web,
+        scopes: [openid, ...api],
+        since: '2026-01-31 18:00:05',
+        last_used_at: '2026-11-20 07:15:00',
+      },
+      {
+        action: '/account/apps/b/disconnect',
+        client: native,
+        scopes: api.slice(0, 1),
+        since: '2026-11-02 09:30:00',
+        last_used_at: null,
+      },
+    ],
+  },
+  'no connected apps': { name: 'apps', csrf: 'token', user, apps: [] },
+  sessions: {
+    name: 'sessions',
+    csrf: 'token',
+    user,
+    end_others: '/account/sessions/end-others',
+    sessions: [
+      {
+        action: '/account/sessions/a/end',
+        signed_in_at: '2026-11-20 07:00:00',
+        last_seen_at: '2026-11-21 06:30:00',
+        ip: '203.0.113.7',
+        user_agent: firefox,
+        current: true,
+      },
+      {
+        action: '/account/sessions/b/end',
+        signed_in_at: '2026-10-01 12:00:00',
+        last_seen_at: '2026-11-19 21:04:00',
+        ip: '2001:db8:5::1f',
+        user_agent: safari,
+        current: false,
+      },
+      {
+        action: '/account/sessions/c/end',
+        signed_in_at: '2026-09-01 12:00:00',
+        last_seen_at: '2026-09-01 12:00:00',
+        ip: null,
+        user_agent: null,
+        current: false,
+      },
+    ],
+  },
+  'hostile consent': {
+    ...consent,
+    client: { name: HOSTILE, host: HOSTILE },
+    user: { username: HOSTILE, display_name: HOSTILE },
+    scopes: api,
+    again: false,
+  },
+  'hostile sign-in': { ...signIn, client: { name: HOSTILE, host: HOSTILE }, username: HOSTILE },
+  'hostile error': { name: 'error', title: HOSTILE, message: HOSTILE, error_id: HOSTILE },
+  'hostile apps': {
+    name: 'apps',
+    csrf: 'token',
+    user: { username: HOSTILE, display_name: HOSTILE },
+    apps: [
+      {
+        action: '/account/apps/a/disconnect',
+        client: { name: HOSTILE, host: HOSTILE },
+        scopes: [],
+        since: '2026-01-31 18:00:05',
+        last_used_at: null,
+      },
+    ],
+  },
+};
