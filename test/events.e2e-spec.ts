@@ -44,7 +44,7 @@ describe('events', () => {
     ])('by %s %s in these states alone: %j', async (role, rsvp_status, seen) => {
       const { key, ids } = await memberOf(everyStatus.map((status) => ({ status, role, rsvp_status })));
       const visible = ids.filter((_, i) => seen.includes(everyStatus[i]!));
-      expect((await idsOf('/events', key)).toSorted()).toEqual(visible.toSorted());
+      expect(new Set(await idsOf('/events', key))).toEqual(new Set(visible));
       for (const [i, id] of ids.entries()) {
         expect((await api.get(`/events/${id}`, key)).status).toBe(seen.includes(everyStatus[i]!) ? 200 : 404);
       }
@@ -218,7 +218,7 @@ describe('events', () => {
       '%00',
       '1.5',
       '٣',
-    ].map((id) => (typeof id === 'string' && !/^%/.test(id) ? encodeURIComponent(id) : id));
+    ].map((id) => (typeof id === 'string' && !id.startsWith('%') ? encodeURIComponent(id) : id));
     const answers = [
       await api.get(`/events/${deleted.ids[0]}`, deleted.key),
       ...(await Promise.all(ids.map((id) => api.get(`/events/${id}`, key, { 'If-None-Match': '*' })))),
