@@ -29,7 +29,11 @@ module.exports = {
       ['accounts', 'auth', 'http', 'database', 'config'],
       'the authorization server knows no feature',
     ),
-    only('operations', ['auth', 'http', 'database', 'config'], 'runs beside the features'),
+    only(
+      'operations',
+      ['accounts', 'auth', 'http', 'database', 'config'],
+      'runs beside the features; an import brings password hashes',
+    ),
     only(
       'features',
       ['auth', 'http', 'database', 'config'],

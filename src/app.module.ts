@@ -15,9 +15,13 @@ import { EventsModule } from './features/events/events.module.js';
 import { OpenApiModule } from './features/openapi/openapi.module.js';
 import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
+import { OauthModule } from './oauth/oauth.module.js';
+import { SweeperModule } from './operations/sweeper/sweeper.module.js';
 import { AcceptGuard } from './http/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/query.js';
+import { HealthModule } from './operations/health/health.module.js';
+import { MetricsModule } from './operations/metrics/metrics.module.js';
 
 /** Table of contents. The guards stand in the order in which the contract checks a request (§1). */
 @Module({})
@@ -30,11 +34,15 @@ export class AppModule {
         DatabaseModule,
         HttpModule,
         AuthModule,
+        OauthModule,
+        SweeperModule,
         ProfileModule,
         EventsModule,
         ConnectionsModule,
         AchievementsModule,
         OpenApiModule,
+        MetricsModule,
+        HealthModule,
       ],
       controllers: [CredentialController, ProblemsController],
       providers: [

@@ -7,6 +7,8 @@ import { beginRequest } from './http/request-context.js';
 import { answerDeadline } from './http/answer-deadline.js';
 import { requestLog } from './http/request-log.js';
 import { LOGGER } from './http/logger.js';
+import { mountOauth } from './oauth/mount.js';
+import { Metrics } from './operations/metrics/metrics.service.js';
 import { ProblemFilter } from './http/problem.filter.js';
 
 /** Everything between the socket and the controllers, in order; used by main and by the tests. */
@@ -16,6 +18,9 @@ export function configureApp(app: NestExpressApplication): void {
   app.set('trust proxy', config.trustProxy);
   app.use(beginRequest);
   app.use(requestLog(app.get(LOGGER)));
+  const metrics = app.get(Metrics);
+  if (metrics.enabled) app.use(metrics.observe());
+  mountOauth(app);
   app.use(API_PREFIX, apiHeaders);
   app.use(tolerateBadEncoding);
   app.use(API_PREFIX, answerDeadline(config.databaseDeadlines.answer, filter));

@@ -1,33 +1,73 @@
-import { createApp, closeApp } from './app.js';
+import cluster from 'node:cluster';
+import { createServer } from 'node:net';
+import { closeApp, createApp } from './app.js';
 import { loadConfig, loadDotEnv, StartupError } from './config/config.js';
+import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
+import { registerDemoClient } from './oauth/demo.js';
+import { hasDemo, seedDemo } from './operations/demo/demo.js';
+import { welcome } from './operations/demo/welcome.js';
+import { superviseWorkers } from './workers.js';
 
-/** Requests in flight at SIGTERM have this long to finish. */
-const DRAIN_MS = 10_000;
+/** Makes everything ready that processes share, then serves: itself, or through workers. */
+async function start(config: Config): Promise<void> {
+  await refuseTakenPort(config);
+  let key: string | undefined;
+  let demo = false;
+  const database = await openDatabase(config, async (dataSource) => {
+    if (config.seedDemo) key = await seedDemo(dataSource, config);
+    demo = await hasDemo(dataSource);
+    if (demo && config.seedDemo) await registerDemoClient(dataSource, config);
+  });
+  const end = config.workers > 1 ? await superviseWorkers(config.workers) : await serve(config);
+  onSignal(async () => {
+    await end();
+    await database.close();
+  });
+  if (!config.production)
+    console.log(welcome(config, { key, demo, embedded: config.databaseUrl === undefined }));
+}
 
-async function main(): Promise<void> {
-  loadDotEnv();
-  const config = loadConfig();
-  const database = await openDatabase(config);
+/** @returns how to end it */
+async function serve(config: Config): Promise<() => Promise<void>> {
   const app = await createApp(config);
   await app.listen(config.port, config.host);
+  return () => closeApp(app);
+}
 
+function onSignal(end: () => Promise<void>): void {
   let ending = false;
-  const end = async (): Promise<void> => {
-    if (ending) return;
-    ending = true;
-    const late = setTimeout(() => app.getHttpServer().closeAllConnections(), DRAIN_MS - 500);
-    await closeApp(app);
-    clearTimeout(late);
-    await database.close();
-    process.exit(0);
-  };
-  process.on('SIGTERM', () => void end());
-  process.on('SIGINT', () => void end());
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (ending) return;
+      ending = true;
+      void end().then(() => process.exit(0));
+    });
+  }
+}
+
+/** Before anything is made: a port that is taken is the commonest fault, and nothing should be half done for it. */
+async function refuseTakenPort({ host, port }: Config): Promise<void> {
+  const probe = createServer();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      probe.once('error', reject);
+      probe.listen(port, host, resolve);
+    });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const reason =
+      code === 'EADDRINUSE' ? 'is taken: stop what listens there, or set PORT' : `cannot be used (${code})`;
+    throw new StartupError(`Port ${port} on ${host} ${reason}`, { cause: error });
+  }
+  await new Promise((resolve) => probe.close(resolve));
 }
 
 try {
-  await main();
+  loadDotEnv();
+  const config = loadConfig();
+  if (cluster.isPrimary) await start(config);
+  else onSignal(await serve(config));
 } catch (error) {
   // What the operator can mend is told in one line; anything else is a fault of ours, with its stack.
   console.error(error instanceof StartupError ? error.message : error);

@@ -31,7 +31,10 @@ export const CurrentPrincipal = createParamDecorator((_: unknown, context: Execu
 export function accessOf(handler: object, controller: object): Access | undefined {
   if (!known.has(handler)) {
     const own = Reflect.getMetadata(ACCESS, handler) as Access | undefined;
-    known.set(handler, own === undefined ? (Reflect.getMetadata(ACCESS, controller) as Access | undefined) : own);
+    known.set(
+      handler,
+      own === undefined ? (Reflect.getMetadata(ACCESS, controller) as Access | undefined) : own,
+    );
   }
   return known.get(handler);
 }

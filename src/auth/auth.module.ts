@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AccessTokens } from './access-tokens/access-tokens.service.js';
+import { GrantUsageRecorder } from './access-tokens/grant-usage.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
 import { CredentialCache } from './credential-cache.js';
@@ -11,10 +12,11 @@ import { RevocationChannel } from './revocation-channel.js';
     ApiKeyAuthenticator,
     ApiKeyUsageRecorder,
     AccessTokens,
+    GrantUsageRecorder,
     CredentialCache,
     RateLimits,
     RevocationChannel,
   ],
-  exports: [ApiKeyAuthenticator, AccessTokens, CredentialCache, RateLimits],
+  exports: [ApiKeyAuthenticator, AccessTokens, CredentialCache, RateLimits, RevocationChannel],
 })
 export class AuthModule {}

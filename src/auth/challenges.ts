@@ -1,13 +1,17 @@
 import { Problem } from '../http/problems.js';
 
 /** `WWW-Authenticate` of this API (RFC 6750 §3), with the way to its metadata (RFC 9728 §5.1). */
-export function challenge(publicUrl: string, attributes: Readonly<Record<string, string>> = {}): string {
+export function challenge(
+  publicUrl: string,
+  attributes: Readonly<Record<string, string>> = {},
+  scheme: 'Bearer' | 'DPoP' = 'Bearer',
+): string {
   const all = {
     realm: 'public-user-api',
     ...attributes,
     resource_metadata: `${publicUrl}/.well-known/oauth-protected-resource/api/public`,
   };
-  return `Bearer ${Object.entries(all)
+  return `${scheme} ${Object.entries(all)
     .map(([name, value]) => `${name}="${value}"`)
     .join(', ')}`;
 }
@@ -21,6 +25,16 @@ export function invalidCredentials(publicUrl: string, kind: 'api_key' | 'token')
   return new Problem('invalid_credentials', {
     headers: { 'WWW-Authenticate': challenge(publicUrl, kind === 'token' ? { error: 'invalid_token' } : {}) },
   });
+}
+
+/** To a caller who uses DPoP (RFC 9449 §7.1). */
+export function invalidProof(
+  publicUrl: string,
+  error: 'invalid_token' | 'invalid_dpop_proof',
+  algorithms: readonly string[],
+): Problem {
+  const header = challenge(publicUrl, { error, algs: algorithms.join(' ') }, 'DPoP');
+  return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 
 export function insufficientScope(publicUrl: string, required: string, granted: readonly string[]): Problem {

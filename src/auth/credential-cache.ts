@@ -15,6 +15,8 @@ export interface KnownCredential {
   readonly expiresAtMs: number;
   /** Networks that an API key may be used from; empty for any. */
   readonly allowedCidrs: readonly string[];
+  /** Of the key that a DPoP-bound token demands a proof of. */
+  readonly thumbprint?: string;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { SETTINGS } from './settings.js';
@@ -33,6 +34,10 @@ export interface Config {
   readonly redisUrl: string | undefined;
   /** Per minute; 0 switches one off. */
   readonly rateLimits: { readonly read: number; readonly write: number; readonly auth: number };
+  /** Server processes on this machine. */
+  readonly workers: number;
+  readonly metricsPort: number | undefined;
+  readonly sweepIntervalSeconds: number;
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
   readonly seedDemo: boolean;
@@ -117,6 +122,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       write: env.RATE_LIMIT_WRITE ?? 30,
       auth: env.RATE_LIMIT_AUTH ?? 20,
     },
+    workers: env.WORKERS === 'auto' ? availableParallelism() : (env.WORKERS ?? 1),
+    metricsPort: env.METRICS_PORT,
+    sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     seedDemo: env.SEED_DEMO ?? (env.NODE_ENV ?? 'development') === 'development',

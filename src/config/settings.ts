@@ -107,6 +107,17 @@ export const SETTINGS = {
     '20',
     'refused credentials, and sign-ins, a minute per address; 0: no limit',
   ),
+  WORKERS: setting(
+    z.union([z.literal('auto'), integer(1, 256)], { error: 'must be auto, or a whole number from 1 to 256' }),
+    '1',
+    'server processes on this machine; `auto`: one for each core',
+  ),
+  METRICS_PORT: setting(
+    integer(1, 65_535),
+    '–',
+    'port of its own for Prometheus: GET /metrics; without it there is none',
+  ),
+  SWEEP_INTERVAL: setting(integer(1, 86_400), '60', 'seconds between sweeps of expired rows'),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be fatal, error, warn, info, debug, trace or silent',

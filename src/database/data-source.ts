@@ -4,6 +4,8 @@ import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-crea
 import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
 import { CreateLoginThrottle1763700003000 } from '../../migrations/1763700003000-create-login-throttle.js';
 import { AnnounceRevocations1763700004000 } from '../../migrations/1763700004000-announce-revocations.js';
+import { CreateOauth1763700002000 } from '../../migrations/1763700002000-create-oauth.js';
+import { AnnounceOauthRevocations1763700005000 } from '../../migrations/1763700005000-announce-oauth-revocations.js';
 import { CreateRateLimitCounts1763700006000 } from '../../migrations/1763700006000-create-rate-limit-counts.js';
 import type { Config } from '../config/config.js';
 import { embeddedAddress } from './embedded.js';
@@ -12,6 +14,16 @@ import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';
 import { Connection } from './entities/connection.entity.js';
 import { Event, Participant } from './entities/event.entity.js';
+import {
+  OauthClient,
+  OauthConsent,
+  OauthGrant,
+  OauthGrantUsage,
+  OauthSession,
+  OauthState,
+  OauthToken,
+  SigningKey,
+} from './entities/oauth.entity.js';
 import { PlatformTotals, UserTotals } from './entities/user-totals.entity.js';
 import { User } from './entities/user.entity.js';
 
@@ -27,14 +39,24 @@ const ENTITIES = [
   ApiKey,
   ApiKeyUsage,
   AuthEvent,
+  OauthClient,
+  OauthConsent,
+  OauthGrant,
+  OauthGrantUsage,
+  OauthToken,
+  OauthSession,
+  OauthState,
+  SigningKey,
 ];
 
 /** In the order in which they run. */
 export const MIGRATIONS = [
   CreatePlatform1763700000000,
   CreateApiKeys1763700001000,
+  CreateOauth1763700002000,
   CreateLoginThrottle1763700003000,
   AnnounceRevocations1763700004000,
+  AnnounceOauthRevocations1763700005000,
   CreateRateLimitCounts1763700006000,
 ];
 

@@ -52,6 +52,12 @@ export class Database {
     return this.#query({ text, values });
   }
 
+  /** Connections in use and idle, and requests that wait for one. */
+  poolState(): { busy: number; idle: number; waiting: number } {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+  }
+
   async end(): Promise<void> {
     await this.#pipelined?.end();
     await this.dataSource.destroy();

@@ -14,7 +14,8 @@ export interface EmbeddedAddress {
 
 /** The embedded database (PGlite) while this process holds it open. */
 export interface EmbeddedDatabase extends EmbeddedAddress {
-  close(): Promise<void>;
+  /** Other processes that are connected have so long to finish (5 s, unless said). */
+  close(patienceMs?: number): Promise<void>;
 }
 
 const PORT = 5432;
@@ -48,8 +49,8 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
     chmodSync(socket, 0o600);
     return {
       ...address,
-      close: async () => {
-        await close();
+      close: async (patienceMs) => {
+        await close(patienceMs);
         rmSync(lock, { force: true });
       },
     };
@@ -70,7 +71,7 @@ export async function startWorker(data: {
   folder?: string;
   socket: string;
   snapshot?: string;
-}): Promise<{ close(): Promise<void> }> {
+}): Promise<{ close(patienceMs?: number): Promise<void> }> {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const worker = new Worker(new URL(`./embedded.worker.${extension}`, import.meta.url), { workerData: data });
   const failed = new Promise<never>((_, reject) => {
@@ -81,8 +82,8 @@ export async function startWorker(data: {
   const said = () => Promise.race([new Promise((resolve) => worker.once('message', resolve)), failed]);
   await said();
   return {
-    close: async () => {
-      worker.postMessage('close');
+    close: async (patienceMs = 5_000) => {
+      worker.postMessage(patienceMs);
       await said();
       await worker.terminate();
     },

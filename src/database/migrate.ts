@@ -35,19 +35,44 @@ export async function migrationStatus(dataSource: DataSource): Promise<Migration
  * @throws StartupError where the database is newer than the program
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
+  return alone(dataSource, async () => {
+    await refuseUnknown(dataSource);
+    return (await dataSource.runMigrations({ transaction: 'each' })).map((migration) => migration.name);
+  });
+}
+
+/**
+ * Undoes the migration that ran last, with the data that it held.
+ *
+ * @returns its name, or undefined where none has run
+ * @throws StartupError where the database is newer than the program
+ */
+export async function rollback(dataSource: DataSource): Promise<string | undefined> {
+  return alone(dataSource, async () => {
+    await refuseUnknown(dataSource);
+    const { applied } = await migrationStatus(dataSource);
+    if (applied.length > 0) await dataSource.undoLastMigration({ transaction: 'each' });
+    return applied.at(-1);
+  });
+}
+
+async function alone<T>(dataSource: DataSource, work: () => Promise<T>): Promise<T> {
   const lock = dataSource.createQueryRunner();
   try {
     await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    const { unknown } = await migrationStatus(dataSource);
-    if (unknown.length > 0) {
-      throw new StartupError(
-        `The database has migrations that this version does not know (${unknown.join(', ')}): ` +
-          'start the version that wrote them, or `npx pua db rollback` with it first',
-      );
-    }
-    return (await dataSource.runMigrations({ transaction: 'each' })).map((migration) => migration.name);
+    return await work();
   } finally {
     await lock.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined);
     await lock.release();
+  }
+}
+
+async function refuseUnknown(dataSource: DataSource): Promise<void> {
+  const { unknown } = await migrationStatus(dataSource);
+  if (unknown.length > 0) {
+    throw new StartupError(
+      `The database has migrations that this version does not know (${unknown.join(', ')}): ` +
+        'start the version that wrote them, or `npx pua db rollback` with it first',
+    );
   }
 }

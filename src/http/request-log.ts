@@ -5,13 +5,14 @@ import type { Logger } from 'pino';
 export function requestLog(logger: Logger) {
   return (request: Request, response: Response, next: NextFunction): void => {
     response.once('close', () => {
-      const { id, path, startedAt, userId, credentialId, problem, refusal } = request.context;
+      const { id, path, route, startedAt, userId, credentialId, problem, refusal } = request.context;
       logger.info(
         {
           request_id: id,
           method: request.method,
-          route: request.route ? (request.route as { path: string }).path : undefined,
-          path: request.route ? undefined : path.slice(0, 200),
+          route: route ?? (request.route as { path: string } | undefined)?.path,
+          // Of what has no route; a path of ours may hold the id of a sign-in.
+          path: (route ?? request.route) ? undefined : path.slice(0, 200),
           status: response.statusCode,
           duration_ms: Math.round(Number(process.hrtime.bigint() - startedAt) / 1e4) / 100,
           user_id: userId,

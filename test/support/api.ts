@@ -34,7 +34,7 @@ export class TestApi {
     const config = testConfig(database.environment, overrides);
     const dataSource = await createDataSource(config, 'maintenance').initialize();
     const app = await createApp(config);
-    await app.listen(0, '127.0.0.1');
+    await app.listen(config.port, '127.0.0.1');
     return new TestApi(app, config, dataSource, database.environment, async () => {
       await closeApp(app);
       await dataSource.destroy();

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/config.js';
 import type { Config } from '../../src/config/config.js';
@@ -34,6 +34,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   }
   const folder = join(process.env.TEST_FOLDER!, name);
   mkdirSync(folder);
+  writeFileSync(join(folder, 'embedded.lock'), String(process.pid)); // as a server holds it
   const { host, port } = embeddedAddress(folder);
   const worker = await startWorker({
     socket: join(host, `.s.PGSQL.${port}`),

@@ -1,25 +1,60 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
-import { ApiKey, ApiKeyUsage } from '../../database/entities/api-key.entity.js';
 import { AuthEvent } from '../../database/entities/auth-event.entity.js';
+import { Refusal } from '../../database/refusal.js';
+import type { Scope } from '../scopes.js';
 import { hashKey, makeKey, peppersOf } from './api-key-format.js';
 import type { KeyEnvironment, Pepper } from './api-key-format.js';
+
+type Actor = AuthEvent['actor'];
 
 export interface NewKey {
   readonly userId: number;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly environment: KeyEnvironment;
+  /** IPv4 and IPv6 networks or addresses; host bits are cleared. */
   readonly cidrs: readonly string[];
   /** From now, by the database's clock; or why it never ends. */
   readonly expiresInSeconds?: number;
   readonly noExpiryReason?: string;
-  readonly actor: AuthEvent['actor'];
+  readonly actor: Actor;
 }
 
-/** What is known of a key; never the key. */
-export type KeyDetails = Omit<ApiKey, 'hash' | 'pepper_id' | 'user' | 'replacement'> &
-  Pick<ApiKeyUsage, 'last_used_at' | 'uses_count' | 'exposed_at' | 'exposed_origin'>;
+/** What is known of a key; never the key. Times in the API's form. */
+export interface KeyDetails {
+  readonly id: string;
+  /** `replaced`: rotated, and accepted until `expires_at`. */
+  readonly status: 'active' | 'replaced' | 'expired' | 'revoked' | 'owner_disabled';
+  readonly user_id: number;
+  readonly username: string;
+  readonly name: string;
+  readonly environment: KeyEnvironment;
+  readonly scopes: Scope[];
+  readonly allowed_cidrs: string[];
+  readonly last_four: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly no_expiry_reason: string | null;
+  readonly revoked_at: string | null;
+  readonly revocation_reason: string | null;
+  readonly replaced_by: string | null;
+  readonly last_used_at: string | null;
+  readonly last_used_ip: string | null;
+  readonly uses_count: number;
+  readonly exposed_at: string | null;
+  readonly exposed_origin: string | null;
+}
+
+const DETAILS = `SELECT k.id,
+  CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= now() THEN 'expired'
+    WHEN u.disabled_at IS NOT NULL THEN 'owner_disabled' WHEN k.replaced_by IS NOT NULL THEN 'replaced' ELSE 'active' END AS status,
+  k.user_id, u.username, k.name, k.environment, k.scopes, k.allowed_cidrs::text[] AS allowed_cidrs, k.last_four,
+  api_time(k.created_at) AS created_at, api_time(k.expires_at) AS expires_at, k.no_expiry_reason,
+  api_time(k.revoked_at) AS revoked_at, k.revocation_reason, k.replaced_by,
+  api_time(s.last_used_at) AS last_used_at, host(s.last_used_ip) AS last_used_ip, COALESCE(s.uses_count, 0) AS uses_count,
+  api_time(s.exposed_at) AS exposed_at, s.exposed_origin
+FROM api_keys k JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s ON s.key_id = k.id`;
 
 /** Issues, lists, rotates and revokes API keys; used by the command line. */
 export class ApiKeysService {
@@ -38,29 +73,124 @@ export class ApiKeysService {
       const { key, id } = makeKey(wanted.environment);
       await manager.query(
         `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs, expires_at, no_expiry_reason)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10), $11)`,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::cidr FROM unnest($9::text[]) c),
+  now() + make_interval(secs => $10), $11)`,
         [
           id,
           wanted.userId,
           wanted.name,
           wanted.environment,
           wanted.scopes,
-          hashKey(key, this.#pepper),
-          this.#pepper.id,
-          key.slice(-4),
+          ...this.#stored(key),
           wanted.cidrs,
           wanted.expiresInSeconds ?? null,
           wanted.noExpiryReason ?? null,
         ],
       );
-      await manager.insert(AuthEvent, {
-        type: 'key.created',
-        actor: wanted.actor,
-        user_id: wanted.userId,
-        key_id: id,
-        details: { name: wanted.name, scopes: wanted.scopes },
+      await this.#audit(manager, 'key.created', wanted.actor, wanted.userId, id, {
+        name: wanted.name,
+        scopes: wanted.scopes,
       });
       return { key, id };
     });
   }
+
+  /** Of one member or of all, the newest first. */
+  list(userId?: number): Promise<KeyDetails[]> {
+    return this.dataSource.query<KeyDetails[]>(
+      `${DETAILS} WHERE $1::bigint IS NULL OR k.user_id = $1 ORDER BY k.created_at DESC, k.id`,
+      [userId ?? null],
+    );
+  }
+
+  async find(id: string): Promise<KeyDetails | undefined> {
+    return (await this.dataSource.query<KeyDetails[]>(`${DETAILS} WHERE k.id = $1`, [id]))[0];
+  }
+
+  /**
+   * Makes a key like this one, with a life as long as this one had; this one is accepted until the overlap or its
+   * own expiry ends, whichever is first.
+   *
+   * @throws Refusal where there is no such key, or it is revoked, expired or rotated already
+   */
+  async rotate(id: string, overlapSeconds: number, actor: Actor): Promise<{ key: string; id: string }> {
+    return this.dataSource.transaction(async (manager) => {
+      const old = await manager.query<{ environment: KeyEnvironment }[]>(
+        'SELECT environment FROM api_keys WHERE id = $1',
+        [id],
+      );
+      if (!old[0]) throw unknownKey(id);
+      const { key, id: newId } = makeKey(old[0].environment);
+      await manager.query(
+        `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs, expires_at, no_expiry_reason)
+SELECT $2, user_id, name, environment, scopes, $3, $4, $5, allowed_cidrs, now() + (expires_at - created_at), no_expiry_reason
+FROM api_keys WHERE id = $1`,
+        [id, newId, ...this.#stored(key)],
+      );
+      const [replaced] = await manager.query<[{ user_id: number }[], number]>(
+        `UPDATE api_keys SET replaced_by = $2, expires_at = LEAST(expires_at, now() + make_interval(secs => $3))
+WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > now())
+RETURNING user_id`,
+        [id, newId, overlapSeconds],
+      );
+      if (!replaced[0]) throw await this.#notRotatable(manager, id);
+      await this.#audit(manager, 'key.rotated', actor, replaced[0].user_id, id, {
+        replaced_by: newId,
+        overlap_seconds: overlapSeconds,
+      });
+      return { key, id: newId };
+    });
+  }
+
+  /**
+   * Ends a key at once and for good.
+   *
+   * @returns false where it was revoked already: its first reason stays
+   * @throws Refusal where there is no such key
+   */
+  async revoke(id: string, reason: string, actor: Actor): Promise<boolean> {
+    return this.dataSource.transaction(async (manager) => {
+      const [revoked] = await manager.query<[{ user_id: number }[], number]>(
+        `UPDATE api_keys SET revoked_at = now(), revocation_reason = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING user_id`,
+        [id, reason],
+      );
+      if (revoked[0]) {
+        await this.#audit(manager, 'key.revoked', actor, revoked[0].user_id, id, { reason });
+        return true;
+      }
+      const known = await manager.query<unknown[]>('SELECT 1 FROM api_keys WHERE id = $1', [id]);
+      if (known.length === 0) throw unknownKey(id);
+      return false;
+    });
+  }
+
+  /** Hash, pepper and last four characters, in the order of the columns. */
+  #stored(key: string): [Buffer, Buffer, string] {
+    return [hashKey(key, this.#pepper), this.#pepper.id, key.slice(-4)];
+  }
+
+  async #audit(
+    manager: EntityManager,
+    type: string,
+    actor: Actor,
+    userId: number,
+    keyId: string,
+    details: object,
+  ) {
+    await manager.insert(AuthEvent, { type, actor, user_id: userId, key_id: keyId, details: { ...details } });
+  }
+
+  async #notRotatable(manager: EntityManager, id: string): Promise<Refusal> {
+    const [key] = await manager.query<KeyDetails[]>(`${DETAILS} WHERE k.id = $1`, [id]);
+    if (key!.status === 'revoked') return new Refusal(`The key ${id} is revoked: create a new one`);
+    if (key!.status === 'expired') return new Refusal(`The key ${id} has expired: create a new one`);
+    return new Refusal(
+      `The key ${id} was rotated already: rotate its successor ${key!.replaced_by}, or create a new one`,
+    );
+  }
+}
+
+/** @returns what to throw */
+export function unknownKey(id: string): Refusal {
+  return new Refusal(`There is no key ${id}: \`pua keys list\` shows all`);
 }

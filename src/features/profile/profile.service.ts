@@ -1,20 +1,42 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
+import { jsonObject } from '../../database/sql.js';
 import { Answer } from '../../http/answer.js';
 import { versionedEtag, versionsOf } from '../../http/etag.js';
 import { Problem } from '../../http/problems.js';
 import type { ProfileChanges } from './profile.dto.js';
 
-/** JSON of GET /profile, over `u` (users) and `t` (user_totals). */
-const PROFILE = `json_build_object('id', u.id, 'username', u.username, 'display_name', u.display_name, 'bio', u.bio,
-  'profile_picture', u.profile_picture, 'created_at', api_time(u.created_at),
-  'achievements_count', t.achievements_count, 'connections_count', t.connections_count)::text`;
-
-const READ_ME = {
-  name: 'read-me',
-  text: `SELECT json_build_object('id', id, 'username', username, 'first_name', first_name, 'last_name', last_name,
-  'display_name', display_name, 'profile_picture', profile_picture)::text AS json FROM users WHERE id = $1`,
+/** Of a member, over `u` (users) and `t` (user_totals): names and the SQL of their JSON. */
+const FIELDS = {
+  id: 'u.id',
+  username: 'json_text(u.username)',
+  first_name: 'json_text(u.first_name)',
+  last_name: 'json_text(u.last_name)',
+  display_name: 'json_text(u.display_name)',
+  bio: 'json_text(u.bio)',
+  profile_picture: 'json_text(u.profile_picture)',
+  created_at: `'"' || api_time(u.created_at) || '"'`,
+  achievements_count: 't.achievements_count',
+  connections_count: 't.connections_count',
 };
+
+const json = (...names: (keyof typeof FIELDS)[]) =>
+  jsonObject(Object.fromEntries(names.map((name) => [name, FIELDS[name]])));
+
+const ME = json('id', 'username', 'first_name', 'last_name', 'display_name', 'profile_picture');
+const CHANGED = json('id', 'username', 'first_name', 'last_name', 'display_name', 'bio', 'profile_picture');
+const PROFILE = json(
+  'id',
+  'username',
+  'display_name',
+  'bio',
+  'profile_picture',
+  'created_at',
+  'achievements_count',
+  'connections_count',
+);
+
+const READ_ME = { name: 'read-me', text: `SELECT ${ME} AS json FROM users u WHERE u.id = $1` };
 
 const READ_PROFILE = {
   name: 'read-profile',
@@ -34,8 +56,7 @@ const UPDATE_PROFILE = `WITH changed AS (
   WHERE id = $1 AND ($3::bigint[] IS NULL OR version = ANY ($3))
   RETURNING *
 )
-SELECT u.version, ${PROFILE} AS json, json_build_object('id', u.id, 'username', u.username, 'first_name', u.first_name,
-  'last_name', u.last_name, 'display_name', u.display_name, 'bio', u.bio, 'profile_picture', u.profile_picture)::text AS changed
+SELECT u.version, ${PROFILE} AS json, ${CHANGED} AS changed
 FROM changed u JOIN user_totals t ON t.user_id = u.id`;
 
 interface ProfileRow extends Record<string, unknown> {

@@ -1,0 +1,75 @@
+#!/usr/bin/env node
+// Does what a new user does, in a fresh clone: `npm ci && npm start`, the curl line as printed, Ctrl-C, `npm start` again.
+import { execSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const folder = mkdtempSync(join(tmpdir(), 'pua-smoke-'));
+const port = await new Promise((resolve) => {
+  const probe = createServer().listen(0, '127.0.0.1', () => {
+    const { port } = probe.address();
+    probe.close(() => resolve(port));
+  });
+});
+const env = { ...process.env, PORT: String(port) };
+for (const name of ['DATABASE_URL', 'DATA_DIR', 'SECRET_KEY', 'NODE_ENV', 'TEST_DATABASE_URL'])
+  delete env[name];
+
+/** Starts the server; resolves with what it printed by the time it is ready. */
+function start() {
+  const began = performance.now();
+  const server = spawn('npm', ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  const ready = new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error(`not ready within 60 s:\n${printed}`)), 60_000);
+    const read = (chunk) => {
+      printed += chunk;
+      if (!printed.includes('is ready.') || !printed.includes(`:${port}/api/public`)) return;
+      clearTimeout(late);
+      setImmediate(() => resolve({ printed, seconds: (performance.now() - began) / 1000 }));
+    };
+    server.stdout.on('data', read);
+    server.stderr.on('data', read);
+    server.once('exit', () => reject(new Error(`ended before it was ready:\n${printed}`)));
+  });
+  const stop = () =>
+    new Promise((resolve) => {
+      server.removeAllListeners('exit');
+      server.once('exit', resolve);
+      server.kill('SIGTERM');
+    });
+  return { ready, stop };
+}
+
+function expect(condition, message) {
+  if (!condition) throw new Error(message);
+}
+
+try {
+  execSync(`git clone -q . ${folder}`);
+  const installed = execSync('npm ci --no-audit --no-fund 2>&1', { cwd: folder, env, encoding: 'utf8' });
+  expect(!/warn (?!Unknown user config)/i.test(installed), `npm ci warns:\n${installed}`);
+
+  const first = start();
+  const { printed, seconds } = await first.ready;
+  console.log(`first start: ready after ${seconds.toFixed(1)} s`);
+  expect(
+    !/warn/i.test(printed.replace(/^npm warn Unknown user config.*$/gm, '')),
+    `npm start warns:\n${printed}`,
+  );
+  const curl = /^ +(curl .*)$/m.exec(printed)?.[1];
+  expect(curl, `no curl line is printed:\n${printed}`);
+  const answer = execSync(`${curl} -s -w '\\n%{http_code}'`, { encoding: 'utf8' });
+  expect(answer.endsWith('\n200'), `the printed curl line answers:\n${answer}`);
+  await first.stop();
+
+  const second = start();
+  const again = await second.ready;
+  console.log(`second start: ready after ${again.seconds.toFixed(1)} s`);
+  expect(again.printed.includes('npx pua keys create'), 'the second start does not say how to get a key');
+  await second.stop();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

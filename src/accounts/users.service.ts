@@ -1,0 +1,137 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { AuthEvent } from '../database/entities/auth-event.entity.js';
+import { Refusal } from '../database/refusal.js';
+import { hashPassword } from './passwords.js';
+
+type Actor = AuthEvent['actor'];
+
+export interface NewUser {
+  readonly username: string;
+  readonly password?: string;
+  readonly first_name?: string;
+  readonly last_name?: string;
+  /** The platform's own; where it is absent, the name or the username is shown. */
+  readonly display_name?: string;
+  readonly bio?: string;
+  readonly profile_picture?: string;
+}
+
+/** A member as an admin sees them. Times in the API's form. */
+export interface UserDetails {
+  readonly id: number;
+  readonly username: string;
+  readonly first_name: string | null;
+  readonly last_name: string | null;
+  readonly display_name: string;
+  readonly bio: string | null;
+  readonly profile_picture: string | null;
+  readonly created_at: string;
+  readonly disabled_at: string | null;
+  readonly has_password: boolean;
+  readonly events_count: number;
+  readonly connections_count: number;
+  readonly achievements_count: number;
+  /** Keys that are accepted now. */
+  readonly live_keys_count: number;
+}
+
+const DETAILS = `SELECT u.id, u.username, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
+  api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, u.password_hash IS NOT NULL AS has_password,
+  t.events_count, t.connections_count, t.achievements_count,
+  (SELECT count(*) FROM api_keys k WHERE k.user_id = u.id AND u.disabled_at IS NULL AND k.revoked_at IS NULL
+    AND (k.expires_at IS NULL OR k.expires_at > now())) AS live_keys_count
+FROM users u JOIN user_totals t ON t.user_id = u.id`;
+
+/** Members as accounts: made, found, given a password, disabled and enabled; used by the command line. */
+export class UsersService {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * @returns the id
+   * @throws Refusal where the username is taken, or the password is not allowed
+   */
+  async create(user: NewUser, actor: Actor): Promise<number> {
+    const passwordHash = user.password === undefined ? null : await hashPassword(user.password);
+    return this.dataSource.transaction(async (manager) => {
+      const [row] = await manager.query<{ id: number }[]>(
+        `INSERT INTO users (username, password_hash, first_name, last_name, stored_display_name, bio, profile_picture)
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (fold_case(username)) DO NOTHING RETURNING id`,
+        [
+          user.username,
+          passwordHash,
+          user.first_name ?? null,
+          user.last_name ?? null,
+          user.display_name ?? null,
+          user.bio ?? null,
+          user.profile_picture ?? null,
+        ],
+      );
+      if (!row) throw new Refusal(`The username ${user.username} is taken: choose another`);
+      await audit(manager, 'user.created', actor, row.id);
+      return row.id;
+    });
+  }
+
+  /**
+   * Digits alone are an id; where no member has it, and else, the text is a username in any case.
+   *
+   * @throws Refusal where there is no such member
+   */
+  async find(idOrUsername: string): Promise<UserDetails> {
+    const id = /^\d{1,15}$/.test(idOrUsername) ? Number(idOrUsername) : null;
+    const [user] = await this.dataSource.query<UserDetails[]>(
+      `${DETAILS} WHERE u.id = $1 OR fold_case(u.username) = fold_case($2) ORDER BY u.id = $1 DESC NULLS LAST LIMIT 1`,
+      [id, idOrUsername],
+    );
+    if (!user) throw unknownUser(idOrUsername);
+    return user;
+  }
+
+  /** @throws Refusal where the password is not allowed */
+  async setPassword(userId: number, password: string, actor: Actor): Promise<void> {
+    const passwordHash = await hashPassword(password);
+    await this.dataSource.transaction(async (manager) => {
+      await manager.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
+      await audit(manager, 'user.password_set', actor, userId);
+    });
+  }
+
+  /** The member's keys and sign-ins end with it. @returns false where it was so already */
+  async disable(userId: number, actor: Actor): Promise<boolean> {
+    return this.#change(
+      'UPDATE users SET disabled_at = now() WHERE id = $1 AND disabled_at IS NULL RETURNING id',
+      'user.disabled',
+      userId,
+      actor,
+    );
+  }
+
+  /** Keys that have not ended meanwhile work again. @returns false where it was so already */
+  async enable(userId: number, actor: Actor): Promise<boolean> {
+    return this.#change(
+      'UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL RETURNING id',
+      'user.enabled',
+      userId,
+      actor,
+    );
+  }
+
+  async #change(update: string, type: string, userId: number, actor: Actor): Promise<boolean> {
+    return this.dataSource.transaction(async (manager) => {
+      const [changed] = await manager.query<[unknown[], number]>(update, [userId]);
+      if (changed.length === 0) return false;
+      await audit(manager, type, actor, userId);
+      return true;
+    });
+  }
+}
+
+async function audit(manager: EntityManager, type: string, actor: Actor, userId: number): Promise<void> {
+  await manager.insert(AuthEvent, { type, actor, user_id: userId });
+}
+
+function unknownUser(idOrUsername: string): Refusal {
+  return new Refusal(
+    `There is no member with the id or username ${idOrUsername}: create one with \`pua users create\``,
+  );
+}

@@ -1,0 +1,50 @@
+import { hash } from 'node:crypto';
+import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose';
+
+/** How far a proof's `iat` may be from now, in seconds; its id is remembered as long. */
+export const PROOF_SECONDS = 60;
+
+export const SUPPORTED_DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA'];
+
+/** What a proof must have been made for. */
+export interface ProvenRequest {
+  readonly method: string;
+  /** Without query and fragment. */
+  readonly url: string;
+  readonly token: string;
+}
+
+export interface DpopProof {
+  /** Of the key that signed it (RFC 7638). */
+  readonly thumbprint: string;
+  readonly id: string;
+}
+
+/**
+ * Checks a DPoP proof (RFC 9449 §4.3) but for two things that are the caller's: that the token is bound to this key, and
+ * that the proof was not used before.
+ *
+ * @returns undefined for a proof that is malformed, badly signed, old, or made for another request or token
+ */
+export async function verifyProof(proof: string, request: ProvenRequest): Promise<DpopProof | undefined> {
+  try {
+    const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
+      algorithms: SUPPORTED_DPOP_ALGORITHMS,
+      typ: 'dpop+jwt',
+    });
+    const { jti, iat, htm, htu, ath } = payload;
+    if (typeof jti !== 'string' || jti === '' || jti.length > 500) return undefined;
+    if (typeof iat !== 'number' || Math.abs(Date.now() / 1000 - iat) > PROOF_SECONDS) return undefined;
+    if (htm !== request.method || typeof htu !== 'string' || withoutQuery(htu) !== request.url)
+      return undefined;
+    if (ath !== hash('sha256', request.token, 'base64url')) return undefined;
+    return { thumbprint: await calculateJwkThumbprint(protectedHeader.jwk!), id: jti };
+  } catch {
+    return undefined;
+  }
+}
+
+function withoutQuery(uri: string): string | undefined {
+  const url = URL.parse(uri);
+  return url ? url.origin + url.pathname : undefined;
+}

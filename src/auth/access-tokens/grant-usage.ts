@@ -1,0 +1,52 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { Database } from '../../database/database.js';
+import { LOGGER } from '../../http/logger.js';
+
+const FLUSH_MS = 30_000;
+
+/** Remembers when grants were used, and writes it in batches: never on the way of a request. */
+@Injectable()
+export class GrantUsageRecorder implements OnModuleInit, OnApplicationShutdown {
+  #uses = new Map<string, Date>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly database: Database,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  onModuleInit(): void {
+    this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.flush();
+  }
+
+  record(grantId: string): void {
+    this.#uses.set(grantId, new Date());
+  }
+
+  /** Writes what was gathered; what cannot be written now is kept for the next time. */
+  async flush(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = this.#uses;
+    this.#uses = new Map();
+    try {
+      await this.database.rows(
+        // Grants that ended meanwhile are left out; the others cannot end before this has written.
+        `INSERT INTO oauth_grant_usage AS u (grant_id, last_used_at)
+SELECT g.id, r.at FROM jsonb_to_recordset($1) AS r (grant_id text, at timestamptz) JOIN oauth_grants g ON g.id = r.grant_id
+ORDER BY g.id FOR KEY SHARE OF g
+ON CONFLICT (grant_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`,
+        [JSON.stringify([...uses].map(([grant_id, at]) => ({ grant_id, at })))],
+      );
+    } catch (error) {
+      this.logger.warn({ err: error }, 'the use of grants could not be written; it is kept');
+      for (const [grantId, at] of uses) if (!this.#uses.has(grantId)) this.#uses.set(grantId, at);
+    }
+  }
+}

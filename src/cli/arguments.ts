@@ -1,0 +1,83 @@
+import { isIP, isIPv6 } from 'node:net';
+import { InvalidArgumentError } from 'commander';
+import { isHttpUrl } from '../http/body.js';
+import { isStorable } from '../http/query.js';
+import { ALL_SCOPES, isScope } from '../auth/scopes.js';
+import type { Scope } from '../auth/scopes.js';
+
+const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+
+/**
+ * Reads a duration: a whole number and s, m, h or d.
+ *
+ * @returns seconds
+ * @throws InvalidArgumentError
+ */
+export function parseDuration(text: string): number {
+  const match = /^(\d{1,9})([smhd])$/.exec(text);
+  if (!match) throw new InvalidArgumentError('Write a whole number and s, m, h or d, such as 90d.');
+  return Number(match[1]) * UNITS[match[2] as keyof typeof UNITS];
+}
+
+/** A duration within bounds, both in seconds and included. */
+export function durationBetween(shortest: number, longest: number): (text: string) => number {
+  return (text) => {
+    const seconds = parseDuration(text);
+    if (seconds < shortest || seconds > longest)
+      throw new InvalidArgumentError(`It must be from ${spell(shortest)} to ${spell(longest)}.`);
+    return seconds;
+  };
+}
+
+function spell(seconds: number): string {
+  const unit = seconds > 0 && seconds % UNITS.d === 0 ? 'd' : 's';
+  return `${seconds / UNITS[unit]}${unit}`;
+}
+
+/** Comma separated; an empty text is no scope at all. */
+export function parseScopes(text: string): Scope[] {
+  const names = text.split(',').flatMap((name) => name.trim() || []);
+  const unknown = names.find((name) => !isScope(name));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`There is no scope ${unknown}. There are: ${ALL_SCOPES.join(', ')}.`);
+  return ALL_SCOPES.filter((scope) => names.includes(scope));
+}
+
+/**
+ * Adds one network or address to those before. IPv4 inside IPv6 (`::ffff:…`) becomes IPv4, as callers are seen.
+ * The database clears host bits.
+ */
+export function collectCidr(text: string, before: readonly string[] = []): string[] {
+  const [address = '', bits, ...rest] = text.split('/');
+  const longest = isIPv6(address) ? 128 : 32;
+  const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+  if (isIP(address) === 0 || address.includes('%') || rest.length > 0 || !(prefix <= longest)) {
+    throw new InvalidArgumentError(
+      'Write a network such as 203.0.113.0/24 or 2001:db8::/32, or one address.',
+    );
+  }
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  return [...before, mapped && prefix >= 96 ? `${mapped[1]}/${prefix - 96}` : `${address}/${prefix}`];
+}
+
+/** A text of so many code points that the database can store. */
+export function textOf(shortest: number, longest: number): (text: string) => string {
+  return (text) => {
+    const { length } = [...text];
+    if (length < shortest || length > longest || !isStorable(text))
+      throw new InvalidArgumentError(`It must have ${shortest} to ${longest} characters, it has ${length}.`);
+    return text;
+  };
+}
+
+/** Not digits alone, which would read as an id. */
+export function parseUsername(text: string): string {
+  if (/^\d+$/.test(text)) throw new InvalidArgumentError('Digits alone would read as an id.');
+  if (text.trim() !== text) throw new InvalidArgumentError('It must not begin or end with a space.');
+  return textOf(1, 100)(text);
+}
+
+export function parseHttpUrl(text: string): string {
+  if (!isHttpUrl(text)) throw new InvalidArgumentError('It must be an absolute http or https URL.');
+  return textOf(1, 2048)(text);
+}

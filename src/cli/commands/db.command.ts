@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import { migrate, migrationStatus, rollback } from '../../database/migrate.js';
+import { addCommand, addGroup } from '../command.js';
+import { withAnyDatabase } from '../database.js';
+import { note, print, table } from '../output.js';
+
+export function dbCommands(program: Command): void {
+  const db = addGroup(program, 'db', 'The database’s schema');
+
+  addCommand(db, 'migrate', 'Run the migrations that are pending', 'pua db migrate').action(
+    async ({ json }: { json?: boolean }) => {
+      const applied = await withAnyDatabase(({ dataSource }) => migrate(dataSource));
+      if (applied.length === 0) note('Nothing was pending');
+      if (json || applied.length > 0) print(json, { applied }, () => applied.join('\n'));
+    },
+  );
+
+  addCommand(db, 'status', 'Show which migrations have run', 'pua db status').action(
+    async ({ json }: { json?: boolean }) => {
+      const status = await withAnyDatabase(({ dataSource }) => migrationStatus(dataSource));
+      const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
+        status[state].map((name) => ({ state, name })),
+      );
+      print(json, status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
+      if (status.pending.length > 0) note('Run `pua db migrate` to apply what is pending');
+    },
+  );
+
+  addCommand(
+    db,
+    'rollback',
+    'Undo the migration that ran last, and lose the data that it holds',
+    'pua db rollback',
+  ).action(async ({ json }: { json?: boolean }) => {
+    const undone = await withAnyDatabase(({ dataSource }) => rollback(dataSource));
+    if (undone === undefined) note('No migration has run');
+    if (json || undone !== undefined) print(json, { undone: undone ?? null }, () => undone!);
+  });
+}

@@ -1,0 +1,172 @@
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import { ApiKeysService, unknownKey } from '../../auth/api-keys/api-keys.service.js';
+import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
+import type { KeyEnvironment } from '../../auth/api-keys/api-key-format.js';
+import type { Scope } from '../../auth/scopes.js';
+import { UsersService } from '../../accounts/users.service.js';
+import { collectCidr, durationBetween, parseScopes, textOf } from '../arguments.js';
+import { addCommand, addGroup } from '../command.js';
+import { withDatabase } from '../database.js';
+import { fields, note, print, table } from '../output.js';
+
+const DAY = 86_400;
+const DEFAULT_EXPIRY = 90 * DAY;
+const LONGEST_EXPIRY = 365 * DAY;
+
+interface CreateOptions {
+  user: string;
+  name: string;
+  scopes: Scope[];
+  expires?: number;
+  /** false: --no-expiry */
+  expiry: boolean;
+  reason?: string;
+  cidr?: string[];
+  env: KeyEnvironment;
+  json?: boolean;
+}
+
+export function keysCommands(program: Command): void {
+  const keys = addGroup(program, 'keys', 'API keys of members');
+
+  addCommand(
+    keys,
+    'create',
+    'Make a key. It is shown once: stdout has the key alone, with --json its details too',
+    "pua keys create --user ada --name 'Ada’s calendar' --scopes profile:read,events:read",
+  )
+    .requiredOption('--user <id|username>', 'the member whose data the key opens')
+    .requiredOption('--name <text>', 'what the key is for', textOf(1, 100))
+    .requiredOption(
+      '--scopes <list>',
+      'what the key may do, comma separated; "" for nothing but /credential',
+      parseScopes,
+    )
+    .option(
+      '--expires <duration>',
+      'how long it is accepted: number and s, m, h or d, at most 365d (default: 90d)',
+      durationBetween(1, LONGEST_EXPIRY),
+    )
+    .addOption(
+      new Option('--no-expiry', 'accept it until it is revoked; needs --reason').conflicts('expires'),
+    )
+    .option('--reason <text>', 'why the key needs no end', textOf(1, 500))
+    .option(
+      '--cidr <network...>',
+      'accept it from these networks or addresses only, IPv4 or IPv6',
+      collectCidr,
+    )
+    .addOption(
+      new Option('--env <environment>', 'test keys are refused in production')
+        .choices(['live', 'test'])
+        .default('live'),
+    )
+    .action(async (options: CreateOptions, command: Command) => {
+      if (!options.expiry && options.reason === undefined)
+        command.error('error: --no-expiry needs --reason <text>: say why the key needs no end');
+      if (options.expiry && options.reason !== undefined)
+        command.error('error: --reason belongs to --no-expiry: leave it out, or add --no-expiry');
+      await withDatabase(async ({ config, dataSource }) => {
+        const user = await new UsersService(dataSource).find(options.user);
+        const keys = new ApiKeysService(dataSource, config);
+        const { key, id } = await keys.create({
+          userId: user.id,
+          name: options.name,
+          scopes: options.scopes,
+          environment: options.env,
+          cidrs: options.cidr ?? [],
+          ...(options.expiry
+            ? { expiresInSeconds: options.expires ?? DEFAULT_EXPIRY }
+            : { noExpiryReason: options.reason! }),
+          actor: 'admin',
+        });
+        if (user.disabled_at) note(`${user.username} is disabled: the key works once they are enabled`);
+        await printNew(keys, key, id, options.json);
+      });
+    });
+
+  addCommand(keys, 'list', 'List keys, the newest first', 'pua keys list --user ada')
+    .option('--user <id|username>', 'only the keys of this member')
+    .action(async ({ user, json }: { user?: string; json?: boolean }) => {
+      const found = await withDatabase(async ({ config, dataSource }) => {
+        const userId = user === undefined ? undefined : (await new UsersService(dataSource).find(user)).id;
+        return new ApiKeysService(dataSource, config).list(userId);
+      });
+      print(json, { data: found }, () => table(found, COLUMNS));
+    });
+
+  addCommand(keys, 'show', 'Show all that is known of a key', 'pua keys show 4fGh7Kq2LmPz')
+    .argument('<id>', 'id of the key: the 12 characters after pua_live_')
+    .action(async (id: string, { json }: { json?: boolean }) => {
+      const key = await withDatabase(({ config, dataSource }) =>
+        new ApiKeysService(dataSource, config).find(id),
+      );
+      if (!key) throw unknownKey(id);
+      print(json, key, () => fields(key));
+    });
+
+  addCommand(
+    keys,
+    'rotate',
+    'Make a key in place of this one, which is accepted for a while longer. stdout has the new key alone',
+    'pua keys rotate 4fGh7Kq2LmPz --overlap 2h',
+  )
+    .argument('<id>', 'id of the key to replace')
+    .addOption(
+      new Option(
+        '--overlap <duration>',
+        'how long the old key is still accepted, at most until its own expiry; 0s ends it at once',
+      )
+        .argParser(durationBetween(0, LONGEST_EXPIRY))
+        .default(DAY, '24h'),
+    )
+    .action(async (old: string, { overlap, json }: { overlap: number; json?: boolean }) => {
+      await withDatabase(async ({ config, dataSource }) => {
+        const keys = new ApiKeysService(dataSource, config);
+        const { key, id } = await keys.rotate(old, overlap, 'admin');
+        note(`${old} is accepted until ${(await keys.find(old))!.expires_at} UTC`);
+        await printNew(keys, key, id, json);
+      });
+    });
+
+  addCommand(
+    keys,
+    'revoke',
+    'End a key at once and for good. Where it was revoked before, nothing changes',
+    "pua keys revoke 4fGh7Kq2LmPz --reason 'found in a public repository'",
+  )
+    .argument('<id>', 'id of the key')
+    .requiredOption('--reason <text>', 'why; kept with the key', textOf(1, 500))
+    .action(async (id: string, { reason, json }: { reason: string; json?: boolean }) => {
+      await withDatabase(async ({ config, dataSource }) => {
+        const keys = new ApiKeysService(dataSource, config);
+        const changed = await keys.revoke(id, reason, 'admin');
+        const key = (await keys.find(id))!;
+        if (!changed) note(`${id} was revoked before, at ${key.revoked_at} UTC: ${key.revocation_reason}`);
+        print(json, { id, changed, revoked_at: key.revoked_at, reason: key.revocation_reason }, () => id);
+      });
+    });
+}
+
+const COLUMNS: Record<string, (key: KeyDetails) => string | null | readonly string[]> = {
+  ID: ({ id }) => id,
+  USER: ({ user_id, username }) => `${user_id} ${username}`,
+  NAME: ({ name }) => name,
+  ENV: ({ environment }) => environment,
+  SCOPES: ({ scopes }) => scopes,
+  STATUS: ({ status }) => status,
+  EXPIRES: ({ expires_at }) => expires_at ?? 'never',
+  'LAST USED': ({ last_used_at }) => last_used_at,
+  EXPOSED: ({ exposed_at }) => exposed_at,
+};
+
+async function printNew(
+  keys: ApiKeysService,
+  key: string,
+  id: string,
+  json: boolean | undefined,
+): Promise<void> {
+  const details = json ? await keys.find(id) : undefined;
+  print(json, { ...details, key }, () => key);
+}

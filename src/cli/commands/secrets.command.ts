@@ -1,0 +1,18 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { addCommand, addGroup } from '../command.js';
+import { print } from '../output.js';
+
+export function secretsCommands(program: Command): void {
+  const secrets = addGroup(program, 'secrets', 'Secrets of the server');
+
+  addCommand(
+    secrets,
+    'generate',
+    'Print a fresh SECRET_KEY',
+    'echo "SECRET_KEY=$(pua secrets generate)" >> .env',
+  ).action(({ json }: { json?: boolean }) => {
+    const secret = randomBytes(32).toString('base64');
+    print(json, { secret_key: secret }, () => secret);
+  });
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { SigningKeysService } from '../../oauth/signing-keys.service.js';
+import type { SigningKeyDetails } from '../../oauth/signing-keys.service.js';
+import { addCommand, addGroup } from '../command.js';
+import { withDatabase } from '../database.js';
+import { print, table } from '../output.js';
+
+export function signingKeysCommands(program: Command): void {
+  const keys = addGroup(program, 'signing-keys', 'Keys that sign ID tokens');
+
+  addCommand(keys, 'list', 'List the keys, the oldest first', 'pua signing-keys list').action(
+    ({ json }: { json?: boolean }) => show(json, (service) => service.list()),
+  );
+
+  addCommand(
+    keys,
+    'rotate',
+    'Sign with the next key from now on; running servers follow within a second, and nothing signed before is refused',
+    'pua signing-keys rotate',
+  ).action(({ json }: { json?: boolean }) => show(json, (service) => service.rotate()));
+}
+
+async function show(
+  json: boolean | undefined,
+  work: (service: SigningKeysService) => Promise<SigningKeyDetails[]>,
+): Promise<void> {
+  const keys = await withDatabase(({ config, dataSource }) =>
+    work(new SigningKeysService(dataSource, config)),
+  );
+  print(json, { data: keys }, () =>
+    table(keys, {
+      KID: ({ kid }) => kid,
+      STATUS: ({ status }) => status,
+      ALG: ({ alg }) => alg,
+      CREATED: ({ created_at }) => created_at,
+      ACTIVATED: ({ activated_at }) => activated_at,
+      RETIRED: ({ retired_at }) => retired_at,
+    }),
+  );
+}

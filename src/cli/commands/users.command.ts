@@ -1,0 +1,177 @@
+import type { Command } from 'commander';
+import { UsersService } from '../../accounts/users.service.js';
+import { Access } from '../../oauth/access.service.js';
+import { ClientsService } from '../../oauth/clients.service.js';
+import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
+import { addCommand, addGroup } from '../command.js';
+import { withDatabase } from '../database.js';
+import { fields, note, print, table } from '../output.js';
+
+interface CreateOptions {
+  username: string;
+  passwordStdin?: boolean;
+  firstName?: string;
+  lastName?: string;
+  displayName?: string;
+  bio?: string;
+  profilePicture?: string;
+  json?: boolean;
+}
+
+export function usersCommands(program: Command): void {
+  const users = addGroup(program, 'users', 'Members');
+
+  addCommand(
+    users,
+    'create',
+    'Make a member',
+    'printf %s "$PASSWORD" | pua users create --username ada --first-name Ada --password-stdin',
+  )
+    .requiredOption('--username <username>', 'unique in any case; not digits alone', parseUsername)
+    .option('--password-stdin', 'read the password, of 8 to 128 characters, from stdin')
+    .option('--first-name <text>', 'at most 100 characters', textOf(0, 100))
+    .option('--last-name <text>', 'at most 100 characters', textOf(0, 100))
+    .option('--display-name <text>', 'shown in place of first and last name', textOf(1, 200))
+    .option('--bio <text>', 'at most 500 characters', textOf(0, 500))
+    .option('--profile-picture <url>', 'http or https', parseHttpUrl)
+    .action(async (options: CreateOptions, command: Command) => {
+      const password = options.passwordStdin ? await readPassword(command) : undefined;
+      const user = await withDatabase(async ({ dataSource }) => {
+        const users = new UsersService(dataSource);
+        const id = await users.create(
+          {
+            username: options.username,
+            password,
+            first_name: options.firstName,
+            last_name: options.lastName,
+            display_name: options.displayName,
+            bio: options.bio,
+            profile_picture: options.profilePicture,
+          },
+          'admin',
+        );
+        return users.find(String(id));
+      });
+      print(options.json, user, () => fields(user));
+    });
+
+  addCommand(users, 'show', 'Show a member', 'pua users show ada')
+    .argument('<id|username>', 'the member')
+    .action(async (who: string, { json }: { json?: boolean }) => {
+      const user = await withDatabase(({ dataSource }) => new UsersService(dataSource).find(who));
+      print(json, user, () => fields(user));
+    });
+
+  addCommand(
+    users,
+    'set-password',
+    'Give a member a new password',
+    'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
+  )
+    .argument('<id|username>', 'the member')
+    .requiredOption('--password-stdin', 'read the password, of 8 to 128 characters, from stdin')
+    .action(async (who: string, { json }: { json?: boolean }, command: Command) => {
+      const password = await readPassword(command);
+      const user = await withDatabase(async ({ dataSource }) => {
+        const users = new UsersService(dataSource);
+        const found = await users.find(who);
+        await users.setPassword(found.id, password, 'admin');
+        return found;
+      });
+      const { id, username } = user;
+      print(json, { id, username, changed: true }, () => `${username} has a new password`);
+    });
+
+  addCommand(
+    users,
+    'disable',
+    'End all access to a member’s data, and leave them out of the lists of others',
+    'pua users disable ada',
+  )
+    .argument('<id|username>', 'the member')
+    .action((who: string, { json }: { json?: boolean }) => change(who, 'disable', json));
+
+  addCommand(users, 'enable', 'Undo disable', 'pua users enable ada')
+    .argument('<id|username>', 'the member')
+    .action((who: string, { json }: { json?: boolean }) => change(who, 'enable', json));
+
+  addCommand(
+    users,
+    'sessions',
+    'Show where a member is signed in, and which apps have access',
+    'pua users sessions ada',
+  )
+    .argument('<id|username>', 'the member')
+    .action(async (who: string, { json }: { json?: boolean }) => {
+      const { sessions, apps } = await withDatabase(async ({ dataSource }) => {
+        const { id } = await new UsersService(dataSource).find(who);
+        const access = new Access(dataSource);
+        return { sessions: await access.listSessions(id), apps: await access.listApps(id) };
+      });
+      print(json, { sessions, apps }, () =>
+        [
+          table(sessions, {
+            'SIGNED IN': ({ signed_in_at }) => signed_in_at,
+            'LAST SEEN': ({ last_seen_at }) => last_seen_at,
+            ADDRESS: ({ ip }) => ip,
+            BROWSER: ({ user_agent }) => user_agent,
+          }),
+          table(apps, {
+            APP: ({ client_id, client_name }) => `${client_id} ${client_name}`,
+            SCOPES: ({ scopes }) => scopes,
+            SINCE: ({ since }) => since,
+            'LAST USED': ({ last_used_at }) => last_used_at,
+          }),
+        ].join('\n\n'),
+      );
+    });
+
+  addCommand(
+    users,
+    'revoke-access',
+    'End the access of apps to a member’s data, outstanding codes too; of all apps, with the member’s browser sessions',
+    'pua users revoke-access ada --client demo',
+  )
+    .argument('<id|username>', 'the member')
+    .option('--client <id>', 'end the access of this app alone, and no session')
+    .action(async (who: string, { client, json }: { client?: string; json?: boolean }) => {
+      const ended = await withDatabase(async ({ config, dataSource }) => {
+        const { id, username } = await new UsersService(dataSource).find(who);
+        if (client !== undefined) await new ClientsService(dataSource, config).find(client);
+        const access = new Access(dataSource);
+        const sessions = client === undefined ? await access.endSessions(id, { actor: 'admin' }) : 0;
+        return { id, username, grants: await access.revoke(id, client, { actor: 'admin' }), sessions };
+      });
+      print(
+        json,
+        ended,
+        () => `${ended.username}: ${ended.grants} grants and ${ended.sessions} browser sessions ended`,
+      );
+    });
+}
+
+async function change(who: string, verb: 'disable' | 'enable', json: boolean | undefined): Promise<void> {
+  const { changed, user } = await withDatabase(async ({ dataSource }) => {
+    const users = new UsersService(dataSource);
+    const { id } = await users.find(who);
+    const changed = await users[verb](id, 'admin');
+    return { changed, user: await users.find(String(id)) };
+  });
+  const { id, username, disabled_at } = user;
+  if (!changed) note(`${username} was ${verb}d before: nothing changed`);
+  print(json, { id, username, changed, disabled_at }, () => `${username} is ${verb}d`);
+}
+
+/** Everything on stdin but a line break at the end: a password is never an argument, which others could see. */
+async function readPassword(command: Command): Promise<string> {
+  if (process.stdin.isTTY)
+    command.error(
+      'error: --password-stdin reads a pipe, not the terminal: printf %s "$PASSWORD" | pua users …',
+    );
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    text += chunk as string;
+    if (text.length > 10_000) break; // far more than any password: its length is refused
+  }
+  return text.replace(/\r?\n$/, '');
+}

@@ -1,0 +1,59 @@
+import type { DataSource } from 'typeorm';
+import { loadConfig, loadDotEnv } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { openEmbedded } from '../database/embedded.js';
+import { migrate, migrationStatus } from '../database/migrate.js';
+import { connect } from '../database/open-database.js';
+import { Refusal } from '../database/refusal.js';
+
+/** What a command works on. */
+export interface Work {
+  readonly config: Config;
+  readonly dataSource: DataSource;
+}
+
+/** Reads the settings as the server does. @throws StartupError */
+export function readConfig(): Config {
+  loadDotEnv();
+  return loadConfig();
+}
+
+/**
+ * Runs a command over the database, beside a running server or alone: the embedded database is opened here where
+ * nobody serves it, and migrated where it is empty.
+ *
+ * @throws Refusal where migrations are pending
+ */
+export function withDatabase<T>(work: (of: Work) => Promise<T>): Promise<T> {
+  return withAnyDatabase(async (of) => {
+    await requireSchema(of);
+    return work(of);
+  });
+}
+
+/** The same, whatever the state of its schema. */
+export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config = readConfig()): Promise<T> {
+  const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
+  try {
+    const dataSource = await connect(config);
+    try {
+      return await work({ config, dataSource });
+    } finally {
+      await dataSource.destroy();
+    }
+  } finally {
+    await embedded?.close(Infinity); // other commands may work on it through this one
+  }
+}
+
+async function requireSchema({ config, dataSource }: Work): Promise<void> {
+  const { applied, pending, unknown } = await migrationStatus(dataSource);
+  if (unknown.length > 0)
+    throw new Refusal(
+      `The database is newer than this version (${unknown.join(', ')}): use the newer version`,
+    );
+  if (pending.length === 0) return;
+  if (applied.length > 0 || config.databaseUrl)
+    throw new Refusal(`The database lacks ${pending.join(', ')}: run \`pua db migrate\` first`);
+  await migrate(dataSource);
+}

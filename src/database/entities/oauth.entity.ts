@@ -1,0 +1,236 @@
+import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { User } from './user.entity.js';
+
+/** An app that signs members in. */
+@Entity('oauth_clients')
+export class OauthClient {
+  @PrimaryColumn('text')
+  id: string;
+
+  @Column('text')
+  name: string;
+
+  @Column('text')
+  type: 'web' | 'native';
+
+  @Column('text', { array: true })
+  redirect_uris: string[];
+
+  @Column('text', { array: true, default: () => "'{}'" })
+  post_logout_redirect_uris: string[];
+
+  /** Origins whose pages may call the token endpoint. */
+  @Column('text', { array: true, default: () => "'{}'" })
+  allowed_origins: string[];
+
+  /** What it may ask of the API. */
+  @Column('text', { array: true })
+  scopes: string[];
+
+  /** Public keys of a confidential client (private_key_jwt); null for a public one. */
+  @Column('jsonb', { nullable: true })
+  jwks: { keys: Record<string, unknown>[] } | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  disabled_at: Date | null;
+}
+
+/** What a member answered when a client asked last. */
+@Entity('oauth_consents')
+export class OauthConsent {
+  @PrimaryColumn('bigint')
+  user_id: number;
+
+  @PrimaryColumn('text')
+  client_id: string;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User>;
+
+  @ManyToOne(() => OauthClient, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'client_id' })
+  client: Relation<OauthClient>;
+
+  @Column('text', { array: true })
+  granted: string[];
+
+  @Column('text', { array: true })
+  rejected: string[];
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  updated_at: Date;
+}
+
+/** One sign-in of one member in one client on one device: a family of tokens. Its id opens nothing. */
+@Entity('oauth_grants')
+export class OauthGrant {
+  @PrimaryColumn('text')
+  id: string;
+
+  @Column('bigint')
+  user_id: number;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User>;
+
+  @Column('text')
+  client_id: string;
+
+  @ManyToOne(() => OauthClient, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'client_id' })
+  client: Relation<OauthClient>;
+
+  @Column('jsonb')
+  payload: Record<string, unknown>;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz')
+  expires_at: Date;
+}
+
+/** When a grant's tokens were used last, written in batches. */
+@Entity('oauth_grant_usage')
+export class OauthGrantUsage {
+  @PrimaryColumn('text')
+  grant_id: string;
+
+  @OneToOne(() => OauthGrant, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'grant_id' })
+  grant: Relation<OauthGrant>;
+
+  @Column('timestamptz')
+  last_used_at: Date;
+}
+
+/** An authorization code, access token or refresh token, found by an HMAC of its secret. */
+@Entity('oauth_tokens')
+export class OauthToken {
+  @PrimaryColumn('bytea')
+  key: Buffer;
+
+  @Column('text')
+  model: 'AuthorizationCode' | 'AccessToken' | 'RefreshToken';
+
+  @Column('text')
+  grant_id: string;
+
+  @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'grant_id' })
+  grant: Relation<OauthGrant>;
+
+  @Column('jsonb')
+  payload: Record<string, unknown>;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  consumed_at: Date | null;
+
+  @Column('timestamptz')
+  expires_at: Date;
+
+  /** The answer to the refresh that consumed this token, under a key that only the token itself gives. */
+  @Column('bytea', { nullable: true })
+  successor: Buffer | null;
+}
+
+/** A browser's session. */
+@Entity('oauth_sessions')
+export class OauthSession {
+  @PrimaryColumn('bytea')
+  uid_key: Buffer;
+
+  @Column('bytea', { unique: true })
+  key: Buffer;
+
+  /** How forms and logs name the session: it opens nothing. */
+  @Column('uuid', { unique: true, default: () => 'gen_random_uuid()' })
+  public_id: string;
+
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User> | null;
+
+  /** Encrypted. */
+  @Column('bytea')
+  payload: Buffer;
+
+  @Column('timestamptz', { nullable: true })
+  signed_in_at: Date | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  last_seen_at: Date;
+
+  @Column('timestamptz')
+  expires_at: Date;
+
+  @Column('text', { nullable: true })
+  user_agent: string | null;
+
+  @Column('inet', { nullable: true })
+  ip: string | null;
+}
+
+/** What lives for minutes: interactions, pushed authorization requests, ids of proofs that were used. */
+@Entity('oauth_state')
+export class OauthState {
+  @PrimaryColumn('bytea')
+  key: Buffer;
+
+  @Column('text')
+  model: 'Interaction' | 'PushedAuthorizationRequest' | 'ReplayDetection';
+
+  /** Encrypted; null where only the key matters. */
+  @Column('bytea', { nullable: true })
+  payload: Buffer | null;
+
+  @Column('timestamptz', { nullable: true })
+  consumed_at: Date | null;
+
+  @Column('timestamptz')
+  expires_at: Date;
+}
+
+/** A key that signs ID tokens. At most one is next, current and previous. */
+@Entity('signing_keys')
+export class SigningKey {
+  @PrimaryColumn('text')
+  kid: string;
+
+  @Column('text')
+  status: 'next' | 'current' | 'previous' | 'retired';
+
+  @Column('text')
+  alg: 'ES256';
+
+  @Column('jsonb')
+  public_jwk: Record<string, unknown>;
+
+  /** Encrypted; null once retired. */
+  @Column('bytea', { nullable: true, select: false })
+  private_jwk: Buffer | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  @Column('timestamptz', { nullable: true })
+  activated_at: Date | null;
+
+  @Column('timestamptz', { nullable: true })
+  retired_at: Date | null;
+}

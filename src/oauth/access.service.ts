@@ -1,0 +1,120 @@
+import { DataSource } from 'typeorm';
+import type { QueryResultRow } from 'pg';
+import { eventValues, RECORD_EVENT } from '../auth/audit.js';
+import type { NewAuthEvent } from '../auth/audit.js';
+import { foldedText } from '../database/sql.js';
+
+/** An app that has live access to a member's data. */
+export interface ConnectedApp extends QueryResultRow {
+  readonly client_id: string;
+  readonly client_name: string;
+  readonly redirect_uri: string;
+  readonly scopes: string[];
+  /** In the API's form. */
+  readonly since: string;
+  readonly last_used_at: string | null;
+}
+
+/** A browser in which a member is signed in. */
+export interface BrowserSession extends QueryResultRow {
+  /** Names the session in forms; it opens nothing. */
+  readonly id: string;
+  readonly signed_in_at: string;
+  readonly last_seen_at: string;
+  readonly ip: string | null;
+  readonly user_agent: string | null;
+}
+
+type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
+
+/**
+ * What members gave away and where they are signed in, and how it ends; used by the account pages and by the command
+ * line. Each ending is one statement, in force for every instance when it returns.
+ */
+export class Access {
+  constructor(private readonly dataSource: DataSource) {}
+
+  async listApps(userId: number): Promise<ConnectedApp[]> {
+    return this.dataSource.query<ConnectedApp[]>(
+      `SELECT c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri, a.scopes,
+  api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
+FROM (
+  SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
+    array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes
+  FROM oauth_grants g LEFT JOIN oauth_grant_usage u ON u.grant_id = g.id
+  CROSS JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (
+    SELECT string_agg(resource.value, ' ') FROM jsonb_each_text(g.payload->'resources') resource)), ' ')) AS s (scope)
+  WHERE g.user_id = $1 AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
+    AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+  GROUP BY g.client_id
+) a JOIN oauth_clients c ON c.id = a.client_id ORDER BY ${foldedText('c.name')}, c.id`,
+      [userId],
+    );
+  }
+
+  async listSessions(userId: number): Promise<BrowserSession[]> {
+    return this.dataSource.query<BrowserSession[]>(
+      `SELECT encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at, api_time(last_seen_at) AS last_seen_at,
+  host(ip) AS ip, user_agent
+FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_sessions.last_seen_at DESC, uid_key`,
+      [userId],
+    );
+  }
+
+  /**
+   * Ends the access of one client, or of all: grants with every code and token. What the member once consented to is
+   * forgotten, so that the app has to ask again.
+   *
+   * @returns how many grants ended
+   */
+  async revoke(userId: number, clientId: string | undefined, actor: Actor): Promise<number> {
+    const [row] = await this.dataSource.query<{ count: number }[]>(
+      `WITH forgotten AS (
+  DELETE FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2)
+), ended AS (
+  DELETE FROM oauth_grants WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
+) SELECT count(*) AS count FROM ended`,
+      [userId, clientId ?? null],
+    );
+    const { count } = row!;
+    await this.#record({
+      ...actor,
+      type: 'access.revoked',
+      userId,
+      clientId: clientId ?? null,
+      details: { grants: count },
+    });
+    return count;
+  }
+
+  /** @returns whether there was such a session of this member */
+  async endSession(userId: number, sessionId: string, actor: Actor): Promise<boolean> {
+    if (!/^[0-9a-f]{64}$/.test(sessionId)) return false;
+    const [, count] = await this.dataSource.query<[unknown, number]>(
+      `DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key = decode($2, 'hex')`,
+      [userId, sessionId],
+    );
+    if (count > 0)
+      await this.#record({
+        ...actor,
+        type: 'session.ended',
+        userId,
+        details: { session: sessionId.slice(0, 16) },
+      });
+    return count > 0;
+  }
+
+  /** @returns how many sessions ended */
+  async endSessions(userId: number, actor: Actor): Promise<number> {
+    const [, count] = await this.dataSource.query<[unknown, number]>(
+      'DELETE FROM oauth_sessions WHERE user_id = $1',
+      [userId],
+    );
+    await this.#record({ ...actor, type: 'session.ended', userId, details: { sessions: count } });
+    return count;
+  }
+
+  async #record(event: NewAuthEvent): Promise<void> {
+    await this.dataSource.query(RECORD_EVENT, eventValues(event));
+  }
+}

@@ -1,0 +1,178 @@
+import { Inject, Injectable } from '@nestjs/common';
+import express from 'express';
+import type { Request, Response, Router } from 'express';
+import { DataSource } from 'typeorm';
+import { Csrf } from '../accounts/csrf.js';
+import { SignIn } from '../accounts/sign-in.service.js';
+import { TokenKeys } from '../auth/access-tokens/token-keys.js';
+import { CredentialCache } from '../auth/credential-cache.js';
+import { Access } from './access.service.js';
+import { BrowserSessions } from './browser-sessions.js';
+import type { SignedInUser } from './browser-sessions.js';
+import { meaningOf } from './interactions.js';
+import { OauthDatabase } from './oauth-database.js';
+import { hostOf } from './page-client.js';
+import { PageFault, PageRequests } from './page-requests.js';
+import type { Form } from './page-requests.js';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+
+type AccountPage = 'apps' | 'sessions';
+
+/** Connected apps and sessions, below `/account`. Who is not signed in signs in on the page itself. */
+@Injectable()
+export class AccountPages {
+  readonly #access: Access;
+  readonly #keys: TokenKeys;
+
+  constructor(
+    @Inject(CONFIG) config: Config,
+    dataSource: DataSource,
+    private readonly requests: PageRequests,
+    private readonly sessions: BrowserSessions,
+    private readonly database: OauthDatabase,
+    private readonly signIn: SignIn,
+    private readonly csrf: Csrf,
+    private readonly credentials: CredentialCache,
+  ) {
+    this.#access = new Access(dataSource);
+    this.#keys = new TokenKeys(config.secrets);
+  }
+
+  router(): Router {
+    const router = express.Router({ caseSensitive: true, strict: true });
+    const { requests } = this;
+    for (const page of ['apps', 'sessions'] as const) {
+      router.get(
+        `/account/${page}`,
+        requests.handler(`/account/${page}`, (request, response) => this.#show(page, request, response)),
+      );
+      router.post(
+        `/account/${page}/sign-in`,
+        requests.handler(`/account/${page}/sign-in`, (...step) => this.#signIn(page, ...step)),
+      );
+    }
+    router.post(
+      '/account/apps/:client/disconnect',
+      requests.handler('/account/apps/:client/disconnect', (...step) => this.#disconnect(...step)),
+    );
+    router.post(
+      '/account/sessions/:session/end',
+      requests.handler('/account/sessions/:session/end', (...step) => this.#endSession(...step)),
+    );
+    router.post(
+      '/account/sign-out',
+      requests.handler('/account/sign-out', (...step) => this.#signOut(...step)),
+    );
+    return router;
+  }
+
+  async #show(page: AccountPage, request: Request, response: Response): Promise<void> {
+    const current = await this.sessions.current(request, response);
+    if (!current) {
+      this.#showSignIn(page, request, response, 200);
+      return;
+    }
+    const { session, user } = current;
+    const csrf = this.csrf.token(request, response);
+    if (page === 'apps') {
+      const apps = (await this.#access.listApps(user.id)).map((app) => ({
+        action: `/account/apps/${encodeURIComponent(app.client_id)}/disconnect`,
+        client: { name: app.client_name, host: hostOf(app.redirect_uri) },
+        scopes: app.scopes.map((name) => ({ name, meaning: meaningOf(name) })),
+        since: app.since,
+        last_used_at: app.last_used_at,
+      }));
+      this.requests.send(response, 200, { name: 'apps', csrf, user, apps });
+    } else {
+      const own = this.#keys.keysOf('Session.uid', session.uid).map((key) => key.toString('hex'));
+      const sessions = (await this.#access.listSessions(user.id)).map(({ id, ...seen }) => ({
+        ...seen,
+        action: `/account/sessions/${id}/end`,
+        current: own.includes(id),
+      }));
+      this.requests.send(response, 200, { name: 'sessions', csrf, user, sessions });
+    }
+  }
+
+  #showSignIn(
+    page: AccountPage,
+    request: Request,
+    response: Response,
+    status: number,
+    said: {
+      username?: string;
+      fault?: { reason: 'invalid' } | { reason: 'throttled'; retryAfterSeconds: number };
+    } = {},
+  ): void {
+    this.requests.send(response, status, {
+      name: 'sign-in',
+      action: `/account/${page}/sign-in`,
+      csrf: this.csrf.token(request, response),
+      client: null,
+      ...said,
+    });
+  }
+
+  async #signIn(page: AccountPage, request: Request, response: Response, form: Form): Promise<void> {
+    this.#checkCsrf(request, form);
+    const username = typeof form.username === 'string' ? form.username : '';
+    const password = typeof form.password === 'string' ? form.password : '';
+    const result = await this.signIn.attempt({ username, password, ip: request.ip });
+    if (result.outcome === 'throttled') {
+      const { retryAfterSeconds } = result;
+      response.set('Retry-After', String(retryAfterSeconds));
+      this.#showSignIn(page, request, response, 429, {
+        username: username.slice(0, 100),
+        fault: { reason: 'throttled', retryAfterSeconds },
+      });
+    } else if (result.outcome === 'invalid') {
+      this.#showSignIn(page, request, response, 401, {
+        username: username.slice(0, 100),
+        fault: { reason: 'invalid' },
+      });
+    } else {
+      await this.sessions.signIn(request, response, result.userId);
+      this.requests.redirect(response, `/account/${page}`);
+    }
+  }
+
+  async #disconnect(request: Request, response: Response, form: Form): Promise<void> {
+    const user = await this.#signedIn(request, response, form);
+    await this.#access.revoke(user.id, request.params.client as string, {
+      actor: 'user',
+      ip: request.ip ?? null,
+    });
+    this.credentials.revoke({ kind: 'user', id: String(user.id) });
+    this.requests.redirect(response, '/account/apps');
+  }
+
+  async #endSession(request: Request, response: Response, form: Form): Promise<void> {
+    const user = await this.#signedIn(request, response, form);
+    await this.#access.endSession(user.id, request.params.session as string, {
+      actor: 'user',
+      ip: request.ip ?? null,
+    });
+    this.requests.redirect(response, '/account/sessions');
+  }
+
+  async #signOut(request: Request, response: Response, form: Form): Promise<void> {
+    const user = await this.#signedIn(request, response, form);
+    await this.sessions.signOut(request, response);
+    await this.database.record({ type: 'session.signed_out', actor: 'user', userId: user.id });
+    this.requests.send(response, 200, { name: 'signed-out', client: null });
+  }
+
+  async #signedIn(request: Request, response: Response, form: Form): Promise<SignedInUser> {
+    this.#checkCsrf(request, form);
+    const current = await this.sessions.current(request, response);
+    if (!current)
+      throw new PageFault(401, 'You are signed out', 'Open the page again and sign in, then try once more.');
+    return current.user;
+  }
+
+  #checkCsrf(request: Request, form: Form): void {
+    if (!this.csrf.verify(request, form.csrf))
+      throw new PageFault(403, 'This did not work', 'The form was not sent from our page. Please try again.');
+  }
+}

@@ -1,0 +1,394 @@
+import { errors } from 'oidc-provider';
+import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
+import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
+import type { OauthClient } from '../database/entities/oauth.entity.js';
+import type { OauthDatabase } from './oauth-database.js';
+import type { Vault } from './vault.js';
+
+/** For this long a used refresh token gets the answer again that it got when it was used. */
+const REPEAT_SECONDS = 10;
+
+export interface AdapterParts {
+  readonly database: OauthDatabase;
+  readonly keys: TokenKeys;
+  readonly vault: Vault;
+}
+
+/**
+ * Where oidc-provider keeps its models. The id of every model but clients and grants is a secret: rows are found by an
+ * HMAC of it, and what could be of use to whoever reads the database is encrypted. Expiry is judged by the database's
+ * clock alone.
+ */
+export function adapterFactory(parts: AdapterParts): (model: string) => Adapter {
+  return (model) => {
+    switch (model) {
+      case 'Client':
+        return new ClientAdapter(parts);
+      case 'Grant':
+        return new GrantAdapter(parts);
+      case 'Session':
+        return new SessionAdapter(parts);
+      case 'AuthorizationCode':
+      case 'AccessToken':
+      case 'RefreshToken':
+        return new TokenAdapter(parts, model);
+      case 'Interaction':
+      case 'PushedAuthorizationRequest':
+        return new StateAdapter(parts, model);
+      case 'ReplayDetection':
+        return new ReplayAdapter(parts);
+      default:
+        return new Unsupported();
+    }
+  };
+}
+
+/** A model of a feature that is switched off. */
+class Unsupported implements Adapter {
+  find(_id: string): Promise<AdapterPayload | undefined> {
+    return this.#refuse();
+  }
+  findByUid(_uid: string): Promise<AdapterPayload | undefined> {
+    return this.#refuse();
+  }
+  findByUserCode(): Promise<undefined> {
+    return this.#refuse();
+  }
+  upsert(_id: string, _payload: AdapterPayload, _expiresIn: number): Promise<void> {
+    return this.#refuse();
+  }
+  consume(_id: string): Promise<void> {
+    return this.#refuse();
+  }
+  destroy(_id: string): Promise<void> {
+    return this.#refuse();
+  }
+  revokeByGrantId(_grantId: string): Promise<void> {
+    return this.#refuse();
+  }
+
+  #refuse(): Promise<never> {
+    return Promise.reject(new Error('this model is not stored'));
+  }
+}
+
+class ClientAdapter extends Unsupported {
+  constructor(private readonly parts: AdapterParts) {
+    super();
+  }
+
+  /** A disabled client is unknown. */
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    if (id.length > 100 || id.includes('\0')) return undefined;
+    const client = await this.parts.database.row<OauthClient & Record<string, unknown>>(
+      `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks
+FROM oauth_clients WHERE id = $1 AND disabled_at IS NULL`,
+      [id],
+    );
+    return client && (clientMetadata(client) as AdapterPayload);
+  }
+}
+
+/** A client's row as oidc-provider wants it (RFC 7591 names, and two of ours). */
+export function clientMetadata(
+  client: Omit<OauthClient, 'created_at' | 'disabled_at'>,
+): ClientMetadata & { allowed_origins: string[]; api_scopes: string } {
+  return {
+    client_id: client.id,
+    client_name: client.name,
+    application_type: client.type,
+    redirect_uris: client.redirect_uris,
+    post_logout_redirect_uris: client.post_logout_redirect_uris,
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    response_modes: ['query'],
+    ...(client.jwks
+      ? { token_endpoint_auth_method: 'private_key_jwt', jwks: client.jwks }
+      : { token_endpoint_auth_method: 'none' }),
+    allowed_origins: client.allowed_origins,
+    api_scopes: client.scopes.join(' '),
+  };
+}
+
+class GrantAdapter extends Unsupported {
+  constructor(private readonly parts: AdapterParts) {
+    super();
+  }
+
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const row = await this.parts.database.row<{ payload: AdapterPayload }>(
+      'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
+      [id],
+    );
+    return row && alive({ ...row.payload, jti: id });
+  }
+
+  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { jti: _, ...stored } = payload;
+    await refusingOrphans(
+      this.parts.database.rows(
+        `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))
+ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload`,
+        [id, Number(payload.accountId), payload.clientId, JSON.stringify(stored), expiresIn],
+      ),
+    );
+  }
+
+  /** Ends the whole family in one statement: its codes and tokens go with it. */
+  override async destroy(id: string): Promise<void> {
+    const { database } = this.parts;
+    const gone = await database.row<{ user_id: number }>(
+      'DELETE FROM oauth_grants WHERE id = $1 RETURNING user_id',
+      [id],
+    );
+    const transaction = database.current?.transaction;
+    if (transaction) transaction.revokedGrant = { id, userId: gone?.user_id ?? null };
+  }
+}
+
+interface TokenRow extends Record<string, unknown> {
+  payload: AdapterPayload;
+  consumed: boolean;
+  successor: Buffer | null;
+  used_seconds_ago: number | null;
+}
+
+class TokenAdapter extends Unsupported {
+  constructor(
+    private readonly parts: AdapterParts,
+    private readonly model: string,
+  ) {
+    super();
+  }
+
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database, keys } = this.parts;
+    const candidates = keys.keysOf(this.model, id);
+    if (candidates.length === 0) return undefined;
+    const { transaction } = database.current ?? {};
+    if (transaction) {
+      // The grant first, always: whoever revokes it holds this lock before it touches the tokens.
+      await database.rows(
+        `SELECT FROM oauth_grants WHERE id = (SELECT grant_id FROM oauth_tokens WHERE key = ANY($1) AND model = $2) FOR UPDATE`,
+        [candidates, this.model],
+      );
+    }
+    const row = await database.row<TokenRow>(
+      `SELECT payload, consumed_at IS NOT NULL AS consumed, successor,
+  EXTRACT(epoch FROM clock_timestamp() - consumed_at)::float8 AS used_seconds_ago
+FROM oauth_tokens WHERE key = ANY($1) AND model = $2
+  AND (expires_at > now() OR (model = 'AuthorizationCode' AND consumed_at IS NOT NULL))`,
+      [candidates, this.model],
+    );
+    if (!row) return undefined;
+    const token = alive({ ...row.payload, jti: id });
+    if (!row.consumed) return token;
+    if (transaction && row.successor && row.used_seconds_ago! < REPEAT_SECONDS) {
+      // The library checks it like a fresh one, as far as using it up.
+      transaction.successor = { sealed: row.successor, secondsAgo: row.used_seconds_ago! };
+      return token;
+    }
+    return { ...token, consumed: Math.floor(Date.now() / 1000 - row.used_seconds_ago!) };
+  }
+
+  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys } = this.parts;
+    const { jti: _, ...stored } = payload;
+    await refusingOrphans(
+      database.rows(
+        `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
+        [keys.keyOf(this.model, id), this.model, payload.grantId, JSON.stringify(stored), expiresIn],
+      ),
+    );
+  }
+
+  /** Single use: one conditional UPDATE, of which one of many in parallel succeeds. */
+  override async consume(id: string): Promise<void> {
+    const { database, keys } = this.parts;
+    const transaction = database.current?.transaction;
+    if (transaction?.successor) {
+      transaction.repeated = true;
+      throw new errors.InvalidGrant('the token was used a moment ago');
+    }
+    const used = await database.rows(
+      `UPDATE oauth_tokens SET consumed_at = clock_timestamp()
+WHERE key = ANY($1) AND model = $2 AND consumed_at IS NULL RETURNING 1`,
+      [keys.keysOf(this.model, id), this.model],
+    );
+    if (used.length === 0) throw new errors.InvalidGrant('the token was used by another request');
+  }
+
+  override async destroy(id: string): Promise<void> {
+    const { database, keys } = this.parts;
+    await database.rows('DELETE FROM oauth_tokens WHERE key = ANY($1) AND model = $2', [
+      keys.keysOf(this.model, id),
+      this.model,
+    ]);
+  }
+
+  /** Nothing: the library deletes the grant as well, and its tokens go with it. */
+  override revokeByGrantId(_grantId: string): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+class SessionAdapter extends Unsupported {
+  constructor(private readonly parts: AdapterParts) {
+    super();
+  }
+
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const session = await this.#read('key', this.parts.keys.keysOf('Session', id));
+    return session && { ...session, jti: id };
+  }
+
+  override findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    return this.#read('uid_key', this.parts.keys.keysOf('Session.uid', uid));
+  }
+
+  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys, vault } = this.parts;
+    const { jti: _, ...stored } = payload;
+    const { ip, userAgent } = database.current ?? {};
+    const userId = payload.accountId === undefined ? null : Number(payload.accountId);
+    await database.rows(
+      `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, expires_at, user_agent, ip)
+VALUES ($1, $2, $3, $4, to_timestamp($5), now() + make_interval(secs => $6), $7, $8)
+ON CONFLICT (uid_key) DO UPDATE SET key = EXCLUDED.key, user_id = EXCLUDED.user_id, payload = EXCLUDED.payload,
+  signed_in_at = EXCLUDED.signed_in_at, last_seen_at = now(), expires_at = EXCLUDED.expires_at,
+  user_agent = COALESCE(EXCLUDED.user_agent, oauth_sessions.user_agent), ip = COALESCE(EXCLUDED.ip, oauth_sessions.ip)`,
+      [
+        keys.keyOf('Session.uid', payload.uid!),
+        keys.keyOf('Session', id),
+        userId,
+        vault.seal(stored, 'Session'),
+        payload.loginTs ?? null,
+        expiresIn,
+        userAgent?.slice(0, 300) ?? null,
+        ip ?? null,
+      ],
+    );
+  }
+
+  override async destroy(id: string): Promise<void> {
+    await this.parts.database.rows('DELETE FROM oauth_sessions WHERE key = ANY($1)', [
+      this.parts.keys.keysOf('Session', id),
+    ]);
+  }
+
+  async #read(column: 'key' | 'uid_key', candidates: Buffer[]): Promise<AdapterPayload | undefined> {
+    if (candidates.length === 0) return undefined;
+    const row = await this.parts.database.row<{ payload: Buffer }>(
+      `SELECT payload FROM oauth_sessions WHERE ${column} = ANY($1) AND expires_at > now()`,
+      [candidates],
+    );
+    const payload = row && this.parts.vault.open<AdapterPayload>(row.payload, 'Session');
+    return payload && alive(payload);
+  }
+}
+
+class StateAdapter extends Unsupported {
+  constructor(
+    private readonly parts: AdapterParts,
+    private readonly model: string,
+  ) {
+    super();
+  }
+
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database, keys, vault } = this.parts;
+    const candidates = keys.keysOf(this.model, id);
+    if (candidates.length === 0) return undefined;
+    const row = await database.row<{ payload: Buffer; consumed: boolean }>(
+      `SELECT payload, consumed_at IS NOT NULL AS consumed FROM oauth_state
+WHERE key = ANY($1) AND model = $2 AND expires_at > now()`,
+      [candidates, this.model],
+    );
+    const payload = row && vault.open<AdapterPayload>(row.payload, this.model);
+    return payload && alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
+  }
+
+  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys, vault } = this.parts;
+    const { jti: _, ...stored } = payload;
+    // The session's id is its secret, and an interaction needs its uid only.
+    if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
+    await database.rows(
+      `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+ON CONFLICT (key) DO UPDATE SET payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at`,
+      [keys.keyOf(this.model, id), this.model, vault.seal(stored, this.model), expiresIn],
+    );
+  }
+
+  override async consume(id: string): Promise<void> {
+    const used = await this.parts.database.rows(
+      'UPDATE oauth_state SET consumed_at = now() WHERE key = ANY($1) AND model = $2 AND consumed_at IS NULL RETURNING 1',
+      [this.parts.keys.keysOf(this.model, id), this.model],
+    );
+    if (used.length === 0) throw new errors.InvalidRequestUri('the request_uri was used by another request');
+  }
+
+  override async destroy(id: string): Promise<void> {
+    await this.parts.database.rows('DELETE FROM oauth_state WHERE key = ANY($1) AND model = $2', [
+      this.parts.keys.keysOf(this.model, id),
+      this.model,
+    ]);
+  }
+}
+
+const REMEMBER_PROOF = `INSERT INTO oauth_state (key, model, expires_at)
+VALUES ($1, 'ReplayDetection', now() + make_interval(secs => $2))
+ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1`;
+
+/** Ids of client assertions and DPoP proofs: of two at the same moment the insert decides who is first. */
+class ReplayAdapter extends Unsupported {
+  constructor(private readonly parts: AdapterParts) {
+    super();
+  }
+
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database, keys } = this.parts;
+    const used = await database.row(
+      `SELECT FROM oauth_state WHERE key = ANY($1) AND model = 'ReplayDetection' AND expires_at > now()`,
+      [keys.keysOf('ReplayDetection', id)],
+    );
+    return used && { jti: id };
+  }
+
+  override async upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys } = this.parts;
+    const proof = { key: keys.keyOf('ReplayDetection', id), seconds: expiresIn };
+    if ((await database.rows(REMEMBER_PROOF, [proof.key, proof.seconds])).length === 0)
+      throw new errors.InvalidRequest('the proof or assertion was used before');
+    database.current?.transaction?.proofs.push(proof);
+  }
+}
+
+/** Remembers proofs again whose transaction was rolled back: a refused request has used its proof. */
+export async function keepProofs(
+  database: OauthDatabase,
+  proofs: readonly { key: Buffer; seconds: number }[],
+): Promise<void> {
+  for (const { key, seconds } of proofs) await database.rows(REMEMBER_PROOF, [key, seconds]);
+}
+
+/** The database said that it has not expired: the process's own clock has no say. */
+function alive(payload: AdapterPayload): AdapterPayload {
+  const now = Math.floor(Date.now() / 1000);
+  if (payload.exp !== undefined && payload.exp <= now) payload.exp = now + 1;
+  if (payload.iat !== undefined && payload.iat > now) payload.iat = now;
+  return payload;
+}
+
+/** What belongs to a grant, client or member that is gone (23503) cannot be stored: it was revoked meanwhile. */
+async function refusingOrphans(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    const { code, driverError } = error as { code?: string; driverError?: { code?: string } };
+    if ((code ?? driverError?.code) !== '23503') throw error;
+    throw new errors.InvalidGrant('the grant was revoked');
+  }
+}

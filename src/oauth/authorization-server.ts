@@ -1,0 +1,189 @@
+import type { EventEmitter } from 'node:events';
+import { Inject, Injectable } from '@nestjs/common';
+import type { OnModuleInit } from '@nestjs/common';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Account, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { Logger } from 'pino';
+import { DataSource } from 'typeorm';
+import { TokenKeys } from '../auth/access-tokens/token-keys.js';
+import { CredentialCache } from '../auth/credential-cache.js';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { LOGGER } from '../http/logger.js';
+import { adapterFactory } from './adapter.js';
+import { Consents } from './consents.service.js';
+import { checkLifetimes, LIFETIMES } from './lifetimes.js';
+import {
+  answerFailures,
+  correctMetadata,
+  refuseOtherResponses,
+  runTokenRequests,
+  signOutOfNothing,
+} from './middleware.js';
+import { OauthDatabase } from './oauth-database.js';
+import { Pages } from './pages/pages.js';
+import { formTargetsOf, pageClientOf } from './page-client.js';
+import { createProvider, ROUTES } from './provider.js';
+import { SigningKeysService } from './signing-keys.service.js';
+import { Vault } from './vault.js';
+
+/** How long an instance may go on with signing keys that were rotated elsewhere. */
+const KEYS_CHECK_MS = 1_000;
+
+/** Everything that the library answers, by exact path: it would ignore case and a slash at the end itself. */
+const EXACT_PATHS = new Set<string>([
+  ...Object.values(ROUTES).filter((path) => path !== ROUTES.userinfo),
+  `${ROUTES.end_session}/confirm`,
+  `${ROUTES.end_session}/success`,
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/openid-configuration',
+]);
+const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
+
+/** oidc-provider, embedded: knows which paths are its own, and is built anew when the signing keys change. */
+@Injectable()
+export class AuthorizationServer implements OnModuleInit {
+  readonly #keys: SigningKeysService;
+  #provider: Provider;
+  #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  #keysVersion = '';
+  #checkedAt = 0;
+  #checking: Promise<void> | undefined;
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly database: OauthDatabase,
+    private readonly consents: Consents,
+    private readonly pages: Pages,
+    private readonly credentials: CredentialCache,
+    dataSource: DataSource,
+  ) {
+    this.#keys = new SigningKeysService(dataSource, config);
+  }
+
+  /** @throws StartupError, and an Error where the signing keys cannot be decrypted */
+  async onModuleInit(): Promise<void> {
+    checkLifetimes(LIFETIMES);
+    await this.#build();
+  }
+
+  get provider(): Provider {
+    return this.#provider;
+  }
+
+  /** Whether the library answers this path. */
+  answers(path: string): boolean {
+    return EXACT_PATHS.has(path) || RESUME_PATH.test(path);
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    await this.#freshKeys();
+    await this.#handle(request, response);
+  }
+
+  /** Builds the provider anew where the keys were rotated, by whichever process. */
+  async #freshKeys(): Promise<void> {
+    if (performance.now() - this.#checkedAt < KEYS_CHECK_MS) return;
+    this.#checking ??= this.#checkKeys().finally(() => (this.#checking = undefined));
+    await this.#checking;
+  }
+
+  async #checkKeys(): Promise<void> {
+    try {
+      if ((await this.#keys.version()) !== this.#keysVersion) await this.#build();
+      this.#checkedAt = performance.now();
+    } catch (error) {
+      // The keys at hand are right for another day; what needs the database fails by itself.
+      this.logger.warn({ reason: (error as Error).message }, 'the signing keys could not be checked');
+    }
+  }
+
+  /** The library reads its keys once, when it is made: requests in flight finish on the provider before. */
+  async #build(): Promise<void> {
+    const signingKeys = await this.#keys.load();
+    this.#keysVersion = await this.#keys.version();
+    const { config, database, pages, logger } = this;
+    const provider = createProvider({
+      config,
+      signingKeys,
+      adapter: adapterFactory({
+        database,
+        keys: new TokenKeys(config.secrets),
+        vault: new Vault(config.secrets, 'oauth-state'),
+      }),
+      findAccount: (_ctx, sub) => this.findAccount(sub),
+      loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
+      renderError: (ctx, out) => {
+        this.#show(ctx, {
+          name: 'error',
+          title: 'This did not work',
+          message: out.error_description ?? 'The request cannot be answered.',
+          error_id: database.current!.id,
+        });
+      },
+      renderSignOut: (ctx) => {
+        const { session, client, params } = ctx.oidc;
+        this.#show(
+          ctx,
+          {
+            name: 'sign-out',
+            action: `${ROUTES.end_session}/confirm`,
+            hidden: { xsrf: (session as unknown as { state: { secret: string } }).state.secret },
+            client: client ? pageClientOf(client, undefined) : null,
+            user: null,
+          },
+          formTargetsOf(params?.post_logout_redirect_uri),
+        );
+      },
+      renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
+    });
+    provider.use(answerFailures(database, pages, logger));
+    provider.use(correctMetadata(config));
+    provider.use(refuseOtherResponses());
+    provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
+    provider.use(
+      runTokenRequests(database, new TokenKeys(config.secrets), logger, (grantId) =>
+        this.credentials.revoke({ kind: 'grant', id: grantId }),
+      ),
+    );
+    const events: EventEmitter = provider; // its types know each event by a signature of its own
+    for (const event of FAILURES) events.on(event, (_ctx: unknown, error: Error) => fail(database, error));
+    provider.silent = true; // failures are logged by answerFailures
+    this.#provider = provider;
+    this.#handle = provider.callback();
+  }
+
+  /** A member who can sign in; undefined for one who is unknown or disabled. */
+  async findAccount(sub: string): Promise<Account | undefined> {
+    if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
+    const user = await this.database.row('SELECT FROM users WHERE id = $1 AND disabled_at IS NULL', [sub]);
+    return user && { accountId: sub, claims: () => ({ sub }) };
+  }
+
+  #show(ctx: KoaContextWithOIDC, page: Parameters<Pages['render']>[0], formTargets: readonly string[] = []) {
+    const { html, headers } = this.pages.render(page, formTargets);
+    ctx.set(headers);
+    ctx.body = html;
+  }
+}
+
+/** The library tells its refusals by these events alone. */
+const FAILURES = [
+  'server_error',
+  'authorization.error',
+  'grant.error',
+  'revocation.error',
+  'introspection.error',
+  'pushed_authorization_request.error',
+  'end_session.error',
+  'end_session_confirm.error',
+  'end_session_success.error',
+  'discovery.error',
+  'jwks.error',
+];
+
+function fail(database: OauthDatabase, error: Error): void {
+  const request = database.current;
+  if (request) request.failure ??= error;
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import { checkClient } from './clients.service.js';
+
+const client = (fields: object) => ({
+  name: 'App',
+  type: 'web' as const,
+  redirectUris: ['https://app.example/cb'],
+  actor: 'admin' as const,
+  ...fields,
+});
+
+describe('checkClient', () => {
+  it.each([
+    ['web', 'http://app.example/cb', 'must be https'],
+    ['web', 'https://app.example/cb#x', 'fragment'],
+    ['web', 'https://*.example/cb', 'wildcard'],
+    ['web', 'https://user@app.example/cb', 'user or password'],
+    ['web', 'https://app.example/c b', 'white space'],
+    ['web', '/cb', 'not an absolute URI'],
+    ['web', 'com.example.app:/cb', 'must be https'],
+    ['native', 'http://localhost/cb', '127.0.0.1'],
+    ['native', 'http://192.168.0.1/cb', '127.0.0.1'],
+    ['native', 'app:/cb', 'reversed domain name'],
+    ['native', 'javascript:alert(1)', 'reversed domain name'],
+  ])('refuses for a %s client the redirect URI %s', (type, uri, why) => {
+    expect(() => checkClient(client({ type, redirectUris: [uri] }), false)).toThrow(why);
+  });
+
+  it.each([
+    ['web', 'https://app.example/cb?tenant=1'],
+    ['web', 'http://localhost:5173/cb'],
+    ['native', 'com.example.app:/cb'],
+    ['native', 'http://127.0.0.1/cb'],
+    ['native', 'http://[::1]/cb'],
+    ['native', 'https://app.example/claimed'],
+  ])('accepts for a %s client the redirect URI %s', (type, uri) => {
+    expect(() => checkClient(client({ type, redirectUris: [uri] }), false)).not.toThrow();
+  });
+
+  it('refuses http on this machine for a web client in production', () => {
+    expect(() => checkClient(client({ redirectUris: ['http://localhost/cb'] }), true)).toThrow(
+      'must be https',
+    );
+  });
+
+  it.each([
+    [{ redirectUris: [] }, 'at least one'],
+    [{ name: ' ' }, 'name'],
+    [{ name: 'a\u0000b' }, 'name'],
+    [{ scopes: ['events:write'] }, 'events:write'],
+    [{ allowedOrigins: ['https://app.example/'] }, 'not an origin'],
+    [{ allowedOrigins: ['*'] }, 'not an origin'],
+    [{ jwks: { keys: [] } }, 'at least one public key'],
+    [{ jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'd' }] } }, 'private key'],
+    [{ jwks: { keys: [{ kty: 'oct', k: 'k' }] } }, 'private key'],
+    [{ postLogoutRedirectUris: ['http://app.example/'] }, 'must be https'],
+  ])('refuses %j', (fields, why) => {
+    expect(() => checkClient(client(fields), false)).toThrow(why);
+  });
+});

@@ -1,0 +1,269 @@
+import { errors } from 'oidc-provider';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
+import type { Logger } from 'pino';
+import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
+import type { NewAuthEvent } from '../auth/audit.js';
+import type { Config } from '../config/config.js';
+import { keepProofs } from './adapter.js';
+import type { OauthDatabase, OauthRequest, TokenTransaction } from './oauth-database.js';
+import { SECURITY_HEADERS } from './pages/pages.js';
+import type { Pages } from './pages/pages.js';
+import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
+import { openWith, sealFor } from './vault.js';
+
+type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
+
+/**
+ * Around everything: security headers on every answer; 503 where the database was away, whatever the library made of
+ * it; the true reason of a refusal to the log and the audit trail under the error id that the caller sees.
+ */
+export function answerFailures(database: OauthDatabase, pages: Pages, logger: Logger): Middleware {
+  return async (ctx, next) => {
+    const request = database.current!;
+    ctx.set(SECURITY_HEADERS);
+    try {
+      await next();
+    } catch (error) {
+      request.failure ??= error as Error;
+      answer(ctx, pages, request, 500, 'server_error', 'The server failed in a way that is not your fault.');
+    }
+    if (request.unavailable) {
+      answer(
+        ctx,
+        pages,
+        request,
+        503,
+        'temporarily_unavailable',
+        'The server is busy. Try again in a moment.',
+      );
+      ctx.set('Retry-After', '1');
+    }
+    if (!request.failure || request.transaction?.repeated) return;
+    const { failure } = request;
+    const { error_detail, error_description, error: code } = failure as errors.OIDCProviderError;
+    const line = {
+      request_id: request.id,
+      route: ctx.oidc?.route,
+      client_id: ctx.oidc?.client?.clientId,
+      error: code ?? 'server_error',
+      reason: error_detail ?? error_description ?? failure.message,
+    };
+    if (code === undefined && !request.unavailable)
+      logger.error({ ...line, err: failure }, 'oauth request failed');
+    else logger.info(line, 'oauth request refused');
+    if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
+    if (line.client_id === undefined || request.unavailable) return; // anybody can cause any number of those
+    await record(database, logger, {
+      type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
+      actor: 'client',
+      clientId: line.client_id,
+      userId: idOf(ctx.oidc.account?.accountId),
+      errorId: request.id,
+      details: { error: line.error, reason: line.reason },
+    });
+  };
+}
+
+function answer(
+  ctx: KoaContextWithOIDC,
+  pages: Pages,
+  request: OauthRequest,
+  status: number,
+  error: string,
+  message: string,
+): void {
+  ctx.remove('Location');
+  ctx.status = status;
+  if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') {
+    const { html, headers } = pages.render({
+      name: 'error',
+      title: 'This did not work',
+      message,
+      error_id: request.id,
+    });
+    ctx.set(headers);
+    ctx.body = html;
+  } else {
+    ctx.type = 'json';
+    ctx.body = { error, error_description: message };
+  }
+}
+
+/** Metadata says what holds here: the library computes some of it from what it could do (RFC 8414, RFC 9728 §4). */
+export function correctMetadata(config: Config): Middleware {
+  return async (ctx, next) => {
+    await next();
+    if (ctx.status !== 200) return;
+    if (ctx.path === ROUTES.jwks) {
+      ctx.set('Cache-Control', 'public, max-age=60'); // a new key is published a rotation before it signs
+    } else if (ctx.path.startsWith('/.well-known/')) {
+      ctx.set('Cache-Control', 'public, max-age=300');
+      ctx.body = {
+        ...(ctx.body as object),
+        scopes_supported: SUPPORTED_SCOPES,
+        response_types_supported: ['code'],
+        response_modes_supported: ['query'],
+        claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time'],
+        userinfo_endpoint: config.publicUrl + ROUTES.userinfo,
+        revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        introspection_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        protected_resources: [apiResource(config)],
+      };
+    }
+  };
+}
+
+/**
+ * The library answers a refused `form_post` with a page that submits itself, and refuses a response type for the mode
+ * that belongs to it. What it does not know at all it refuses by a redirect with the code that the RFC has for it.
+ */
+export function refuseOtherResponses(): Middleware {
+  return (ctx, next) => {
+    if (ctx.path === ROUTES.authorization) {
+      const { response_mode: mode, response_type: type } = ctx.query;
+      const query = { ...ctx.query };
+      if (typeof mode === 'string' && mode !== 'query') query.response_mode = 'unsupported';
+      if (typeof type === 'string' && type !== 'code') query.response_type = 'unsupported';
+      if (query.response_mode !== mode || query.response_type !== type) ctx.query = query;
+    }
+    return next();
+  };
+}
+
+/** Sign-out where nobody is signed in: the library answers with a page that submits itself; there is nothing to ask. */
+export function signOutOfNothing(showSignedOut: (ctx: KoaContextWithOIDC) => void): Middleware {
+  return async (ctx, next) => {
+    await next();
+    if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
+    const { post_logout_redirect_uri: target, state } = ctx.oidc.params ?? {};
+    if (typeof target !== 'string') {
+      showSignedOut(ctx);
+      return;
+    }
+    const url = new URL(target); // registered, or the library had dropped it
+    if (typeof state === 'string') url.searchParams.set('state', state);
+    ctx.redirect(url.href);
+    ctx.status = 303;
+  };
+}
+
+/** What a refresh was asked for: the same again within the window gets the same answer. */
+interface Repeatable {
+  readonly parameters: string;
+  readonly body: { expires_in: number };
+}
+
+/**
+ * Runs each request to the token and revocation endpoints in one database transaction: the library's consume and saves
+ * are separate statements, and a crash between them would sign the member out. A refusal is rolled back, so that the
+ * token it came with is not used up, unless it revoked a family.
+ *
+ * It also answers a refresh token that was used a moment ago with the answer it got then.
+ */
+export function runTokenRequests(
+  database: OauthDatabase,
+  keys: TokenKeys,
+  logger: Logger,
+  forget: (grantId: string) => void,
+): Middleware {
+  return async (ctx, next) => {
+    if (ctx.method !== 'POST' || (ctx.path !== ROUTES.token && ctx.path !== ROUTES.revocation)) return next();
+    const ended = await database.transaction(async (transaction) => {
+      await next();
+      if (transaction.repeated) {
+        await answerAgain(ctx, database.current!, transaction);
+        return false;
+      }
+      if (ctx.status >= 400) return transaction.revokedGrant !== undefined;
+      if (ctx.path === ROUTES.token) {
+        await keepAnswer(ctx, database, keys);
+        await database.record(issued(ctx));
+      }
+      return true;
+    });
+    if (database.current!.unavailable) return;
+    if (ctx.status >= 400 || ended.repeated) await keepProofs(database, ended.proofs);
+    if (!ended.revokedGrant) return;
+    forget(ended.revokedGrant.id);
+    await record(database, logger, revoked(ctx, ended.revokedGrant));
+  };
+}
+
+async function keepAnswer(ctx: KoaContextWithOIDC, database: OauthDatabase, keys: TokenKeys): Promise<void> {
+  if (ctx.oidc.params?.grant_type !== 'refresh_token') return;
+  const token = ctx.oidc.params.refresh_token as string;
+  const kept = { parameters: await parametersOf(ctx), body: ctx.body };
+  await database.rows('UPDATE oauth_tokens SET successor = $1 WHERE key = ANY($2)', [
+    sealFor(token, kept, 'successor'),
+    keys.keysOf('RefreshToken', token),
+  ]);
+}
+
+/** Everything else the library has refused already; 400 stays where this asks for something else. */
+async function answerAgain(
+  ctx: KoaContextWithOIDC,
+  request: OauthRequest,
+  { successor }: TokenTransaction,
+): Promise<void> {
+  const token = ctx.oidc.params!.refresh_token as string;
+  const kept = openWith<Repeatable>(token, successor!.sealed, 'successor');
+  if (!kept || kept.parameters !== (await parametersOf(ctx))) return;
+  request.failure = undefined;
+  ctx.status = 200;
+  ctx.type = 'json';
+  ctx.body = {
+    ...kept.body,
+    expires_in: Math.max(1, kept.body.expires_in - Math.floor(successor!.secondsAgo)),
+  };
+}
+
+async function parametersOf(ctx: KoaContextWithOIDC): Promise<string> {
+  const { scope, resource } = ctx.oidc.params!;
+  const proof = ctx.get('DPoP'); // the library has verified it
+  const jwk = proof ? (decodeProtectedHeader(proof).jwk as object | undefined) : undefined;
+  return JSON.stringify([
+    ctx.oidc.client!.clientId,
+    scope ?? null,
+    resource ?? null,
+    jwk ? await calculateJwkThumbprint(jwk) : null,
+  ]);
+}
+
+function issued(ctx: KoaContextWithOIDC): NewAuthEvent {
+  const { client, account, grant, accessToken, params } = ctx.oidc;
+  return {
+    type: params!.grant_type === 'refresh_token' ? 'token.refreshed' : 'token.issued',
+    actor: 'client',
+    clientId: client!.clientId,
+    userId: idOf(account?.accountId),
+    details: { grant: grant?.jti, scope: accessToken?.scope ?? '' },
+  };
+}
+
+function revoked(ctx: KoaContextWithOIDC, grant: { id: string; userId: number | null }): NewAuthEvent {
+  return {
+    type: ctx.path === ROUTES.token ? 'token.reused' : 'grant.revoked',
+    actor: 'client',
+    clientId: ctx.oidc.client?.clientId ?? null,
+    userId: grant.userId,
+    details: { grant: grant.id },
+  };
+}
+
+/** An answer never fails because its audit line could not be written; the log says so. */
+async function record(database: OauthDatabase, logger: Logger, event: NewAuthEvent): Promise<void> {
+  try {
+    await database.record(event);
+  } catch (error) {
+    logger.error({ err: error, type: event.type }, 'an audit event could not be written');
+  }
+}
+
+function isErrorBody(body: unknown): body is { error: string } {
+  return typeof body === 'object' && body !== null && 'error' in body;
+}
+
+function idOf(accountId: string | undefined): number | null {
+  return accountId === undefined ? null : Number(accountId);
+}

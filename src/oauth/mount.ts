@@ -1,0 +1,88 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/access-tokens/dpop.js';
+import { ALL_SCOPES } from '../auth/scopes.js';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { apiHeaders } from '../http/api-headers.js';
+import { AccountPages } from './account-pages.js';
+import { AuthorizationServer } from './authorization-server.js';
+import { demoApp } from './demo.js';
+import { Interactions } from './interactions.js';
+import { OauthDatabase } from './oauth-database.js';
+import { apiResource, ROUTES } from './provider.js';
+import { Userinfo } from './userinfo.js';
+
+/**
+ * Puts the authorization server and its pages ahead of everything that reads a body. Paths are matched to the letter:
+ * no other spelling reaches the library, so none gets past a limit.
+ */
+export function mountOauth(app: NestExpressApplication): void {
+  const config = app.get<Config>(CONFIG);
+  const server = app.get(AuthorizationServer);
+  const database = app.get(OauthDatabase);
+  app.use(pinOrigin(config));
+  app.use(async (request: Request, response: Response, next: NextFunction) => {
+    const { context, ip, headers } = request;
+    const { path, id } = context;
+    if (!server.answers(path)) {
+      next();
+      return;
+    }
+    context.route = path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
+    await database.serve({ id, ip, userAgent: headers['user-agent'] }, () =>
+      server.handle(request, response),
+    );
+  });
+  exactly(app, ROUTES.userinfo, apiHeaders, app.get(Userinfo).handler());
+  exactly(app, '/.well-known/oauth-protected-resource/api/public', resourceMetadata(config));
+  if (config.seedDemo) app.use(demoApp());
+  app.use(app.get(Interactions).router());
+  app.use(app.get(AccountPages).router());
+}
+
+function exactly(app: NestExpressApplication, path: string, ...handlers: RequestHandler[]): void {
+  for (const handler of handlers) {
+    app.use((request: Request, response: Response, next: NextFunction) => {
+      if (request.context.path === path) void handler(request, response, next);
+      else next();
+    });
+  }
+}
+
+/** Whatever the request claims to be addressed to, it is PUBLIC_URL: from there the library makes every URL. */
+function pinOrigin(config: Config): RequestHandler {
+  const { host, protocol } = new URL(config.publicUrl);
+  return (request, _response, next) => {
+    const { headers } = request;
+    headers.host = host;
+    headers['x-forwarded-proto'] = protocol.slice(0, -1);
+    delete headers['x-forwarded-host'];
+    next();
+  };
+}
+
+/** RFC 9728 §3. */
+function resourceMetadata(config: Config): RequestHandler {
+  const body = {
+    resource: apiResource(config),
+    authorization_servers: [config.publicUrl],
+    scopes_supported: ALL_SCOPES,
+    bearer_methods_supported: ['header'],
+    resource_name: 'Public User API',
+    dpop_signing_alg_values_supported: SUPPORTED_DPOP_ALGORITHMS,
+  };
+  return (request, response, next) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      next();
+      return;
+    }
+    request.context.route = request.context.path;
+    response.set({
+      'Access-Control-Allow-Origin': '*',
+      'Cache-Control': 'public, max-age=300',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    response.json(body);
+  };
+}

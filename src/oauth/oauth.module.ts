@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import { AccountsModule } from '../accounts/accounts.module.js';
+import { AuthModule } from '../auth/auth.module.js';
+import { AccountPages } from './account-pages.js';
+import { AuthorizationServer } from './authorization-server.js';
+import { BrowserSessions } from './browser-sessions.js';
+import { Consents } from './consents.service.js';
+import { Interactions } from './interactions.js';
+import { OauthDatabase } from './oauth-database.js';
+import { PageRequests } from './page-requests.js';
+import { Pages } from './pages/pages.js';
+import { Userinfo } from './userinfo.js';
+
+/** The embedded authorization server; {@link mountOauth} puts it in front of the API's routes. */
+@Module({
+  imports: [AuthModule, AccountsModule],
+  providers: [
+    OauthDatabase,
+    Consents,
+    AuthorizationServer,
+    BrowserSessions,
+    Pages,
+    PageRequests,
+    Interactions,
+    AccountPages,
+    Userinfo,
+  ],
+  exports: [AuthorizationServer],
+})
+export class OauthModule {}

@@ -1,0 +1,123 @@
+import { generateKeyPairSync, hash } from 'node:crypto';
+import type { JWK } from 'oidc-provider';
+import type { DataSource, EntityManager } from 'typeorm';
+import { eventValues, RECORD_EVENT } from '../auth/audit.js';
+import type { Config } from '../config/config.js';
+import type { SigningKey } from '../database/entities/oauth.entity.js';
+import { Vault } from './vault.js';
+
+/** Held while the set of keys changes, so that instances that start together make one set. */
+const SIGNING_KEYS_LOCK = 7_862_013_002;
+
+/** What is known of a signing key; never its private half. Times in the API's form. */
+export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
+  readonly created_at: string;
+  readonly activated_at: string | null;
+  readonly retired_at: string | null;
+}
+
+/**
+ * The keys that sign ID tokens (ES256). `next` is published before it signs, `current` signs, `previous` is published
+ * until the next rotation, so that what it signed stays valid. Used by the server and by the command line.
+ */
+export class SigningKeysService {
+  readonly #vault: Vault;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    config: Config,
+  ) {
+    this.#vault = new Vault(config.secrets, 'signing-keys');
+  }
+
+  /**
+   * The published keys with their private halves, the current one first; made where there are none.
+   *
+   * @throws Error where a private key cannot be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
+   */
+  async load(): Promise<JWK[]> {
+    const found = await this.#read(this.dataSource.manager);
+    if (found.some(({ status }) => status === 'current')) return found.map((key) => this.#decrypt(key));
+    await this.#change(async (manager) => {
+      const keys = await this.#read(manager);
+      if (!keys.some(({ status }) => status === 'current')) await this.#create(manager, 'current');
+      if (!keys.some(({ status }) => status === 'next')) await this.#create(manager, 'next');
+    });
+    return (await this.#read(this.dataSource.manager)).map((key) => this.#decrypt(key));
+  }
+
+  /** Changes with every change of the published set; cheap enough to ask every second. */
+  async version(): Promise<string> {
+    const [row] = await this.dataSource.query<{ version: string | null }[]>(
+      `SELECT string_agg(kid || status, ',' ORDER BY kid) AS version FROM signing_keys WHERE status <> 'retired'`,
+    );
+    return row?.version ?? '';
+  }
+
+  /** The oldest first. */
+  list(): Promise<SigningKeyDetails[]> {
+    return this.dataSource.query<SigningKeyDetails[]>(
+      `SELECT kid, status, alg, api_time(created_at) AS created_at, api_time(activated_at) AS activated_at,
+  api_time(retired_at) AS retired_at FROM signing_keys ORDER BY signing_keys.created_at, kid`,
+    );
+  }
+
+  /**
+   * next → current → previous → retired, and a new next. No token becomes invalid: the new current key has been
+   * published since the last rotation, and the old one stays published.
+   */
+  async rotate(): Promise<SigningKeyDetails[]> {
+    await this.load();
+    await this.#change(async (manager) => {
+      await manager.query(
+        `UPDATE signing_keys SET status = 'retired', private_jwk = NULL, retired_at = now() WHERE status = 'previous'`,
+      );
+      await manager.query(`UPDATE signing_keys SET status = 'previous' WHERE status = 'current'`);
+      await manager.query(
+        `UPDATE signing_keys SET status = 'current', activated_at = now() WHERE status = 'next'`,
+      );
+      const kid = await this.#create(manager, 'next');
+      await manager.query(
+        RECORD_EVENT,
+        eventValues({ type: 'signing_key.rotated', actor: 'admin', details: { next: kid } }),
+      );
+    });
+    return this.list();
+  }
+
+  async #change(work: (manager: EntityManager) => Promise<void>): Promise<void> {
+    await this.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock($1)', [SIGNING_KEYS_LOCK]);
+      await work(manager);
+    });
+  }
+
+  async #read(manager: EntityManager): Promise<SigningKey[]> {
+    return manager.query<SigningKey[]>(
+      `SELECT kid, status, private_jwk FROM signing_keys WHERE status <> 'retired'
+ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
+    );
+  }
+
+  #decrypt({ kid, private_jwk }: SigningKey): JWK {
+    const key = this.#vault.open<JWK>(private_jwk!, kid);
+    if (!key)
+      throw new Error(
+        `the signing key ${kid} cannot be decrypted: set SECRET_KEY_PREVIOUS to the SECRET_KEY before this one`,
+      );
+    return key;
+  }
+
+  async #create(manager: EntityManager, status: 'current' | 'next'): Promise<string> {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { kty, crv, x, y, d } = privateKey.export({ format: 'jwk' }) as Record<string, string>;
+    const kid = hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url'); // RFC 7638 §3
+    const common = { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' };
+    await manager.query(
+      `INSERT INTO signing_keys (kid, status, alg, public_jwk, private_jwk, activated_at)
+VALUES ($1, $2, 'ES256', $3, $4, CASE WHEN $2 = 'current' THEN now() END)`,
+      [kid, status, JSON.stringify(common), this.#vault.seal({ ...common, d }, kid)],
+    );
+    return kid;
+  }
+}

@@ -1,0 +1,53 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Request, RequestHandler, Response } from 'express';
+import { AccessTokens } from '../auth/access-tokens/access-tokens.service.js';
+import { insufficientScope, invalidCredentials, missingCredentials } from '../auth/challenges.js';
+import { credentialOf } from '../auth/credentials.js';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { Database } from '../database/database.js';
+import { ProblemFilter } from '../http/problem.filter.js';
+import { Problem } from '../http/problems.js';
+import { ROUTES } from './provider.js';
+
+const FIND_CLAIMS = {
+  name: 'find-userinfo',
+  text: `SELECT u.id::text AS sub, u.username AS preferred_username, u.display_name AS name, u.profile_picture AS picture
+FROM oauth_grants g JOIN users u ON u.id = g.user_id
+WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope', ' '))`,
+};
+
+/** OpenID Connect Core §5.3, answered from the grant: tokens for the API carry none of OpenID's scopes themselves. */
+@Injectable()
+export class Userinfo {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly accessTokens: AccessTokens,
+    private readonly database: Database,
+    private readonly problems: ProblemFilter,
+  ) {}
+
+  handler(): RequestHandler {
+    return (request, response) => {
+      request.context.route = ROUTES.userinfo;
+      response.setHeader('Cache-Control', 'no-store');
+      this.#answer(request, response).catch((error: unknown) =>
+        this.problems.answer(error, request, response),
+      );
+    };
+  }
+
+  async #answer(request: Request, response: Response): Promise<void> {
+    if (!['GET', 'HEAD', 'POST'].includes(request.method))
+      throw new Problem('method_not_allowed', { headers: { Allow: 'GET, HEAD, POST, OPTIONS' } });
+    const credential = credentialOf(request);
+    if (!credential) throw missingCredentials(this.config.publicUrl);
+    if (credential.kind === 'api_key') throw invalidCredentials(this.config.publicUrl, 'api_key');
+    const principal = await this.accessTokens.authenticate(credential, request);
+    request.context.userId = principal.userId;
+    request.context.credentialId = principal.credentialId;
+    const [claims] = await this.database.read(FIND_CLAIMS, [principal.credentialId]);
+    if (!claims) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
+    response.json(claims);
+  }
+}

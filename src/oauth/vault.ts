@@ -1,0 +1,64 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import type { Secrets } from '../config/config.js';
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Encrypts what the database keeps for the authorization server: AES-256-GCM, nonce and tag in front. `context` says
+ * which row it belongs to; moved to another row it does not open.
+ */
+export class Vault {
+  readonly #keys: readonly Buffer[];
+
+  constructor(secrets: Secrets, label: string) {
+    this.#keys = secrets.derive(label);
+  }
+
+  seal(value: unknown, context: string): Buffer {
+    return seal(this.#keys[0]!, value, context);
+  }
+
+  /** @returns undefined for what no key of ours opens, such as what is older than SECRET_KEY_PREVIOUS */
+  open<T>(sealed: Buffer, context: string): T | undefined {
+    for (const key of this.#keys) {
+      const value = open<T>(key, sealed, context);
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+}
+
+/** Encrypts under a key that only whoever holds `secret` can derive (HKDF-SHA-256). */
+export function sealFor(secret: string, value: unknown, context: string): Buffer {
+  return seal(keyFrom(secret, context), value, context);
+}
+
+export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
+  return open<T>(keyFrom(secret, context), sealed, context);
+}
+
+function keyFrom(secret: string, context: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `pua:${context}`, 32));
+}
+
+function seal(key: Buffer, value: unknown, context: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
+  const text = Buffer.concat([cipher.update(JSON.stringify(value)), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), text]);
+}
+
+function open<T>(key: Buffer, sealed: Buffer, context: string): T | undefined {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
+      .setAAD(Buffer.from(context))
+      .setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    const text = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+    return JSON.parse(text.toString()) as T;
+  } catch {
+    return undefined; // another key's
+  }
+}

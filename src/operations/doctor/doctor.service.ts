@@ -1,0 +1,193 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { peppersOf } from '../../auth/api-keys/api-key-format.js';
+import type { Config } from '../../config/config.js';
+import { migrationStatus } from '../../database/migrate.js';
+import { findDrift, findMissingRows } from './totals.js';
+
+export interface Check {
+  readonly name: string;
+  readonly status: 'ok' | 'warn' | 'fail';
+  readonly message: string;
+  /** What to do; null where nothing is to be done. */
+  readonly mend: string | null;
+}
+
+const ok = (name: string, message: string): Check => ({ name, status: 'ok', message, mend: null });
+const warn = (name: string, message: string, mend: string): Check => ({
+  name,
+  status: 'warn',
+  message,
+  mend,
+});
+const fail = (name: string, message: string, mend: string): Check => ({
+  name,
+  status: 'fail',
+  message,
+  mend,
+});
+
+/** A check that could not even be made. */
+export function failed(name: string, error: Error): Check {
+  const [message, mend] = error.message.split(/: (?=[^:]*$)/);
+  return fail(name, message!, mend ?? 'mend what the message says, then run the doctor again');
+}
+
+/** What the settings alone tell. */
+export function checkSettings(config: Config): Check[] {
+  const database = config.databaseUrl ? 'PostgreSQL' : `the embedded database in ${config.dataDir}`;
+  return [
+    ok('settings', `complete, for ${config.production ? 'production' : 'development'}, with ${database}`),
+    checkProxy(config),
+  ];
+}
+
+function checkProxy({ publicUrl, trustProxy }: Config): Check {
+  const { protocol, hostname } = new URL(publicUrl);
+  const local = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+  // The server itself speaks plain HTTP: who reaches it by https comes through a proxy.
+  if (protocol === 'https:' && trustProxy === 0)
+    return warn(
+      'proxy',
+      'PUBLIC_URL is https, so a proxy stands in front, but TRUST_PROXY is 0: every caller seems to come from it',
+      'set TRUST_PROXY to the number of proxies, or networks of keys and limits by address do not work',
+    );
+  if (local && trustProxy > 0)
+    return warn(
+      'proxy',
+      `TRUST_PROXY is ${trustProxy}, but PUBLIC_URL is on this machine: callers may name any address as theirs`,
+      'set TRUST_PROXY=0, unless a proxy stands in front',
+    );
+  return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} in front`);
+}
+
+/** What the database tells; totals and keys in one snapshot. */
+export async function checkDatabase(dataSource: DataSource, config: Config): Promise<Check[]> {
+  const server = await checkServer(dataSource.manager, config);
+  const migrations = checkMigrations(await migrationStatus(dataSource));
+  if (migrations.status === 'fail') return [...server, migrations];
+  const data = await dataSource.transaction('REPEATABLE READ', async (manager) => [
+    ...(await checkKeys(manager, config)),
+    ...(await checkTotals(manager)),
+  ]);
+  return [...server, migrations, ...data];
+}
+
+const OLDEST_VERSION = 150_000;
+const MOST_SKEW_SECONDS = 5;
+
+async function checkServer(manager: EntityManager, config: Config): Promise<Check[]> {
+  const before = Date.now();
+  const [server] = await manager.query<
+    { number: number; version: string; encoding: string; read_only: boolean; now_ms: number; free: number }[]
+  >(`SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version,
+  current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::bool AS read_only,
+  extract(epoch FROM clock_timestamp()) * 1000.0::float8 AS now_ms,
+  current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS free`);
+  const { number, version, encoding, read_only, now_ms, free } = server!;
+  const checks: Check[] = [];
+  if (number < OLDEST_VERSION)
+    checks.push(fail('database', `is PostgreSQL ${version}`, 'use PostgreSQL 15 or newer'));
+  else if (encoding !== 'UTF8')
+    checks.push(fail('database', `has the encoding ${encoding}`, 'create it with ENCODING UTF8'));
+  else if (read_only)
+    checks.push(fail('database', 'is read only: a standby, it seems', 'point DATABASE_URL to the primary'));
+  else checks.push(ok('database', `PostgreSQL ${version}`));
+
+  const skew = Math.round((Number(now_ms) - (before + Date.now()) / 2) / 1000);
+  if (Math.abs(skew) > MOST_SKEW_SECONDS)
+    checks.push(
+      warn('clock', `differs from the database's by ${skew} s`, 'synchronise both machines with NTP'),
+    );
+  else checks.push(ok('clock', "agrees with the database's"));
+
+  if (config.databaseUrl && config.databasePoolSize > free)
+    checks.push(
+      warn(
+        'pool',
+        `DATABASE_POOL_SIZE is ${config.databasePoolSize}, but the database admits ${free} connections`,
+        'lower DATABASE_POOL_SIZE, or raise max_connections',
+      ),
+    );
+  return checks;
+}
+
+function checkMigrations({ applied, pending, unknown }: Awaited<ReturnType<typeof migrationStatus>>): Check {
+  if (unknown.length > 0)
+    return fail(
+      'migrations',
+      `the database is newer than this version: ${unknown.join(', ')}`,
+      'use the newer version',
+    );
+  if (pending.length > 0) return fail('migrations', `pending: ${pending.join(', ')}`, 'run `pua db migrate`');
+  return ok('migrations', `${applied.length} applied, none pending`);
+}
+
+async function checkKeys(manager: EntityManager, config: Config): Promise<Check[]> {
+  const [current, previous] = peppersOf(config.secrets);
+  const [live] = await manager.query<{ all: number; previous: number; unknown: number; exposed: number }[]>(
+    `SELECT count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
+  count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown,
+  count(u.exposed_at) AS exposed
+FROM api_keys k LEFT JOIN api_key_usage u ON u.key_id = k.id
+WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    [current!.id, previous?.id ?? null],
+  );
+  const checks: Check[] = [];
+  if (live!.unknown > 0)
+    checks.push(
+      fail(
+        'keys',
+        `${live!.unknown} live keys were made with another SECRET_KEY, and are refused`,
+        'set SECRET_KEY_PREVIOUS to the SECRET_KEY of that time, or make new keys',
+      ),
+    );
+  else if (live!.previous > 0)
+    checks.push(
+      warn(
+        'keys',
+        `${live!.previous} of ${live!.all} live keys still need SECRET_KEY_PREVIOUS`,
+        'keep it until none is left: each moves to SECRET_KEY when it is used',
+      ),
+    );
+  else checks.push(ok('keys', `${live!.all} live, all of the current SECRET_KEY`));
+  if (live!.exposed > 0)
+    checks.push(
+      warn(
+        'exposed keys',
+        `${live!.exposed} live keys were seen in a browser`,
+        '`pua keys list` shows them under EXPOSED: rotate them with --overlap 0s',
+      ),
+    );
+  return checks;
+}
+
+async function checkTotals(manager: EntityManager): Promise<Check[]> {
+  const drifts = await findDrift(manager);
+  const missing = await findMissingRows(manager);
+  const checks = drifts.map(({ total, wrong, example }) =>
+    fail(
+      total.name,
+      `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, counted are ${example.counted}`,
+      `stop what writes past the triggers, then run in psql: ${total.mend};`,
+    ),
+  );
+  if (missing.totals > 0)
+    checks.push(
+      fail(
+        'user_totals',
+        `${missing.totals} members have none`,
+        'run in psql: INSERT INTO user_totals (user_id) SELECT id FROM users ON CONFLICT DO NOTHING; then run the doctor again',
+      ),
+    );
+  if (missing.sides > 0)
+    checks.push(
+      fail(
+        'connections',
+        `${missing.sides} sides have no other side that says the same`,
+        'import these connections again, or delete both sides: every connection has two rows with one id',
+      ),
+    );
+  return checks.length > 0
+    ? checks
+    : [ok('totals', 'every maintained number was counted anew, and is right')];
+}

@@ -1,0 +1,356 @@
+import {
+  countryCode,
+  degrees,
+  flag,
+  id,
+  integer,
+  into,
+  moment,
+  oneOf,
+  orElse,
+  passwordHash,
+  required,
+  tags,
+  text,
+  url,
+} from './fields.js';
+import type { Fields } from './fields.js';
+
+/** One file of the folder: its fields, the rules between records, and how the rows get into their table. */
+export interface RecordType {
+  /** Of the file and the table. */
+  readonly name: string;
+  readonly fields: Fields;
+  /** Columns of the staging table beside the fields', made by {@link RecordType.complete}. */
+  readonly extraColumns?: readonly (readonly [column: string, type: string])[];
+  /** Adds the extra columns to a row. */
+  readonly complete?: (row: Record<string, unknown>, record: Record<string, unknown>) => void;
+  /** What is wrong between the fields of one record. */
+  readonly check?: (row: Record<string, unknown>) => string | undefined;
+  /** Queries for (line, reason) of staged records `s` that other records or the database rule out. */
+  readonly rules: readonly string[];
+  /** Rows of the table for the staged records: `s`, with every name that {@link RecordType.values} uses. */
+  readonly source: string;
+  /** Rows of the table that one record makes. */
+  readonly rowsPerRecord: number;
+  readonly key: readonly string[];
+  /** Column → SQL over `s` and the row that is there, `t`. */
+  readonly values: Readonly<Record<string, string>>;
+  /** What is compared with `t` in place of the value, to tell whether anything changes. */
+  readonly compared?: Readonly<Record<string, string>>;
+  /** Joins that only the write needs. */
+  readonly joins?: string;
+  /** Run before the write, where rows give up values that are unique and that other rows will take. */
+  readonly release?: string;
+  /** Sequence that must go past the ids. */
+  readonly sequence?: string;
+}
+
+export const staged = (name: string) => `import_${name}`;
+
+/** Same `columns` as an earlier line. */
+const twice = (name: string, columns: string, what: string) =>
+  `SELECT s.line, '${what} already stands in line ' || d.first FROM ${staged(name)} s
+  JOIN (SELECT ${columns}, min(line) AS first FROM ${staged(name)} GROUP BY ${columns} HAVING count(*) > 1) d
+    USING (${columns}) WHERE s.line > d.first`;
+
+/** `column` names a row of `table` that is neither in the folder nor in the database. */
+const missing = (name: string, column: string, table: string) =>
+  `SELECT s.line, '${column}: there is no such record in ${table}: ' || s.${column} FROM ${staged(name)} s
+  WHERE s.${column} IS NOT NULL AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column})
+    AND NOT EXISTS (SELECT FROM ${table} r WHERE r.id = s.${column})`;
+
+/** Each column as the record has it. */
+const as = (...columns: string[]) => Object.fromEntries(columns.map((column) => [column, `s.${column}`]));
+
+const users: RecordType = {
+  name: 'users',
+  fields: {
+    id: required(id),
+    username: required(text(1, 100)),
+    first_name: text(0, 100),
+    last_name: text(0, 100),
+    display_name: into('stored_display_name', text(0, 200)),
+    bio: text(0, 500),
+    profile_picture: url,
+    password_hash: passwordHash,
+    created_at: moment,
+    disabled_at: moment,
+  },
+  // Neither is part of the profile: where the file is silent, what was set here stays.
+  extraColumns: [
+    ['says_password', 'boolean'],
+    ['says_disabled', 'boolean'],
+  ],
+  complete: (row, record) => {
+    row.says_password = Object.hasOwn(record, 'password_hash');
+    row.says_disabled = Object.hasOwn(record, 'disabled_at');
+  },
+  rules: [
+    twice('users', 'id', 'id: the same'),
+    `SELECT s.line, 'username: line ' || d.first || ' has the same' FROM import_users s
+  JOIN (SELECT fold_case(username) AS folded, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d
+    ON d.folded = fold_case(s.username) WHERE s.line > d.first`,
+    `SELECT s.line, 'username: is taken by member ' || t.id FROM import_users s
+  JOIN users t ON fold_case(t.username) = fold_case(s.username) AND t.id <> s.id
+  WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id)`,
+  ],
+  source: 'import_users s',
+  rowsPerRecord: 1,
+  key: ['id'],
+  values: {
+    ...as('id', 'username', 'first_name', 'last_name', 'stored_display_name', 'bio', 'profile_picture'),
+    password_hash: 'CASE WHEN s.says_password THEN s.password_hash ELSE t.password_hash END',
+    created_at: 'COALESCE(s.created_at, t.created_at, now())',
+    disabled_at: 'CASE WHEN s.says_disabled THEN s.disabled_at ELSE t.disabled_at END',
+  },
+  release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
+  WHERE s.id = t.id AND fold_case(s.username) <> fold_case(t.username)
+    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = fold_case(t.username))`,
+  sequence: 'users_id_seq',
+};
+
+const achievements: RecordType = {
+  name: 'achievements',
+  fields: {
+    id: required(id),
+    key: text(1, 100),
+    name: required(text(1, 200)),
+    description: text(0, 2000),
+    icon_url: url,
+    category: required(text(1, 100)),
+    points: orElse(0, integer(0)),
+    is_hidden: orElse(false, flag),
+    criteria: text(0, 2000),
+    target: integer(1),
+    position: orElse(0, integer(-2_147_483_648)),
+    retired_at: moment,
+  },
+  rules: [
+    twice('achievements', 'id', 'id: the same'),
+    twice('achievements', 'key', 'key: the same'),
+    `SELECT s.line, 'key: is taken by achievement ' || t.id FROM import_achievements s
+  JOIN achievements t ON t.key = s.key AND t.id <> s.id
+  WHERE NOT EXISTS (SELECT FROM import_achievements r WHERE r.id = t.id)`,
+  ],
+  source: 'import_achievements s',
+  rowsPerRecord: 1,
+  key: ['id'],
+  values: as(
+    'id',
+    'key',
+    'name',
+    'description',
+    'icon_url',
+    'category',
+    'points',
+    'is_hidden',
+    'criteria',
+    'target',
+    'position',
+    'retired_at',
+  ),
+  release: `UPDATE achievements t SET key = NULL FROM import_achievements s WHERE s.id = t.id AND s.key IS DISTINCT FROM t.key`,
+  sequence: 'achievements_id_seq',
+};
+
+const events: RecordType = {
+  name: 'events',
+  fields: {
+    id: required(id),
+    title: required(text(1, 300)),
+    summary: text(0, 1000),
+    description: text(0, 20_000),
+    status: required(oneOf('draft', 'scheduled', 'ongoing', 'completed', 'cancelled')),
+    visibility: required(oneOf('public', 'unlisted', 'private')),
+    starts_at: required(moment),
+    ends_at: moment,
+    timezone: required(text(1, 100)),
+    is_all_day: orElse(false, flag),
+    is_online: orElse(false, flag),
+    online_url: url,
+    location: {
+      prefix: 'location',
+      fields: {
+        name: text(0, 300),
+        city: text(0, 200),
+        country_code: countryCode,
+        address: text(0, 500),
+        latitude: degrees(90),
+        longitude: degrees(180),
+      },
+    },
+    cover_image: url,
+    organizer_id: required(id),
+    capacity: integer(0),
+    tags,
+    created_at: moment,
+    updated_at: moment,
+    cancelled_at: moment,
+    cancellation_reason: text(0, 1000),
+    deleted_at: moment,
+  },
+  check: ({ starts_at, ends_at }) =>
+    starts_at && ends_at && ends_at < starts_at ? 'ends_at: must not be before starts_at' : undefined,
+  rules: [
+    twice('events', 'id', 'id: the same'),
+    missing('events', 'organizer_id', 'users'),
+    `SELECT s.line, 'timezone: is not an IANA time zone' FROM import_events s
+  WHERE s.timezone NOT IN (SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)/|^(posixrules|localtime|Factory)$')`,
+  ],
+  source: 'import_events s',
+  rowsPerRecord: 1,
+  key: ['id'],
+  values: {
+    ...as(
+      'id',
+      'title',
+      'summary',
+      'description',
+      'status',
+      'visibility',
+      'starts_at',
+      'ends_at',
+      'timezone',
+    ),
+    ...as('is_all_day', 'is_online', 'online_url', 'location_name', 'location_city', 'location_country_code'),
+    ...as('location_address', 'location_latitude', 'location_longitude', 'cover_image', 'organizer_id'),
+    ...as('capacity', 'tags', 'cancelled_at', 'cancellation_reason', 'deleted_at'),
+    created_at: 'COALESCE(s.created_at, t.created_at, now())',
+    updated_at: 'COALESCE(s.updated_at, now())',
+  },
+  compared: { updated_at: 'COALESCE(s.updated_at, t.updated_at)' },
+  sequence: 'events_id_seq',
+};
+
+const participants: RecordType = {
+  name: 'participants',
+  fields: {
+    event_id: required(id),
+    user_id: required(id),
+    role: required(oneOf('organizer', 'co_organizer', 'attendee', 'invitee')),
+    rsvp_status: oneOf('going', 'maybe', 'waitlisted', 'pending', 'declined'),
+    responded_at: moment,
+    checked_in_at: moment,
+  },
+  check: ({ role, rsvp_status }) => {
+    const allowed: unknown[] =
+      role === 'attendee'
+        ? ['going', 'maybe', 'waitlisted']
+        : role === 'invitee'
+          ? ['pending', 'declined']
+          : [null];
+    if (role === undefined || rsvp_status === undefined || allowed.includes(rsvp_status)) return undefined;
+    return `rsvp_status: must be ${allowed.map(String).join(' or ')} for the role ${role as string}`;
+  },
+  rules: [
+    twice('participants', 'event_id, user_id', 'event_id, user_id: the same pair'),
+    missing('participants', 'event_id', 'events'),
+    missing('participants', 'user_id', 'users'),
+  ],
+  source: 'import_participants s',
+  rowsPerRecord: 1,
+  key: ['user_id', 'event_id'],
+  values: {
+    ...as('user_id', 'event_id', 'role', 'rsvp_status', 'responded_at', 'checked_in_at'),
+    starts_at: 'e.starts_at',
+  },
+  // The foreign key keeps it true.
+  compared: { starts_at: 't.starts_at' },
+  joins: 'JOIN events e ON e.id = s.event_id',
+};
+
+const connections: RecordType = {
+  name: 'connections',
+  fields: {
+    id: required(id),
+    requester_id: required(id),
+    addressee_id: required(id),
+    status: required(oneOf('accepted', 'pending')),
+    source: oneOf('event', 'search', 'invite', 'import'),
+    met_at_event_id: id,
+    requested_at: moment,
+    connected_at: moment,
+  },
+  check: ({ requester_id, addressee_id, status, connected_at }) => {
+    if (requester_id !== undefined && requester_id === addressee_id)
+      return 'addressee_id: nobody can be connected with themselves';
+    if (connected_at === undefined) return undefined;
+    if (status === 'accepted' && connected_at === null)
+      return 'connected_at: is needed where status is accepted';
+    if (status === 'pending' && connected_at !== null)
+      return 'connected_at: must be null where status is pending';
+    return undefined;
+  },
+  rules: [
+    twice('connections', 'id', 'id: the same'),
+    `SELECT s.line, 'requester_id, addressee_id: line ' || d.first || ' connects the two already' FROM import_connections s
+  JOIN (SELECT least(requester_id, addressee_id) AS one, greatest(requester_id, addressee_id) AS other, min(line) AS first
+    FROM import_connections GROUP BY 1, 2 HAVING count(*) > 1) d
+    ON d.one = least(s.requester_id, s.addressee_id) AND d.other = greatest(s.requester_id, s.addressee_id)
+  WHERE s.line > d.first`,
+    missing('connections', 'requester_id', 'users'),
+    missing('connections', 'addressee_id', 'users'),
+    missing('connections', 'met_at_event_id', 'events'),
+    `SELECT s.line, 'requester_id, addressee_id: connection ' || t.id || ' connects the two already' FROM import_connections s
+  JOIN connections t ON t.user_id = s.requester_id AND t.peer_id = s.addressee_id AND t.id <> s.id`,
+    `SELECT s.line, 'id: is that of a connection between other members' FROM import_connections s
+  WHERE EXISTS (SELECT FROM connections t WHERE t.id = s.id
+    AND (least(t.user_id, t.peer_id), greatest(t.user_id, t.peer_id))
+      <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id)))`,
+  ],
+  source: `(SELECT id, requester_id AS user_id, addressee_id AS peer_id, source, met_at_event_id, requested_at, connected_at,
+    CASE status WHEN 'pending' THEN 'pending_sent' ELSE status END AS status FROM import_connections
+  UNION ALL SELECT id, addressee_id, requester_id, source, met_at_event_id, requested_at, connected_at,
+    CASE status WHEN 'pending' THEN 'pending_received' ELSE status END FROM import_connections) s`,
+  rowsPerRecord: 2,
+  key: ['user_id', 'id'],
+  values: {
+    ...as('user_id', 'id', 'peer_id', 'status', 'source', 'met_at_event_id', 'connected_at'),
+    requested_at: 'COALESCE(s.requested_at, t.requested_at, now())',
+  },
+  sequence: 'connections_id_seq',
+};
+
+const userAchievements: RecordType = {
+  name: 'user_achievements',
+  fields: {
+    user_id: required(id),
+    achievement_id: required(id),
+    progress: orElse(0, integer(0)),
+    earned_at: moment,
+    pin_position: integer(1, 6),
+  },
+  check: ({ earned_at, pin_position }) =>
+    earned_at === null && typeof pin_position === 'number'
+      ? 'pin_position: only what is earned can be pinned'
+      : undefined,
+  rules: [
+    twice('user_achievements', 'user_id, achievement_id', 'user_id, achievement_id: the same pair'),
+    twice('user_achievements', 'user_id, pin_position', 'pin_position: the same of this member'),
+    missing('user_achievements', 'user_id', 'users'),
+    missing('user_achievements', 'achievement_id', 'achievements'),
+    `SELECT s.line, 'pin_position: is taken by achievement ' || t.achievement_id FROM import_user_achievements s
+  JOIN user_achievements t ON t.user_id = s.user_id AND t.pin_position = s.pin_position
+    AND t.achievement_id <> s.achievement_id
+  WHERE NOT EXISTS (SELECT FROM import_user_achievements r
+    WHERE r.user_id = t.user_id AND r.achievement_id = t.achievement_id)`,
+  ],
+  source: 'import_user_achievements s',
+  rowsPerRecord: 1,
+  key: ['user_id', 'achievement_id'],
+  values: as('user_id', 'achievement_id', 'progress', 'earned_at', 'pin_position'),
+  release: `UPDATE user_achievements t SET pin_position = NULL FROM import_user_achievements s
+  WHERE s.user_id = t.user_id AND s.achievement_id = t.achievement_id
+    AND t.pin_position IS NOT NULL AND s.pin_position IS DISTINCT FROM t.pin_position`,
+};
+
+/** In the order in which they refer to one another. */
+export const RECORD_TYPES: readonly RecordType[] = [
+  users,
+  achievements,
+  events,
+  participants,
+  connections,
+  userAchievements,
+];

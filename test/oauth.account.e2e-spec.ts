@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { GrantUsageRecorder } from '../src/auth/access-tokens/grant-usage.js';
+import { OauthTest, PASSWORD } from './support/oauth.js';
+import type { Browser, FormPage } from './support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+async function signedIn(browser: Browser, path: string, username: string): Promise<FormPage> {
+  const page = (await browser.open(path)) as FormPage;
+  return (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+}
+
+function formFor(page: FormPage, action: RegExp): number {
+  return [...page.html.matchAll(/<form[^>]*action="([^"]*)"/g)].findIndex(([, at]) => action.test(at!));
+}
+
+describe('/account/apps', () => {
+  it('leads through sign-in and back, lists the apps and cuts one off at once', async () => {
+    const member = await oauth.member();
+    const [cut, kept] = [await oauth.client({ name: 'Cut me' }), await oauth.client({ name: 'Keep me' })];
+    const devices = [
+      await oauth.tokens(cut, member.username),
+      await oauth.tokens(cut, member.username),
+      await oauth.tokens(kept, member.username),
+    ];
+    expect(await oauth.me(devices[0]!.access_token)).toBe(200);
+    await oauth.api.app.get(GrantUsageRecorder).flush();
+
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/apps', member.username);
+    expect([page.status, page.url.pathname]).toEqual([200, '/account/apps']);
+    expect(page.html).toContain('Cut me');
+    expect(page.html).toContain('Keep me');
+
+    const after = (await browser.submit(
+      page,
+      {},
+      formFor(page, new RegExp(`${cut}/disconnect`)),
+    )) as FormPage;
+    expect(after.html).not.toContain('Cut me');
+    expect(await Promise.all(devices.map(({ access_token }) => oauth.me(access_token)))).toEqual([
+      401, 401, 200,
+    ]);
+    expect((await oauth.refresh(cut, devices[0]!.refresh_token)).status).toBe(400);
+  });
+
+  it('shows nothing of another member, and cuts off nothing of theirs', async () => {
+    const [mine, theirs] = [await oauth.member(), await oauth.member()];
+    const clientId = await oauth.client({ name: 'Their app' });
+    const tokens = await oauth.tokens(clientId, theirs.username);
+    const own = await oauth.client();
+    await oauth.tokens(own, mine.username);
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/apps', mine.username);
+    expect(page.html).not.toContain('Their app');
+    const forged = { ...page, html: page.html.replaceAll(own, clientId) };
+    await browser.submit(forged, {}, formFor(forged, /disconnect/));
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
+
+  it('cannot be posted to without the token of its form', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const tokens = await oauth.tokens(clientId, member.username);
+    const browser = oauth.browser();
+    await signedIn(browser, '/account/apps', member.username);
+    const forged = await browser.send(`/account/apps/${clientId}/disconnect`, {
+      method: 'POST',
+      body: new URLSearchParams({ csrf: 'x' }),
+    });
+    expect(forged.status).toBe(403);
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
+});
+
+describe('/account/sessions', () => {
+  it('lists the browsers of the member, and ends one', async () => {
+    const member = await oauth.member();
+    const [phone, laptop] = [oauth.browser(), oauth.browser()];
+    await signedIn(phone, '/account/sessions', member.username);
+    const page = await signedIn(laptop, '/account/sessions', member.username);
+    const sessions = [...page.html.matchAll(/action="(\/account\/sessions\/[0-9a-f]{64}\/end)"/g)];
+    expect(sessions).toHaveLength(2);
+    const [rows] = [
+      await oauth.dataSource.query<{ id: string }[]>(
+        `SELECT encode(uid_key, 'hex') AS id FROM oauth_sessions WHERE user_id = $1 ORDER BY signed_in_at, last_seen_at LIMIT 1`,
+        [member.id],
+      ),
+    ];
+    await laptop.submit(page, {}, formFor(page, new RegExp(rows[0]!.id)));
+    const gone = (await phone.open('/account/sessions')) as FormPage;
+    expect(gone.html).toMatch(/type="password"/);
+    const stays = (await laptop.open('/account/sessions')) as FormPage;
+    expect(stays.html).not.toMatch(/type="password"/);
+  });
+
+  it('signs the browser out', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/sessions', member.username);
+    const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
+    await browser.send('/account/sign-out', { method: 'POST', body: new URLSearchParams({ csrf }) });
+    const after = (await browser.open('/account/apps')) as FormPage;
+    expect(after.html).toMatch(/type="password"/);
+  });
+
+  it('never takes over the session that a browser had before', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await browser.send('/oauth/logout'); // an anonymous session
+    const before = browser.cookies.get('pua_session;/')?.value;
+    await signedIn(browser, '/account/sessions', member.username);
+    expect(browser.cookies.get('pua_session;/')!.value).not.toBe(before);
+  });
+});

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Database } from '../src/database/database.js';
+import { TestApi } from './support/api.js';
+import { onPostgres } from './support/database.js';
+
+/** Tables that grow with the platform. The catalogue of achievements is read whole where all of it is the answer. */
+const GROWING = [
+  'users',
+  'events',
+  'participants',
+  'connections',
+  'user_achievements',
+  'user_totals',
+  'api_keys',
+];
+
+const CALLS = [
+  '/me',
+  '/profile',
+  '/credential',
+  ...[
+    '-starts_at',
+    'starts_at',
+    'created_at',
+    '-created_at',
+    'updated_at',
+    '-updated_at',
+    'title',
+    '-title',
+  ].map((sort) => `/events?sort=${sort}`),
+  ...[
+    'time_filter=upcoming',
+    'time_filter=ongoing',
+    'time_filter=past',
+    'starts_after=2026-01-01',
+    'starts_before=2026-01-01',
+    'status=draft,cancelled',
+    'role=organizer',
+    'rsvp_status=maybe',
+    'is_online=true',
+    'q=event',
+    'updated_since=2026-01-01',
+  ].map((filter) => `/events?${filter}`),
+  '/events/7',
+  ...['-connected_at', 'connected_at', 'display_name', '-display_name'].map(
+    (sort) => `/connections?sort=${sort}`,
+  ),
+  ...[
+    'q=member',
+    'status=accepted,pending_sent',
+    'connected_after=2020-01-01',
+    'connected_before=2030-01-01',
+    'source=event',
+  ].map((filter) => `/connections?${filter}`),
+  ...['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage'].map(
+    (sort) => `/achievements?sort=${sort}`,
+  ),
+  ...[
+    'category=events',
+    'rarity=rare',
+    'earned_after=2020-01-01',
+    'earned_before=2030-01-01',
+    'q=achievement',
+  ].map((filter) => `/achievements?${filter}`),
+  ...['position', 'name', '-earned_at', 'rarity_percentage', '-progress'].map(
+    (sort) => `/achievements?action=all&sort=${sort}`,
+  ),
+  '/achievements?action=all&earned=true',
+  '/achievements?action=stats',
+  '/achievements?action=detail&id=3',
+  '/achievements?action=pinned',
+];
+
+interface Plan {
+  'Node Type': string;
+  'Relation Name'?: string;
+  Plans?: Plan[];
+}
+
+(onPostgres ? describe : describe.skip)(
+  'plans over 100,000 rows (only on PostgreSQL: npm run test:pg)',
+  () => {
+    let api: TestApi;
+    let key: string;
+    const statements: { text: string; values: unknown[] }[] = [];
+
+    beforeAll(async () => {
+      api = await TestApi.start();
+      await api.dataSource.query(`
+      INSERT INTO users (id, username) SELECT n, 'member' || n FROM generate_series(1, 20000) n;
+      INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
+        SELECT n, 'Event ' || n, 'scheduled', 'public', '2026-01-01'::timestamptz + n * interval '1 hour', 'UTC', 1 + n % 20000
+        FROM generate_series(1, 100000) n;
+      INSERT INTO participants (user_id, event_id, role, rsvp_status, starts_at)
+        SELECT 1 + (e.id * 7 + k) % 20000, e.id, 'attendee', 'going', e.starts_at FROM events e, generate_series(1, 2) k;
+      INSERT INTO participants (user_id, event_id, role, rsvp_status, starts_at)
+        SELECT 7, e.id, 'attendee', 'maybe', e.starts_at FROM events e WHERE e.id <= 300 ON CONFLICT DO NOTHING;
+      INSERT INTO connections (user_id, id, peer_id, status, connected_at)
+        SELECT CASE side WHEN 0 THEN a ELSE b END, id, CASE side WHEN 0 THEN b ELSE a END, 'accepted', now()
+        FROM (SELECT row_number() OVER () AS id, a, 1 + (a - 1 + k) % 20000 AS b
+          FROM generate_series(1, 20000) a, generate_series(1, 5) k) pairs, generate_series(0, 1) side;
+      INSERT INTO achievements (id, name, category, target) SELECT n, 'Achievement ' || n, 'events', 10 FROM generate_series(1, 100) n;
+      INSERT INTO user_achievements (user_id, achievement_id, progress, earned_at)
+        SELECT u, 1 + (u + k) % 100, 10, now() FROM generate_series(1, 20000) u, generate_series(1, 6) k;
+    `);
+      await api.dataSource.query(`
+      INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at)
+        SELECT lpad(n::text, 12, 'x'), n, 'key', 'live', '{}', sha256(n::text::bytea), '\\x00000000', 'last', now() FROM generate_series(1, 5000) n`);
+      await api.dataSource.query('VACUUM ANALYZE');
+      key = await api.key(7);
+      const database = api.app.get(Database);
+      const { read, rows } = database;
+      database.read = (statement, values) => {
+        statements.push({ text: statement.text, values });
+        return read.call(database, statement, values) as never;
+      };
+      database.rows = (text, values) => {
+        statements.push({ text, values });
+        return rows.call(database, text, values) as never;
+      };
+    }, 120_000);
+    afterAll(() => api.close());
+
+    const plansOf = async () => {
+      const plans: Plan[] = [];
+      for (const { text, values } of statements.splice(0)) {
+        const [row] = await api.dataSource.query<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
+          `EXPLAIN (FORMAT JSON) ${text}`,
+          values,
+        );
+        plans.push(row!['QUERY PLAN'][0]!.Plan);
+      }
+      return plans;
+    };
+    const scans = (plan: Plan): string[] => [
+      ...(plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name']!] : []),
+      ...(plan.Plans ?? []).flatMap(scans),
+    ];
+
+    it.each(CALLS)('%s scans no table that grows', async (call) => {
+      statements.length = 0;
+      const first = await api.get(call, key);
+      expect(first.status).toBe(200);
+      const next = (first.body as { pagination?: { next_cursor: string | null } }).pagination?.next_cursor;
+      if (next) await api.get(`${call}${call.includes('?') ? '&' : '?'}cursor=${next}`, key);
+      const scanned = (await plansOf()).flatMap(scans).filter((table) => GROWING.includes(table));
+      expect(scanned).toEqual([]);
+    });
+
+    it.each(['/me', '/profile', '/events', '/connections', '/achievements', '/achievements?action=stats'])(
+      '%s sends one statement where the credential is known',
+      async (call) => {
+        await api.get(call, key);
+        statements.length = 0;
+        await api.get(call, key);
+        expect(statements).toHaveLength(1);
+      },
+    );
+  },
+);

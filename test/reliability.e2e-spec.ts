@@ -1,0 +1,194 @@
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import supertest from 'supertest';
+import type { Response } from 'supertest';
+import { closeApp, createApp } from '../src/app.js';
+import { TestApi } from './support/api.js';
+import { onPostgres } from './support/database.js';
+import { TcpProxy } from './support/tcp-proxy.js';
+
+/** As in production; see {@link Config.databaseDeadlines}. */
+const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
+
+(onPostgres ? describe : describe.skip)(
+  'with a database in trouble (only on PostgreSQL: npm run test:pg)',
+  () => {
+    let api: TestApi;
+    let app: NestExpressApplication;
+    let proxy: TcpProxy;
+    let key: string;
+
+    beforeAll(async () => {
+      api = await TestApi.start();
+      proxy = await TcpProxy.start(api.config.databaseUrl!);
+      app = await createApp({
+        ...api.config,
+        databaseUrl: proxy.url,
+        databaseDirectUrl: proxy.url,
+        databasePoolSize: 4,
+        databaseDeadlines: DEADLINES,
+      });
+      await app.listen(0, '127.0.0.1');
+      key = await api.key(await api.platform.user());
+    });
+    afterEach(() => {
+      proxy.resume();
+      proxy.mend();
+    });
+    afterAll(async () => {
+      await closeApp(app);
+      await proxy.close();
+      await api.close();
+    });
+
+    const timed = async (request: PromiseLike<Response>) => {
+      const start = performance.now();
+      const response = await request;
+      return {
+        status: response.status,
+        headers: response.headers,
+        code: response.body.code as string,
+        ms: performance.now() - start,
+      };
+    };
+    const get = (path: string) => timed(supertest(app.getHttpServer()).get(path).set('X-API-Key', key));
+    const put = (bio: string) =>
+      timed(supertest(app.getHttpServer()).put('/api/public/profile').set('X-API-Key', key).send({ bio }));
+
+    const expectUnavailable = (answer: Awaited<ReturnType<typeof get>>) => {
+      expect([answer.status, answer.code]).toEqual([503, 'temporarily_unavailable']);
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      expect(answer.ms).toBeLessThan(1_100);
+    };
+    const expectGoodAgain = async () => {
+      const end = performance.now() + 2_000;
+      let status = 0;
+      while (status !== 200 && performance.now() < end) ({ status } = await get('/api/public/profile'));
+      expect(status).toBe(200);
+    };
+
+    it.each(['cut', 'stall'] as const)(
+      'answers 503 within a second, stays alive, and is good again (%s)',
+      async (harm) => {
+        expect((await get('/api/public/profile')).status).toBe(200);
+        proxy[harm]();
+        const answers = await Promise.all([
+          get('/api/public/profile'),
+          get('/api/public/events?q=none'),
+          put('away'),
+          ...Array.from({ length: 20 }, () => get('/api/public/me')),
+        ]);
+        for (const answer of answers) expectUnavailable(answer);
+        expect((await get('/livez')).status).toBe(200);
+        expect((await get('/readyz')).status).toBe(503);
+        proxy.resume();
+        proxy.mend();
+        await expectGoodAgain();
+        expect((await get('/readyz')).status).toBe(200);
+      },
+    );
+
+    it('answers 503 within a second where a table is locked, and is good again', async () => {
+      const runner = api.dataSource.createQueryRunner();
+      await runner.startTransaction();
+      await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+      try {
+        for (const answer of await Promise.all([
+          get('/api/public/profile'),
+          put('locked'),
+          get('/api/public/connections?q=no'),
+        ])) {
+          expectUnavailable(answer);
+        }
+      } finally {
+        await runner.rollbackTransaction();
+        await runner.release();
+      }
+      await expectGoodAgain();
+    });
+
+    it('answers 503 where every connection of the pool is taken and waited for, and is good again', async () => {
+      const runner = api.dataSource.createQueryRunner();
+      await runner.startTransaction();
+      await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+      try {
+        const answers = await Promise.all(Array.from({ length: 200 }, () => put('flood')));
+        for (const answer of answers) expectUnavailable(answer);
+      } finally {
+        await runner.rollbackTransaction();
+        await runner.release();
+      }
+      await expectGoodAgain();
+    });
+
+    it('is not ready, and refuses writes alone, where the database cannot be written to', async () => {
+      const [{ name } = { name: '' }] = await api.dataSource.query<{ name: string }[]>(
+        'SELECT current_database() AS name',
+      );
+      await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+      proxy.cut(); // the setting holds for new connections
+      proxy.mend();
+      try {
+        await expectGoodAgain();
+        expectUnavailable(await put('read only'));
+        expect((await get('/readyz')).status).toBe(503);
+      } finally {
+        await api.dataSource.query('SET default_transaction_read_only = off');
+        await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = off`);
+        proxy.cut();
+        proxy.mend();
+      }
+      await expectGoodAgain();
+      const end = performance.now() + 2_000;
+      let status = 0;
+      while (status !== 200 && performance.now() < end) ({ status } = await put('writable'));
+      expect(status).toBe(200);
+    });
+  },
+);
+
+describe('what a client may do to the socket', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+
+  /** Sends bytes as they are; resolves with all that came back when the server closes. */
+  const raw = (bytes: string, { end = false } = {}) =>
+    new Promise<string>((resolve, reject) => {
+      const { port, hostname } = new URL(api.url);
+      const socket = connect(Number(port), hostname, () => (end ? socket.end(bytes) : socket.write(bytes)));
+      let answer = '';
+      socket.on('data', (chunk) => (answer += chunk.toString()));
+      socket.on('close', () => resolve(answer));
+      socket.on('error', reject);
+    });
+
+  it('is cut off where the headers do not come within 5 seconds', async () => {
+    const start = performance.now();
+    await raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    expect(performance.now() - start).toBeLessThan(8_000);
+  });
+
+  it.each([
+    ['no HTTP at all', 'hello\r\n\r\n'],
+    [
+      'headers that are too large',
+      `GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`,
+    ],
+    [
+      'a length that is no number',
+      'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n',
+    ],
+    [
+      'two lengths',
+      'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['a control character in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Bad: a\u0000b\r\n\r\n'],
+  ])('is answered in Node’s own words, since it is no request yet, and closed: %s', async (_, bytes) => {
+    const answer = await raw(bytes);
+    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(answer).toMatch(/Connection: close\r\n\r\n$/);
+    expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
+  });
+});

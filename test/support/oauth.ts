@@ -1,0 +1,323 @@
+import { hash } from '@node-rs/argon2';
+import { createHash, randomBytes } from 'node:crypto';
+import * as client from 'openid-client';
+import { createServer } from 'node:net';
+import type { DataSource } from 'typeorm';
+import { ClientsService } from '../../src/oauth/clients.service.js';
+import type { NewClient } from '../../src/oauth/clients.service.js';
+import type { Config } from '../../src/config/config.js';
+import { TestApi } from './api.js';
+
+export const PASSWORD = 'correct horse battery staple';
+/** The cheapest argon2id: what is tested here is not how slow it is. */
+const passwordHash = hash(PASSWORD, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+
+export const REDIRECT_URI = 'https://app.example/callback';
+export const ALL = 'openid profile:read profile:write events:read connections:read achievements:read';
+
+/** An application with PUBLIC_URL where it really listens, a member and what signs them in. */
+export class OauthTest {
+  readonly dataSource: DataSource;
+
+  constructor(readonly api: TestApi) {
+    this.dataSource = api.dataSource;
+  }
+
+  static async start(overrides: Partial<Config> = {}): Promise<OauthTest> {
+    const port = await freePort();
+    return new OauthTest(await TestApi.start({ port, publicUrl: `http://127.0.0.1:${port}`, ...overrides }));
+  }
+
+  close(): Promise<void> {
+    return this.api.close();
+  }
+
+  get issuer(): string {
+    return this.api.config.publicUrl;
+  }
+
+  async member(fields: Record<string, unknown> = {}): Promise<{ id: number; username: string }> {
+    const username = `member-${randomBytes(6).toString('hex')}`;
+    const id = await this.api.platform.user({ username, password_hash: await passwordHash, ...fields });
+    return { id, username };
+  }
+
+  /** A public web client, unless said. */
+  async client(fields: Partial<NewClient> = {}): Promise<string> {
+    return new ClientsService(this.dataSource, this.api.config).create({
+      name: 'Test app',
+      type: 'web',
+      redirectUris: [REDIRECT_URI],
+      postLogoutRedirectUris: [],
+      allowedOrigins: [],
+      ...fields,
+      actor: 'admin',
+    });
+  }
+
+  /** openid-client as it is, told only that the test's http is meant. */
+  configuration(
+    clientId: string,
+    authentication: client.ClientAuth = client.None(),
+    metadata: Partial<client.ClientMetadata> = {},
+  ): Promise<client.Configuration> {
+    return client.discovery(new URL(this.issuer), clientId, metadata, authentication, {
+      execute: [client.allowInsecureRequests],
+    });
+  }
+
+  /** @param server where it really connects, when it is not the test's own application */
+  browser(server = this.issuer): Browser {
+    return new Browser(this.issuer, server);
+  }
+
+  /** An authorization request with PKCE, and its verifier. `undefined` leaves a parameter out. */
+  request(clientId: string, parameters: Record<string, string | undefined> = {}) {
+    const { verifier, challenge } = pkcePair();
+    const url = new URL('/oauth/authorize', this.issuer);
+    const all = {
+      client_id: clientId,
+      response_type: 'code',
+      redirect_uri: REDIRECT_URI,
+      scope: ALL,
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      ...parameters,
+    };
+    for (const [name, value] of Object.entries(all))
+      if (value !== undefined) url.searchParams.set(name, value);
+    return { url, verifier };
+  }
+
+  /** A code, fresh from sign-in and consent, with what redeems it. */
+  async code(
+    clientId: string,
+    username: string,
+    parameters: Record<string, string | undefined> = {},
+    browser = this.browser(),
+  ): Promise<Record<string, string>> {
+    const { url, verifier } = this.request(clientId, parameters);
+    const back = await browser.authorize(url, { username });
+    const code = back.searchParams.get('code');
+    if (code === null) throw new Error(`no code: ${back.href}`);
+    return {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code,
+      code_verifier: verifier,
+      redirect_uri: parameters.redirect_uri ?? REDIRECT_URI,
+    };
+  }
+
+  /** Sends a form to an endpoint as it stands. */
+  async post(
+    path: string,
+    form: Record<string, string>,
+    headers: Record<string, string> = {},
+    origin = this.issuer,
+  ): Promise<Answer> {
+    const response = await fetch(new URL(path, origin), {
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams(form),
+      headers,
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (text.startsWith('{') ? JSON.parse(text) : {}) as TokenBody,
+    };
+  }
+
+  token(form: Record<string, string>, headers?: Record<string, string>, origin?: string): Promise<Answer> {
+    return this.post('/oauth/token', form, headers, origin);
+  }
+
+  refresh(clientId: string, refreshToken: string, form: Record<string, string> = {}, origin?: string) {
+    return this.token(
+      { grant_type: 'refresh_token', client_id: clientId, refresh_token: refreshToken, ...form },
+      {},
+      origin,
+    );
+  }
+
+  /** Signs a member in, in a browser of its own, and redeems the code. */
+  async tokens(clientId: string, username: string): Promise<TokenBody> {
+    const { status, body } = await this.token(await this.code(clientId, username));
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body;
+  }
+
+  /** What the API says to an access token: the status of GET /me. */
+  async me(accessToken: string, origin = this.issuer): Promise<number> {
+    const response = await fetch(new URL('/api/public/me', origin), {
+      headers: { Authorization: `Bearer ${accessToken}` },
+    });
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  /** Lets time pass for what is stored, by the database's clock. */
+  async age(table: 'oauth_tokens' | 'oauth_state' | 'oauth_sessions', seconds: number): Promise<void> {
+    const consumed =
+      table === 'oauth_sessions' ? '' : ', consumed_at = consumed_at - make_interval(secs => $1)';
+    await this.dataSource.query(
+      `UPDATE ${table} SET expires_at = expires_at - make_interval(secs => $1)${consumed}`,
+      [seconds],
+    );
+  }
+}
+
+export interface TokenBody {
+  readonly access_token: string;
+  readonly refresh_token: string;
+  readonly id_token?: string;
+  readonly expires_in: number;
+  readonly scope: string;
+  readonly token_type: string;
+  readonly error?: string;
+  readonly [name: string]: unknown;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: TokenBody;
+}
+
+export interface SignInOptions {
+  readonly username: string;
+  readonly password?: string;
+  /** Scopes to untick on the consent page. */
+  readonly untick?: readonly string[];
+  readonly deny?: boolean;
+}
+
+export interface FormPage {
+  readonly status: number;
+  readonly html: string;
+  readonly headers: Headers;
+  readonly url: URL;
+}
+
+/** A browser without JavaScript: cookies, redirects and forms. It follows redirects while they stay on the issuer. */
+export class Browser {
+  readonly cookies = new Map<string, { value: string; path: string }>();
+
+  constructor(
+    readonly origin: string,
+    private readonly server: string,
+  ) {}
+
+  async send(url: URL | string, init: RequestInit = {}): Promise<Response> {
+    const target = new URL(url, this.origin);
+    const cookie = [...this.cookies]
+      .filter(
+        ([, { path }]) => target.pathname === path || target.pathname.startsWith(path.replace(/\/?$/, '/')),
+      )
+      .map(([key, { value }]) => `${key.split(';')[0]}=${value}`)
+      .join('; ');
+    const response = await fetch(new URL(target.pathname + target.search, this.server), {
+      redirect: 'manual',
+      ...init,
+      headers: { Accept: 'text/html', ...(cookie ? { Cookie: cookie } : {}), ...(init.headers as object) },
+    });
+    for (const line of response.headers.getSetCookie()) {
+      const [pair, ...attributes] = line.split(';').map((part) => part.trim());
+      const [name, value] = [pair!.slice(0, pair!.indexOf('=')), pair!.slice(pair!.indexOf('=') + 1)];
+      const path = attributes.find((part) => /^path=/i.test(part))?.slice(5) ?? '/';
+      const gone = attributes.some((part) => /^expires=Thu, 01 Jan 1970/i.test(part));
+      if (gone) this.cookies.delete(`${name};${path}`);
+      else this.cookies.set(`${name};${path}`, { value, path });
+    }
+    return response;
+  }
+
+  /** @returns the page where redirects end, or the address outside the issuer that one leads to */
+  async open(url: URL | string, init: RequestInit = {}): Promise<FormPage | URL> {
+    let target = new URL(url, this.origin);
+    let response = await this.send(target, init);
+    for (let hop = 0; hop < 20; hop++) {
+      const location = response.headers.get('location');
+      if (location === null)
+        return {
+          status: response.status,
+          html: await response.text(),
+          headers: response.headers,
+          url: target,
+        };
+      target = new URL(location, target);
+      if (target.origin !== this.origin) return target;
+      response = await this.send(target);
+    }
+    throw new Error('redirects do not end');
+  }
+
+  submit(page: FormPage, fields: Record<string, string | string[]>, form = 0): Promise<FormPage | URL> {
+    const { action, body } = fill(page, fields, form);
+    return this.open(new URL(action, page.url), {
+      method: 'POST',
+      body,
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded', Origin: 'null' },
+    });
+  }
+
+  /**
+   * Goes through sign-in and consent, whichever are asked for.
+   *
+   * @returns the address to which the client's redirect leads
+   */
+  async authorize(url: URL | string, options: SignInOptions): Promise<URL> {
+    let at = await this.open(url);
+    for (let step = 0; step < 4; step++) {
+      if (at instanceof URL) return at;
+      if (!at.url.pathname.startsWith('/interaction/') && at.status === 200) return at.url;
+      if (at.status !== 200) throw new Error(`${at.status} at ${at.url.pathname}: ${at.html}`);
+      at = /type="password"/.test(at.html)
+        ? await this.submit(at, { username: options.username, password: options.password ?? PASSWORD })
+        : await this.submit(at, {
+            scope: scopesOn(at.html).filter((scope) => !options.untick?.includes(scope)),
+            decision: options.deny ? 'deny' : 'allow',
+          });
+    }
+    throw new Error('sign-in does not end');
+  }
+}
+
+/** The scopes that a consent page shows. */
+export function scopesOn(html: string): string[] {
+  return [...html.matchAll(/<input[^>]*type="checkbox"[^>]*>/g)].map(
+    ([tag]) => /value="([^"]*)"/.exec(tag)![1]!,
+  );
+}
+
+function fill(page: FormPage, fields: Record<string, string | string[]>, index: number) {
+  const form = [...page.html.matchAll(/<form[^>]*>[\s\S]*?<\/form>/g)][index]?.[0];
+  if (!form) throw new Error(`there is no form ${index}: ${page.html}`);
+  const body = new URLSearchParams();
+  for (const [tag] of form.matchAll(/<input[^>]*type="hidden"[^>]*>/g))
+    body.set(unescapeHtml(/name="([^"]*)"/.exec(tag)![1]!), unescapeHtml(/value="([^"]*)"/.exec(tag)![1]!));
+  for (const [name, values] of Object.entries(fields))
+    for (const value of [values].flat()) body.append(name, value);
+  return { action: unescapeHtml(/action="([^"]*)"/.exec(form)![1]!), body };
+}
+
+function unescapeHtml(text: string): string {
+  return text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))).replaceAll('&amp;', '&');
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** A PKCE pair made by hand, for what openid-client would not send. */
+export function pkcePair() {
+  const verifier = randomBytes(32).toString('base64url');
+  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
+}

@@ -1,0 +1,41 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { freePort } from './oauth.js';
+
+/** The program as it is run, in a process of its own. */
+export class ServerProcess {
+  /** What it wrote to stdout: its log. */
+  output = '';
+
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly url: string,
+  ) {}
+
+  /** @param environment settings; PORT is chosen where it is 0 */
+  static async start(environment: Record<string, string>): Promise<ServerProcess> {
+    const port = Number(environment.PORT) || (await freePort());
+    const child = spawn(process.execPath, ['dist/src/main.js'], {
+      env: { PATH: process.env.PATH, ...environment, HOST: '127.0.0.1', PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const server = new ServerProcess(child, `http://127.0.0.1:${port}`);
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (server.output += text));
+    const deadline = performance.now() + 15_000;
+    for (;;) {
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
+      const answer = await fetch(`${server.url}/oauth/jwks`).catch(() => undefined);
+      await answer?.arrayBuffer();
+      if (answer?.status === 200) return server;
+      if (performance.now() > deadline) throw new Error('the server does not answer');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    this.child.kill(signal);
+    await once(this.child, 'exit');
+  }
+}

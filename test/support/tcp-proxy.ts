@@ -1,0 +1,75 @@
+import { connect, createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+
+/** A TCP connection to PostgreSQL that a test can stall or cut. */
+export class TcpProxy {
+  readonly #pairs = new Set<[Socket, Socket]>();
+  #stalled = false;
+  #refusing = false;
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: URL,
+  ) {}
+
+  /** @param target postgres://… that it passes everything on to */
+  static async start(target: string): Promise<TcpProxy> {
+    const server = createServer();
+    const proxy = new TcpProxy(server, new URL(target));
+    server.on('connection', (socket) => proxy.#pass(socket));
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  /** The same database, through the proxy. */
+  get url(): string {
+    const url = new URL(this.target);
+    url.port = String((this.server.address() as { port: number }).port);
+    return url.toString();
+  }
+
+  /** Nothing arrives any more, on either side, and nobody is told. */
+  stall(): void {
+    this.#stalled = true;
+    for (const pair of this.#pairs) for (const socket of pair) socket.pause();
+  }
+
+  resume(): void {
+    this.#stalled = false;
+    for (const pair of this.#pairs) for (const socket of pair) socket.resume();
+  }
+
+  /** Breaks every connection, and refuses new ones. */
+  cut(): void {
+    this.#refusing = true;
+    for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
+  }
+
+  mend(): void {
+    this.#refusing = false;
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  #pass(inside: Socket): void {
+    if (this.#refusing) {
+      inside.destroy();
+      return;
+    }
+    const outside = connect(Number(this.target.port), this.target.hostname);
+    const pair: [Socket, Socket] = [inside, outside];
+    this.#pairs.add(pair);
+    for (const [from, to] of [pair, pair.toReversed() as [Socket, Socket]]) {
+      from.on('data', (bytes) => to.write(bytes));
+      from.on('error', () => undefined);
+      from.on('close', () => {
+        this.#pairs.delete(pair);
+        to.destroy();
+      });
+      if (this.#stalled) from.pause();
+    }
+  }
+}
