@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKeyPair, exportJWK } from 'jose';
 import * as client from 'openid-client';
-import { ALL, OauthTest, REDIRECT_URI, scopesOn } from './support/oauth.js';
+import { ALL, OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from './support/oauth.js';
 import type { FormPage } from './support/oauth.js';
 
 let oauth: OauthTest;
@@ -241,6 +241,34 @@ describe('sign-in', () => {
     await oauth.code(clientId, one.username, {}, browser);
     const second = await oauth.code(clientId, two.username, { prompt: 'login' }, browser);
     const { body } = await oauth.token(second);
+    const me = await fetch(apiUrl('/me'), { headers: { Authorization: `Bearer ${body.access_token}` } });
+    expect(await me.json()).toMatchObject({ id: two.id });
+  });
+
+  it('lets somebody else sign in from the consent page', async () => {
+    const [one, two] = [await oauth.member(), await oauth.member()];
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const { url, verifier } = oauth.request(clientId, { scope: 'profile:read' });
+    const signIn = (await browser.open(url)) as FormPage;
+    const consent = (await browser.submit(signIn, {
+      username: one.username,
+      password: PASSWORD,
+    })) as FormPage;
+    const csrf = /name="csrf" value="([^"]+)"/.exec(consent.html)![1]!;
+    const again = (await browser.open(`${consent.url.pathname}/switch-user`, {
+      method: 'POST',
+      body: new URLSearchParams({ csrf }),
+    })) as FormPage;
+    expect(again.html).toMatch(/type="password"/);
+    const back = await browser.authorize(again.url, { username: two.username });
+    const { body } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: verifier,
+      redirect_uri: REDIRECT_URI,
+    });
     const me = await fetch(apiUrl('/me'), { headers: { Authorization: `Bearer ${body.access_token}` } });
     expect(await me.json()).toMatchObject({ id: two.id });
   });

@@ -15,7 +15,7 @@ import { formTargetsOf, pageClientOf } from './page-client.js';
 import { PageFault, PageRequests } from './page-requests.js';
 import type { Form } from './page-requests.js';
 import type { Page } from './pages/pages.js';
-import { allowedScopes } from './provider.js';
+import { allowedScopes, ROUTES } from './provider.js';
 
 /** What consent says of the scopes that are not the API's. Both come with the sign-in itself. */
 const OPENID_MEANINGS: Readonly<Record<string, string>> = {
@@ -58,6 +58,10 @@ export class Interactions {
     router.post(
       '/interaction/:uid/cancel',
       requests.handler('/interaction/:uid/cancel', (...step) => this.#cancel(...step)),
+    );
+    router.post(
+      '/interaction/:uid/switch-user',
+      requests.handler('/interaction/:uid/switch-user', (...step) => this.#switchUser(...step)),
     );
     return router;
   }
@@ -102,6 +106,7 @@ export class Interactions {
       {
         name: 'consent',
         action: `/interaction/${interaction.uid}/consent`,
+        switch_user: `/interaction/${interaction.uid}/switch-user`,
         csrf: this.csrf.token(request, response),
         client: pageClientOf(client, interaction.params.redirect_uri as string),
         user,
@@ -175,6 +180,14 @@ export class Interactions {
       error: 'access_denied',
       error_description: 'the member went back to the app',
     });
+  }
+
+  /** Begins the same request anew, at the sign-in. */
+  async #switchUser(request: Request, response: Response, form: Form): Promise<void> {
+    const { interaction } = await this.#posted(request, response, form, 'consent');
+    const asked = Object.entries(interaction.params).filter(([, value]) => typeof value === 'string');
+    const parameters = new URLSearchParams({ ...Object.fromEntries(asked), prompt: 'login' });
+    this.requests.redirect(response, `${ROUTES.authorization}?${parameters}`);
   }
 
   async #finish(

@@ -6,6 +6,7 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
   return {
     name: client.clientName ?? client.clientId,
     host: hostOf(redirectUri ?? client.redirectUris?.[0] ?? ''),
+    native: client.applicationType === 'native',
   };
 }
 
