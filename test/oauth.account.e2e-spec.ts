@@ -96,6 +96,23 @@ describe('/account/sessions', () => {
     expect(stays.html).not.toMatch(/type="password"/);
   });
 
+  it('ends all others at once, and those of nobody else', async () => {
+    const [member, neighbour] = [await oauth.member(), await oauth.member()];
+    const [phone, tablet, laptop, other] = Array.from({ length: 4 }, () => oauth.browser());
+    for (const browser of [phone!, tablet!]) await signedIn(browser, '/account/sessions', member.username);
+    await signedIn(other!, '/account/sessions', neighbour.username);
+    const page = await signedIn(laptop!, '/account/sessions', member.username);
+    await laptop!.submit(page, {}, formFor(page, /end-others/));
+    const isSignedIn = async (browser?: Browser) =>
+      !/type="password"/.test(((await browser!.open('/account/sessions')) as FormPage).html);
+    expect(await Promise.all([phone, tablet, laptop, other].map(isSignedIn))).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+  });
+
   it('signs the browser out', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();

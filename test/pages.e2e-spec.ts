@@ -1,16 +1,15 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
-import { chromium } from 'playwright-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pages, SECURITY_HEADERS } from '../src/oauth/pages/pages.js';
+import { inChromium, launchChromium } from './support/chromium.js';
 import { HOSTILE, SAMPLES } from './support/page-samples.js';
 
-const CHROMIUM = '/usr/bin/chromium';
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const pages = new Pages();
@@ -72,10 +71,6 @@ describe('What every page is sent with', () => {
   });
 });
 
-const inChromium = existsSync(CHROMIUM) ? describe : describe.skip;
-if (!existsSync(CHROMIUM))
-  console.warn(`SKIPPED: the pages are looked at in ${CHROMIUM}, which is not there`);
-
 inChromium('In Chromium', () => {
   let browser: Browser;
   let site: Server;
@@ -92,18 +87,7 @@ inChromium('In Chromium', () => {
     client = createServer((_, response) => response.end('back at the client'));
     siteUrl = await listen(site);
     clientUrl = await listen(client);
-    browser = await chromium.launch({
-      executablePath: CHROMIUM,
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    });
+    browser = await launchChromium();
   }, 60_000);
   afterAll(async () => {
     await browser.close();
@@ -198,6 +182,16 @@ inChromium('In Chromium', () => {
     await complaint;
     expect(complaints.join()).toContain('form-action');
     expect(page.url()).not.toContain(clientUrl);
+  });
+
+  it('lets somebody else sign in', async () => {
+    redirectTo = '/sign-in';
+    const { page } = await open('consent', { javaScriptEnabled: false });
+    await page.getByRole('button', { name: 'Not you?' }).click();
+    await page.waitForURL(`${siteUrl}/sign-in`);
+    expect(posts.map(({ path, form }) => [path, form.toString()])).toEqual([
+      ['/interaction/u/switch', 'csrf=token'],
+    ]);
   });
 
   it('denies where Enter is pressed in the list of scopes', async () => {

@@ -29,6 +29,14 @@ describe('the sweeper', () => {
     expect(Object.values(await sweeper.sweep()).every((rows) => rows === 0)).toBe(true);
   });
 
+  it('forgets blocks of sign-ins an hour after their end, no sooner', async () => {
+    await oauth.dataSource.query(
+      `INSERT INTO login_throttle (key, attempts, window_ends_at, blocks) VALUES
+(sha256('old'), 11, now() - interval '61 minutes', 3), (sha256('recent'), 11, now() - interval '59 minutes', 3)`,
+    );
+    expect((await oauth.api.app.get(Sweeper).sweep()).login_throttle).toBe(1);
+  });
+
   it('deletes more than one batch', async () => {
     await oauth.dataSource.query(
       `INSERT INTO oauth_state (key, model, expires_at)

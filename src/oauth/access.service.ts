@@ -104,11 +104,14 @@ FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_ses
     return count > 0;
   }
 
-  /** @returns how many sessions ended */
-  async endSessions(userId: number, actor: Actor): Promise<number> {
+  /**
+   * @param kept keys of a session that goes on
+   * @returns how many sessions ended
+   */
+  async endSessions(userId: number, actor: Actor, kept: readonly Buffer[] = []): Promise<number> {
     const [, count] = await this.dataSource.query<[unknown, number]>(
-      'DELETE FROM oauth_sessions WHERE user_id = $1',
-      [userId],
+      'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])',
+      [userId, kept],
     );
     await this.#record({ ...actor, type: 'session.ended', userId, details: { sessions: count } });
     return count;

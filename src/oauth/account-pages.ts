@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import express from 'express';
 import type { Request, Response, Router } from 'express';
+import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { Csrf } from '../accounts/csrf.js';
 import { SignIn } from '../accounts/sign-in.service.js';
@@ -61,6 +62,10 @@ export class AccountPages {
       requests.handler('/account/sessions/:session/end', (...step) => this.#endSession(...step)),
     );
     router.post(
+      '/account/sessions/end-others',
+      requests.handler('/account/sessions/end-others', (...step) => this.#endOtherSessions(...step)),
+    );
+    router.post(
       '/account/sign-out',
       requests.handler('/account/sign-out', (...step) => this.#signOut(...step)),
     );
@@ -85,13 +90,19 @@ export class AccountPages {
       }));
       this.requests.send(response, 200, { name: 'apps', csrf, user, apps });
     } else {
-      const own = this.#keys.keysOf('Session.uid', session.uid).map((key) => key.toString('hex'));
+      const own = this.#keysOf(session).map((key) => key.toString('hex'));
       const sessions = (await this.#access.listSessions(user.id)).map(({ id, ...seen }) => ({
         ...seen,
         action: `/account/sessions/${id}/end`,
         current: own.includes(id),
       }));
-      this.requests.send(response, 200, { name: 'sessions', csrf, user, sessions });
+      this.requests.send(response, 200, {
+        name: 'sessions',
+        csrf,
+        user,
+        sessions,
+        end_others: '/account/sessions/end-others',
+      });
     }
   }
 
@@ -138,7 +149,7 @@ export class AccountPages {
   }
 
   async #disconnect(request: Request, response: Response, form: Form): Promise<void> {
-    const user = await this.#signedIn(request, response, form);
+    const { user } = await this.#signedIn(request, response, form);
     await this.#access.revoke(user.id, request.params.client as string, {
       actor: 'user',
       ip: request.ip ?? null,
@@ -148,7 +159,7 @@ export class AccountPages {
   }
 
   async #endSession(request: Request, response: Response, form: Form): Promise<void> {
-    const user = await this.#signedIn(request, response, form);
+    const { user } = await this.#signedIn(request, response, form);
     await this.#access.endSession(user.id, request.params.session as string, {
       actor: 'user',
       ip: request.ip ?? null,
@@ -156,19 +167,34 @@ export class AccountPages {
     this.requests.redirect(response, '/account/sessions');
   }
 
+  async #endOtherSessions(request: Request, response: Response, form: Form): Promise<void> {
+    const { user, session } = await this.#signedIn(request, response, form);
+    await this.#access.endSessions(user.id, { actor: 'user', ip: request.ip ?? null }, this.#keysOf(session));
+    this.requests.redirect(response, '/account/sessions');
+  }
+
   async #signOut(request: Request, response: Response, form: Form): Promise<void> {
-    const user = await this.#signedIn(request, response, form);
+    const { user } = await this.#signedIn(request, response, form);
     await this.sessions.signOut(request, response);
     await this.database.record({ type: 'session.signed_out', actor: 'user', userId: user.id });
     this.requests.send(response, 200, { name: 'signed-out', client: null });
   }
 
-  async #signedIn(request: Request, response: Response, form: Form): Promise<SignedInUser> {
+  /** Under which the session may be stored. */
+  #keysOf(session: Session): Buffer[] {
+    return this.#keys.keysOf('Session.uid', session.uid);
+  }
+
+  async #signedIn(
+    request: Request,
+    response: Response,
+    form: Form,
+  ): Promise<{ user: SignedInUser; session: Session }> {
     this.#checkCsrf(request, form);
     const current = await this.sessions.current(request, response);
     if (!current)
       throw new PageFault(401, 'You are signed out', 'Open the page again and sign in, then try once more.');
-    return current.user;
+    return current;
   }
 
   #checkCsrf(request: Request, form: Form): void {

@@ -22,6 +22,8 @@ const SWEPT: readonly Swept[] = [
   },
   { table: 'oauth_sessions', expired: 'expires_at < now()' },
   { table: 'oauth_state', expired: 'expires_at < now()' },
+  // Until then a next block is longer than the one before.
+  { table: 'login_throttle', expired: `window_ends_at < now() - interval '1 hour'` },
   // Expired, or left over from a sign-in that came to nothing, or with every token gone.
   {
     table: 'oauth_grants',
