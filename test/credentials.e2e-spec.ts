@@ -292,6 +292,8 @@ describe('credentials', () => {
       const after = Buffer.alloc(32, 'new');
       const { key } = await newKey();
       const ask = async (secrets: Secrets) => {
+        // Signing keys are encrypted under SECRET_KEY, too; here they may be made anew.
+        await api.dataSource.query('DELETE FROM signing_keys');
         const app = await createApp({ ...api.config, secrets });
         await app.init();
         const { status } = await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key);

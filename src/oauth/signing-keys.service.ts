@@ -2,6 +2,7 @@ import { generateKeyPairSync, hash } from 'node:crypto';
 import type { JWK } from 'oidc-provider';
 import type { DataSource, EntityManager } from 'typeorm';
 import { eventValues, RECORD_EVENT } from '../auth/audit.js';
+import { StartupError } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import type { SigningKey } from '../database/entities/oauth.entity.js';
 import { Vault } from './vault.js';
@@ -102,8 +103,8 @@ ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
   #decrypt({ kid, private_jwk }: SigningKey): JWK {
     const key = this.#vault.open<JWK>(private_jwk!, kid);
     if (!key)
-      throw new Error(
-        `the signing key ${kid} cannot be decrypted: set SECRET_KEY_PREVIOUS to the SECRET_KEY before this one`,
+      throw new StartupError(
+        `The signing key ${kid} cannot be decrypted: set SECRET_KEY_PREVIOUS to the SECRET_KEY before this one`,
       );
     return key;
   }
