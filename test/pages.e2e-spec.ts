@@ -200,6 +200,16 @@ inChromium('In Chromium', () => {
     expect(page.url()).not.toContain(clientUrl);
   });
 
+  it('lets somebody else sign in', async () => {
+    redirectTo = '/sign-in';
+    const { page } = await open('consent', { javaScriptEnabled: false });
+    await page.getByRole('button', { name: 'Not you?' }).click();
+    await page.waitForURL(`${siteUrl}/sign-in`);
+    expect(posts.map(({ path, form }) => [path, form.toString()])).toEqual([
+      ['/interaction/u/switch', 'csrf=token'],
+    ]);
+  });
+
   it('denies where Enter is pressed in the list of scopes', async () => {
     formTargets = [clientUrl];
     redirectTo = `${clientUrl}/callback`;
