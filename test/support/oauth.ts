@@ -254,7 +254,12 @@ export class Browser {
     throw new Error('redirects do not end');
   }
 
-  submit(page: FormPage, fields: Record<string, string | string[]>, form = 0): Promise<FormPage | URL> {
+  /** @param form which one: by its place on the page, or by its action */
+  submit(
+    page: FormPage,
+    fields: Record<string, string | string[]>,
+    form: number | RegExp = 0,
+  ): Promise<FormPage | URL> {
     const { action, body } = fill(page, fields, form);
     return this.open(new URL(action, page.url), {
       method: 'POST',
@@ -275,11 +280,19 @@ export class Browser {
       if (!at.url.pathname.startsWith('/interaction/') && at.status === 200) return at.url;
       if (at.status !== 200) throw new Error(`${at.status} at ${at.url.pathname}: ${at.html}`);
       at = /type="password"/.test(at.html)
-        ? await this.submit(at, { username: options.username, password: options.password ?? PASSWORD })
-        : await this.submit(at, {
-            scope: scopesOn(at.html).filter((scope) => !options.untick?.includes(scope)),
-            decision: options.deny ? 'deny' : 'allow',
-          });
+        ? await this.submit(
+            at,
+            { username: options.username, password: options.password ?? PASSWORD },
+            /\/sign-in$/,
+          )
+        : await this.submit(
+            at,
+            {
+              scope: scopesOn(at.html).filter((scope) => !options.untick?.includes(scope)),
+              decision: options.deny ? 'deny' : 'allow',
+            },
+            /\/consent$/,
+          );
     }
     throw new Error('sign-in does not end');
   }
@@ -292,9 +305,10 @@ export function scopesOn(html: string): string[] {
   );
 }
 
-function fill(page: FormPage, fields: Record<string, string | string[]>, index: number) {
-  const form = [...page.html.matchAll(/<form[^>]*>[\s\S]*?<\/form>/g)][index]?.[0];
-  if (!form) throw new Error(`there is no form ${index}: ${page.html}`);
+function fill(page: FormPage, fields: Record<string, string | string[]>, which: number | RegExp) {
+  const forms = [...page.html.matchAll(/<form[^>]*action="([^"]*)"[^>]*>[\s\S]*?<\/form>/g)];
+  const form = (typeof which === 'number' ? forms[which] : forms.find(([, at]) => which.test(at!)))?.[0];
+  if (!form) throw new Error(`there is no form ${which}: ${page.html}`);
   const body = new URLSearchParams();
   for (const [tag] of form.matchAll(/<input[^>]*type="hidden"[^>]*>/g))
     body.set(unescapeHtml(/name="([^"]*)"/.exec(tag)![1]!), unescapeHtml(/value="([^"]*)"/.exec(tag)![1]!));
