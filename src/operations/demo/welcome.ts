@@ -13,7 +13,7 @@ export function welcome(config: Config, { key, demo, embedded }: WelcomeFacts): 
   const { publicUrl } = config;
   const lines = [
     ['API', `${publicUrl}/api/public`],
-    ['Docs', `${publicUrl}/docs`],
+    ['Docs', `${publicUrl}/api/public/openapi.json`],
     ['OAuth', `${publicUrl}/.well-known/oauth-authorization-server`],
     ['Database', embedded ? `embedded, in ${config.dataDir}` : 'PostgreSQL (DATABASE_URL)'],
   ];
