@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { loadConfig } from '../src/config/config.js';
+
+const SECRET = Buffer.alloc(32, 'secret').toString('base64');
+const production = {
+  NODE_ENV: 'production',
+  SECRET_KEY: SECRET,
+  DATABASE_URL: 'postgres://db.example/pua',
+  PUBLIC_URL: 'https://api.example',
+};
+
+describe('settings', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-config-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('have defaults for development, and a secret of its own that only its owner reads', () => {
+    const config = loadConfig({ DATA_DIR: folder });
+    expect(config).toMatchObject({
+      production: false,
+      host: '127.0.0.1',
+      port: 3000,
+      publicUrl: 'http://localhost:3000',
+      databaseUrl: undefined,
+      rateLimits: { read: 300, write: 30, auth: 20 },
+      workers: 1,
+      seedDemo: true,
+    });
+    expect(statSync(join(folder, 'secret-key')).mode & 0o777).toBe(0o600);
+    const again = loadConfig({ DATA_DIR: folder });
+    expect(again.secrets.derive('x')).toEqual(config.secrets.derive('x'));
+  });
+
+  it('are refused all at once, by name, never by value', () => {
+    const wrong = {
+      PORT: 'eighty',
+      DATABASE_URL: 'mysql://user:hunter2@db',
+      SECRET_KEY: 'hunter2',
+      LOG_LEVEL: 'loud',
+    };
+    const refuse = () => loadConfig(wrong);
+    for (const name of Object.keys(wrong)) expect(refuse).toThrow(name);
+    expect(refuse).not.toThrow('hunter2');
+  });
+
+  it('take an empty variable for an absent one', () => {
+    expect(loadConfig({ ...production, REDIS_URL: '', PORT: '' })).toMatchObject({
+      redisUrl: undefined,
+      port: 3000,
+    });
+  });
+
+  it.each(['http://api.example/path', 'https://api.example/', 'ftp://api.example', 'api.example'])(
+    'take no PUBLIC_URL but an origin: %s',
+    (PUBLIC_URL) => expect(() => loadConfig({ ...production, PUBLIC_URL })).toThrow('PUBLIC_URL'),
+  );
+
+  describe('in production', () => {
+    it('are as given', () => {
+      expect(loadConfig(production)).toMatchObject({ production: true, host: '0.0.0.0', seedDemo: false });
+    });
+
+    it.each([
+      ['SECRET_KEY', { SECRET_KEY: '' }],
+      ['DATABASE_URL', { DATABASE_URL: '' }],
+      ['PUBLIC_URL', { PUBLIC_URL: 'http://api.example' }],
+      ['SEED_DEMO', { SEED_DEMO: 'true' }],
+    ])('are refused where %s is unsafe', (name, change) => {
+      expect(() => loadConfig({ ...production, ...change })).toThrow(name);
+    });
+
+    it('let http be on localhost', () => {
+      expect(loadConfig({ ...production, PUBLIC_URL: 'http://localhost:3000' }).production).toBe(true);
+    });
+  });
+});
