@@ -1,15 +1,20 @@
 // `npm run docs`: writes the pages of docs/ that are made from tables in the code. A test compares them.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format } from 'prettier';
 import { build } from './build.mjs';
+
+const root = join(import.meta.dirname, '..');
+const cell = (text) => text.replaceAll('|', '\\|');
 
 /** Path → text of every generated page. */
 export async function pages() {
   build();
   const { SETTINGS } = await import('../dist/src/config/settings.js');
   const { PROBLEMS } = await import('../dist/src/http/problems.js');
-  const cell = (text) => text.replaceAll('|', '\\|');
+  const { createProgram } = await import('../dist/src/cli/program.js');
+  const { exampleOf } = await import('../dist/src/cli/command.js');
+  const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
   const errors = [
     '# Error codes',
     'Made by `npm run docs` from `src/http/problems.ts`. Every error is `application/problem+json` (RFC 9457); `code` is one of',
@@ -38,14 +43,82 @@ export async function pages() {
       `# ${meaning.replaceAll('`', '')} (default: ${value})\n# ${name}=\n`,
   );
   const markdown = (text) => format(text, { parser: 'markdown' });
+  const importPage = readFileSync(join(root, 'docs/import.md'), 'utf8').replace(
+    /(?<=<!-- made by npm run docs -->\n)[^]*(?=<!-- end -->)/,
+    `\n${RECORD_TYPES.map(recordTable).join('\n\n')}\n\n`,
+  );
   return {
     'docs/errors.md': await markdown(errors),
     'docs/settings.md': await markdown(settings),
+    'docs/command-line.md': await markdown(commandLine(createProgram(), exampleOf)),
+    'docs/import.md': await markdown(importPage),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
   };
 }
 
+/** Every command with its arguments, options and example. */
+function commandLine(program, exampleOf) {
+  const section = (command, name) => {
+    if (command.commands.length > 0)
+      return command.commands.map((child) => section(child, `${name} ${child.name()}`));
+    const rows = [
+      ...command.registeredArguments.map((argument) => [`<${argument.name()}>`, argument.description]),
+      ...command.options.map((option) => [option.flags, optionText(option)]),
+    ];
+    return [
+      `## ${name}`,
+      `${command.description()}.`,
+      ['```sh', exampleOf(command), '```'].join('\n'),
+      [
+        '| Argument or option | Meaning |',
+        '| --- | --- |',
+        ...rows.map(([flags, text]) => `| \`${cell(flags)}\` | ${cell(text)} |`),
+      ].join('\n'),
+    ].join('\n\n');
+  };
+  return [
+    '# Command line',
+    'Made by `npm run docs` from `src/cli/`. `npx pua …` reads the same settings as the server, and works beside a running one or alone,',
+    'on the embedded database too. Results go to stdout, everything else to stderr; nothing is ever asked. `--json` prints the result as',
+    'one JSON document, times in UTC. NO_COLOR is respected. Exit code 0: done, or so already; 1: failed; 2: wrong use. What the command',
+    'line changes stands in the audit trail with the actor `admin`.',
+    '',
+    program.commands
+      .flatMap((command) => section(command, `pua ${command.name()}`))
+      .flat()
+      .join('\n\n'),
+  ].join('\n');
+}
+
+function optionText({ description, mandatory, argChoices, defaultValue, defaultValueDescription }) {
+  const value = defaultValueDescription ?? (typeof defaultValue === 'string' ? defaultValue : undefined);
+  const notes = [
+    ...(mandatory ? ['required'] : []),
+    ...(argChoices ? [`one of ${argChoices.join(', ')}`] : []),
+    ...(value === undefined ? [] : [`default ${value}`]),
+  ];
+  return notes.length === 0 ? description : `${description} (${notes.join('; ')})`;
+}
+
+/** The fields of one file of an import. */
+function recordTable({ name, fields }) {
+  const rows = (fields, path) =>
+    Object.entries(fields).flatMap(([field, { rule, required, fallback, absent: words, fields: inner }]) => {
+      if (inner) return rows(inner, `${path}${field}.`);
+      const absent = required
+        ? 'needed'
+        : words
+          ? words
+          : fallback === undefined
+            ? 'null'
+            : JSON.stringify(fallback);
+      return `| \`${path}${field}\` | ${absent} | ${cell(rule)} |`;
+    });
+  return [`### ${name}`, '', '| Field | Absent | Must be |', '| --- | --- | --- |', ...rows(fields, '')].join(
+    '\n',
+  );
+}
+
 if (import.meta.main) {
-  const root = join(import.meta.dirname, '..');
   for (const [path, text] of Object.entries(await pages())) writeFileSync(join(root, path), text);
 }

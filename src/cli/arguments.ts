@@ -1,7 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
-import { isHttpUrl } from '../http/body.js';
-import { isStorable } from '../http/query.js';
+import { isHttpUrl, isStorable } from '../http/text.js';
 import { ALL_SCOPES, isScope } from '../auth/scopes.js';
 import type { Scope } from '../auth/scopes.js';
 

@@ -4,7 +4,7 @@ import express from 'express';
 import type { Request, Response } from 'express';
 import { Problem } from './problems.js';
 import type { ProblemDetail } from './problems.js';
-import { isStorable } from './query.js';
+import { isHttpUrl, isStorable } from './text.js';
 
 /** The largest honest body, a full profile, has 11 KB. */
 export const BODY_LIMIT_BYTES = 16_384;
@@ -124,11 +124,6 @@ export const Text = (max: number) => field(storable, atMost(max));
 
 /** An absolute http(s) URL of at most `max` code points, or null. The server never fetches it. */
 export const HttpUrl = (max: number) => field(storable, atMost(max), httpUrl);
-
-/** As written: `new URL` alone would also take `http:evil.com`, white space and back slashes. */
-export function isHttpUrl(text: string): boolean {
-  return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);
-}
 
 /** @throws Problem validation_failed with every fault; what it returns has no prototype but Object's */
 export function checkFields<Fields extends object>(

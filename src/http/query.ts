@@ -7,6 +7,7 @@ import type { Request } from 'express';
 import { parseMoment } from './moments.js';
 import { Problem } from './problems.js';
 import type { ProblemDetail } from './problems.js';
+import { isStorable } from './text.js';
 
 /**
  * Query parameters: a class whose properties are the parameters, each with one of the decorators below, which
@@ -286,8 +287,3 @@ export const RequiredInteger = (description: string) =>
     { type: 'integer', description },
     { required: true },
   );
-
-/** Whether PostgreSQL can store the text: no U+0000, no lone surrogate. */
-export function isStorable(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
-}

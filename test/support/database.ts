@@ -15,8 +15,8 @@ export interface TestDatabase {
 /** Whether the tests run over a real PostgreSQL (`npm run test:pg`); else over the embedded database. */
 export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
 
-/** A migrated, empty database of its own. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** A migrated database of its own, without data; with `empty` one that nobody has migrated, nor opened. */
+export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   const server = process.env.TEST_DATABASE_URL;
   const common = {
@@ -26,13 +26,14 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     PORT: '0',
   };
   if (server) {
-    await asAdmin(`CREATE DATABASE ${name} TEMPLATE template_pua`);
+    await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${empty ? 'template0' : 'template_pua'}`);
     return {
       environment: { ...common, DATABASE_URL: server.replace(/\/postgres$/, `/${name}`) },
       drop: () => asAdmin(`DROP DATABASE ${name} WITH (FORCE)`),
     };
   }
   const folder = join(process.env.TEST_FOLDER!, name);
+  if (empty) return { environment: { ...common, DATA_DIR: folder }, drop: () => Promise.resolve() };
   mkdirSync(folder);
   writeFileSync(join(folder, 'embedded.lock'), String(process.pid)); // as a server holds it
   const { host, port } = embeddedAddress(folder);

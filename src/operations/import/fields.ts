@@ -1,7 +1,6 @@
 import { isPasswordHash } from '../../accounts/passwords.js';
-import { isHttpUrl } from '../../http/body.js';
+import { isHttpUrl, isStorable } from '../../http/text.js';
 import { parseMoment } from '../../http/moments.js';
-import { isStorable } from '../../http/query.js';
 
 /** Why a value cannot be imported; follows the field's name. */
 export class Fault {
@@ -17,6 +16,10 @@ export interface Field {
   readonly required?: boolean;
   /** What an absent field or null stands for; null unless said. */
   readonly fallback?: unknown;
+  /** The same in words, where SQL decides it. */
+  readonly absent?: string;
+  /** What a value must be; follows "must be". */
+  readonly rule: string;
   /** Of a value that is there and not null. */
   readonly read: (value: unknown) => unknown;
 }
@@ -31,105 +34,97 @@ export type Fields = Readonly<Record<string, Field | Group>>;
 
 export const required = (field: Field): Field => ({ ...field, required: true });
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
+export const absent = (absent: string, field: Field): Field => ({ ...field, absent });
 export const into = (column: string, field: Field): Field => ({ ...field, column });
 
-/** From 1 to 2^53 − 1. */
-export const id: Field = {
-  type: 'bigint',
-  read: (value) =>
-    Number.isSafeInteger(value) && (value as number) >= 1
-      ? value
-      : new Fault('must be an integer from 1 to 9007199254740991'),
-};
+/** A field whose values are taken as they are, where they are allowed. */
+const plain = (type: string, rule: string, allowed: (value: unknown) => boolean): Field => ({
+  type,
+  rule,
+  read: (value) => (allowed(value) ? value : new Fault(`must be ${rule}`)),
+});
 
 /** An integer within bounds, at most those of SQL's integer. */
-export const integer = (minimum: number, maximum = 2_147_483_647): Field => ({
-  type: 'integer',
-  read: (value) =>
-    Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum
-      ? value
-      : new Fault(`must be an integer from ${minimum} to ${maximum}`),
-});
+export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
+  plain(
+    'integer',
+    `an integer from ${minimum} to ${maximum}`,
+    (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
+  );
 
-export const degrees = (most: number): Field => ({
-  type: 'double precision',
-  read: (value) =>
-    typeof value === 'number' && Math.abs(value) <= most
-      ? value
-      : new Fault(`must be a number from -${most} to ${most}`),
-});
+export const id: Field = { ...integer(1, Number.MAX_SAFE_INTEGER), type: 'bigint' };
 
-export const flag: Field = {
-  type: 'boolean',
-  read: (value) => (typeof value === 'boolean' ? value : new Fault('must be true or false')),
-};
+export const degrees = (most: number): Field =>
+  plain(
+    'double precision',
+    `a number from -${most} to ${most}`,
+    (value) => typeof value === 'number' && Math.abs(value) <= most,
+  );
+
+export const flag: Field = plain('boolean', 'true or false', (value) => typeof value === 'boolean');
+
+export const oneOf = (...values: readonly string[]): Field =>
+  plain('text', `one of ${values.join(', ')}`, (value) => values.includes(value as string));
 
 /** Text of `shortest` to `longest` Unicode code points. */
 export const text = (shortest: number, longest: number): Field => ({
   type: 'text',
+  rule:
+    shortest === 0
+      ? `a text of at most ${longest} characters`
+      : `a text of ${shortest} to ${longest} characters`,
   read: (value) => {
     if (typeof value !== 'string') return new Fault('must be a string');
     if (!isStorable(value)) return new Fault('must not contain U+0000 or half of a surrogate pair');
     // Code units are never fewer than code points: only a text that may be too long is taken apart.
     const length = value.length <= longest && value.length > shortest ? value.length : [...value].length;
-    if (length < shortest || length > longest)
-      return new Fault(
-        shortest === 0
-          ? `must have at most ${longest} characters, it has ${length}`
-          : `must have ${shortest} to ${longest} characters, it has ${length}`,
-      );
-    return value;
+    if (length >= shortest && length <= longest) return value;
+    const limits = shortest === 0 ? `at most ${longest}` : `${shortest} to ${longest}`;
+    return new Fault(`must have ${limits} characters, it has ${length}`);
   },
 });
 
-const checked = (field: Field, allowed: (value: string) => boolean, rule: string): Field => ({
-  ...field,
-  read: (value) => {
-    const read = field.read(value);
-    return read instanceof Fault || allowed(read as string) ? read : new Fault(rule);
-  },
-});
+/** A text with a rule of its own. */
+const textThat = (longest: number, rule: string, allowed: (value: string) => boolean): Field => {
+  const { read } = text(1, longest);
+  return {
+    type: 'text',
+    rule,
+    read: (value) => {
+      const taken = read(value);
+      return taken instanceof Fault || allowed(taken as string) ? taken : new Fault(`must be ${rule}`);
+    },
+  };
+};
 
-/** Absolute http or https URL. */
-export const url = checked(
-  text(1, 2048),
+export const url = textThat(
+  2048,
+  'an absolute http or https URL of at most 2048 characters, without user and password',
   isHttpUrl,
-  'must be an absolute http or https URL without user and password',
 );
-
-export const passwordHash = checked(
-  text(1, 500),
-  isPasswordHash,
-  'must be an argon2 or bcrypt hash of reasonable cost',
+export const passwordHash = textThat(500, 'an argon2 or bcrypt hash of reasonable cost', isPasswordHash);
+export const countryCode = textThat(100, 'two capital letters (ISO 3166-1)', (value) =>
+  /^[A-Z]{2}$/.test(value),
 );
+/** The database knows which there are. */
+export const timeZone: Field = { ...text(1, 100), rule: 'an IANA time zone' };
 
-export const countryCode = checked(
-  text(2, 2),
-  (value) => /^[A-Z]{2}$/.test(value),
-  'must be two capital letters (ISO 3166-1)',
-);
-
-export const oneOf = (...values: readonly string[]): Field => ({
-  type: 'text',
-  read: (value) =>
-    values.includes(value as string) ? value : new Fault(`must be one of ${values.join(', ')}`),
-});
-
-/** In the API's form (UTC) or RFC 3339; read as RFC 3339 with microseconds in UTC, so that text compares as time. */
+/** Read as RFC 3339 with microseconds in UTC, so that text compares as time. */
 export const moment: Field = {
   type: 'timestamptz',
+  rule: 'a time: YYYY-MM-DD HH:MM:SS in UTC, or RFC 3339',
   read: (value) =>
     (typeof value === 'string' && value.length > 'YYYY-MM-DD'.length && parseMoment(value)) ||
-    new Fault('must be a time: YYYY-MM-DD HH:MM:SS in UTC, or RFC 3339'),
+    new Fault(`must be ${moment.rule}`),
 };
 
 export const tags: Field = {
   type: 'text[]',
   fallback: [],
+  rule: 'a list of at most 100 strings, of 1 to 100 characters each',
   read: (value) => {
     const tag = text(1, 100);
-    if (!Array.isArray(value) || value.length > 100)
-      return new Fault('must be a list of at most 100 strings');
+    if (!Array.isArray(value) || value.length > 100) return new Fault(`must be ${tags.rule}`);
     const fault = value.map((item) => tag.read(item)).find((read) => read instanceof Fault);
     return fault ? new Fault(`has an item that ${fault.text}`) : value;
   },

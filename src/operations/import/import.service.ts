@@ -16,6 +16,11 @@ const BATCH_CHARACTERS = 4_000_000;
 const SHOWN_REJECTS = 20;
 /** Held by a run until its end. */
 const IMPORT_LOCK = 7_862_013_002;
+const ATTEMPTS = 5;
+
+/** PostgreSQL, appendix A. */
+const DEADLOCK = '40P01';
+const INTEGRITY_CLASS = '23';
 
 export interface ImportOptions {
   /** Compares with the database, and changes nothing. */
@@ -126,8 +131,7 @@ class ImportRun {
     if (rejectsFile !== undefined) await this.#writeRejects(draftOf(rejectsFile));
     if (goOn && !dryRun) {
       progress?.phase('writing');
-      for (const { type } of this.files) await this.#write(type);
-      await this.#audit();
+      await this.#writeAll();
     }
     return {
       imported: goOn && !dryRun,
@@ -220,6 +224,27 @@ FROM ${withPresent(type)}`,
     report.inserted = Math.ceil(row!.inserted / type.rowsPerRecord);
     report.updated = Math.ceil(row!.updated / type.rowsPerRecord);
     report.unchanged = row!.all / type.rowsPerRecord - report.inserted - report.updated;
+  }
+
+  /** Members go on meanwhile. Where both wait for each other, this lets go of what it has locked, and tries again. */
+  async #writeAll(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      await this.manager.query('SAVEPOINT written');
+      try {
+        for (const { type } of this.files) await this.#write(type);
+        return await this.#audit();
+      } catch (error) {
+        const { code } = error as { code?: string };
+        if (code === DEADLOCK && attempt < ATTEMPTS)
+          await this.manager.query('ROLLBACK TO SAVEPOINT written');
+        else if (code?.startsWith(INTEGRITY_CLASS) || code === DEADLOCK)
+          throw new Refusal(
+            `The platform changed what the import was writing (${(error as Error).message}): nothing was imported, run it again`,
+            { cause: error },
+          );
+        else throw error;
+      }
+    }
   }
 
   async #write(type: RecordType): Promise<void> {

@@ -1,4 +1,5 @@
 import {
+  absent,
   countryCode,
   degrees,
   flag,
@@ -12,6 +13,7 @@ import {
   required,
   tags,
   text,
+  timeZone,
   url,
 } from './fields.js';
 import type { Fields } from './fields.js';
@@ -73,9 +75,9 @@ const users: RecordType = {
     display_name: into('stored_display_name', text(0, 200)),
     bio: text(0, 500),
     profile_picture: url,
-    password_hash: passwordHash,
-    created_at: moment,
-    disabled_at: moment,
+    password_hash: absent('as it was; null for a new member', passwordHash),
+    created_at: absent('the time of the import', moment),
+    disabled_at: absent('as it was; null for a new member', moment),
   },
   // Neither is part of the profile: where the file is silent, what was set here stays.
   extraColumns: [
@@ -165,7 +167,7 @@ const events: RecordType = {
     visibility: required(oneOf('public', 'unlisted', 'private')),
     starts_at: required(moment),
     ends_at: moment,
-    timezone: required(text(1, 100)),
+    timezone: required(timeZone),
     is_all_day: orElse(false, flag),
     is_online: orElse(false, flag),
     online_url: url,
@@ -184,8 +186,8 @@ const events: RecordType = {
     organizer_id: required(id),
     capacity: integer(0),
     tags,
-    created_at: moment,
-    updated_at: moment,
+    created_at: absent('the time of the import', moment),
+    updated_at: absent('the time of the import that changes it', moment),
     cancelled_at: moment,
     cancellation_reason: text(0, 1000),
     deleted_at: moment,
@@ -195,7 +197,7 @@ const events: RecordType = {
   rules: [
     twice('events', 'id', 'id: the same'),
     missing('events', 'organizer_id', 'users'),
-    `SELECT s.line, 'timezone: is not an IANA time zone' FROM import_events s
+    `SELECT s.line, 'timezone: must be an IANA time zone' FROM import_events s
   WHERE s.timezone NOT IN (SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)/|^(posixrules|localtime|Factory)$')`,
   ],
   source: 'import_events s',
@@ -269,7 +271,7 @@ const connections: RecordType = {
     status: required(oneOf('accepted', 'pending')),
     source: oneOf('event', 'search', 'invite', 'import'),
     met_at_event_id: id,
-    requested_at: moment,
+    requested_at: absent('the time of the import', moment),
     connected_at: moment,
   },
   check: ({ requester_id, addressee_id, status, connected_at }) => {

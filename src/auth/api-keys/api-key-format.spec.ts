@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Secrets } from '../../config/config.js';
+import { API_KEY_PATTERN, hashKey, makeKey, parseKey, peppersOf } from './api-key-format.js';
+
+const secret = (text: string) => Buffer.alloc(32, text);
+
+describe('an API key', () => {
+  it.each(['live', 'test'] as const)('of %s reads back as it was made', (environment) => {
+    const { key, id } = makeKey(environment);
+    expect(key).toMatch(new RegExp(`^pua_${environment}_${id}_[0-9A-Za-z]{49}$`));
+    expect(parseKey(key)).toEqual({ id, environment });
+  });
+
+  it('is found in any text by one expression', () => {
+    const { key } = makeKey('live');
+    expect(API_KEY_PATTERN.exec(`curl -H 'X-API-Key: ${key}' https://…`)![0]).toBe(key);
+  });
+
+  it('is no key once any character of it is another', () => {
+    const { key } = makeKey('live');
+    fc.assert(
+      fc.property(fc.nat(key.length - 1), fc.constantFrom(...'0aZ_'), (place, other) => {
+        fc.pre(key[place] !== other);
+        expect(parseKey(key.slice(0, place) + other + key.slice(place + 1))).toBeUndefined();
+      }),
+    );
+  });
+
+  it.each(['', 'pua_live_', 'x'.repeat(1_000_000), ` ${makeKey('live').key}`, `${makeKey('live').key}\n`])(
+    'is not any other text',
+    (text) => expect(parseKey(text)).toBeUndefined(),
+  );
+
+  it('is hashed with the current pepper, and the one before is still known', () => {
+    const { key } = makeKey('live');
+    const [before] = peppersOf(new Secrets(secret('old')));
+    const [current, previous] = peppersOf(new Secrets(secret('new'), secret('old')));
+    expect(previous).toEqual(before);
+    expect(hashKey(key, previous!)).toEqual(hashKey(key, before!));
+    expect(hashKey(key, current!)).not.toEqual(hashKey(key, previous!));
+    expect(current!.id).not.toEqual(previous!.id);
+  });
+});

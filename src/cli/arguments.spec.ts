@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { InvalidArgumentError } from 'commander';
+import { collectCidr, durationBetween, parseDuration, parseScopes, parseUsername } from './arguments.js';
+
+describe('parseDuration', () => {
+  it.each([
+    ['0s', 0],
+    ['90s', 90],
+    ['15m', 900],
+    ['24h', 86_400],
+    ['90d', 7_776_000],
+  ])('reads %s', (text, seconds) => expect(parseDuration(text)).toBe(seconds));
+
+  it.each(['', '5', 'd', '1w', '1.5h', '-1d', '1d2h', ' 1d', '1D', '1e3s', '9999999999s'])(
+    'refuses %p',
+    (text) => expect(() => parseDuration(text)).toThrow(InvalidArgumentError),
+  );
+
+  it('includes its bounds', () => {
+    const read = durationBetween(60, 3600);
+    expect([read('1m'), read('1h')]).toEqual([60, 3600]);
+    for (const outside of ['59s', '3601s']) expect(() => read(outside)).toThrow('from 60s to 3600s');
+  });
+});
+
+describe('parseScopes', () => {
+  it('puts them in one order, each once', () =>
+    expect(parseScopes('events:read, profile:read,events:read')).toEqual(['profile:read', 'events:read']));
+  it('takes an empty text for none', () => expect(parseScopes('')).toEqual([]));
+  it.each(['openid', 'constructor', 'profile:read events:read'])('refuses %p', (text) =>
+    expect(() => parseScopes(text)).toThrow(/There are: profile:read, profile:write/),
+  );
+});
+
+describe('collectCidr', () => {
+  it.each([
+    ['203.0.113.0/24', '203.0.113.0/24'],
+    ['203.0.113.7', '203.0.113.7/32'],
+    ['2001:db8::/32', '2001:db8::/32'],
+    ['::1', '::1/128'],
+    ['::ffff:203.0.113.7', '203.0.113.7/32'],
+    ['::ffff:203.0.113.0/120', '203.0.113.0/24'],
+  ])('reads %s', (text, network) =>
+    expect(collectCidr(text, ['10.0.0.0/8'])).toEqual(['10.0.0.0/8', network]),
+  );
+
+  it.each([
+    '',
+    '203.0.113',
+    '203.0.113.0/33',
+    '::/129',
+    '203.0.113.0/',
+    '1.2.3.4/8/8',
+    'fe80::1%eth0',
+    '1.2.3.4/-1',
+    'host',
+  ])('refuses %p', (text) => expect(() => collectCidr(text)).toThrow(InvalidArgumentError));
+});
+
+describe('parseUsername', () => {
+  it.each(['12345', '', ' ada', 'ada ', 'x'.repeat(101), 'a\0b'])('refuses %p', (text) =>
+    expect(() => parseUsername(text)).toThrow(InvalidArgumentError),
+  );
+  it('takes others', () => expect(parseUsername('Zoë 2')).toBe('Zoë 2'));
+});
