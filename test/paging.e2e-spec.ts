@@ -1,322 +1,381 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import type { Response } from 'supertest';
 import { TestApi } from './support/api.js';
 
-interface Page {
-  data: ({ id: number } & Record<string, unknown>)[];
-  pagination: {
-    limit: number;
-    count: number;
-    total: number;
-    has_more: boolean;
-    next_cursor: string | null;
-    prev_cursor: string | null;
-    sort: string;
-  };
+interface Pagination {
+  limit: number;
+  count: number;
+  total: number;
+  has_more: boolean;
+  next_cursor: string | null;
+  prev_cursor: string | null;
+  sort: string;
 }
 
 describe('paging', () => {
   let api: TestApi;
-  beforeAll(async () => void (api = await TestApi.start()));
+  /** Has seven of everything. */
+  let user: number;
+  let key: string;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    user = await api.platform.user();
+    key = await api.key(user);
+    for (let n = 0; n < 7; n++) {
+      await api.platform.participant(await api.platform.event({ title: `Event ${n}` }), user);
+      await api.platform.connection(user, await api.platform.user());
+      const achievement = await api.platform.achievement();
+      await api.platform.progress(user, achievement, { earned_at: `2025-01-0${n + 1}T00:00:00Z` });
+    }
+  });
   afterAll(() => api.close());
 
-  const memberWithEvents = async (count: number) => {
-    const user = await api.platform.user();
+  const idsOf = ({ body }: Response) => (body.data as { id: number }[]).map(({ id }) => id);
+  const pageOf = ({ body }: Response) => body.pagination as Pagination;
+  const links = ({ headers }: Response): Record<string, string> =>
+    Object.fromEntries(
+      Array.from(headers.link!.matchAll(/<([^>]+)>; rel="(\w+)"/g), ([, url, rel]) => [rel!, url!]),
+    );
+  /** A member of their own going to as many events; ids in the order of the list. */
+  const goingTo = async (count: number) => {
+    const member = await api.platform.user();
     const ids: number[] = [];
-    for (let i = 0; i < count; i++) {
-      const id = await api.platform.event({
-        title: `T${i % 3}`,
-        starts_at: `2031-01-0${1 + (i % 4)}T00:00:00.00000${i % 2}Z`,
-      });
-      await api.platform.participant(id, user);
+    for (let n = 0; n < count; n++) {
+      const id = await api.platform.event({ organizer_id: user });
+      await api.platform.participant(id, member);
       ids.push(id);
     }
-    return { user, key: await api.key(user), ids };
+    const memberKey = await api.key(member);
+    return {
+      ids,
+      read: (query: string) => api.get(`/events${query}`, memberKey),
+      leave: (gone: number[]) =>
+        api.dataSource.query('DELETE FROM participants WHERE event_id = ANY ($1)', [gone]),
+    };
   };
-  const page = async (path: string, key: string) => {
-    const { status, body } = await api.get(path, key);
-    expect([path, status]).toEqual([path, 200]);
-    return body as Page;
-  };
-  const ids = ({ data }: Page) => data.map(({ id }) => id);
 
-  it('says limit, count, total, has_more, cursors and sort, and links to the pages around', async () => {
-    const { key } = await memberWithEvents(5);
-    const { body, headers } = await api.get('/events?limit=2&sort=title', key);
-    expect(body.pagination).toEqual({
-      limit: 2,
-      count: 2,
-      total: 5,
-      has_more: true,
-      next_cursor: expect.any(String),
-      prev_cursor: null,
-      sort: 'title',
-    });
-    expect(headers['x-total-count']).toBe('5');
-    const next = await api.get(`/events?limit=2&sort=title&cursor=${body.pagination.next_cursor}`, key);
-    expect(next.body.pagination).toMatchObject({ total: 5, has_more: true, prev_cursor: expect.any(String) });
-    const links = [...next.headers.link!.matchAll(/<([^>]+)>; rel="(\w+)"/g)].map(([, url, rel]) => [
-      rel,
-      url,
-    ]);
-    expect(links.map(([rel]) => rel)).toEqual(['first', 'prev', 'next']);
-    const follow = async (rel: string) => {
-      const url = new URL(links.find(([name]) => name === rel)![1]!);
-      expect(url.origin).toBe(api.config.publicUrl);
-      return ids((await api.send('GET', url.pathname + url.search, { 'X-API-Key': key })).body as Page);
-    };
-    expect(await follow('first')).toEqual(ids(body as Page));
-    expect(await follow('prev')).toEqual(ids(body as Page));
-    const last = await page(`/events?limit=2&sort=title&cursor=${next.body.pagination.next_cursor}`, key);
-    expect(await follow('next')).toEqual(ids(last));
-    expect(last.pagination).toMatchObject({ count: 1, has_more: false, next_cursor: null });
-  });
+  const lists = [
+    ['/events', '-starts_at'],
+    ['/connections', '-connected_at'],
+    ['/achievements', '-earned_at'],
+    ['/achievements?action=all', 'position'],
+  ] as const;
+  const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
 
-  it('has no more after a page that is just full', async () => {
-    const { key } = await memberWithEvents(2);
-    expect((await page('/events?limit=2', key)).pagination).toMatchObject({
-      has_more: false,
-      next_cursor: null,
-      prev_cursor: null,
-    });
-  });
-
-  it('finds the way back from a page whose rows are gone', async () => {
-    const { user, key, ids: events } = await memberWithEvents(4);
-    const first = await page('/events?limit=2&sort=starts_at', key);
-    const gone = events.filter((id) => !ids(first).includes(id));
-    await api.dataSource.query('DELETE FROM participants WHERE user_id = $1 AND event_id = ANY ($2)', [
-      user,
-      gone,
-    ]);
-    const empty = await page(`/events?limit=2&sort=starts_at&cursor=${first.pagination.next_cursor}`, key);
-    expect([empty.data, empty.pagination.has_more, empty.pagination.total]).toEqual([[], false, 2]);
-    const back = await page(`/events?limit=2&sort=starts_at&cursor=${empty.pagination.prev_cursor}`, key);
-    expect(ids(back)).toEqual(ids(first));
-    expect(back.pagination.prev_cursor).toBeNull();
-  });
-
-  it('takes another limit with a cursor, but no other user, path, sort or filter', async () => {
-    const { key, user } = await memberWithEvents(5);
-    const cursor = (await page('/events?limit=2', key)).pagination.next_cursor;
-    expect((await page(`/events?limit=3&cursor=${cursor}`, key)).data).toHaveLength(3);
-    expect(
-      (await page(`/events?sort=-starts_at&time_filter=all&cursor=${cursor}`, await api.key(user))).data,
-    ).toHaveLength(3);
-    const other = await memberWithEvents(3);
-    for (const [path, who] of [
-      [`/events?cursor=${cursor}`, other.key],
-      [`/events?sort=starts_at&cursor=${cursor}`, key],
-      [`/events?q=T0&cursor=${cursor}`, key],
-      [`/events?time_filter=past&cursor=${cursor}`, key],
-      [`/connections?cursor=${cursor}`, key],
-      [`/achievements?cursor=${cursor}`, key],
-      [`/achievements?action=all&cursor=${cursor}`, key],
-    ] as const) {
-      const { status, body } = await api.get(path, who);
-      expect([path, status, body.code]).toEqual([path, 400, 'invalid_cursor']);
-    }
-  });
-
-  it('refuses a cursor of which anything was altered', async () => {
-    const { key } = await memberWithEvents(3);
-    const cursor = (await page('/events?limit=1', key)).pagination.next_cursor!;
-    const altered = [
-      ...Array.from(
-        cursor,
-        (letter, i) => cursor.slice(0, i) + (letter === 'A' ? 'B' : 'A') + cursor.slice(i + 1),
-      ),
-      cursor.slice(1),
-      cursor.slice(0, -1),
-      `${cursor}A`,
-      `${cursor}=`,
-      '',
-      'x',
-      'null',
-      '%00',
-      '💙',
-    ];
-    for (const candidate of altered) {
-      const { status, body } = await api.get(`/events?limit=1&cursor=${encodeURIComponent(candidate)}`, key);
-      expect([candidate, status, body.code]).toEqual([candidate, 400, 'invalid_cursor']);
-    }
-  });
-
-  describe('walks every sort of every list', () => {
-    const collect = async (path: string, key: string, limit: number) => {
-      const seen: Page['data'] = [];
-      let cursor: string | null = null;
-      let last: Page;
-      do {
-        last = await page(`${path}&limit=${limit}${cursor ? `&cursor=${cursor}` : ''}`, key);
-        seen.push(...last.data);
-        cursor = last.pagination.next_cursor;
-        expect(last.pagination.has_more).toBe(cursor !== null);
-      } while (cursor);
-      const back: Page['data'] = [...last.data].toReversed();
-      for (cursor = last.pagination.prev_cursor; cursor; cursor = last.pagination.prev_cursor) {
-        last = await page(`${path}&limit=${limit}&cursor=${cursor}`, key);
-        back.push(...last.data.toReversed());
-      }
-      expect(back.toReversed().map(({ id }) => id)).toEqual(seen.map(({ id }) => id));
-      return seen;
-    };
-    const compare = (a: unknown, b: unknown) => {
-      const [x, y] = [a, b].map((value) =>
-        typeof value === 'string'
-          ? [...value.toLowerCase()].map((c) => c.codePointAt(0)!.toString(16).padStart(6, '0')).join('')
-          : (value as number),
-      );
-      return x! < y! ? -1 : x! > y! ? 1 : 0;
-    };
-    /** In the order that the contract says: nulls last in both directions, ties by ascending id. */
-    const inOrder = (items: Page['data'], sort: string, key: (item: Page['data'][number]) => unknown) => {
-      const sign = sort.startsWith('-') ? -1 : 1;
-      return items.toSorted((one, other) => {
-        const [a, b] = [key(one), key(other)];
-        if (a === null || b === null) return Number(a === null) - Number(b === null) || one.id - other.id;
-        return sign * compare(a, b) || one.id - other.id;
+  describe.each(lists)('%s', (path, defaultSort) => {
+    it('answers data and these seven facts of the page, 20 rows at most, unless said', async () => {
+      const { status, body } = await api.get(path, key);
+      expect(status).toBe(200);
+      expect(Object.keys(body)).toEqual(['data', 'pagination']);
+      expect(body.data).toHaveLength(7);
+      expect(body.pagination).toEqual({
+        limit: 20,
+        count: 7,
+        total: 7,
+        has_more: false,
+        next_cursor: null,
+        prev_cursor: null,
+        sort: defaultSort,
       });
+    });
+
+    it('answers an empty list to who has nothing', async () => {
+      if (path.endsWith('all')) return; // the catalogue is everybody's
+      const answer = await api.get(path, await api.key(await api.platform.user()));
+      expect(answer.body).toEqual({
+        data: [],
+        pagination: {
+          limit: 20,
+          count: 0,
+          total: 0,
+          has_more: false,
+          next_cursor: null,
+          prev_cursor: null,
+          sort: defaultSort,
+        },
+      });
+      expect(answer.headers['x-total-count']).toBe('0');
+    });
+
+    it('gives the whole list page by page, and the same pages on the way back', async () => {
+      const whole = idsOf(await api.get(path, key));
+      const pages = [await api.get(withQuery(path, 'limit=3'), key)];
+      while (pageOf(pages.at(-1)!).next_cursor !== null) {
+        pages.push(
+          await api.get(withQuery(path, `limit=3&cursor=${pageOf(pages.at(-1)!).next_cursor}`), key),
+        );
+      }
+      expect(pages.map(idsOf)).toEqual([whole.slice(0, 3), whole.slice(3, 6), whole.slice(6)]);
+      expect(pages.map((page) => [pageOf(page).count, pageOf(page).total, pageOf(page).has_more])).toEqual([
+        [3, 7, true],
+        [3, 7, true],
+        [1, 7, false],
+      ]);
+      const back = [pages.at(-1)!];
+      while (pageOf(back[0]!).prev_cursor !== null) {
+        back.unshift(await api.get(withQuery(path, `limit=3&cursor=${pageOf(back[0]!).prev_cursor}`), key));
+      }
+      expect(back.map(idsOf)).toEqual(pages.map(idsOf));
+      expect(back.map((page) => pageOf(page).has_more)).toEqual([true, true, false]);
+    });
+
+    it('links the first, the previous and the next page, which a caller can follow as they stand', async () => {
+      const follow = async (url: string) => {
+        expect(url.startsWith(`${api.config.publicUrl}/api/public/`)).toBe(true);
+        return api.send('GET', url.slice(api.config.publicUrl.length), { 'X-API-Key': key });
+      };
+      const first = await api.get(withQuery(path, 'limit=3'), key);
+      expect(Object.keys(links(first))).toEqual(['first', 'next']);
+      const second = await follow(links(first).next!);
+      expect(Object.keys(links(second)).toSorted()).toEqual(['first', 'next', 'prev']);
+      const third = await follow(links(second).next!);
+      expect(Object.keys(links(third)).toSorted()).toEqual(['first', 'prev']);
+      expect(idsOf(await follow(links(third).prev!))).toEqual(idsOf(second));
+      expect(idsOf(await follow(links(third).first!))).toEqual(idsOf(first));
+      expect(pageOf(third).limit).toBe(3);
+    });
+
+    it.each([1, 100])('takes limit=%d', async (limit) => {
+      const page = await api.get(withQuery(path, `limit=${limit}`), key);
+      expect([pageOf(page).limit, pageOf(page).count]).toEqual([limit, Math.min(limit, 7)]);
+    });
+
+    it.each(['0', '101', '-1', '1.0', '1e1', '', ' 5', '0x5', '٥', '99999999999999999999'])(
+      'refuses limit=%s, and clamps nothing',
+      async (limit) => {
+        const { status, body } = await api.get(withQuery(path, `limit=${encodeURIComponent(limit)}`), key);
+        expect([status, body.code]).toEqual([400, 'invalid_parameter']);
+        expect(body.errors).toEqual([expect.objectContaining({ parameter: 'limit' })]);
+      },
+    );
+
+    it('gives the total in X-Total-Count too, to HEAD as to GET', async () => {
+      const url = `/api/public${withQuery(path, 'limit=2')}`;
+      const get = await api.send('GET', url, { 'X-API-Key': key });
+      const head = await api.send('HEAD', url, { 'X-API-Key': key });
+      expect(get.headers['x-total-count']).toBe('7');
+      expect([head.status, head.headers['x-total-count'], head.headers.link]).toEqual([
+        200,
+        '7',
+        get.headers.link,
+      ]);
+    });
+  });
+
+  it('totals what the filters leave', async () => {
+    const page = await api.get('/events?q=event%205', key);
+    expect([pageOf(page).total, page.headers['x-total-count']]).toEqual([1, '1']);
+  });
+
+  it('keeps the filters in its links', async () => {
+    const page = await api.get('/events?limit=2&status=scheduled,cancelled&q=Event&sort=title', key);
+    const query = new URL(links(page).next!).searchParams;
+    expect(Object.fromEntries(query)).toEqual({
+      limit: '2',
+      status: 'scheduled,cancelled',
+      q: 'Event',
+      sort: 'title',
+      time_filter: 'all',
+      cursor: pageOf(page).next_cursor,
+    });
+  });
+
+  describe('knows exactly whether there is more', () => {
+    it('where the page holds all there is, to the last row', async () => {
+      const { ids, read } = await goingTo(2);
+      expect(pageOf(await read('?limit=2'))).toMatchObject({ has_more: false, next_cursor: null });
+      const first = await read('?limit=1');
+      expect(pageOf(first)).toMatchObject({ has_more: true, prev_cursor: null });
+      const last = await read(`?limit=1&cursor=${pageOf(first).next_cursor}`);
+      expect(idsOf(last)).toEqual([ids[1]]);
+      expect(pageOf(last)).toMatchObject({ has_more: false, next_cursor: null });
+    });
+
+    it('where the row on which a cursor stands is gone', async () => {
+      const { ids, read, leave } = await goingTo(4);
+      const cursor = pageOf(await read('?limit=2')).next_cursor;
+      await leave([ids[1]!]);
+      expect(idsOf(await read(`?limit=2&cursor=${cursor}`))).toEqual([ids[2], ids[3]]);
+    });
+
+    it('on an empty page, from which the way back leads to what is left', async () => {
+      const { ids, read, leave } = await goingTo(4);
+      const cursor = pageOf(await read('?limit=2')).next_cursor;
+      await leave([ids[2]!, ids[3]!]);
+      const empty = await read(`?limit=2&cursor=${cursor}`);
+      expect(empty.body.data).toEqual([]);
+      expect(pageOf(empty)).toMatchObject({ count: 0, total: 2, has_more: false, next_cursor: null });
+      const back = await read(`?limit=2&cursor=${pageOf(empty).prev_cursor}`);
+      expect(idsOf(back)).toEqual([ids[0], ids[1]]);
+      expect(pageOf(back)).toMatchObject({ has_more: false, prev_cursor: null });
+    });
+
+    it('on an empty page before all others, from which the way on leads to them', async () => {
+      const { ids, read, leave } = await goingTo(4);
+      const second = await read(`?limit=2&cursor=${pageOf(await read('?limit=2')).next_cursor}`);
+      await leave([ids[0]!, ids[1]!]);
+      const empty = await read(`?limit=2&cursor=${pageOf(second).prev_cursor}`);
+      expect(pageOf(empty)).toMatchObject({ count: 0, total: 2, has_more: true, prev_cursor: null });
+      expect(idsOf(await read(`?limit=2&cursor=${pageOf(empty).next_cursor}`))).toEqual([ids[2], ids[3]]);
+    });
+
+    it('on an empty page of a list that has nothing left', async () => {
+      const { ids, read, leave } = await goingTo(3);
+      const cursor = pageOf(await read('?limit=2')).next_cursor;
+      await leave(ids);
+      expect(pageOf(await read(`?limit=2&cursor=${cursor}`))).toMatchObject({
+        count: 0,
+        total: 0,
+        has_more: false,
+        next_cursor: null,
+        prev_cursor: null,
+      });
+    });
+  });
+
+  it('turns round on any page, and takes another limit on the way', async () => {
+    const { ids, read } = await goingTo(7);
+    const first = await read('?limit=5');
+    const second = await read(`?limit=1&cursor=${pageOf(first).next_cursor}`);
+    expect(idsOf(second)).toEqual([ids[5]]);
+    const back = await read(`?limit=2&cursor=${pageOf(second).prev_cursor}`);
+    expect(idsOf(back)).toEqual([ids[3], ids[4]]);
+    expect(pageOf(back)).toMatchObject({ limit: 2, count: 2, has_more: true });
+    expect(idsOf(await read(`?limit=100&cursor=${pageOf(back).next_cursor}`))).toEqual([ids[5], ids[6]]);
+  });
+
+  describe('refuses with 400 invalid_cursor a cursor', () => {
+    const cursorOf = async (path: string, of = key) => {
+      const cursor = pageOf(await api.get(withQuery(path, 'limit=2'), of)).next_cursor;
+      expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
+      return cursor!;
     };
-    const field = (name: string) => (item: Page['data'][number]) => item[name];
+    const isRefused = async (path: string, cursor: string, by = key) => {
+      const { status, body } = await api.get(withQuery(path, `limit=2&cursor=${cursor}`), by);
+      expect([path, cursor, status, body.code]).toEqual([path, cursor, 400, 'invalid_cursor']);
+      expect(body.errors).toEqual([expect.objectContaining({ parameter: 'cursor', code: 'invalid_cursor' })]);
+    };
 
-    const lists: [path: string, key: (item: Page['data'][number]) => unknown][] = [
-      ...[
-        'starts_at',
-        '-starts_at',
-        'created_at',
-        '-created_at',
-        'updated_at',
-        '-updated_at',
-        'title',
-        '-title',
-      ].map(
-        (sort) =>
-          [`/events?sort=${sort}`, field(sort.replace('-', ''))] as [string, ReturnType<typeof field>],
-      ),
-      ...['connected_at', '-connected_at'].map(
-        (sort) =>
-          [
-            `/connections?status=accepted,pending_sent,pending_received&sort=${sort}`,
-            field('connected_at'),
-          ] as [string, ReturnType<typeof field>],
-      ),
-      ...['display_name', '-display_name'].map(
-        (sort) =>
-          [`/connections?sort=${sort}`, (item) => (item.user as { display_name: string }).display_name] as [
-            string,
-            ReturnType<typeof field>,
-          ],
-      ),
-      ...['earned_at', '-earned_at', 'name', 'rarity_percentage', '-rarity_percentage'].map(
-        (sort) =>
-          [`/achievements?sort=${sort}`, field(sort.replace('-', ''))] as [string, ReturnType<typeof field>],
-      ),
-      ...['name', '-earned_at', 'rarity_percentage'].map(
-        (sort) =>
-          [`/achievements?action=all&sort=${sort}`, field(sort.replace('-', ''))] as [
-            string,
-            ReturnType<typeof field>,
-          ],
-      ),
-      [
-        '/achievements?action=all&sort=-progress',
-        (item) => (item.progress as { percentage: number } | null)?.percentage ?? null,
-      ],
-    ];
-
-    let user: number;
-    let key: string;
-    beforeAll(async () => {
-      user = await api.platform.user();
-      key = await api.key(user);
-      const random = fc.sample(
-        fc.tuple(
-          fc.nat(3),
-          fc.nat(3),
-          fc.constantFrom('Zebra', 'äpfel', 'Apfel', 'apfel', 'É', 'ß', '💙', 'z'),
-        ),
-        { numRuns: 14, seed: 7 },
-      );
-      for (const [i, [day, month, title]] of random.entries()) {
-        const when = (n: number) => `2024-0${month + 1}-0${n + 1}T00:00:00Z`;
-        const event = await api.platform.event({
-          title,
-          starts_at: when(day),
-          created_at: when(3 - day),
-          updated_at: when(1),
-        });
-        await api.platform.participant(event, user);
-        const friend = await api.platform.user({ stored_display_name: title });
-        await api.platform.connection(user, friend, {
-          connected_at: when(day),
-          ...(i % 4 === 3 ? { status: 'pending' } : {}),
-        });
-        const achievement = await api.platform.achievement({
-          name: title,
-          target: i % 3 ? 4 : null,
-          is_hidden: i % 5 === 4,
-          key: null,
-        });
-        await api.platform.progress(user, achievement, {
-          progress: day,
-          ...(i % 2 ? { earned_at: when(day) } : {}),
-        });
-        if (i % 3 === 0) await api.platform.progress(friend, achievement, { earned_at: when(0) });
+    it('of which any one bit of any byte was altered', async () => {
+      const bytes = Buffer.from(await cursorOf('/events'), 'base64url');
+      for (const [i, byte] of bytes.entries()) {
+        const altered = Buffer.from(bytes);
+        altered[i] = byte ^ (1 << (i % 8));
+        await isRefused('/events', altered.toString('base64url'));
       }
     });
 
-    it.each(lists)('%s: forth and back, in order, each row once', async (path, sortKey) => {
-      const whole = (await page(`${path}&limit=100`, key)).data;
-      expect(whole.length).toBeGreaterThan(5);
-      expect(whole.map(({ id }) => id)).toEqual(
-        inOrder(whole, /sort=([^&]+)/.exec(path)![1]!, sortKey).map(({ id }) => id),
-      );
-      for (const limit of [1, 3, 5]) {
-        expect((await collect(path, key, limit)).map(({ id }) => id)).toEqual(whole.map(({ id }) => id));
+    it('of which any one character was altered, even one that spells the same bytes', async () => {
+      const cursor = await cursorOf('/connections');
+      for (let i = 0; i < cursor.length; i++) {
+        const other = cursor[i] === 'B' ? 'C' : 'B';
+        await isRefused('/connections', cursor.slice(0, i) + other + cursor.slice(i + 1));
+      }
+      for (const form of [
+        `${cursor}=`,
+        `${cursor}A`,
+        `%20${cursor}`,
+        `${cursor}%0A`,
+        cursor.slice(0, -1),
+        cursor.slice(1),
+        cursor + cursor,
+      ]) {
+        await isRefused('/connections', form);
       }
     });
 
-    it('while rows come and go: no row twice, and none missed that was there throughout', async () => {
-      await fc.assert(
-        fc.asyncProperty(
-          fc.constantFrom('starts_at', '-starts_at', 'title', '-updated_at'),
-          fc.array(fc.record({ add: fc.boolean(), day: fc.nat(8) }), { minLength: 3, maxLength: 6 }),
-          async (sort, changes) => {
-            const walker = await memberWithEvents(7);
-            const stayed = new Set(walker.ids);
-            const seen: number[] = [];
-            let cursor: string | null = null;
-            let step = 0;
-            do {
-              const next: Page = await page(
-                `/events?limit=2&sort=${sort}${cursor ? `&cursor=${cursor}` : ''}`,
-                walker.key,
-              );
-              seen.push(...ids(next));
-              cursor = next.pagination.next_cursor;
-              const change = changes[step++];
-              if (change?.add) {
-                const id = await api.platform.event({
-                  title: `T${change.day}`,
-                  starts_at: `2031-01-0${change.day + 1}T00:00:00Z`,
-                });
-                await api.platform.participant(id, walker.user);
-              } else if (change) {
-                const id = walker.ids[change.day % walker.ids.length]!;
-                stayed.delete(id);
-                await api.dataSource.query('DELETE FROM participants WHERE user_id = $1 AND event_id = $2', [
-                  walker.user,
-                  id,
-                ]);
-              }
-            } while (cursor);
-            expect(new Set(seen).size).toBe(seen.length);
-            for (const id of stayed) expect(seen).toContain(id);
-          },
-        ),
-        { numRuns: 12, seed: 42 },
+    it.each(['', 'x', 'null', '0', 'W10', '%00', '%F0%9F%98%80'])(
+      'that was never one: %s',
+      async (cursor) => {
+        await isRefused('/events', cursor);
+      },
+    );
+
+    it('that is far too long', async () => {
+      await isRefused('/events', 'A'.repeat(4000));
+    });
+
+    it('of another member', async () => {
+      const other = await api.platform.user();
+      await api.platform.connection(other, await api.platform.user());
+      await isRefused('/connections', await cursorOf('/connections'), await api.key(other));
+    });
+
+    it('of another path or variant with the same sort', async () => {
+      const cursor = await cursorOf('/achievements?sort=name');
+      await isRefused('/achievements?action=all&sort=name', cursor);
+      await isRefused(
+        '/achievements?sort=-earned_at',
+        await cursorOf('/achievements?action=all&sort=-earned_at'),
+      );
+      await isRefused('/connections', await cursorOf('/events'));
+      await isRefused('/achievements', await cursorOf('/connections'));
+    });
+
+    it('of another sort', async () => {
+      await isRefused('/events?sort=starts_at', await cursorOf('/events'));
+      await isRefused('/events?sort=-title', await cursorOf('/events?sort=title'));
+      await isRefused('/events', await cursorOf('/events?sort=created_at'));
+    });
+
+    it.each([
+      ['more filters', '/events', '/events?q=event'],
+      ['fewer filters', '/events?q=event', '/events'],
+      ['another q', '/events?q=event', '/events?q=Event%20'],
+      ['another list', '/events?status=scheduled', '/events?status=scheduled,ongoing'],
+      ['another time', '/events?starts_after=2001-01-01', '/events?starts_after=2001-01-02'],
+      ['another flag', '/events?is_online=false', '/events?is_online=true'],
+      ['another status', '/connections', '/connections?status=accepted,pending_sent'],
+      ['another category', '/achievements?category=events', '/achievements?category=events,other'],
+      ['another earned', '/achievements?action=all&earned=true', '/achievements?action=all&earned=false'],
+    ])('of a list with %s', async (_, made, used) => {
+      await isRefused(used, await cursorOf(made));
+    });
+  });
+
+  describe('takes a cursor', () => {
+    it('where the defaults are said, too', async () => {
+      const cursor = pageOf(await api.get('/events?limit=2', key)).next_cursor;
+      const query = `sort=-starts_at&time_filter=all&cursor=${cursor}`;
+      expect(pageOf(await api.get(`/events?${query}`, key)).count).toBe(5);
+    });
+
+    it('with another limit and another order of parameters', async () => {
+      const whole = idsOf(await api.get('/events?sort=title&q=event', key));
+      const cursor = pageOf(await api.get('/events?sort=title&q=event&limit=2', key)).next_cursor;
+      expect(idsOf(await api.get(`/events?cursor=${cursor}&limit=4&q=event&sort=title`, key))).toEqual(
+        whole.slice(2, 6),
       );
     });
+
+    it('of the same member from another credential', async () => {
+      const cursor = pageOf(await api.get('/events?limit=2', key)).next_cursor;
+      expect((await api.get(`/events?cursor=${cursor}`, await api.key(user))).status).toBe(200);
+    });
+
+    it('only once', async () => {
+      const cursor = pageOf(await api.get('/events?limit=2', key)).next_cursor;
+      const { body } = await api.get(`/events?cursor=${cursor}&cursor=${cursor}`, key);
+      expect(body.code).toBe('invalid_parameter');
+    });
+  });
+
+  it('keeps the microseconds that times do not show', async () => {
+    const member = await api.platform.user();
+    const ids: number[] = [];
+    for (const fraction of ['000003', '000001', '000002']) {
+      const id = await api.platform.event({ starts_at: `2031-01-01T00:00:00.${fraction}Z` });
+      await api.platform.participant(id, member);
+      ids.push(id);
+    }
+    const memberKey = await api.key(member);
+    const seen: number[] = [];
+    for (let query = 'sort=starts_at&limit=1'; ;) {
+      const page = await api.get(`/events?${query}`, memberKey);
+      seen.push(...idsOf(page));
+      if (!pageOf(page).has_more) break;
+      query = `sort=starts_at&limit=1&cursor=${pageOf(page).next_cursor}`;
+    }
+    expect(seen).toEqual([ids[1], ids[2], ids[0]]);
   });
 });
