@@ -4,6 +4,22 @@ import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { createDataSource } from './data-source.js';
 import { Database } from './database.js';
+import { isUnavailable } from './unavailable.js';
+
+/** At start there is time: requests wait for a connection far shorter than a busy machine may need for its first. */
+const PATIENCE_MS = 5_000;
+
+async function connectPatiently(config: Config): Promise<DataSource> {
+  const end = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await createDataSource(config, 'requests').initialize();
+    } catch (error) {
+      if (!isUnavailable(error) || performance.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
 
 /** The pool outlives the application: {@link closeApp} ends it when the last hook has written. */
 @Global()
@@ -12,7 +28,7 @@ import { Database } from './database.js';
     {
       provide: DataSource,
       inject: [CONFIG],
-      useFactory: (config: Config) => createDataSource(config, 'requests').initialize(),
+      useFactory: connectPatiently,
     },
     Database,
   ],

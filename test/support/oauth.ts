@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import * as client from 'openid-client';
 import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
+import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { ClientsService } from '../../src/oauth/clients.service.js';
 import type { NewClient } from '../../src/oauth/clients.service.js';
 import type { Config } from '../../src/config/config.js';
@@ -166,6 +167,8 @@ export class OauthTest {
       `UPDATE ${table} SET expires_at = expires_at - make_interval(secs => $1)${consumed}`,
       [seconds],
     );
+    // What is remembered of a credential knows when it ends: here the end was moved.
+    this.api.app.get(CredentialCache).revoke('all');
   }
 }
 
