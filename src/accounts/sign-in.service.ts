@@ -5,7 +5,7 @@ import type { QueryResultRow } from 'pg';
 import { AuthEvent } from '../database/entities/auth-event.entity.js';
 import { Database } from '../database/database.js';
 import { Refusal } from '../database/refusal.js';
-import { isStorable } from '../http/query.js';
+import { isStorable } from '../http/text.js';
 import { HashingQueue } from './hashing-queue.js';
 import { hashPassword, verifyPassword } from './passwords.js';
 import { SignInThrottle } from './sign-in-throttle.js';
