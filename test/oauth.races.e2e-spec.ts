@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { onPostgres } from './support/database.js';
 import { OauthTest } from './support/oauth.js';
 import type { Answer } from './support/oauth.js';
@@ -59,6 +60,28 @@ import { ServerProcess } from './support/server.js';
       expect(next.status).toBe(200);
     }
   }, 120_000);
+
+  it('let one of many requests use a DPoP proof', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    const jwk = await exportJWK(publicKey);
+    const browser = oauth.browser();
+    for (let round = 0; round < 5; round++) {
+      const codes: Record<string, string>[] = [];
+      while (codes.length < 8) codes.push(await oauth.code(clientId, username, {}, browser));
+      const DPoP = await new SignJWT({
+        jti: crypto.randomUUID(),
+        htm: 'POST',
+        htu: `${oauth.issuer}/oauth/token`,
+      })
+        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
+        .setIssuedAt()
+        .sign(privateKey);
+      const answers = await Promise.all(
+        codes.map((code, i) => oauth.token(code, { DPoP }, servers[i % servers.length]!.url)),
+      );
+      expect(successes(answers)).toHaveLength(1);
+    }
+  }, 60_000);
 
   it('kill a family at reuse on both, and let another device live', async () => {
     const device = await oauth.tokens(clientId, username);
