@@ -39,19 +39,9 @@ export async function measure(
     const file = join(folder, 'requests');
     writeFileSync(file, requests.map(({ key, path }) => `${key}\t${path}\n`).join(''));
     const before = [cpuMicroseconds(server.pid), cpuMicroseconds(postgresPid)];
-    const output = await wrk([
-      ...[
-        '-t',
-        '1',
-        '-c',
-        String(connections),
-        '-d',
-        `${seconds}s`,
-        '-s',
-        join(import.meta.dirname, 'load.lua'),
-      ],
-      ...[server.url, '--', file, question.method ?? 'GET', question.body ?? '', String(pauseMs)],
-    ]);
+    const script = join(import.meta.dirname, 'load.lua');
+    const parameters = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, server.url, '--', file];
+    const output = await wrk([...parameters, question.method ?? 'GET', question.body ?? '', String(pauseMs)]);
     const memory = memoryMegabytes(server.pid);
     const [serverUsed, databaseUsed] = [cpuMicroseconds(server.pid), cpuMicroseconds(postgresPid)];
     const result = JSON.parse(output.slice(output.lastIndexOf('\n{')));

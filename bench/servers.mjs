@@ -37,9 +37,9 @@ export async function startAll(dataset) {
  * Nothing is switched off: credentials are validated, limits counted (their ceiling is out of reach), totals exact. Only
  * the log line of each request is not written.
  */
-export async function startOurs(dataset, settings = {}) {
+export async function startOurs(dataset, settings = {}, nodeFlags = []) {
   const port = await freePort();
-  return start(OURS, join(root, 'dist/src/main.js'), {
+  const env = {
     ...environment(dataset),
     HOST: '127.0.0.1',
     PORT: port,
@@ -49,15 +49,16 @@ export async function startOurs(dataset, settings = {}) {
     RATE_LIMIT_READ: 1_000_000,
     RATE_LIMIT_WRITE: 1_000_000,
     ...settings,
-  });
+  };
+  return start(OURS, join(root, 'dist/src/main.js'), env, nodeFlags);
 }
 
 function environment({ url, secretKey }) {
   return { PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: url, SECRET_KEY: secretKey };
 }
 
-async function start(name, program, env) {
-  const child = spawn(process.execPath, [...(env.NODE_FLAGS?.split(' ') ?? []), program], {
+async function start(name, program, env, nodeFlags = []) {
+  const child = spawn(process.execPath, [...nodeFlags, program], {
     env,
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
