@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cpuMicroseconds, memoryMegabytes } from './usage.mjs';
+import { cpuMicroseconds, machineMicroseconds, memoryMegabytes } from './usage.mjs';
 
 export function requireWrk() {
   if (spawnSync('wrk', ['-v']).error === undefined) return;
@@ -19,6 +19,8 @@ export function requireWrk() {
  * @property {number} serverCpu µs a request, of all processes of the server
  * @property {number} databaseCpu µs a request, of all processes of PostgreSQL
  * @property {number} memory MB of the server, at the end
+ * @property {number} failed requests without a 2xx or 3xx answer
+ * @property {number} others share of the machine's CPU time, 0 to 1, that went to what is not of the benchmark
  */
 
 /**
@@ -38,29 +40,37 @@ export async function measure(
   try {
     const file = join(folder, 'requests');
     writeFileSync(file, requests.map(({ key, path }) => `${key}\t${path}\n`).join(''));
-    const before = [cpuMicroseconds(server.pid), cpuMicroseconds(postgresPid)];
+    const before = usage(server.pid, postgresPid);
     const script = join(import.meta.dirname, 'load.lua');
     const parameters = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, server.url, '--', file];
     const output = await wrk([...parameters, question.method ?? 'GET', question.body ?? '', String(pauseMs)]);
     const memory = memoryMegabytes(server.pid);
-    const [serverUsed, databaseUsed] = [cpuMicroseconds(server.pid), cpuMicroseconds(postgresPid)];
+    const after = usage(server.pid, postgresPid);
+    const used = (what) => after[what] - before[what];
     const result = JSON.parse(output.slice(output.lastIndexOf('\n{')));
-    if (result.failed > 0 || result.requests === 0) {
-      throw new Error(
-        `${server.name}, ${question.name}: ${result.failed} of ${result.requests} requests failed`,
-      );
-    }
     return {
       rate: result.requests / (result.microseconds / 1e6),
       p50: result.p50 / 1000,
       p99: result.p99 / 1000,
-      serverCpu: (serverUsed - before[0]) / result.requests,
-      databaseCpu: (databaseUsed - before[1]) / result.requests,
+      serverCpu: used('server') / result.requests,
+      databaseCpu: used('database') / result.requests,
       memory,
+      failed: result.failed,
+      others: Math.max(0, used('busy') - used('ours')) / used('all'),
     };
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+function usage(serverPid, postgresPid) {
+  // All that is of the benchmark was started by this process, the load generator too, which has ended by then.
+  return {
+    server: cpuMicroseconds(serverPid),
+    database: cpuMicroseconds(postgresPid),
+    ours: cpuMicroseconds(process.pid),
+    ...machineMicroseconds(),
+  };
 }
 
 function wrk(parameters) {

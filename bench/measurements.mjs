@@ -4,7 +4,8 @@ import { measure } from './load.mjs';
 import { ask, COMPARED, OTHERS, requestsOf } from './questions.mjs';
 import { YARDSTICK } from './servers.mjs';
 
-/** @typedef {import('./load.mjs').Turn & {ratio: number}} Result medians; `ratio` of requests/s to the first candidate */
+/** @typedef {import('./load.mjs').Turn & {ratio: number, cpuRatio: number}} Result
+ * medians; `ratio` of requests/s to the yardstick's, `cpuRatio` of requests for the same CPU time, server and database */
 
 /** @returns {Promise<{question: string, results: Map<string, Result>}[]>} */
 export async function compareServers(servers, dataset, plan) {
@@ -104,16 +105,23 @@ async function inTurns(candidates, dataset, plan, yardstick = candidates[0].name
       const candidate = candidates[(i + round) % candidates.length]; // nobody is always first
       measured.set(candidate.name, await turn(candidate, plan.seconds));
     }
-    const { rate } = measured.get(yardstick);
-    for (const [name, one] of measured) turns.get(name).push({ ...one, ratio: one.rate / rate });
+    const reference = measured.get(yardstick);
+    for (const [name, one] of measured) {
+      turns
+        .get(name)
+        .push({ ...one, ratio: one.rate / reference.rate, cpuRatio: cpuOf(reference) / cpuOf(one) });
+    }
   }
   return new Map([...turns].map(([name, list]) => [name, medians(list)]));
 }
 
+/** Of server and database together. */
+const cpuOf = ({ serverCpu, databaseCpu }) => serverCpu + databaseCpu;
+
 function medians(turns) {
-  return Object.fromEntries(
-    Object.keys(turns[0]).map((name) => [name, median(turns.map((turn) => turn[name]))]),
-  );
+  const all = (name) => turns.map((turn) => turn[name]);
+  const result = Object.fromEntries(Object.keys(turns[0]).map((name) => [name, median(all(name))]));
+  return { ...result, failed: all('failed').reduce((a, b) => a + b, 0) };
 }
 
 function median(numbers) {

@@ -16,6 +16,16 @@ export function cpuMicroseconds(pid) {
   return ticks * TICK_MICROSECONDS;
 }
 
+/** CPU time that the whole machine spent, and could have spent, since it was started. */
+export function machineMicroseconds() {
+  const [, ...fields] = readFileSync('/proc/stat', 'utf8').split('\n')[0].trim().split(/\s+/);
+  const [user, nice, system, idle, iowait, irq, softirq, steal] = fields.map(
+    (ticks) => Number(ticks) * TICK_MICROSECONDS,
+  );
+  const busy = user + nice + system + irq + softirq + steal;
+  return { busy, all: busy + idle + iowait };
+}
+
 /** Resident memory of a process and all below it. */
 export function memoryMegabytes(pid) {
   let kilobytes = 0;
