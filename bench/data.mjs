@@ -1,0 +1,153 @@
+// The database of the benchmark: made once for a schema and a size, then kept in bench/.data.
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startPostgres } from '../bin/postgres.mjs';
+
+const folder = import.meta.dirname;
+const root = join(folder, '..');
+
+/** As in production: fsync and synchronous_commit stay on, their default; a machine of this size has this much cache. */
+const POSTGRES = { shared_buffers: '2GB', max_connections: 100, max_wal_size: '4GB' };
+/** Nothing is lost that could not be made again. */
+const WHILE_LOADING = { ...POSTGRES, fsync: 'off', maintenance_work_mem: '512MB', work_mem: '256MB' };
+
+/** Members who are asked for. */
+export const ASKED = 1000;
+
+/**
+ * @typedef {object} Dataset
+ * @property {string} url of the database
+ * @property {number} postgresPid
+ * @property {string} secretKey SECRET_KEY under which the keys were made
+ * @property {string[]} keys one of each member who is asked for
+ * @property {string} manyConnections key of the member with 100,000 connections
+ * @property {string} manyEvents key of the member with 20,000 events
+ * @property {Record<string, number>} counts rows
+ * @property {() => Promise<void>} stop
+ */
+
+/**
+ * Opens the database with so many members; `dist` must be built.
+ *
+ * @param {number} users
+ * @returns {Promise<Dataset>}
+ */
+export async function openDataset(users) {
+  const cluster = join(folder, '.data', `${users}-${schemaHash()}`);
+  if (!existsSync(cluster)) await makeDataset(cluster, users);
+  const postgres = await startPostgres(cluster, POSTGRES);
+  const kept = JSON.parse(readFileSync(join(cluster, 'keys.json'), 'utf8'));
+  await warm(postgres.url);
+  return { url: postgres.url, postgresPid: postgres.pid, stop: postgres.stop, ...kept };
+}
+
+/** Of all that decides what is in the database. */
+function schemaHash() {
+  const hash = createHash('sha256');
+  for (const file of [...globSync('migrations/*.ts', { cwd: root }).sort(), 'bench/members.sql']) {
+    hash.update(readFileSync(join(root, file)));
+  }
+  return hash.digest('hex').slice(0, 12);
+}
+
+async function makeDataset(cluster, users) {
+  const draft = `${cluster}.draft`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { recursive: true });
+  const started = performance.now();
+  const postgres = await startPostgres(draft, WHILE_LOADING);
+  const secretKey = randomBytes(32).toString('base64');
+  Object.assign(process.env, {
+    NODE_ENV: 'production',
+    DATABASE_URL: postgres.url,
+    SECRET_KEY: secretKey,
+    PUBLIC_URL: 'http://localhost',
+  });
+  const { loadConfig } = await import('../dist/src/config/config.js');
+  const { createDataSource } = await import('../dist/src/database/data-source.js');
+  const { migrate } = await import('../dist/src/database/migrate.js');
+  const config = loadConfig();
+  const dataSource = await createDataSource(config, 'maintenance').initialize();
+  await migrate(dataSource);
+  await dataSource.query(`ALTER ROLE postgres SET session_replication_role = replica`);
+  await dataSource.destroy();
+
+  await dataSource.initialize();
+  console.error(`Loading ${users} members into ${cluster} …`);
+  const sql = readFileSync(join(folder, 'members.sql'), 'utf8')
+    .replaceAll(/(?<!:):users/g, String(users))
+    .replaceAll(/(?<!:):step/g, String(stepOf(users)));
+  await dataSource.query(sql);
+  await dataSource.query('ALTER ROLE postgres RESET session_replication_role');
+  await recount(dataSource);
+  const keys = await makeKeys(dataSource, config, users);
+  await dataSource.query('VACUUM (FULL) events, user_totals, achievements');
+  await dataSource.query('VACUUM (ANALYZE)');
+  const counts = await countRows(dataSource);
+  await dataSource.destroy();
+  writeFileSync(join(draft, 'keys.json'), JSON.stringify({ secretKey, ...keys, counts }));
+  await postgres.stop();
+  renameSync(draft, cluster);
+  console.error(`Loaded in ${Math.round((performance.now() - started) / 1000)} s: ${JSON.stringify(counts)}`);
+}
+
+const stepOf = (users) => Math.floor(users / ASKED);
+
+/** Puts the totals that triggers maintain in place, by the recount of `pua doctor`, which then must find no fault. */
+async function recount(dataSource) {
+  const { TOTALS, findDrift, findMissingRows } = await import('../dist/src/operations/doctor/totals.js');
+  for (const total of TOTALS) await dataSource.query(total.mend);
+  const drift = await findDrift(dataSource.manager);
+  const missing = await findMissingRows(dataSource.manager);
+  if (drift.length > 0 || missing.totals + missing.sides > 0) {
+    throw new Error(`The data is not in order: ${JSON.stringify({ drift, missing })}`);
+  }
+}
+
+/** Keys in the format and with the hash of the server itself. */
+async function makeKeys(dataSource, config, users) {
+  const { ApiKeysService } = await import('../dist/src/auth/api-keys/api-keys.service.js');
+  const { ALL_SCOPES } = await import('../dist/src/auth/scopes.js');
+  const service = new ApiKeysService(dataSource, config);
+  const create = async (userId) => {
+    const wanted = {
+      userId,
+      name: 'bench',
+      scopes: ALL_SCOPES,
+      environment: 'live',
+      cidrs: [],
+      actor: 'admin',
+    };
+    return (await service.create({ ...wanted, noExpiryReason: 'benchmark' })).key;
+  };
+  const keys = [];
+  for (let i = 1; i <= ASKED; i++) keys.push(await create(i * stepOf(users)));
+  return { keys, manyConnections: await create(1), manyEvents: await create(2) };
+}
+
+async function countRows(dataSource) {
+  const tables = [
+    'users',
+    'events',
+    'participants',
+    'connections',
+    'achievements',
+    'user_achievements',
+    'api_keys',
+  ];
+  const counts = tables.map((table) => `(SELECT count(*)::int FROM ${table}) AS ${table}`);
+  return (await dataSource.query(`SELECT ${counts.join(', ')}`))[0];
+}
+
+/** Reads everything once: what is measured is a server that has been up for a while. */
+async function warm(url) {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query('CREATE EXTENSION IF NOT EXISTS pg_prewarm');
+  await client.query(
+    `SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace`,
+  );
+  await client.end();
+}

@@ -1,0 +1,1 @@
+export function statistics(rows: readonly object[]): object;

@@ -1,0 +1,83 @@
+#!/usr/bin/env node
+// `npm run bench:profile -- events`: where the CPU time of our server goes while it answers one question, by package and
+// by function. The profile itself stays in bench/.data/profiles, for Chrome's developer tools.
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from '../bin/build.mjs';
+import { openDataset } from './data.mjs';
+import { measure, requireWrk } from './load.mjs';
+import { COMPARED, requestsOf } from './questions.mjs';
+import { startOurs } from './servers.mjs';
+
+const wanted = process.argv[2] ?? 'profile';
+const users = Number(process.argv[3] ?? 100_000);
+const question = COMPARED.find(({ path }) => path.includes(wanted));
+if (!question) {
+  console.error(`There is no question with "${wanted}" in its path`);
+  process.exit(2);
+}
+const folder = join(import.meta.dirname, '.data/profiles');
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+
+requireWrk();
+build();
+const dataset = await openDataset(users);
+let requests = 0;
+let bootMicroseconds = 0;
+try {
+  const started = performance.now();
+  const server = await startOurs(dataset, {}, ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
+  bootMicroseconds = 1000 * (performance.now() - started);
+  const load = { connections: 32, seconds: 8, postgresPid: dataset.postgresPid };
+  const turn = await measure(server, question, requestsOf(question, dataset.keys), load);
+  requests = turn.rate * load.seconds;
+  console.log(
+    `${question.name}: ${Math.round(turn.rate)}/s, ${turn.serverCpu.toFixed(0)} µs of CPU a request (profiled)\n`,
+  );
+  await server.stop();
+} finally {
+  await dataset.stop();
+}
+
+const file = readdirSync(folder).find((name) => name.endsWith('.cpuprofile'));
+const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+const self = new Map();
+let elapsed = 0;
+for (const [i, id] of samples.entries()) {
+  elapsed += timeDeltas[i];
+  if (elapsed > bootMicroseconds) self.set(id, (self.get(id) ?? 0) + timeDeltas[i]);
+}
+const packages = new Map();
+const functions = new Map();
+for (const { id, callFrame } of nodes) {
+  const time = self.get(id) ?? 0;
+  const { functionName, url, lineNumber } = callFrame;
+  if (functionName === '(idle)') continue;
+  const name = packageOf(url, functionName);
+  packages.set(name, (packages.get(name) ?? 0) + time);
+  const place = `${functionName || '(anonymous)'} ${url.split('/').slice(-2).join('/')}:${lineNumber + 1}`;
+  functions.set(place, (functions.get(place) ?? 0) + time);
+}
+print('Package', packages, 25);
+print('Function', functions, 40);
+
+function packageOf(url, functionName) {
+  if (url === '') return functionName; // (program), (garbage collector), built in
+  const modules = url.split('node_modules/');
+  if (modules.length > 1) return modules.pop().match(/^(@[^/]+\/[^/]+|[^/]+)/)[0];
+  return url.startsWith('node:')
+    ? url.split('/')[0] + '/' + url.split('/').slice(1).join('/')
+    : url.replace(/.*\/dist\//, '');
+}
+
+function print(title, times, most) {
+  const sum = [...times.values()].reduce((a, b) => a + b, 0);
+  console.log(`${title.padEnd(70)}    %   µs/request`);
+  for (const [name, time] of [...times].sort((a, b) => b[1] - a[1]).slice(0, most)) {
+    console.log(
+      `${name.padEnd(70)} ${((100 * time) / sum).toFixed(1).padStart(5)} ${(time / requests).toFixed(1).padStart(8)}`,
+    );
+  }
+  console.log();
+}

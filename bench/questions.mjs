@@ -1,0 +1,45 @@
+// What is asked of the servers.
+
+/** Answered by every peer, and compared. */
+export const COMPARED = [
+  { name: 'GET /profile', path: '/api/public/profile' },
+  { name: 'GET /events (20)', path: '/api/public/events' },
+  { name: 'GET /connections (20)', path: '/api/public/connections' },
+  { name: 'GET /achievements (20)', path: '/api/public/achievements' },
+  { name: 'GET /achievements?action=stats', path: '/api/public/achievements?action=stats' },
+];
+
+/** The rest of the API, answered by our server alone. `path` may depend on the member's first event. */
+export const OTHERS = [
+  { name: 'GET /me', path: '/api/public/me' },
+  { name: 'GET /credential', path: '/api/public/credential' },
+  { name: 'GET /events/{id}', path: (event) => `/api/public/events/${event}` },
+  { name: 'GET /events?time_filter=past', path: '/api/public/events?time_filter=past' },
+  { name: 'GET /events?q=meeting&sort=title', path: '/api/public/events?q=meeting&sort=title' },
+  { name: 'GET /achievements?action=all', path: '/api/public/achievements?action=all' },
+  { name: 'GET /achievements?action=detail', path: '/api/public/achievements?action=detail&id=7' },
+  { name: 'GET /achievements?action=pinned', path: '/api/public/achievements?action=pinned' },
+  {
+    name: 'PUT /profile',
+    path: '/api/public/profile',
+    method: 'PUT',
+    body: '{"bio":"Meets people on Fridays."}',
+  },
+];
+
+/** The requests of one question, one for each key. */
+export function requestsOf(question, keys, firstEvents) {
+  return keys.map((key, i) => ({
+    key,
+    path: typeof question.path === 'function' ? question.path(firstEvents[i]) : question.path,
+  }));
+}
+
+/** Asks once. @returns the parsed body of a 200 */
+export async function ask(server, key, path) {
+  const response = await fetch(server.url + path, { headers: { 'X-API-Key': key } });
+  const text = await response.text();
+  if (response.status !== 200)
+    throw new Error(`${server.name} answers ${response.status} to ${path}: ${text}`);
+  return JSON.parse(text);
+}

@@ -1,0 +1,103 @@
+// Our server as in production, and the peers.
+import { spawn } from 'node:child_process';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { transformSync } from '@swc/core';
+import { freePort } from '../bin/postgres.mjs';
+
+const folder = import.meta.dirname;
+const root = join(folder, '..');
+
+/** The name, the program, and what it needs before it can run. */
+const PEERS = [
+  { name: 'hand-written node:http + pg', program: 'peers/hand-written.mjs' },
+  { name: 'Express 5 + pg', program: 'peers/express.mjs' },
+  { name: 'NestJS + TypeORM repositories', program: 'peers/nest-typeorm/main.js', prepare: compileNest },
+];
+
+export const OURS = 'this server';
+export const YARDSTICK = PEERS[0].name;
+
+/**
+ * @typedef {{name: string, url: string, pid: number, stop: () => Promise<void>}} Server
+ * @returns {Promise<Server[]>} ours first
+ */
+export async function startAll(dataset) {
+  const servers = [await startOurs(dataset)];
+  for (const { name, program, prepare } of PEERS) {
+    prepare?.();
+    servers.push(
+      await start(name, join(folder, program), { ...environment(dataset), PORT: await freePort() }),
+    );
+  }
+  return servers;
+}
+
+/**
+ * Nothing is switched off: credentials are validated, limits counted (their ceiling is out of reach), totals exact. Only
+ * the log line of each request is not written.
+ */
+export async function startOurs(dataset, settings = {}, nodeFlags = []) {
+  const port = await freePort();
+  const env = {
+    ...environment(dataset),
+    HOST: '127.0.0.1',
+    PORT: port,
+    PUBLIC_URL: `http://localhost:${port}`,
+    DATA_DIR: join(folder, '.data/server'),
+    LOG_LEVEL: 'warn',
+    RATE_LIMIT_READ: 1_000_000,
+    RATE_LIMIT_WRITE: 1_000_000,
+    ...settings,
+  };
+  return start(OURS, join(root, 'dist/src/main.js'), env, nodeFlags);
+}
+
+function environment({ url, secretKey }) {
+  return { PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: url, SECRET_KEY: secretKey };
+}
+
+async function start(name, program, env, nodeFlags = []) {
+  const child = spawn(process.execPath, [...nodeFlags, program], {
+    env,
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const url = `http://127.0.0.1:${env.PORT}`;
+  const deadline = Date.now() + 20_000;
+  while (!(await answers(url))) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`${name} did not start`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    name,
+    url,
+    pid: child.pid,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+async function answers(url) {
+  return fetch(url).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** TypeScript with decorators needs a compiler; what it makes stands beside its source, and not in git. */
+function compileNest() {
+  const options = JSON.parse(readFileSync(join(root, '.swcrc'), 'utf8'));
+  for (const file of globSync('peers/nest-typeorm/*.ts', { cwd: folder })) {
+    const { code } = transformSync(readFileSync(join(folder, file), 'utf8'), {
+      ...options,
+      swcrc: false,
+      sourceMaps: false,
+      filename: file,
+    });
+    writeFileSync(join(folder, file.replace(/ts$/, 'js')), code);
+  }
+}

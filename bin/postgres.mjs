@@ -1,0 +1,89 @@
+// A PostgreSQL of one's own: a cluster in a folder, served on loopback, ended with the process that asked for it.
+import { spawn, spawnSync } from 'node:child_process';
+import { chownSync, existsSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+const ROOT = '/usr/lib/postgresql';
+
+/** A port that nobody listens on now. */
+export function freePort() {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/**
+ * Starts the cluster in `folder`, which exists; makes it first where there is none.
+ *
+ * @param {string} folder
+ * @param {Record<string, string | number>} settings as in postgresql.conf
+ * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>}
+ */
+export async function startPostgres(folder, settings) {
+  const binaries = findBinaries();
+  const owner = postgresUser();
+  if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid);
+  const data = join(folder, 'data');
+  if (!existsSync(data)) {
+    const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
+    const { status, stderr } = spawnSync(join(binaries, 'initdb'), initdb, {
+      ...owner,
+      encoding: 'utf8',
+      cwd: folder,
+    });
+    if (status !== 0) fail(stderr);
+  }
+  const port = await freePort();
+  const flags = Object.entries({
+    listen_addresses: '127.0.0.1',
+    port,
+    unix_socket_directories: '',
+    ...settings,
+  }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const server = spawn(join(binaries, 'postgres'), ['-D', data, ...flags], {
+    ...owner,
+    cwd: folder,
+    stdio: 'ignore',
+    detached: true,
+  });
+  const ended = new Promise((resolve) => server.once('close', resolve));
+  while (
+    spawnSync(join(binaries, 'pg_isready'), ['-h', '127.0.0.1', '-p', String(port), '-q']).status !== 0
+  ) {
+    if (server.exitCode !== null) fail('PostgreSQL did not start');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    pid: server.pid,
+    stop: async () => {
+      server.kill('SIGINT'); // fast shutdown
+      await ended;
+    },
+  };
+}
+
+/** The newest PostgreSQL that is installed. */
+function findBinaries() {
+  const versions = existsSync(ROOT) ? readdirSync(ROOT).sort((a, b) => Number(b) - Number(a)) : [];
+  const found = versions
+    .map((version) => join(ROOT, version, 'bin'))
+    .find((path) => existsSync(join(path, 'initdb')));
+  return found ?? fail(`PostgreSQL is not installed (no initdb below ${ROOT}): apt-get install postgresql`);
+}
+
+/** PostgreSQL refuses to run as root. */
+function postgresUser() {
+  if (process.getuid() !== 0) return {};
+  const id = (flag) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
