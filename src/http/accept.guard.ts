@@ -1,16 +1,22 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, SetMetadata } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { Problem } from './problems.js';
 
-/** 406 where the caller excludes JSON (RFC 9110 §12.5.1). */
+const TYPE = 'http:type';
+
+/** The route answers with this media type in place of JSON. */
+export const Produces = (type: string) => SetMetadata(TYPE, type);
+
+/** 406 where the caller excludes what the route answers with, JSON as a rule (RFC 9110 §12.5.1). */
 @Injectable()
 export class AcceptGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<Request>();
     const { accept } = request.headers;
     if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
-    if (!request.accepts('application/json')) throw new Problem('not_acceptable');
+    const type = Reflect.getMetadata(TYPE, context.getHandler()) as string | undefined;
+    if (!request.accepts(type ?? 'application/json')) throw new Problem('not_acceptable');
     return true;
   }
 }

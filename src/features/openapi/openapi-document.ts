@@ -35,6 +35,11 @@ export class OpenApiDocument {
     return (this.#json ??= JSON.stringify(this.#build()));
   }
 
+  /** The document as its readers get it: plain JSON, a copy of its own. */
+  read(): Json {
+    return JSON.parse(this.json) as Json;
+  }
+
   #build(): OpenAPIObject {
     const { publicUrl } = this.config;
     const base = new DocumentBuilder()
@@ -105,8 +110,18 @@ export class OpenApiDocument {
               description: 'ETag of GET /profile',
             },
           ]
-        : [{ name: 'If-None-Match', in: 'header', required: false, schema: { type: 'string' } }]),
+        : [
+            {
+              name: 'If-None-Match',
+              in: 'header',
+              required: false,
+              schema: { type: 'string' },
+              description: 'ETag of an earlier answer',
+            },
+          ]),
     ];
+    const variants = variantsOf(route);
+    if (variants) operation['x-variants'] = variants;
     const responses = operation.responses as Record<string, Json>;
     const success = Object.keys(responses).find((status) => status.startsWith('2'))!;
     const isList = JSON.stringify(responses[success]).includes('schemas/Pagination');
@@ -148,6 +163,20 @@ function queryParameters(route: Route): Json[] {
   by.schema = { type: 'string', enum: Object.keys(accepted.values) };
   all.set(accepted.by, by);
   return [...all.values()];
+}
+
+/** Which parameters belong together, where one of them decides it. OpenAPI itself cannot say so. */
+function variantsOf(route: Route): Json[] | undefined {
+  const accepted = queryOfHandler(route.handler);
+  if (accepted === undefined || typeof accepted === 'function') return undefined;
+  return [[undefined, accepted.absent] as const, ...Object.entries(accepted.values)].map(
+    ([value, query]) => ({
+      value,
+      parameters: parametersOf(query)
+        .filter(({ name }) => name !== accepted.by)
+        .map(({ name, schema }) => ({ name, allowed: name === 'sort' ? (schema as Json).enum : [] })),
+    }),
+  );
 }
 
 function mergeSchemas(one: Json, other: Json): Json {

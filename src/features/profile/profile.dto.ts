@@ -93,7 +93,7 @@ export class ProfileUpdated {
 @ApiSchema({ name: 'ProfileChanges' })
 export class ProfileChanges {
   @Text(100)
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: 100 })
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: 100, example: 'Ada' })
   first_name?: string | null;
 
   @Text(100)

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import { Eta } from 'eta';
+import type { Request, Response } from 'express';
+import { Public } from '../../auth/auth.decorators.js';
+import { SCOPES } from '../../auth/scopes.js';
+import { CONFIG } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+import { Produces } from '../../http/accept.guard.js';
+import { etagOf, noneMatch } from '../../http/etag.js';
+import { PROBLEMS } from '../../http/problems.js';
+import { OpenApiDocument } from './openapi-document.js';
+import { endpointsOf } from './reference.js';
+
+const TEMPLATES = new URL('./templates/', import.meta.url);
+
+/** The reference for people: one page without script, made from the OpenAPI document and the table of problems. */
+@Controller('docs')
+@Public()
+@ApiExcludeController()
+export class DocsController {
+  #html: string | undefined;
+  readonly #style = readFileSync(new URL('style.css', TEMPLATES), 'utf8');
+  readonly #headers = {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(this.#style).digest('base64')}'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'no-cache',
+  };
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly document: OpenApiDocument,
+  ) {}
+
+  @Get()
+  @Produces('text/html')
+  read(@Req() request: Request, @Res() response: Response): void {
+    const html = (this.#html ??= this.#render());
+    const etag = etagOf(html);
+    response.set({ ...this.#headers, ETag: etag });
+    const known = request.headers['if-none-match'];
+    if (known !== undefined && noneMatch(known, etag)) response.status(304).end();
+    else response.end(html);
+  }
+
+  #render(): string {
+    const { publicUrl, rateLimits, seedDemo } = this.config;
+    const eta = new Eta({ views: fileURLToPath(TEMPLATES), autoEscape: true });
+    return eta.render('./reference', {
+      style: this.#style,
+      publicUrl,
+      rateLimits,
+      demo: seedDemo,
+      scopes: Object.entries(SCOPES),
+      endpoints: endpointsOf(this.document.read()),
+      problems: [...PROBLEMS.values()],
+      // Descriptions have `code` as Markdown does.
+      prose: (text: string) => eta.config.escapeFunction(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>'),
+    });
+  }
+}
