@@ -13,7 +13,7 @@ export function welcome(config: Config, { key, demo, embedded }: WelcomeFacts): 
   const { publicUrl } = config;
   const lines = [
     ['API', `${publicUrl}/api/public`],
-    ['Docs', `${publicUrl}/api/public/openapi.json`],
+    ['Docs', `${publicUrl}/docs`],
     ['OAuth', `${publicUrl}/.well-known/oauth-authorization-server`],
     ['Database', embedded ? `embedded, in ${config.dataDir}` : 'PostgreSQL (DATABASE_URL)'],
   ];
