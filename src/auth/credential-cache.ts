@@ -24,7 +24,7 @@ export interface KnownCredential {
  * trusted only while the revocation channel was heard from within the last second; with the channel cut every
  * credential is looked up. Keys are digests: the memory holds no credential.
  *
- * Gain: 1.4 × requests/s of GET /profile (docs/performance.md).
+ * Gain: one round trip less for each request (docs/performance.md).
  */
 @Injectable()
 export class CredentialCache {
