@@ -20,7 +20,12 @@ for (const name of ['DATABASE_URL', 'DATA_DIR', 'SECRET_KEY', 'NODE_ENV', 'TEST_
 /** Starts the server; resolves with what it printed by the time it is ready. */
 function start() {
   const began = performance.now();
-  const server = spawn('npm', ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const server = spawn('npm', ['start'], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
   let printed = '';
   const ready = new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`not ready within 60 s:\n${printed}`)), 60_000);
@@ -38,9 +43,22 @@ function start() {
     new Promise((resolve) => {
       server.removeAllListeners('exit');
       server.once('exit', resolve);
-      server.kill('SIGTERM');
+      process.kill(-server.pid, 'SIGTERM'); // npm and the server, as Ctrl-C in a terminal does
     });
-  return { ready, stop };
+  return { ready, stop: () => stop().then(portIsFree) };
+}
+
+/** npm may end before the server that it started. */
+async function portIsFree() {
+  for (let attempt = 0; attempt < 150; attempt++) {
+    const answered = await fetch(`http://127.0.0.1:${port}/livez`).then(
+      () => true,
+      () => false,
+    );
+    if (!answered) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error('the server did not end within 15 s');
 }
 
 function expect(condition, message) {
