@@ -93,6 +93,8 @@ export class PipelinedReads {
   }
 
   #reconnect(lane: Lane): void {
-    if (!this.#ended) setTimeout(() => void this.#connect(lane), RECONNECT_MS).unref();
+    setTimeout(() => {
+      if (!this.#ended) void this.#connect(lane);
+    }, RECONNECT_MS).unref();
   }
 }
