@@ -2,9 +2,13 @@ import type { DataSource } from 'typeorm';
 import { loadConfig, loadDotEnv } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { openEmbedded } from '../database/embedded.js';
+import type { EmbeddedDatabase } from '../database/embedded.js';
 import { migrate, migrationStatus } from '../database/migrate.js';
 import { connect } from '../database/open-database.js';
 import { Refusal } from '../database/refusal.js';
+
+/** To find somebody who serves the embedded database and does not end that moment. */
+const MOST_ATTEMPTS = 10;
 
 /** What a command works on. */
 export interface Work {
@@ -33,16 +37,26 @@ export function withDatabase<T>(work: (of: Work) => Promise<T>): Promise<T> {
 
 /** The same, whatever the state of its schema. */
 export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config = readConfig()): Promise<T> {
-  const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
+  const { embedded, dataSource } = await open(config);
   try {
-    const dataSource = await connect(config);
-    try {
-      return await work({ config, dataSource });
-    } finally {
-      await dataSource.destroy();
-    }
+    return await work({ config, dataSource });
   } finally {
+    await dataSource.destroy();
     await embedded?.close(Infinity); // other commands may work on it through this one
+  }
+}
+
+/** @returns `embedded` where it was opened here */
+async function open(config: Config): Promise<{ embedded?: EmbeddedDatabase; dataSource: DataSource }> {
+  for (let attempt = 1; ; attempt++) {
+    const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
+    try {
+      return { embedded, dataSource: await connect(config) };
+    } catch (error) {
+      await embedded?.close();
+      // Who served it a moment ago may have ended before we came: then it is ours to open.
+      if (config.databaseUrl || embedded || attempt === MOST_ATTEMPTS) throw error;
+    }
   }
 }
 
