@@ -1,5 +1,5 @@
 import { hash as argon2 } from '@node-rs/argon2';
-import { hash as bcrypt } from 'bcryptjs';
+import bcrypt from 'bcrypt';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { hashPassword } from '../src/accounts/passwords.js';
@@ -100,7 +100,7 @@ describe('Signing in', () => {
     });
 
     it.each([
-      ['bcrypt', () => bcrypt(PASSWORD, 4)],
+      ['bcrypt', () => bcrypt.hash(PASSWORD, 4)],
       ['argon2i', () => argon2(PASSWORD, { algorithm: 1 })],
       ['weak argon2id', () => argon2(PASSWORD, { memoryCost: 8192, timeCost: 1 })],
     ])('replaces an imported %s hash at the first sign-in', async (_, imported) => {
@@ -123,7 +123,7 @@ describe('Signing in', () => {
     it('leaves a password that was changed during the sign-in', async () => {
       const userId = await platform.user({
         username: 'meanwhile',
-        password_hash: await bcrypt(PASSWORD, 12),
+        password_hash: await bcrypt.hash(PASSWORD, 12),
       });
       const attemptsTaken = async () =>
         (
@@ -138,7 +138,7 @@ describe('Signing in', () => {
     });
 
     it('lets a member in whose imported password is shorter than ours may be, and leaves its hash', async () => {
-      const before = await bcrypt('abc', 4);
+      const before = await bcrypt.hash('abc', 4);
       const userId = await platform.user({ username: 'short', password_hash: before });
       expect(await attempt('short', 'abc')).toEqual({ outcome: 'signed-in', userId });
       expect((await storedHash(userId)).password_hash).toBe(before);

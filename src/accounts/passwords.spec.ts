@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { hash } from '@node-rs/argon2';
-import { hash as bcrypt } from 'bcryptjs';
+import bcrypt from 'bcrypt';
 import { Refusal } from '../database/refusal.js';
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords.js';
 
@@ -43,7 +43,8 @@ describe('passwords', () => {
   });
 
   it.each([
-    ['bcrypt', () => bcrypt('old password', 4)],
+    ['bcrypt', () => bcrypt.hash('old password', 4)],
+    ["PHP's bcrypt", async () => (await bcrypt.hash('old password', 4)).replace('$2b', '$2y')],
     ['argon2i', () => hash('old password', { algorithm: 1, memoryCost: 4096, timeCost: 3 })],
     ['argon2d', () => hash('old password', { algorithm: 0, memoryCost: 4096 })],
     ['argon2id with other parameters', () => hash('old password', { memoryCost: 4096 })],
@@ -54,8 +55,17 @@ describe('passwords', () => {
     expect(await verifyPassword(stored, 'bad password')).toEqual({ matches: false, needsUpgrade: false });
   });
 
+  it('are verified beside the event loop, however dear the hash', async () => {
+    const dear = await bcrypt.hash('old password', 11);
+    let turns = 0;
+    const turning = setInterval(() => turns++, 1);
+    await verifyPassword(dear, 'old password');
+    clearInterval(turning);
+    expect(turns).toBeGreaterThan(5);
+  });
+
   it('imported from a system that knew no NFKC match as typed', async () => {
-    const stored = await bcrypt('\ufb01ne', 4);
+    const stored = await bcrypt.hash('\ufb01ne', 4);
     expect(await verifyPassword(stored, '\ufb01ne')).toEqual({ matches: true, needsUpgrade: true });
   });
 

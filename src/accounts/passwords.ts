@@ -1,5 +1,5 @@
 import { hash, parseOptions, verify } from '@node-rs/argon2';
-import { compare } from 'bcryptjs';
+import bcrypt from 'bcrypt';
 import { Refusal } from '../database/refusal.js';
 
 const SHORTEST = 8;
@@ -48,7 +48,7 @@ export async function verifyPassword(
   const forms = needsUpgrade ? new Set([normal, password]) : [normal];
   for (const form of forms) {
     const matches = BCRYPT.test(storedHash)
-      ? await compare(form, storedHash)
+      ? await bcrypt.compare(form, storedHash.replace(/^\$2y/, '$2b')) // PHP's name for the same
       : await verify(storedHash, form);
     if (matches) return { matches, needsUpgrade };
   }
