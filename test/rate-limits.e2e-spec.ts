@@ -97,6 +97,85 @@ describe('the limit of failed authentication', () => {
   });
 });
 
+describe('the limit in front of the OAuth routes and pages', () => {
+  const allowed = 100; // for each refused credential that is
+  let api: TestApi;
+  beforeAll(
+    async () => void (api = await TestApi.start({ trustProxy: 1, rateLimits: { ...limits, auth: 1 } })),
+  );
+  afterAll(() => api.close());
+
+  /** Each caller has an address of its own. */
+  const from = (address: string) => ({ 'X-Forwarded-For': address });
+  const useUp = async (address: string) => {
+    for (let i = 0; i < allowed; i++)
+      expect((await api.send('POST', '/oauth/revoke', from(address))).status).toBe(400);
+  };
+
+  it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
+    'answers programs at %s in the form of RFC 6749, readable from any origin',
+    async (path) => {
+      await useUp(`203.0.113.${path.length}`);
+      const { status, headers, body } = await api.send('POST', path, from(`203.0.113.${path.length}`));
+      expect([status, headers['retry-after']]).toEqual([429, '40']);
+      expect(body).toEqual({
+        error: 'temporarily_unavailable',
+        error_description: 'Too many requests from this address: try again in 40 s.',
+        error_id: headers['x-request-id'],
+      });
+      expect(headers['access-control-allow-origin']).toBe('*');
+      expect(headers['cache-control']).toBe('no-store');
+    },
+  );
+
+  it('answers browsers with a page, at every step, and stores nothing', async () => {
+    await useUp('198.51.100.1');
+    for (const [method, path] of [
+      ['GET', '/oauth/authorize?client_id=x'],
+      ['GET', '/oauth/authorize/some-uid'],
+      ['GET', '/oauth/logout'],
+      ['GET', '/interaction/some-uid'],
+      ['POST', '/interaction/some-uid/sign-in'],
+      ['GET', '/account/apps'],
+      ['POST', '/account/sign-out'],
+    ] as const) {
+      const { status, headers, text } = await api.send(method, path, from('198.51.100.1'));
+      expect([path, status, headers['retry-after']]).toEqual([path, 429, '40']);
+      expect(text).toContain('Too many requests');
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+      expect(headers['set-cookie']).toBeUndefined();
+    }
+  });
+
+  it('holds back nobody else, no metadata and not the API', async () => {
+    await useUp('198.51.100.2');
+    const key = await api.key(await api.platform.user());
+    expect((await api.send('POST', '/oauth/token', from('198.51.100.3'))).status).toBe(400);
+    for (const path of ['/.well-known/oauth-authorization-server', '/oauth/jwks'])
+      expect((await api.send('GET', path, from('198.51.100.2'))).status).toBe(200);
+    expect((await api.get('/me', key, from('198.51.100.2'))).status).toBe(200);
+  });
+
+  it('counts all addresses of an IPv6 subscriber as one', async () => {
+    await useUp('2001:db8:1:2::a');
+    expect((await api.send('POST', '/oauth/token', from('2001:db8:1:2:ffff::b'))).status).toBe(429);
+    expect((await api.send('POST', '/oauth/token', from('2001:db8:1:3::a'))).status).toBe(400);
+  });
+
+  it('is not got around by another spelling of a path, which is no route', async () => {
+    for (const path of ['/OAuth/token', '/oauth/token/', '//oauth/token', '/oauth/./token', '/oauth/%74oken'])
+      expect([path, (await api.send('POST', path, from('198.51.100.4'))).status]).toEqual([path, 404]);
+  });
+
+  it('counts what userinfo refuses with what the API refuses', async () => {
+    const guess = (path: string) =>
+      api.send('GET', path, { Authorization: 'Bearer wrong', ...from('198.51.100.5') });
+    expect((await guess('/oauth/userinfo')).status).toBe(401);
+    expect((await guess('/oauth/userinfo')).status).toBe(429);
+    expect((await guess('/api/public/me')).status).toBe(429);
+  });
+});
+
 describe('a limit of 0', () => {
   it('switches it off, and its headers with it', async () => {
     const api = await TestApi.start({ rateLimits: { read: 0, write: 0, auth: 0 } });

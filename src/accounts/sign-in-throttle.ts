@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
+import { networkOf } from '../http/network.js';
 
 interface Allowance {
   /** Failures in a window, before one more begins a block. */
@@ -80,7 +80,6 @@ export class SignInThrottle {
     };
   }
 
-  /** An IPv6 address counts by its /64, which is one subscriber's. */
   async takeForAddress(address: string | undefined): Promise<Taken | Blocked> {
     if (this.#perAddress.failures === 0) return { giveBack: async () => undefined };
     return this.#take(`address:${networkOf(address ?? '')}`, this.#perAddress);
@@ -106,17 +105,4 @@ export class SignInThrottle {
       giveBack: async (signedIn) => void (await this.database.rows(GIVE_BACK, [key, failures, signedIn])),
     };
   }
-}
-
-/** The address; of an IPv6 one the first 64 bits; IPv4 in IPv6 (`::ffff:…`) as IPv4. */
-export function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const groups = [head, tail ?? ''].map((part) => part.split(':').filter(Boolean));
-  const zeros = Array.from({ length: tail === undefined ? 0 : 8 - groups.flat().length }, () => '0');
-  return [...groups[0]!, ...zeros, ...groups[1]!]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
 }

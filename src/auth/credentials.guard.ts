@@ -3,7 +3,6 @@ import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
-import { Problem } from '../http/problems.js';
 import { AccessTokens } from './access-tokens/access-tokens.service.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { accessOf } from './auth.decorators.js';
@@ -46,9 +45,7 @@ export class CredentialsGuard implements CanActivate {
         ? await this.apiKeys.authenticate(credential.key, request)
         : await this.accessTokens.authenticate(credential, request);
     } catch (error) {
-      // Only a refusal counts: a database that is away says nothing about the credential.
-      if (!(error instanceof Problem) || error.definition.code !== 'invalid_credentials') throw error;
-      throw this.rateLimits.countRefusal(request.ip) ?? error;
+      throw this.rateLimits.afterRefusal(error, request.ip);
     }
   }
 }

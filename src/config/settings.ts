@@ -105,7 +105,7 @@ export const SETTINGS = {
   RATE_LIMIT_AUTH: setting(
     integer(0, 1_000_000),
     '20',
-    'refused credentials, and sign-ins, a minute per address; 0: no limit',
+    'refused credentials, and sign-ins, a minute per address, and a hundred times as many requests to the OAuth routes and pages; 0: no limit',
   ),
   WORKERS: setting(
     z.union([z.literal('auto'), integer(1, 256)], { error: 'must be auto, or a whole number from 1 to 256' }),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { networkOf } from './sign-in-throttle.js';
+import { networkOf } from './network.js';
 
 describe('networkOf', () => {
   it('keeps an IPv4 address, in IPv6 too', () => {

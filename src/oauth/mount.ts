@@ -1,6 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/access-tokens/dpop.js';
+import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
@@ -10,7 +11,9 @@ import { AuthorizationServer } from './authorization-server.js';
 import { demoApp } from './demo.js';
 import { Interactions } from './interactions.js';
 import { OauthDatabase } from './oauth-database.js';
+import { PageRequests } from './page-requests.js';
 import { apiResource, ROUTES } from './provider.js';
+import { limitRequests } from './request-limit.js';
 import { Userinfo } from './userinfo.js';
 
 /**
@@ -22,6 +25,7 @@ export function mountOauth(app: NestExpressApplication): void {
   const server = app.get(AuthorizationServer);
   const database = app.get(OauthDatabase);
   app.use(pinOrigin(config));
+  app.use(limitRequests(server, app.get(RateLimits), app.get(PageRequests)));
   app.use(async (request: Request, response: Response, next: NextFunction) => {
     const { context, ip, headers } = request;
     const { path, id } = context;

@@ -3,6 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { AccessTokens } from '../auth/access-tokens/access-tokens.service.js';
 import { insufficientScope, invalidCredentials, missingCredentials } from '../auth/challenges.js';
 import { credentialOf } from '../auth/credentials.js';
+import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
@@ -25,6 +26,7 @@ export class Userinfo {
     private readonly accessTokens: AccessTokens,
     private readonly database: Database,
     private readonly problems: ProblemFilter,
+    private readonly rateLimits: RateLimits,
   ) {}
 
   handler(): RequestHandler {
@@ -32,7 +34,7 @@ export class Userinfo {
       request.context.route = ROUTES.userinfo;
       response.setHeader('Cache-Control', 'no-store');
       this.#answer(request, response).catch((error: unknown) =>
-        this.problems.answer(error, request, response),
+        this.problems.answer(this.rateLimits.afterRefusal(error, request.ip), request, response),
       );
     };
   }

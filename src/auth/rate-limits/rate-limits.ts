@@ -7,12 +7,19 @@ import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { LOGGER } from '../../http/logger.js';
+import { networkOf } from '../../http/network.js';
 import { Problem } from '../../http/problems.js';
 import type { Principal } from '../principal.js';
 import { WINDOW_SECONDS, WindowCounter } from './window-counter.js';
 
 /** How often instances tell one another what they counted. */
 const SHARE_MS = 500;
+
+/**
+ * Of RATE_LIMIT_AUTH. It bounds floods, not use: a sign-in takes some ten requests, and a partner's backend refreshes the
+ * tokens of all its members from one address.
+ */
+const OAUTH_REQUESTS_PER_REFUSAL = 100;
 
 /** Where instances add up what each of them counted. */
 interface SharedCounts {
@@ -22,8 +29,8 @@ interface SharedCounts {
 }
 
 /**
- * The limits of the contract §10, per user and credential, and of failed authentication per address. Over one
- * database they hold for all instances together, to within what is counted in {@link SHARE_MS}. Where the shared
+ * The limits of the contract §10, per user and credential, and of failed authentication and of requests to the
+ * authorization server per address. Over one database they hold for all instances together, to within what is counted in {@link SHARE_MS}. Where the shared
  * store is away, each instance limits alone.
  */
 @Injectable()
@@ -68,12 +75,29 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     return used > limit ? rateLimited(resetSeconds) : undefined;
   }
 
-  /** Counts a refused credential. @returns the problem to answer in its place where there were too many */
-  countRefusal(address: string | undefined): Problem | undefined {
+  /**
+   * Counts `error` where it refuses a credential: a database that is away says nothing about one.
+   *
+   * @returns what to answer: `error`, or 429 where there were too many
+   */
+  afterRefusal(error: unknown, address: string | undefined): unknown {
     const limit = this.config.rateLimits.auth;
+    if (limit === 0 || !(error instanceof Problem) || error.definition.code !== 'invalid_credentials')
+      return error;
+    const { used, resetSeconds } = this.#counter.count(`auth:${networkOf(address ?? '')}`);
+    return used > limit ? rateLimited(resetSeconds) : error;
+  }
+
+  /**
+   * Counts a request to the authorization server or its pages, whatever comes of it.
+   *
+   * @returns the whole seconds until the next one may come where there were too many
+   */
+  countOauthRequest(address: string | undefined): number | undefined {
+    const limit = this.config.rateLimits.auth * OAUTH_REQUESTS_PER_REFUSAL;
     if (limit === 0) return undefined;
-    const { used, resetSeconds } = this.#counter.count(`auth:${address ?? ''}`);
-    return used > limit ? rateLimited(resetSeconds) : undefined;
+    const { used, resetSeconds } = this.#counter.count(`oauth:${networkOf(address ?? '')}`);
+    return used > limit ? resetSeconds : undefined;
   }
 
   /** Tells the others, and hears from them. */

@@ -1,0 +1,67 @@
+import type { Request, RequestHandler, Response } from 'express';
+import type { RateLimits } from '../auth/rate-limits/rate-limits.js';
+import type { AuthorizationServer } from './authorization-server.js';
+import type { PageRequests } from './page-requests.js';
+import { SECURITY_HEADERS } from './pages/pages.js';
+import { ROUTES } from './provider.js';
+
+/** What programs call; everything else is opened in a browser. */
+const FOR_PROGRAMS: readonly string[] = [
+  ROUTES.token,
+  ROUTES.revocation,
+  ROUTES.introspection,
+  ROUTES.pushed_authorization_request,
+];
+
+/**
+ * 429 where an address sends too many requests, before anything is done for them: most of these routes need no
+ * credential, and many of them store something. Metadata and keys cost nothing; userinfo has the API's limits.
+ */
+export function limitRequests(
+  server: AuthorizationServer,
+  limits: RateLimits,
+  pages: PageRequests,
+): RequestHandler {
+  return (request, response, next) => {
+    const route = limitedRoute(server, request.context.path);
+    const seconds = route === undefined ? undefined : limits.countOauthRequest(request.ip);
+    if (seconds === undefined) {
+      next();
+      return;
+    }
+    request.context.route = route;
+    request.context.problem = 'rate_limited';
+    response.set({ ...SECURITY_HEADERS, 'Retry-After': String(seconds) });
+    if (FOR_PROGRAMS.includes(request.context.path)) refuseProgram(request, response, seconds);
+    else refuseBrowser(pages, request, response, seconds);
+  };
+}
+
+/** @returns the route's name in the log, which never holds the id of a sign-in */
+function limitedRoute(server: AuthorizationServer, path: string): string | undefined {
+  if (path.startsWith('/interaction/')) return '/interaction/:uid';
+  if (path.startsWith('/account/')) return '/account';
+  if (!server.answers(path) || path === ROUTES.jwks || path.startsWith('/.well-known/')) return undefined;
+  return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
+}
+
+/** In the form of RFC 6749 §5.2, which has no code of its own for this. Browser clients may read it, wherever they are. */
+function refuseProgram(request: Request, response: Response, seconds: number): void {
+  response
+    .status(429)
+    .set({ 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' })
+    .json({
+      error: 'temporarily_unavailable',
+      error_description: `Too many requests from this address: try again in ${seconds} s.`,
+      error_id: request.context.id,
+    });
+}
+
+function refuseBrowser(pages: PageRequests, request: Request, response: Response, seconds: number): void {
+  pages.send(response, 429, {
+    name: 'error',
+    title: 'Too many requests',
+    message: `Too much was asked for from where you are. Try again in ${seconds} seconds.`,
+    error_id: request.context.id,
+  });
+}
