@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
-import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
 import { PROBLEMS } from '../src/http/problems.js';
 import { TestApi } from './support/api.js';
+import { inChromium, launchChromium } from './support/chromium.js';
 
-const CHROMIUM = '/usr/bin/chromium';
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 describe('GET /docs', () => {
@@ -101,16 +100,9 @@ describe('GET /docs', () => {
     expect((await api.send('GET', '/docs', { Accept: 'text/plain' })).body.code).toBe('not_acceptable');
   });
 
-  const inChromium = existsSync(CHROMIUM) ? describe : describe.skip;
-  inChromium('in Chromium (skipped where /usr/bin/chromium is not there)', () => {
+  inChromium('in Chromium (npm run test:pg)', () => {
     let browser: Browser;
-    beforeAll(async () => {
-      const flags = 'no-sandbox disable-gpu disable-quic no-first-run disable-background-networking';
-      browser = await chromium.launch({
-        executablePath: CHROMIUM,
-        args: `${flags} disable-component-update disable-sync`.split(' ').map((flag) => `--${flag}`),
-      });
-    }, 60_000);
+    beforeAll(async () => void (browser = await launchChromium()), 60_000);
     afterAll(() => browser.close());
 
     it.each([

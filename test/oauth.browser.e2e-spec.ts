@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { inChromium, launchChromium } from './support/chromium.js';
 import { OauthTest, PASSWORD } from './support/oauth.js';
 
-inChromium('A member in Chromium, with the client on another origin', () => {
+inChromium('A member in Chromium, with the client on another origin (npm run test:pg)', () => {
   let oauth: OauthTest;
   let browser: Browser;
   let app: Server;

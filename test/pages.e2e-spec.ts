@@ -71,7 +71,7 @@ describe('What every page is sent with', () => {
   });
 });
 
-inChromium('In Chromium', () => {
+inChromium('In Chromium (npm run test:pg)', () => {
   let browser: Browser;
   let site: Server;
   let client: Server;

@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
 import { describe } from '@jest/globals';
+import { onPostgres } from './database.js';
 
 const EXECUTABLE = '/usr/bin/chromium';
-const isThere = existsSync(EXECUTABLE);
-if (!isThere) console.warn(`SKIPPED: what is looked at in a browser, since ${EXECUTABLE} is not there`);
 
-/** `describe` for what needs a browser; skipped, and loudly, where there is none. */
-export const inChromium = isThere ? describe : describe.skip;
+/** `describe` for what needs a browser, which is not there wherever Node is: part of `npm run test:pg`. */
+export const inChromium = onPostgres ? describe : describe.skip;
 
 /** With a profile of its own, and no calls home. */
-export function launchChromium(): Promise<Browser> {
+export async function launchChromium(): Promise<Browser> {
+  if (!existsSync(EXECUTABLE)) throw new Error(`${EXECUTABLE} is not there: apt-get install chromium`);
   return chromium.launch({
     executablePath: EXECUTABLE,
     args: [

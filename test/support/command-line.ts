@@ -1,6 +1,12 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
+/** What a process of ours gets of this one's environment. There are many of them: what was compiled is kept. */
+export const PROCESS = {
+  PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: join(process.env.TEST_FOLDER!, 'compiled'),
+};
+
 export interface Ended {
   /** 0 done, 1 failed, 2 wrong use. */
   readonly code: number | null;
@@ -16,7 +22,7 @@ export async function pua(
 ): Promise<Ended> {
   const child = spawn(process.execPath, [join(process.cwd(), 'bin/pua.mjs'), ...args], {
     cwd: process.env.TEST_FOLDER, // no .env here
-    env: { PATH: process.env.PATH, ...environment },
+    env: { ...PROCESS, ...environment },
   });
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));

@@ -15,8 +15,22 @@ export interface TestDatabase {
 /** Whether the tests run over a real PostgreSQL (`npm run test:pg`); else over the embedded database. */
 export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
 
-/** A migrated database of its own, without data; with `empty` one that nobody has migrated, nor opened. */
-export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
+/** A migrated database of its own, without data. */
+export function createTestDatabase(): Promise<TestDatabase> {
+  return create({ served: true, migrated: true });
+}
+
+/** One that nobody has migrated. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return create({ served: true, migrated: false });
+}
+
+/** One that nobody has migrated, nor opened where it is embedded. */
+export function createUnservedDatabase(): Promise<TestDatabase> {
+  return create({ served: false, migrated: false });
+}
+
+async function create({ served, migrated }: { served: boolean; migrated: boolean }): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   const server = process.env.TEST_DATABASE_URL;
   const common = {
@@ -26,20 +40,20 @@ export async function createTestDatabase({ empty = false } = {}): Promise<TestDa
     PORT: '0',
   };
   if (server) {
-    await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${empty ? 'template0' : 'template_pua'}`);
+    await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${migrated ? 'template_pua' : 'template0'}`);
     return {
       environment: { ...common, DATABASE_URL: server.replace(/\/postgres$/, `/${name}`) },
       drop: () => asAdmin(`DROP DATABASE ${name} WITH (FORCE)`),
     };
   }
   const folder = join(process.env.TEST_FOLDER!, name);
-  if (empty) return { environment: { ...common, DATA_DIR: folder }, drop: () => Promise.resolve() };
+  if (!served) return { environment: { ...common, DATA_DIR: folder }, drop: () => Promise.resolve() };
   mkdirSync(folder);
   writeFileSync(join(folder, 'embedded.lock'), String(process.pid)); // as a server holds it
   const { host, port } = embeddedAddress(folder);
   const worker = await startWorker({
     socket: join(host, `.s.PGSQL.${port}`),
-    snapshot: join(process.env.TEST_FOLDER!, 'snapshot.tar'),
+    ...(migrated ? { snapshot: join(process.env.TEST_FOLDER!, 'snapshot.tar') } : {}),
   });
   return { environment: { ...common, DATA_DIR: folder }, drop: () => worker.close() };
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { PROCESS } from './command-line.js';
 import { freePort } from './oauth.js';
 
 /** The program as it is run, in a process of its own. */
@@ -17,7 +18,7 @@ export class ServerProcess {
   static async start(environment: Record<string, string>): Promise<ServerProcess> {
     const port = Number(environment.PORT) || (await freePort());
     const child = spawn(process.execPath, ['dist/src/main.js'], {
-      env: { PATH: process.env.PATH, ...environment, HOST: '127.0.0.1', PORT: String(port) },
+      env: { ...PROCESS, ...environment, HOST: '127.0.0.1', PORT: String(port) },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const server = new ServerProcess(child, `http://127.0.0.1:${port}`);
