@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '../src/config/config.js';
+import { SETTINGS } from '../src/config/settings.js';
 
 const SECRET = Buffer.alloc(32, 'secret').toString('base64');
 const production = {
@@ -43,6 +44,17 @@ describe('settings', () => {
     const refuse = () => loadConfig(wrong);
     for (const name of Object.keys(wrong)) expect(refuse).toThrow(name);
     expect(refuse).not.toThrow('hunter2');
+  });
+
+  it('are refused all at once in production too', () => {
+    const refuse = () =>
+      loadConfig({ NODE_ENV: 'production', PORT: 'eighty', PUBLIC_URL: 'http://a.example' });
+    for (const name of ['PORT', 'SECRET_KEY', 'DATABASE_URL', 'PUBLIC_URL']) expect(refuse).toThrow(name);
+  });
+
+  it('are all read by something', () => {
+    const source = readFileSync('src/config/config.ts', 'utf8');
+    for (const name of Object.keys(SETTINGS)) expect(source).toMatch(new RegExp(`\\benv\\.${name}\\b`));
   });
 
   it('take an empty variable for an absent one', () => {

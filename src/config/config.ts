@@ -2,8 +2,9 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { SETTINGS } from './settings.js';
+import type { SettingName } from './settings.js';
 
 /** Everything the process was told, read once and frozen. Made by {@link loadConfig}. */
 export interface Config {
@@ -65,11 +66,9 @@ export class StartupError extends Error {
   override name = 'StartupError';
 }
 
-const environmentSchema = z.object(
-  Object.fromEntries(Object.entries(SETTINGS).map(([name, { read }]) => [name, read])) as {
-    [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name]['read'];
-  },
-);
+type Environment = {
+  [Name in SettingName]: z.infer<(typeof SETTINGS)[Name]['read']>;
+};
 
 /**
  * Reads the settings. An empty variable counts as absent.
@@ -77,29 +76,31 @@ const environmentSchema = z.object(
  * @throws StartupError that names every bad setting, never a value.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
-  const present = Object.entries(environment).filter(([, value]) => value !== undefined && value !== '');
-  const parsed = environmentSchema.safeParse(Object.fromEntries(present));
-  if (!parsed.success) {
-    throw badSettings(parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`));
-  }
-  const env = parsed.data;
+  const faults: string[] = [];
+  const env = Object.fromEntries(
+    Object.entries(SETTINGS).map(([name, { read }]) => {
+      const { data, error } = read.safeParse(environment[name] || undefined);
+      for (const { message } of error?.issues ?? []) faults.push(`${name} ${message}`);
+      return [name, data];
+    }),
+  ) as Environment;
+  const given = (name: SettingName) => Boolean(environment[name]);
   const production = env.NODE_ENV === 'production';
   const port = env.PORT ?? 3000;
   const publicUrl = env.PUBLIC_URL ?? `http://localhost:${port}`;
   const dataDir = resolve(env.DATA_DIR ?? '.data');
 
   if (production) {
-    const faults: string[] = [];
-    if (!env.SECRET_KEY)
+    if (!given('SECRET_KEY'))
       faults.push('SECRET_KEY is required in production: make one with `npx pua secrets generate`');
-    if (!env.DATABASE_URL)
+    if (!given('DATABASE_URL'))
       faults.push('DATABASE_URL is required in production: the embedded database is for development');
     if (!publicUrl.startsWith('https:') && !isLoopback(publicUrl))
       faults.push('PUBLIC_URL must be https in production');
     if (env.SEED_DEMO)
       faults.push('SEED_DEMO cannot be true in production: demo members have known passwords');
-    if (faults.length > 0) throw badSettings(faults);
   }
+  if (faults.length > 0) throw badSettings(faults);
 
   return Object.freeze({
     production,
