@@ -29,10 +29,19 @@ export function createLogger(config: Config): Logger {
     base: undefined,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: describeError },
     redact: { paths: SECRET_PATHS, censor: '[redacted]' },
     hooks: { streamWrite: (line: string) => line.replace(SECRET_PATTERNS, '[redacted]') },
   };
   return config.logFormat === 'pretty'
     ? pino({ ...options, transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname' } } })
     : pino(options);
+}
+
+/** Not what else hangs on an error: one of the database's carries the statement's values. */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { name, message, stack, cause } = error;
+  const { code } = error as { code?: unknown };
+  return { type: name, message, code, stack, cause: cause === undefined ? undefined : describeError(cause) };
 }

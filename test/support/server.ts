@@ -8,6 +8,8 @@ import { freePort } from './oauth.js';
 export class ServerProcess {
   /** What it wrote to stdout: its log. */
   output = '';
+  /** What it wrote to stderr. */
+  errors = '';
 
   private constructor(
     private readonly child: ChildProcess,
@@ -19,13 +21,15 @@ export class ServerProcess {
     const port = Number(environment.PORT) || (await freePort());
     const child = spawn(process.execPath, ['dist/src/main.js'], {
       env: { ...PROCESS, ...environment, HOST: '127.0.0.1', PORT: String(port) },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     const server = new ServerProcess(child, `http://127.0.0.1:${port}`);
     child.stdout.setEncoding('utf8').on('data', (text: string) => (server.output += text));
-    const deadline = performance.now() + 15_000;
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (server.errors += text));
+    const deadline = performance.now() + 60_000;
     for (;;) {
-      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`);
+      if (child.exitCode !== null)
+        throw new Error(`the server ended with ${child.exitCode}: ${server.errors}`);
       const answer = await fetch(`${server.url}/oauth/jwks`).catch(() => undefined);
       await answer?.arrayBuffer();
       if (answer?.status === 200) return server;
@@ -34,9 +38,12 @@ export class ServerProcess {
     }
   }
 
-  async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
-    this.child.kill(signal);
-    await once(this.child, 'exit');
+  /** @returns its exit code; null where the signal ended it */
+  async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill(signal);
+      await once(this.child, 'exit');
+    }
+    return this.child.exitCode;
   }
 }
