@@ -1,6 +1,9 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger } from 'pino';
 
+/** What a code, token or id of ours looks like, whatever path a caller puts it into. */
+const OPAQUE = /[\w-]{43,}/g;
+
 /** One line a request, when it is over: no query, no header, no secret. */
 export function requestLog(logger: Logger) {
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -12,7 +15,7 @@ export function requestLog(logger: Logger) {
           method: request.method,
           route: route ?? (request.route as { path: string } | undefined)?.path,
           // Of what has no route; a path of ours may hold the id of a sign-in.
-          path: (route ?? request.route) ? undefined : path.slice(0, 200),
+          path: (route ?? request.route) ? undefined : path.replace(OPAQUE, '[redacted]').slice(0, 200),
           status: response.statusCode,
           duration_ms: Math.round(Number(process.hrtime.bigint() - startedAt) / 1e4) / 100,
           user_id: userId,

@@ -33,9 +33,10 @@ export class ServerProcess {
     }
   }
 
+  /** When it resolves, {@link output} is whole. */
   async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     this.child.kill(signal);
-    await once(this.child, 'exit');
+    await once(this.child, 'close');
   }
 }
