@@ -432,41 +432,6 @@ describe('what a proxy or caller claims', () => {
   });
 });
 
-describe('the database', () => {
-  it('holds no code, token or session id, and no refresh answer in clear', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
-    const form = await oauth.code(clientId, username, {}, browser);
-    const { body } = await oauth.token(form);
-    const { body: second } = await oauth.refresh(clientId, body.refresh_token);
-    const open = (await browser.open(oauth.request(clientId, { prompt: 'login' }).url)) as FormPage;
-    const secrets = [
-      form.code!,
-      form.code_verifier!,
-      body.access_token,
-      body.refresh_token,
-      second.access_token,
-      second.refresh_token,
-      second.id_token!,
-      browser.cookies.get('pua_session;/')!.value,
-      open.url.pathname.split('/').pop()!,
-    ];
-    const tables = await oauth.dataSource.query<{ name: string }[]>(
-      `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`,
-    );
-    for (const { name } of tables) {
-      const [dump] = await oauth.dataSource.query<{ text: string | null }[]>(
-        `SELECT string_agg(t::text, ' ') AS text FROM ${name} t`,
-      );
-      for (const secret of secrets) {
-        expect(dump!.text ?? '').not.toContain(secret);
-        expect(dump!.text ?? '').not.toContain(Buffer.from(secret).toString('hex'));
-      }
-    }
-  });
-});
-
 describe('every answer', () => {
   it('of the authorization server has the security headers, redirects too', async () => {
     const clientId = await oauth.client();

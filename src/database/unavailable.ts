@@ -1,3 +1,5 @@
+import { isNativeError } from 'node:util/types';
+
 /** The database (or another store) cannot answer now; the same request may succeed later. */
 export class Unavailable extends Error {
   override name = 'Unavailable';
@@ -29,11 +31,13 @@ const TRANSIENT_MESSAGES =
 
 /** Whether `error` (or what caused it) means that the database is away, overloaded or busy. */
 export function isUnavailable(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+  // Not instanceof: what Node itself throws is of another realm under a test runner.
+  for (let cause = error; isNativeError(cause); cause = cause.cause) {
     if (cause instanceof Unavailable || TRANSIENT_MESSAGES.test(cause.message)) return true;
     const { code } = cause as { code?: unknown };
     if (typeof code === 'string' && (NETWORK_ERRORS.has(code) || TRANSIENT_STATES.test(code))) return true;
-    if (cause instanceof AggregateError && cause.errors.some(isUnavailable)) return true;
+    const { errors } = cause as { errors?: unknown };
+    if (Array.isArray(errors) && errors.some(isUnavailable)) return true;
     if ('driverError' in cause && isUnavailable(cause.driverError)) return true;
   }
   return false;

@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import { Inject, Injectable } from '@nestjs/common';
 import type { OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import type { Account, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { DataSource } from 'typeorm';
@@ -29,6 +30,9 @@ import { Vault } from './vault.js';
 
 /** How long an instance may go on with signing keys that were rotated elsewhere. */
 const KEYS_CHECK_MS = 1_000;
+
+/** How long a request waits for that check: the keys at hand are right for another day. */
+const KEYS_WAIT_MS = 50;
 
 /** Everything that the library answers, by exact path: it would ignore case and a slash at the end itself. */
 const EXACT_PATHS = new Set<string>([
@@ -86,17 +90,17 @@ export class AuthorizationServer implements OnModuleInit {
   async #freshKeys(): Promise<void> {
     if (performance.now() - this.#checkedAt < KEYS_CHECK_MS) return;
     this.#checking ??= this.#checkKeys().finally(() => (this.#checking = undefined));
-    await this.#checking;
+    await Promise.race([this.#checking, setTimeout(KEYS_WAIT_MS, undefined, { ref: false })]);
   }
 
   async #checkKeys(): Promise<void> {
     try {
       if ((await this.#keys.version()) !== this.#keysVersion) await this.#build();
-      this.#checkedAt = performance.now();
     } catch (error) {
-      // The keys at hand are right for another day; what needs the database fails by itself.
+      // What needs the database fails by itself.
       this.logger.warn({ reason: (error as Error).message }, 'the signing keys could not be checked');
     }
+    this.#checkedAt = performance.now();
   }
 
   /** The library reads its keys once, when it is made: requests in flight finish on the provider before. */
@@ -138,7 +142,7 @@ export class AuthorizationServer implements OnModuleInit {
       },
       renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
     });
-    provider.use(answerFailures(database, pages, logger));
+    provider.use(answerFailures(database, pages, logger, config.databaseDeadlines.answer));
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { Config } from '../config/config.js';
+import { Unavailable } from '../database/unavailable.js';
 import { keepProofs } from './adapter.js';
 import type { OauthDatabase, OauthRequest, TokenTransaction } from './oauth-database.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
@@ -16,14 +17,20 @@ type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promis
 
 /**
  * Around everything: security headers on every answer; 503 where the database was away, whatever the library made of
- * it; the true reason of a refusal to the log and the audit trail under the error id that the caller sees.
+ * it, or after `deadlineMs`; the true reason of a refusal to the log and the audit trail under the error id that the
+ * caller sees.
  */
-export function answerFailures(database: OauthDatabase, pages: Pages, logger: Logger): Middleware {
+export function answerFailures(
+  database: OauthDatabase,
+  pages: Pages,
+  logger: Logger,
+  deadlineMs: number,
+): Middleware {
   return async (ctx, next) => {
     const request = database.current!;
     ctx.set(SECURITY_HEADERS);
     try {
-      await next();
+      await inTime(request, next(), deadlineMs);
     } catch (error) {
       request.failure ??= error as Error;
       answer(ctx, pages, request, 500, 'server_error', 'The server failed in a way that is not your fault.');
@@ -63,6 +70,22 @@ export function answerFailures(database: OauthDatabase, pages: Pages, logger: Lo
       details: { error: line.error, reason: line.reason },
     });
   };
+}
+
+/** Each wait for the database is bounded; this bounds their sum. What is left of `work` then fails at its next statement. */
+async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      request.unavailable = true;
+      reject(new Unavailable('not answered in time'));
+    }, deadlineMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function answer(

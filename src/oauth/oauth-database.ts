@@ -5,7 +5,7 @@ import type { EntityManager } from 'typeorm';
 import { eventValues, RECORD_EVENT } from '../auth/audit.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import { Database } from '../database/database.js';
-import { isUnavailable } from '../database/unavailable.js';
+import { isUnavailable, Unavailable } from '../database/unavailable.js';
 
 /** What is known of the request that the authorization server is answering. */
 export interface OauthRequest {
@@ -15,7 +15,7 @@ export interface OauthRequest {
   readonly userAgent: string | undefined;
   /** The library hides what was thrown behind its own answer: why this request failed, the first error counts. */
   failure?: Error;
-  /** The database was away: whatever the library made of it, the answer is 503. */
+  /** The database was away or slow: whatever the library made of it, the answer is 503, and nothing more is tried. */
   unavailable?: boolean;
   transaction?: TokenTransaction;
 }
@@ -54,6 +54,7 @@ export class OauthDatabase {
 
   async rows<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
     const request = this.current;
+    if (request?.unavailable) throw new Unavailable('the database was away for this request already');
     try {
       const runner = request?.transaction?.manager.queryRunner;
       if (!runner) return await this.database.rows<Row>(text, values as unknown[]);
@@ -80,7 +81,7 @@ export class OauthDatabase {
     try {
       await this.database.dataSource.transaction(async (manager) => {
         transaction = request.transaction = { manager, proofs: [] };
-        if (!(await work(transaction))) throw new RolledBack();
+        if (!(await work(transaction)) || request.unavailable) throw new RolledBack();
       });
     } catch (error) {
       if (isUnavailable(error)) request.unavailable = true;

@@ -38,11 +38,11 @@ export class ServerProcess {
     }
   }
 
-  /** @returns its exit code; null where the signal ended it */
+  /** When it resolves, {@link output} is whole. @returns its exit code; null where the signal ended it */
   async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.child.exitCode === null && this.child.signalCode === null) {
       this.child.kill(signal);
-      await once(this.child, 'exit');
+      await once(this.child, 'close');
     }
     return this.child.exitCode;
   }
