@@ -26,7 +26,7 @@ export function requireWrk() {
 /**
  * @param {{name: string, url: string, pid: number}} server
  * @param {{name: string, method?: string, body?: string}} question
- * @param {{key: string, path: string}[]} requests asked in turn
+ * @param {{key: string, path: string}[]} requests asked in turn; `key` is an API key or an access token
  * @param {{seconds: number, connections: number, pauseMs?: number, postgresPid: number}} load
  * @returns {Promise<Turn>}
  */
@@ -63,7 +63,8 @@ export async function measure(
   }
 }
 
-function usage(serverPid, postgresPid) {
+/** CPU time that was used by now, in microseconds. */
+export function usage(serverPid, postgresPid) {
   // All that is of the benchmark was started by this process, the load generator too, which has ended by then.
   return {
     server: cpuMicroseconds(serverPid),

@@ -7,13 +7,34 @@ import { YARDSTICK } from './servers.mjs';
 /** @typedef {import('./load.mjs').Turn & {ratio: number, cpuRatio: number}} Result
  * medians; `ratio` of requests/s to the yardstick's, `cpuRatio` of requests for the same CPU time, server and database */
 
-/** @returns {Promise<{question: string, results: Map<string, Result>}[]>} */
-export async function compareServers(servers, dataset, plan) {
+export const WITH_TOKENS = 'this server, access tokens';
+/** Tokens live ten minutes: what is asked with them is asked first. */
+const ASKED_WITH_TOKENS = 2;
+
+/**
+ * This server and the peers, the first questions with access tokens too.
+ *
+ * @returns {Promise<{question: string, results: Map<string, Result>}[]>}
+ */
+export async function compareServers(servers, dataset, tokens, plan) {
   const compared = [];
-  for (const question of COMPARED.filter(({ name }) => name.includes(plan.only))) {
+  for (const [i, question] of COMPARED.entries()) {
+    if (!question.name.includes(plan.only)) continue;
     const requests = requestsOf(question, dataset.keys);
     const candidates = servers.map((server) => ({ name: server.name, server, question, requests }));
-    compared.push({ question: question.name, results: await inTurns(candidates, dataset, plan, YARDSTICK) });
+    if (i < ASKED_WITH_TOKENS) {
+      const [server] = servers;
+      candidates.splice(1, 0, {
+        name: WITH_TOKENS,
+        server,
+        question,
+        requests: requestsOf(question, tokens),
+      });
+    }
+    compared.push({
+      question: question.name,
+      results: await askInTurns(candidates, dataset, plan, YARDSTICK),
+    });
   }
   return compared;
 }
@@ -26,7 +47,7 @@ export async function measureOthers(server, dataset, plan, firstEvents) {
     question,
     requests: requestsOf(question, dataset.keys, firstEvents),
   }));
-  return inTurns(candidates, dataset, { ...plan, rounds: 1 });
+  return askInTurns(candidates, dataset, { ...plan, rounds: 1 });
 }
 
 /** Latency at half of what was reached at full load: each connection pauses between its requests. */
@@ -64,7 +85,7 @@ export async function measureSize(server, dataset, plan) {
     one(`a member with ${total.toLocaleString('en')}`, heavy, path);
     one('the same, 1,000 rows in', heavy, `${path}?cursor=${cursor}`);
   }
-  return inTurns(candidates, dataset, plan);
+  return askInTurns(candidates, dataset, plan);
 }
 
 async function cursorAt(server, key, path, rows) {
@@ -83,14 +104,14 @@ export async function measureWorkers(start, dataset, plan) {
   try {
     const requests = requestsOf(question, dataset.keys);
     const candidates = servers.map((server, i) => ({ name: `WORKERS=${i + 1}`, server, question, requests }));
-    return await inTurns(candidates, dataset, plan);
+    return await askInTurns(candidates, dataset, plan);
   } finally {
     for (const server of servers) await server.stop();
   }
 }
 
-/** @returns {Promise<Map<string, Result>>} by the candidate's name */
-async function inTurns(candidates, dataset, plan, yardstick = candidates[0].name) {
+/** Asks each candidate its question. @returns {Promise<Map<string, Result>>} by the candidate's name */
+async function askInTurns(candidates, dataset, plan, yardstick) {
   const turn = ({ server, question, requests }, seconds) =>
     measure(server, question, requests, {
       seconds,
@@ -98,21 +119,43 @@ async function inTurns(candidates, dataset, plan, yardstick = candidates[0].name
       postgresPid: dataset.postgresPid,
     });
   for (const candidate of candidates) await turn(candidate, 1); // compiled, planned, cached
-  const turns = new Map(candidates.map(({ name }) => [name, []]));
-  for (let round = 0; round < plan.rounds; round++) {
+  const [results] = await inTurns(candidates, { rounds: plan.rounds, yardstick }, async (candidate) => [
+    await turn(candidate, plan.seconds),
+  ]);
+  return results;
+}
+
+/**
+ * Gives every candidate its turn in every round.
+ *
+ * @template Candidate
+ * @param {(Candidate & {name: string})[]} candidates
+ * @param {{rounds: number, yardstick?: string}} plan
+ * @param {(candidate: Candidate) => Promise<import('./load.mjs').Turn[]>} turn one figure, or several
+ * @returns {Promise<Map<string, Result>[]>} for each of the figures the results by the candidate's name
+ */
+export async function inTurns(candidates, { rounds, yardstick = candidates[0].name }, turn) {
+  const figures = [];
+  for (let round = 0; round < rounds; round++) {
     const measured = new Map();
     for (let i = 0; i < candidates.length; i++) {
       const candidate = candidates[(i + round) % candidates.length]; // nobody is always first
-      measured.set(candidate.name, await turn(candidate, plan.seconds));
+      measured.set(candidate.name, await turn(candidate));
     }
-    const reference = measured.get(yardstick);
-    for (const [name, one] of measured) {
-      turns
-        .get(name)
-        .push({ ...one, ratio: one.rate / reference.rate, cpuRatio: cpuOf(reference) / cpuOf(one) });
+    for (const { name } of candidates) {
+      for (const [figure, one] of measured.get(name).entries()) {
+        const reference = measured.get(yardstick)[figure];
+        const compared = {
+          ...one,
+          ratio: one.rate / reference.rate,
+          cpuRatio: cpuOf(reference) / cpuOf(one),
+        };
+        const turns = (figures[figure] ??= new Map());
+        turns.set(name, [...(turns.get(name) ?? []), compared]);
+      }
     }
   }
-  return new Map([...turns].map(([name, list]) => [name, medians(list)]));
+  return figures.map((turns) => new Map([...turns].map(([name, list]) => [name, medians(list)])));
 }
 
 /** Of server and database together. */

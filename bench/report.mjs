@@ -12,6 +12,11 @@ const COLUMNS = {
   'memory MB': ({ memory }) => memory.toFixed(0),
   'others %': ({ others }) => (100 * others).toFixed(0),
 };
+const OAUTH = {
+  authorization: 'Authorization of a member who is signed in and has allowed the app before',
+  'code exchange': 'Code exchange (PKCE, id token, access and refresh token)',
+  refresh: 'Refresh (rotated)',
+};
 /** Shown where there are any. */
 const FAILED = { failed: ({ failed }) => failed.toLocaleString('en') };
 
@@ -53,6 +58,18 @@ Data: ${rows.join(', ')}.`);
           label: `${Math.round(rate).toLocaleString('en')} (${ratio.toFixed(2)} ×)`,
         })),
       })),
+    );
+  }
+
+  /** @param signIns the turn in which members signed in on our server */
+  oauth(compared, signIns) {
+    const columns = Object.keys(COLUMNS);
+    for (const { question, results } of compared) this.#table(OAUTH[question], results, columns);
+    const withoutRatios = columns.filter((name) => !name.startsWith('ratio'));
+    this.#table(
+      'Sign-in: the whole way from the app to a code, by password (argon2id) and consent',
+      new Map([['this server', signIns]]),
+      withoutRatios,
     );
   }
 

@@ -13,10 +13,11 @@ import {
   measureSize,
   measureWorkers,
 } from './measurements.mjs';
+import { measureOauth, prepareMembers, signIn } from './oauth.mjs';
 import { ask } from './questions.mjs';
 import { Report } from './report.mjs';
 import { checkSameness } from './sameness.mjs';
-import { OURS, startAll, startOurs } from './servers.mjs';
+import { startAll, startBareOidc, startOurs } from './servers.mjs';
 
 const { values: flags } = parseArgs({
   options: {
@@ -56,15 +57,26 @@ build();
 const dataset = await openDataset(users);
 const servers = [];
 try {
+  const members = await prepareMembers(dataset);
   servers.push(...(await startAll(dataset)));
   await checkSameness(servers, dataset.keys);
   console.error('All servers give the same answers.');
 
   const report = new Report(dataset.counts, plan);
-  report.comparison(await compareServers(servers, dataset, plan));
-  const ours = servers.find(({ name }) => name === OURS);
+  const [ours] = servers;
+  const signedIn = await signIn(ours, flags.short ? members.slice(0, 50) : members, dataset);
+  report.comparison(await compareServers(servers, dataset, signedIn.tokens, plan));
+  for (const peer of servers.splice(1)) await peer.stop();
+  if (flags.only === undefined) {
+    servers.push(await startBareOidc(dataset));
+    const oauth = await measureOauth(servers, members, dataset, {
+      ...plan,
+      count: flags.short ? 200 : 3_000,
+    });
+    report.oauth(oauth, signedIn.turn);
+    await servers.pop().stop();
+  }
   if (whole) {
-    for (const peer of servers.splice(1)) await peer.stop();
     const firstEvents = [];
     for (const key of dataset.keys) firstEvents.push((await ask(ours, key, '/api/public/events')).data[0].id);
     report.others(await measureOthers(ours, dataset, plan, firstEvents));

@@ -48,9 +48,17 @@ export async function startOurs(dataset, settings = {}, nodeFlags = []) {
     LOG_LEVEL: 'warn',
     RATE_LIMIT_READ: 1_000_000,
     RATE_LIMIT_WRITE: 1_000_000,
+    RATE_LIMIT_AUTH: 1_000_000,
     ...settings,
   };
   return start(OURS, join(root, 'dist/src/main.js'), env, nodeFlags);
+}
+
+/** The authorization server's peer. */
+export async function startBareOidc(dataset) {
+  const environmentOf = { ...environment(dataset), PORT: await freePort() };
+  const server = await start('bare oidc-provider', join(folder, 'peers/oidc-naive.mjs'), environmentOf);
+  return { ...server, bare: true };
 }
 
 function environment({ url, secretKey }) {

@@ -1,0 +1,130 @@
+// The client that signs members in, as every authorization server of the benchmark knows it.
+import { createHash, randomBytes } from 'node:crypto';
+import { Agent, request as httpRequest } from 'node:http';
+
+export const CLIENT_ID = 'bench';
+export const REDIRECT_URI = 'https://app.example/callback';
+export const SCOPE = 'openid profile:read events:read connections:read achievements:read';
+
+const verifier = randomBytes(32).toString('base64url');
+const challenge = createHash('sha256').update(verifier).digest('base64url');
+
+/** An authorization request with PKCE. */
+const AUTHORIZE = `/oauth/authorize?${new URLSearchParams({
+  client_id: CLIENT_ID,
+  response_type: 'code',
+  redirect_uri: REDIRECT_URI,
+  scope: SCOPE,
+  code_challenge: challenge,
+  code_challenge_method: 'S256',
+})}`;
+
+const agent = new Agent({ keepAlive: true });
+
+/** @returns {Promise<{status: number, headers: import('node:http').IncomingHttpHeaders, body: string}>} */
+function send(url, { method = 'GET', headers = {}, form } = {}) {
+  const body = form && new URLSearchParams(form).toString();
+  const type = body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url, { agent, method, headers: { ...headers, ...type } }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+      response.on('end', () =>
+        resolve({ status: response.statusCode, headers: response.headers, body: text }),
+      );
+    });
+    request.on('error', reject).end(body);
+  });
+}
+
+/** A browser with its cookies, as far as signing in needs one. */
+export class Browser {
+  #cookies = new Map();
+
+  /** @param {{url: string, issuer: string}} server where it listens, and the origin that it calls itself */
+  constructor(server) {
+    this.server = server;
+  }
+
+  /** Signs in and allows everything, as far as the pages ask for it. @returns the code */
+  async authorize({ username, password } = {}) {
+    let path = AUTHORIZE;
+    let form;
+    for (let step = 0; step < 12; step++) {
+      const { status, headers, body } = await this.#open(path, form);
+      form = undefined;
+      if (headers.location?.startsWith(REDIRECT_URI)) {
+        const code = new URL(headers.location).searchParams.get('code');
+        if (code === null) throw new Error(`${this.server.name}: ${headers.location}`);
+        return code;
+      }
+      if (headers.location !== undefined) {
+        path = headers.location.replace(/^https?:\/\/[^/]+/, '');
+      } else if (status === 200 && username !== undefined) {
+        ({ path, form } = fill(body, { username, login: username, password }));
+      } else {
+        throw new Error(`${this.server.name} answers ${status} to ${path}: ${body.slice(0, 300)}`);
+      }
+    }
+    throw new Error(`${this.server.name}: the sign-in does not end`);
+  }
+
+  async #open(path, form) {
+    const cookie = [...this.#cookies.values()]
+      .filter((cookie) => path.startsWith(cookie.path))
+      .map(({ pair }) => pair)
+      .join('; ');
+    const answer = await send(this.server.url + path, {
+      method: form ? 'POST' : 'GET',
+      headers: { Accept: 'text/html', ...(cookie ? { Cookie: cookie } : {}) },
+      form,
+    });
+    for (const line of answer.headers['set-cookie'] ?? []) {
+      const [pair] = line.split(';');
+      const name = pair.slice(0, pair.indexOf('='));
+      const at = /; path=([^;]+)/i.exec(line)?.[1] ?? '/';
+      if (/expires=Thu, 01 Jan 1970/i.test(line)) this.#cookies.delete(name + at);
+      else this.#cookies.set(name + at, { pair, path: at });
+    }
+    return answer;
+  }
+}
+
+/** The first form of a page, everything in it ticked and its last button pressed. */
+function fill(html, typed) {
+  const [form, action] = /<form[^>]*?action="([^"]*)"[\s\S]*?<\/form>/.exec(html);
+  const fields = [];
+  for (const [tag] of form.matchAll(/<(?:input|button)[^>]*>/g)) {
+    const attribute = (name) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1];
+    const name = attribute('name');
+    if (name === undefined || /\sdisabled/.test(tag)) continue;
+    fields.push([name, typed[name] ?? attribute('value') ?? '']);
+  }
+  // Of two buttons with one name only the one that is pressed is sent.
+  const decisions = fields.filter(([name]) => name === 'decision');
+  const sent = fields.filter((field) => field[0] !== 'decision' || field === decisions.at(-1));
+  return { path: action.replaceAll('&amp;', '&').replace(/^https?:\/\/[^/]+/, ''), form: sent };
+}
+
+/** Redeems a code. @returns {Promise<{access_token: string, refresh_token: string}>} */
+export function exchange(server, code) {
+  return token(server, {
+    grant_type: 'authorization_code',
+    code,
+    code_verifier: verifier,
+    redirect_uri: REDIRECT_URI,
+  });
+}
+
+export function refresh(server, refreshToken) {
+  return token(server, { grant_type: 'refresh_token', refresh_token: refreshToken });
+}
+
+async function token(server, form) {
+  const { status, body } = await send(`${server.url}/oauth/token`, {
+    method: 'POST',
+    form: { client_id: CLIENT_ID, ...form },
+  });
+  if (status !== 200) throw new Error(`${server.name} answers ${status} at the token endpoint: ${body}`);
+  return JSON.parse(body);
+}
