@@ -253,14 +253,16 @@ class SessionAdapter extends Unsupported {
     const { jti: _, ...stored } = payload;
     const { ip, userAgent } = database.current ?? {};
     const userId = payload.accountId === undefined ? null : Number(payload.accountId);
+    const [uidKey, ...earlierUidKeys] = keys.keysOf('Session.uid', payload.uid!);
     await database.rows(
-      `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, expires_at, user_agent, ip)
+      `WITH earlier AS (DELETE FROM oauth_sessions WHERE uid_key = ANY($9))
+INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, expires_at, user_agent, ip)
 VALUES ($1, $2, $3, $4, to_timestamp($5), now() + make_interval(secs => $6), $7, $8)
 ON CONFLICT (uid_key) DO UPDATE SET key = EXCLUDED.key, user_id = EXCLUDED.user_id, payload = EXCLUDED.payload,
   signed_in_at = EXCLUDED.signed_in_at, last_seen_at = now(), expires_at = EXCLUDED.expires_at,
   user_agent = COALESCE(EXCLUDED.user_agent, oauth_sessions.user_agent), ip = COALESCE(EXCLUDED.ip, oauth_sessions.ip)`,
       [
-        keys.keyOf('Session.uid', payload.uid!),
+        uidKey,
         keys.keyOf('Session', id),
         userId,
         vault.seal(stored, 'Session'),
@@ -268,6 +270,7 @@ ON CONFLICT (uid_key) DO UPDATE SET key = EXCLUDED.key, user_id = EXCLUDED.user_
         expiresIn,
         userAgent?.slice(0, 300) ?? null,
         ip ?? null,
+        earlierUidKeys,
       ],
     );
   }
@@ -315,10 +318,12 @@ WHERE key = ANY($1) AND model = $2 AND expires_at > now()`,
     const { jti: _, ...stored } = payload;
     // The session's id is its secret, and an interaction needs its uid only.
     if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
+    const [key, ...earlierKeys] = keys.keysOf(this.model, id);
     await database.rows(
-      `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+      `WITH earlier AS (DELETE FROM oauth_state WHERE key = ANY($5))
+INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))
 ON CONFLICT (key) DO UPDATE SET payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at`,
-      [keys.keyOf(this.model, id), this.model, vault.seal(stored, this.model), expiresIn],
+      [key, this.model, vault.seal(stored, this.model), expiresIn, earlierKeys],
     );
   }
 

@@ -219,6 +219,7 @@ export class Browser {
       .filter(
         ([, { path }]) => target.pathname === path || target.pathname.startsWith(path.replace(/\/?$/, '/')),
       )
+      .sort(([, one], [, other]) => other.path.length - one.path.length) // RFC 6265 §5.4
       .map(([key, { value }]) => `${key.split(';')[0]}=${value}`)
       .join('; ');
     const response = await fetch(new URL(target.pathname + target.search, this.server), {

@@ -20,7 +20,10 @@ export class TokenKeys {
     return digest(this.#peppers[0]!, model, id);
   }
 
-  /** Where a presented secret may be found: the current pepper first. Empty for what was never issued. */
+  /**
+   * Where a presented secret may be found: the current pepper first. What is written again moves there. Empty for what was
+   * never issued.
+   */
   keysOf(model: string, id: string): Buffer[] {
     return ID.test(id) ? this.#peppers.map((pepper) => digest(pepper, model, id)) : [];
   }
