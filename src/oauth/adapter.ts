@@ -2,7 +2,7 @@ import { errors } from 'oidc-provider';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
-import type { OauthDatabase } from './oauth-database.js';
+import type { NewToken, OauthDatabase, TokenFamily } from './oauth-database.js';
 import type { Vault } from './vault.js';
 
 /** For this long a used refresh token gets the answer again that it got when it was used. */
@@ -72,6 +72,12 @@ class Unsupported implements Adapter {
   }
 }
 
+const FIND_CLIENT = {
+  name: 'find-client',
+  text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks
+FROM oauth_clients WHERE id = $1 AND disabled_at IS NULL`,
+};
+
 class ClientAdapter extends Unsupported {
   constructor(private readonly parts: AdapterParts) {
     super();
@@ -80,11 +86,7 @@ class ClientAdapter extends Unsupported {
   /** A disabled client is unknown. */
   override async find(id: string): Promise<AdapterPayload | undefined> {
     if (id.length > 100 || id.includes('\0')) return undefined;
-    const client = await this.parts.database.row<OauthClient & Record<string, unknown>>(
-      `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks
-FROM oauth_clients WHERE id = $1 AND disabled_at IS NULL`,
-      [id],
-    );
+    const [client] = await this.parts.database.read<OauthClient & Record<string, unknown>>(FIND_CLIENT, [id]);
     return client && (clientMetadata(client) as AdapterPayload);
   }
 }
@@ -110,16 +112,21 @@ export function clientMetadata(
   };
 }
 
+const FIND_GRANT = {
+  name: 'find-grant',
+  text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
+};
+
 class GrantAdapter extends Unsupported {
   constructor(private readonly parts: AdapterParts) {
     super();
   }
 
   override async find(id: string): Promise<AdapterPayload | undefined> {
-    const row = await this.parts.database.row<{ payload: AdapterPayload }>(
-      'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
-      [id],
-    );
+    const { database } = this.parts;
+    const family = database.current?.transaction?.family;
+    if (family?.grant_id === id) return family.grant ? alive({ ...family.grant, jti: id }) : undefined;
+    const [row] = await database.read<{ payload: AdapterPayload }>(FIND_GRANT, [id]);
     return row && alive({ ...row.payload, jti: id });
   }
 
@@ -143,7 +150,9 @@ ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload`,
       [id],
     );
     const transaction = database.current?.transaction;
-    if (transaction) transaction.revokedGrant = { id, userId: gone?.user_id ?? null };
+    if (!transaction) return;
+    transaction.family = undefined;
+    transaction.revokedGrant = { id, userId: gone?.user_id ?? null };
   }
 }
 
@@ -153,6 +162,28 @@ interface TokenRow extends Record<string, unknown> {
   successor: Buffer | null;
   used_seconds_ago: number | null;
 }
+
+const TOKEN_COLUMNS = `t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
+  EXTRACT(epoch FROM clock_timestamp() - t.consumed_at)::float8 AS used_seconds_ago`;
+
+/** A code that was used stays to be found, so that using it again ends what came of it. */
+const TOKEN_CONDITION = `t.key = ANY($1) AND t.model = $2
+  AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`;
+
+const FIND_TOKEN = {
+  name: 'find-token',
+  text: `SELECT ${TOKEN_COLUMNS} FROM oauth_tokens t WHERE ${TOKEN_CONDITION}`,
+};
+
+/**
+ * The token with its family, locked: the grant first, always, since whoever revokes it holds its lock before it touches
+ * the tokens (PostgreSQL takes the locks in the order that OF names). A token that was used while this waited is read
+ * as it is then, because it is locked too.
+ */
+const LOCK_TOKEN = `SELECT ${TOKEN_COLUMNS}, g.id AS grant_id, g.user_id,
+  CASE WHEN g.expires_at > now() THEN g.payload END AS grant, u.disabled_at IS NULL AS user_active
+FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id
+WHERE ${TOKEN_CONDITION} FOR UPDATE OF g, t`;
 
 class TokenAdapter extends Unsupported {
   constructor(
@@ -167,20 +198,11 @@ class TokenAdapter extends Unsupported {
     const candidates = keys.keysOf(this.model, id);
     if (candidates.length === 0) return undefined;
     const { transaction } = database.current ?? {};
-    if (transaction) {
-      // The grant first, always: whoever revokes it holds this lock before it touches the tokens.
-      await database.rows(
-        `SELECT FROM oauth_grants WHERE id = (SELECT grant_id FROM oauth_tokens WHERE key = ANY($1) AND model = $2) FOR UPDATE`,
-        [candidates, this.model],
-      );
-    }
-    const row = await database.row<TokenRow>(
-      `SELECT payload, consumed_at IS NOT NULL AS consumed, successor,
-  EXTRACT(epoch FROM clock_timestamp() - consumed_at)::float8 AS used_seconds_ago
-FROM oauth_tokens WHERE key = ANY($1) AND model = $2
-  AND (expires_at > now() OR (model = 'AuthorizationCode' AND consumed_at IS NOT NULL))`,
-      [candidates, this.model],
-    );
+    const values = [candidates, this.model];
+    const [row] = transaction
+      ? await database.rows<TokenRow & TokenFamily>(LOCK_TOKEN, values)
+      : await database.read<TokenRow>(FIND_TOKEN, values);
+    if (transaction && row) transaction.family = row as TokenRow & TokenFamily;
     if (!row) return undefined;
     const token = alive({ ...row.payload, jti: id });
     if (!row.consumed) return token;
@@ -195,13 +217,16 @@ FROM oauth_tokens WHERE key = ANY($1) AND model = $2
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys } = this.parts;
     const { jti: _, ...stored } = payload;
-    await refusingOrphans(
-      database.rows(
-        `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
-VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
-        [keys.keyOf(this.model, id), this.model, payload.grantId, JSON.stringify(stored), expiresIn],
-      ),
-    );
+    const token = {
+      key: keys.keyOf(this.model, id),
+      model: this.model,
+      grantId: payload.grantId!,
+      payload: JSON.stringify(stored),
+      seconds: expiresIn,
+    };
+    const transaction = database.current?.transaction;
+    if (transaction) transaction.issued.push(token);
+    else await storeTokens(database, [token]);
   }
 
   /** Single use: one conditional UPDATE, of which one of many in parallel succeeds. */
@@ -232,6 +257,23 @@ WHERE key = ANY($1) AND model = $2 AND consumed_at IS NULL RETURNING 1`,
   override revokeByGrantId(_grantId: string): Promise<void> {
     return Promise.resolve();
   }
+}
+
+const STORE_TOKENS = `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+SELECT key, model, grant_id, payload::jsonb, now() + make_interval(secs => seconds)
+FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[]) AS t (key, model, grant_id, payload, seconds)`;
+
+/** @throws InvalidGrant where the grant was revoked meanwhile */
+export async function storeTokens(database: OauthDatabase, tokens: readonly NewToken[]): Promise<void> {
+  await refusingOrphans(
+    database.rows(STORE_TOKENS, [
+      tokens.map(({ key }) => key),
+      tokens.map(({ model }) => model),
+      tokens.map(({ grantId }) => grantId),
+      tokens.map(({ payload }) => payload),
+      tokens.map(({ seconds }) => seconds),
+    ]),
+  );
 }
 
 class SessionAdapter extends Unsupported {

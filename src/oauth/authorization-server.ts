@@ -161,8 +161,13 @@ export class AuthorizationServer implements OnModuleInit {
   /** A member who can sign in; undefined for one who is unknown or disabled. */
   async findAccount(sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
-    const user = await this.database.row('SELECT FROM users WHERE id = $1 AND disabled_at IS NULL', [sub]);
-    return user && { accountId: sub, claims: () => ({ sub }) };
+    const family = this.database.current?.transaction?.family;
+    const active =
+      family && String(family.user_id) === sub
+        ? family.user_active
+        : (await this.database.read(FIND_ACCOUNT, [sub])).length > 0;
+    if (!active) return undefined;
+    return { accountId: sub, claims: () => ({ sub }) };
   }
 
   #show(ctx: KoaContextWithOIDC, page: Parameters<Pages['render']>[0], formTargets: readonly string[] = []) {
@@ -171,6 +176,11 @@ export class AuthorizationServer implements OnModuleInit {
     ctx.body = html;
   }
 }
+
+const FIND_ACCOUNT = {
+  name: 'find-account',
+  text: 'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
+};
 
 /** The library tells its refusals by these events alone. */
 const FAILURES = [

@@ -6,7 +6,7 @@ import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { Config } from '../config/config.js';
 import { Unavailable } from '../database/unavailable.js';
-import { keepProofs } from './adapter.js';
+import { keepProofs, storeTokens } from './adapter.js';
 import type { OauthDatabase, OauthRequest, TokenTransaction } from './oauth-database.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
 import type { Pages } from './pages/pages.js';
@@ -200,6 +200,7 @@ export function runTokenRequests(
       }
       if (ctx.status >= 400) return transaction.revokedGrant !== undefined;
       if (ctx.path === ROUTES.token) {
+        await storeTokens(database, transaction.issued);
         await keepAnswer(ctx, database, keys);
         await database.record(issued(ctx));
       }

@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
+import type { AdapterPayload } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
-import type { EntityManager } from 'typeorm';
 import { eventValues, RECORD_EVENT } from '../auth/audit.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import { Database } from '../database/database.js';
+import type { NamedStatement } from '../database/pipelined-reads.js';
+import type { Transaction } from '../database/transaction.js';
 import { isUnavailable, Unavailable } from '../database/unavailable.js';
 
 /** What is known of the request that the authorization server is answering. */
@@ -20,9 +22,13 @@ export interface OauthRequest {
   transaction?: TokenTransaction;
 }
 
-/** The one transaction in which a request to the token or revocation endpoint runs. */
+/** The one transaction in which a request to the token or revocation endpoint runs: it begins when it has to. */
 export interface TokenTransaction {
-  readonly manager: EntityManager;
+  begun?: Promise<Transaction>;
+  /** What was read together with the presented token, its grant being locked. */
+  family?: TokenFamily;
+  /** What the library issued: it is stored with the rest, before the answer. */
+  readonly issued: NewToken[];
   /** A grant was deleted: commit, though the answer may be an error. */
   revokedGrant?: { id: string; userId: number | null };
   /** The presented refresh token was used within the window: the answer it got then. */
@@ -31,6 +37,23 @@ export interface TokenTransaction {
   repeated?: boolean;
   /** Proofs used in this request stay used when it is rolled back. */
   readonly proofs: { key: Buffer; seconds: number }[];
+}
+
+/** The grant that a token belongs to, and its member. */
+export interface TokenFamily {
+  readonly grant_id: string;
+  /** null where it has expired */
+  readonly grant: AdapterPayload | null;
+  readonly user_id: number;
+  readonly user_active: boolean;
+}
+
+export interface NewToken {
+  readonly key: Buffer;
+  readonly model: string;
+  readonly grantId: string;
+  readonly payload: string;
+  readonly seconds: number;
 }
 
 /**
@@ -52,18 +75,22 @@ export class OauthDatabase {
     return this.#requests.getStore();
   }
 
-  async rows<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
-    const request = this.current;
-    if (request?.unavailable) throw new Unavailable('the database was away for this request already');
-    try {
-      const runner = request?.transaction?.manager.queryRunner;
-      if (!runner) return await this.database.rows<Row>(text, values as unknown[]);
-      const result = await runner.query(text, values as unknown[], true);
-      return result.records as Row[];
-    } catch (error) {
-      if (request && isUnavailable(error)) request.unavailable = true;
-      throw error;
-    }
+  /** A statement whose text is a constant; within a token request in its transaction. */
+  rows<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
+    return this.#run(async (transaction) => {
+      if (!transaction) return this.database.prepared<Row>(text, values as unknown[]);
+      transaction.begun ??= this.database.begin(); // the library runs some statements side by side
+      return (await transaction.begun).rows<Row>(text, values);
+    });
+  }
+
+  /** A read by key that needs no lock: ahead of the transaction where that has not begun. */
+  read<Row extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
+    return this.#run(async (transaction) =>
+      transaction?.begun
+        ? (await transaction.begun).rows<Row>(statement.text, values)
+        : this.database.read<Row>(statement, values as unknown[]),
+    );
   }
 
   async row<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row | undefined> {
@@ -77,20 +104,35 @@ export class OauthDatabase {
   /** Runs `work` in a transaction, for the current request; commits where it answers true, else rolls back. */
   async transaction(work: (transaction: TokenTransaction) => Promise<boolean>): Promise<TokenTransaction> {
     const request = this.current!;
-    let transaction: TokenTransaction | undefined;
+    const transaction: TokenTransaction = (request.transaction = { issued: [], proofs: [] });
+    let commits = false;
     try {
-      await this.database.dataSource.transaction(async (manager) => {
-        transaction = request.transaction = { manager, proofs: [] };
-        if (!(await work(transaction)) || request.unavailable) throw new RolledBack();
-      });
-    } catch (error) {
-      if (isUnavailable(error)) request.unavailable = true;
-      if (!(error instanceof RolledBack)) throw error;
+      commits = (await work(transaction)) && !request.unavailable;
     } finally {
       request.transaction = undefined;
+      await this.#end(request, transaction, commits);
     }
-    return transaction!;
+    return transaction;
+  }
+
+  async #end(request: OauthRequest, { begun }: TokenTransaction, commits: boolean): Promise<void> {
+    try {
+      const transaction = await begun;
+      await (commits ? transaction?.commit() : transaction?.rollback());
+    } catch (error) {
+      if (isUnavailable(error)) request.unavailable = true;
+      if (commits) throw error; // else there is nothing to end, and whoever began it has the error
+    }
+  }
+
+  async #run<T>(statement: (transaction: TokenTransaction | undefined) => Promise<T>): Promise<T> {
+    const request = this.current;
+    if (request?.unavailable) throw new Unavailable('the database was away for this request already');
+    try {
+      return await statement(request?.transaction);
+    } catch (error) {
+      if (request && isUnavailable(error)) request.unavailable = true;
+      throw error;
+    }
   }
 }
-
-class RolledBack extends Error {}
