@@ -1,8 +1,9 @@
 import { errors } from 'oidc-provider';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
+import type { NewAuthEvent } from '../auth/audit.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
-import type { NewToken, OauthDatabase, TokenFamily } from './oauth-database.js';
+import type { NewToken, OauthDatabase, TokenFamily, TokenTransaction } from './oauth-database.js';
 import type { Vault } from './vault.js';
 
 /** For this long a used refresh token gets the answer again that it got when it was used. */
@@ -180,7 +181,7 @@ const FIND_TOKEN = {
  * the tokens (PostgreSQL takes the locks in the order that OF names). A token that was used while this waited is read
  * as it is then, because it is locked too.
  */
-const LOCK_TOKEN = `SELECT ${TOKEN_COLUMNS}, g.id AS grant_id, g.user_id,
+const LOCK_TOKEN = `SELECT ${TOKEN_COLUMNS}, t.key, g.id AS grant_id, g.user_id,
   CASE WHEN g.expires_at > now() THEN g.payload END AS grant, u.disabled_at IS NULL AS user_active
 FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id
 WHERE ${TOKEN_CONDITION} FOR UPDATE OF g, t`;
@@ -226,23 +227,23 @@ class TokenAdapter extends Unsupported {
     };
     const transaction = database.current?.transaction;
     if (transaction) transaction.issued.push(token);
-    else await storeTokens(database, [token]);
+    else await refusingOrphans(database.rows(NEW_TOKENS, tokenValues([token])));
   }
 
-  /** Single use: one conditional UPDATE, of which one of many in parallel succeeds. */
-  override async consume(id: string): Promise<void> {
+  /** Single use: {@link FINISH} does it, for a token that this request has locked. */
+  override consume(id: string): Promise<void> {
     const { database, keys } = this.parts;
-    const transaction = database.current?.transaction;
+    const { transaction } = database.current!;
     if (transaction?.successor) {
       transaction.repeated = true;
       throw new errors.InvalidGrant('the token was used a moment ago');
     }
-    const used = await database.rows(
-      `UPDATE oauth_tokens SET consumed_at = clock_timestamp()
-WHERE key = ANY($1) AND model = $2 AND consumed_at IS NULL RETURNING 1`,
-      [keys.keysOf(this.model, id), this.model],
-    );
-    if (used.length === 0) throw new errors.InvalidGrant('the token was used by another request');
+    const candidates = keys.keysOf(this.model, id);
+    const key = transaction?.family?.key;
+    if (!key || !candidates.some((candidate) => candidate.equals(key)))
+      throw new Error('a token is used that was not read in this transaction');
+    transaction.uses = key;
+    return Promise.resolve();
   }
 
   override async destroy(id: string): Promise<void> {
@@ -259,21 +260,41 @@ WHERE key = ANY($1) AND model = $2 AND consumed_at IS NULL RETURNING 1`,
   }
 }
 
-const STORE_TOKENS = `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+const NEW_TOKENS = `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 SELECT key, model, grant_id, payload::jsonb, now() + make_interval(secs => seconds)
 FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[]) AS t (key, model, grant_id, payload, seconds)`;
 
-/** @throws InvalidGrant where the grant was revoked meanwhile */
-export async function storeTokens(database: OauthDatabase, tokens: readonly NewToken[]): Promise<void> {
-  await refusingOrphans(
-    database.rows(STORE_TOKENS, [
-      tokens.map(({ key }) => key),
-      tokens.map(({ model }) => model),
-      tokens.map(({ grantId }) => grantId),
-      tokens.map(({ payload }) => payload),
-      tokens.map(({ seconds }) => seconds),
-    ]),
-  );
+function tokenValues(tokens: readonly NewToken[]): unknown[] {
+  return [
+    tokens.map(({ key }) => key),
+    tokens.map(({ model }) => model),
+    tokens.map(({ grantId }) => grantId),
+    tokens.map(({ payload }) => payload),
+    tokens.map(({ seconds }) => seconds),
+  ];
+}
+
+/**
+ * All that a successful token request writes: the presented token is used up by a conditional UPDATE, with the answer
+ * for who asks again ($6, $7); what was issued is stored; the audit trail has a line.
+ */
+const FINISH = `WITH used AS (
+  UPDATE oauth_tokens SET consumed_at = clock_timestamp(), successor = $6 WHERE key = $7 AND consumed_at IS NULL RETURNING 1
+), issued AS (${NEW_TOKENS}), recorded AS (
+  INSERT INTO auth_events (type, actor, user_id, client_id, key_id, ip, error_id, details)
+  VALUES ($8, $9, $10, $11, $12, $13, $14, $15)
+) SELECT FROM used`;
+
+/** Writes what came of a token request. @param successor sealed; null where the token cannot be asked for again */
+export async function finish(
+  database: OauthDatabase,
+  { uses, issued }: TokenTransaction,
+  successor: Buffer | null,
+  event: NewAuthEvent,
+): Promise<void> {
+  const values = [...tokenValues(issued), successor, uses, ...database.eventValues(event)];
+  if ((await database.rows(FINISH, values)).length !== 1)
+    throw new Error('a token was used while it was locked');
 }
 
 class SessionAdapter extends Unsupported {

@@ -147,7 +147,7 @@ export class AuthorizationServer implements OnModuleInit {
     provider.use(refuseOtherResponses());
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
     provider.use(
-      runTokenRequests(database, new TokenKeys(config.secrets), logger, (grantId) =>
+      runTokenRequests(database, logger, (grantId) =>
         this.credentials.revoke({ kind: 'grant', id: grantId }),
       ),
     );

@@ -2,11 +2,10 @@ import { errors } from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import type { Logger } from 'pino';
-import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { Config } from '../config/config.js';
 import { Unavailable } from '../database/unavailable.js';
-import { keepProofs, storeTokens } from './adapter.js';
+import { finish, keepProofs } from './adapter.js';
 import type { OauthDatabase, OauthRequest, TokenTransaction } from './oauth-database.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
 import type { Pages } from './pages/pages.js';
@@ -186,7 +185,6 @@ interface Repeatable {
  */
 export function runTokenRequests(
   database: OauthDatabase,
-  keys: TokenKeys,
   logger: Logger,
   forget: (grantId: string) => void,
 ): Middleware {
@@ -200,9 +198,7 @@ export function runTokenRequests(
       }
       if (ctx.status >= 400) return transaction.revokedGrant !== undefined;
       if (ctx.path === ROUTES.token) {
-        await storeTokens(database, transaction.issued);
-        await keepAnswer(ctx, database, keys);
-        await database.record(issued(ctx));
+        await finish(database, transaction, await sealAnswer(ctx), issued(ctx));
       }
       return true;
     });
@@ -214,14 +210,11 @@ export function runTokenRequests(
   };
 }
 
-async function keepAnswer(ctx: KoaContextWithOIDC, database: OauthDatabase, keys: TokenKeys): Promise<void> {
-  if (ctx.oidc.params?.grant_type !== 'refresh_token') return;
-  const token = ctx.oidc.params.refresh_token as string;
+/** @returns the answer of a refresh under a key that the token gives which it was asked with; null of anything else */
+async function sealAnswer(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
+  if (ctx.oidc.params?.grant_type !== 'refresh_token') return null;
   const kept = { parameters: await parametersOf(ctx), body: ctx.body };
-  await database.rows('UPDATE oauth_tokens SET successor = $1 WHERE key = ANY($2)', [
-    sealFor(token, kept, 'successor'),
-    keys.keysOf('RefreshToken', token),
-  ]);
+  return sealFor(ctx.oidc.params.refresh_token as string, kept, 'successor');
 }
 
 /** Everything else the library has refused already; 400 stays where this asks for something else. */

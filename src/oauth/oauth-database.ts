@@ -27,7 +27,9 @@ export interface TokenTransaction {
   begun?: Promise<Transaction>;
   /** What was read together with the presented token, its grant being locked. */
   family?: TokenFamily;
-  /** What the library issued: it is stored with the rest, before the answer. */
+  /** Key of the presented token, which this transaction has locked and uses up when it ends. */
+  uses?: Buffer;
+  /** What the library issued: stored when the transaction ends, before the answer. */
   readonly issued: NewToken[];
   /** A grant was deleted: commit, though the answer may be an error. */
   revokedGrant?: { id: string; userId: number | null };
@@ -39,8 +41,9 @@ export interface TokenTransaction {
   readonly proofs: { key: Buffer; seconds: number }[];
 }
 
-/** The grant that a token belongs to, and its member. */
+/** A locked token: where it is stored, the grant that it belongs to, and its member. */
 export interface TokenFamily {
+  readonly key: Buffer;
   readonly grant_id: string;
   /** null where it has expired */
   readonly grant: AdapterPayload | null;
@@ -98,7 +101,12 @@ export class OauthDatabase {
   }
 
   async record(event: NewAuthEvent): Promise<void> {
-    await this.rows(RECORD_EVENT, eventValues({ ip: this.current?.ip ?? null, ...event }));
+    await this.rows(RECORD_EVENT, this.eventValues(event));
+  }
+
+  /** An event of the current request as parameters of {@link RECORD_EVENT}. */
+  eventValues(event: NewAuthEvent): unknown[] {
+    return eventValues({ ip: this.current?.ip ?? null, ...event });
   }
 
   /** Runs `work` in a transaction, for the current request; commits where it answers true, else rolls back. */
