@@ -5,14 +5,7 @@ import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { PipelinedReads } from './pipelined-reads.js';
 import type { NamedStatement } from './pipelined-reads.js';
-import { Transaction } from './transaction.js';
 import { Unavailable } from './unavailable.js';
-
-/** A statement with the name under which each connection keeps its plan, where it can keep one. */
-export interface Prepared {
-  readonly name?: string;
-  readonly text: string;
-}
 
 /** More requests than this for every connection waiting for one are refused at once instead. */
 const WAITERS_PER_CONNECTION = 20;
@@ -66,17 +59,10 @@ export class Database {
    * @throws Unavailable when too many requests wait for a connection already
    */
   async prepared<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
-    return this.#query({ ...this.#prepare(text), values });
-  }
-
-  /**
-   * A transaction whose statements are constants too.
-   *
-   * @throws Unavailable when too many requests wait for a connection already
-   */
-  async begin(): Promise<Transaction> {
-    this.#refuseCrowd();
-    return Transaction.begin(await this.#pool.connect(), (text) => this.#prepare(text));
+    if (!this.#pipelined) return this.#query({ text, values });
+    let name = this.#names.get(text);
+    if (name === undefined) this.#names.set(text, (name = `statement-${this.#names.size}`));
+    return this.#query({ name, text, values });
   }
 
   /** Connections in use and idle, and requests that wait for one. */
@@ -91,20 +77,9 @@ export class Database {
   }
 
   async #query<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
-    this.#refuseCrowd();
-    return (await this.#pool.query<Row>(query)).rows;
-  }
-
-  #refuseCrowd(): void {
     if (this.#pool.waitingCount >= this.#mostWaiting) {
       throw new Unavailable('too many requests wait for the database');
     }
-  }
-
-  #prepare(text: string): Prepared {
-    if (!this.#pipelined) return { text };
-    let name = this.#names.get(text);
-    if (name === undefined) this.#names.set(text, (name = `statement-${this.#names.size}`));
-    return { name, text };
+    return (await this.#pool.query<Row>(query)).rows;
   }
 }

@@ -3,7 +3,7 @@ import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
-import type { NewToken, OauthDatabase, TokenFamily, TokenTransaction } from './oauth-database.js';
+import type { NewToken, OauthDatabase, TokenFamily, TokenRequest } from './oauth-database.js';
 import type { Vault } from './vault.js';
 
 /** For this long a used refresh token gets the answer again that it got when it was used. */
@@ -125,7 +125,7 @@ class GrantAdapter extends Unsupported {
 
   override async find(id: string): Promise<AdapterPayload | undefined> {
     const { database } = this.parts;
-    const family = database.current?.transaction?.family;
+    const family = database.current?.token?.family;
     if (family?.grant_id === id) return family.grant ? alive({ ...family.grant, jti: id }) : undefined;
     const [row] = await database.read<{ payload: AdapterPayload }>(FIND_GRANT, [id]);
     return row && alive({ ...row.payload, jti: id });
@@ -150,41 +150,28 @@ ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload`,
       'DELETE FROM oauth_grants WHERE id = $1 RETURNING user_id',
       [id],
     );
-    const transaction = database.current?.transaction;
-    if (!transaction) return;
-    transaction.family = undefined;
-    transaction.revokedGrant = { id, userId: gone?.user_id ?? null };
+    const asked = database.current?.token;
+    if (asked) asked.revokedGrant = { id, userId: gone?.user_id ?? null };
   }
 }
 
-interface TokenRow extends Record<string, unknown> {
+interface TokenRow extends TokenFamily, Record<string, unknown> {
   payload: AdapterPayload;
   consumed: boolean;
   successor: Buffer | null;
   used_seconds_ago: number | null;
 }
 
-const TOKEN_COLUMNS = `t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
-  EXTRACT(epoch FROM clock_timestamp() - t.consumed_at)::float8 AS used_seconds_ago`;
-
-/** A code that was used stays to be found, so that using it again ends what came of it. */
-const TOKEN_CONDITION = `t.key = ANY($1) AND t.model = $2
-  AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`;
-
+/** With its family; a code that was used stays to be found, so that using it again ends what came of it. */
 const FIND_TOKEN = {
   name: 'find-token',
-  text: `SELECT ${TOKEN_COLUMNS} FROM oauth_tokens t WHERE ${TOKEN_CONDITION}`,
-};
-
-/**
- * The token with its family, locked: the grant first, always, since whoever revokes it holds its lock before it touches
- * the tokens (PostgreSQL takes the locks in the order that OF names). A token that was used while this waited is read
- * as it is then, because it is locked too.
- */
-const LOCK_TOKEN = `SELECT ${TOKEN_COLUMNS}, t.key, g.id AS grant_id, g.user_id,
+  text: `SELECT t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
+  EXTRACT(epoch FROM clock_timestamp() - t.consumed_at)::float8 AS used_seconds_ago, t.key, g.id AS grant_id, g.user_id,
   CASE WHEN g.expires_at > now() THEN g.payload END AS grant, u.disabled_at IS NULL AS user_active
 FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id
-WHERE ${TOKEN_CONDITION} FOR UPDATE OF g, t`;
+WHERE t.key = ANY($1) AND t.model = $2
+  AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`,
+};
 
 class TokenAdapter extends Unsupported {
   constructor(
@@ -198,18 +185,15 @@ class TokenAdapter extends Unsupported {
     const { database, keys } = this.parts;
     const candidates = keys.keysOf(this.model, id);
     if (candidates.length === 0) return undefined;
-    const { transaction } = database.current ?? {};
-    const values = [candidates, this.model];
-    const [row] = transaction
-      ? await database.rows<TokenRow & TokenFamily>(LOCK_TOKEN, values)
-      : await database.read<TokenRow>(FIND_TOKEN, values);
-    if (transaction && row) transaction.family = row as TokenRow & TokenFamily;
+    const [row] = await database.read<TokenRow>(FIND_TOKEN, [candidates, this.model]);
     if (!row) return undefined;
+    const asked = database.current?.token;
+    if (asked) asked.family = row;
     const token = alive({ ...row.payload, jti: id });
     if (!row.consumed) return token;
-    if (transaction && row.successor && row.used_seconds_ago! < REPEAT_SECONDS) {
+    if (asked && row.successor && row.used_seconds_ago! < REPEAT_SECONDS) {
       // The library checks it like a fresh one, as far as using it up.
-      transaction.successor = { sealed: row.successor, secondsAgo: row.used_seconds_ago! };
+      asked.successor = { sealed: row.successor, secondsAgo: row.used_seconds_ago! };
       return token;
     }
     return { ...token, consumed: Math.floor(Date.now() / 1000 - row.used_seconds_ago!) };
@@ -225,36 +209,28 @@ class TokenAdapter extends Unsupported {
       payload: JSON.stringify(stored),
       seconds: expiresIn,
     };
-    const transaction = database.current?.transaction;
-    if (transaction) transaction.issued.push(token);
+    const asked = database.current?.token;
+    if (asked) asked.issued.push(token);
     else await refusingOrphans(database.rows(NEW_TOKENS, tokenValues([token])));
   }
 
-  /** Single use: {@link FINISH} does it, for a token that this request has locked. */
+  /** Single use: {@link finish} decides which of many in parallel it is. */
   override consume(id: string): Promise<void> {
     const { database, keys } = this.parts;
-    const { transaction } = database.current!;
-    if (transaction?.successor) {
-      transaction.repeated = true;
+    const asked = database.current!.token!;
+    if (asked.successor) {
+      asked.repeated = true;
       throw new errors.InvalidGrant('the token was used a moment ago');
     }
-    const candidates = keys.keysOf(this.model, id);
-    const key = transaction?.family?.key;
-    if (!key || !candidates.some((candidate) => candidate.equals(key)))
-      throw new Error('a token is used that was not read in this transaction');
-    transaction.uses = key;
+    asked.uses = keys.keysOf(this.model, id).find((key) => key.equals(asked.family!.key));
     return Promise.resolve();
   }
 
-  override async destroy(id: string): Promise<void> {
-    const { database, keys } = this.parts;
-    await database.rows('DELETE FROM oauth_tokens WHERE key = ANY($1) AND model = $2', [
-      keys.keysOf(this.model, id),
-      this.model,
-    ]);
+  /** Nothing, and so with the next: the library deletes the grant as well, and all its tokens go with it at once. */
+  override destroy(_id: string): Promise<void> {
+    return Promise.resolve();
   }
 
-  /** Nothing: the library deletes the grant as well, and its tokens go with it. */
   override revokeByGrantId(_grantId: string): Promise<void> {
     return Promise.resolve();
   }
@@ -275,26 +251,41 @@ function tokenValues(tokens: readonly NewToken[]): unknown[] {
 }
 
 /**
- * All that a successful token request writes: the presented token is used up by a conditional UPDATE, with the answer
- * for who asks again ($6, $7); what was issued is stored; the audit trail has a line.
+ * All that a successful token request writes, or nothing: one statement is one transaction. The grant is locked first,
+ * always, since whoever revokes it holds its lock before it touches the tokens. The presented token ($7) is used up by a
+ * conditional UPDATE, of which one of many in parallel succeeds, and keeps the answer for who asks again ($6); what was
+ * issued is stored; the audit trail has a line.
  */
-const FINISH = `WITH used AS (
-  UPDATE oauth_tokens SET consumed_at = clock_timestamp(), successor = $6 WHERE key = $7 AND consumed_at IS NULL RETURNING 1
-), issued AS (${NEW_TOKENS}), recorded AS (
+const FINISH = `WITH family AS MATERIALIZED (
+  SELECT id FROM oauth_grants WHERE id = $16 FOR UPDATE
+), used AS (
+  UPDATE oauth_tokens t SET consumed_at = clock_timestamp(), successor = $6 FROM family
+  WHERE t.key = $7 AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
+), issued AS (${NEW_TOKENS}, used), recorded AS (
   INSERT INTO auth_events (type, actor, user_id, client_id, key_id, ip, error_id, details)
-  VALUES ($8, $9, $10, $11, $12, $13, $14, $15)
+  SELECT $8, $9, $10::bigint, $11, $12, $13::inet, $14, $15::jsonb FROM used
 ) SELECT FROM used`;
 
-/** Writes what came of a token request. @param successor sealed; null where the token cannot be asked for again */
+/**
+ * Writes what came of a token request.
+ *
+ * @param successor sealed; null where the token cannot be asked for again
+ * @returns false, and nothing is written, where another request has used the token or ended the grant since it was read
+ */
 export async function finish(
   database: OauthDatabase,
-  { uses, issued }: TokenTransaction,
+  { family, uses, issued }: TokenRequest,
   successor: Buffer | null,
   event: NewAuthEvent,
-): Promise<void> {
-  const values = [...tokenValues(issued), successor, uses, ...database.eventValues(event)];
-  if ((await database.rows(FINISH, values)).length !== 1)
-    throw new Error('a token was used while it was locked');
+): Promise<boolean> {
+  const written = await database.rows(FINISH, [
+    ...tokenValues(issued),
+    successor,
+    uses,
+    ...database.eventValues(event),
+    family!.grant_id,
+  ]);
+  return written.length === 1;
 }
 
 class SessionAdapter extends Unsupported {
@@ -427,19 +418,10 @@ class ReplayAdapter extends Unsupported {
 
   override async upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys } = this.parts;
-    const proof = { key: keys.keyOf('ReplayDetection', id), seconds: expiresIn };
-    if ((await database.rows(REMEMBER_PROOF, [proof.key, proof.seconds])).length === 0)
+    const key = keys.keyOf('ReplayDetection', id);
+    if ((await database.rows(REMEMBER_PROOF, [key, expiresIn])).length === 0)
       throw new errors.InvalidRequest('the proof or assertion was used before');
-    database.current?.transaction?.proofs.push(proof);
   }
-}
-
-/** Remembers proofs again whose transaction was rolled back: a refused request has used its proof. */
-export async function keepProofs(
-  database: OauthDatabase,
-  proofs: readonly { key: Buffer; seconds: number }[],
-): Promise<void> {
-  for (const { key, seconds } of proofs) await database.rows(REMEMBER_PROOF, [key, seconds]);
 }
 
 /** The database said that it has not expired: the process's own clock has no say. */

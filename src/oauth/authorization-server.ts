@@ -161,7 +161,7 @@ export class AuthorizationServer implements OnModuleInit {
   /** A member who can sign in; undefined for one who is unknown or disabled. */
   async findAccount(sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
-    const family = this.database.current?.transaction?.family;
+    const family = this.database.current?.token?.family;
     const active =
       family && String(family.user_id) === sub
         ? family.user_active

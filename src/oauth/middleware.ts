@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { Config } from '../config/config.js';
 import { Unavailable } from '../database/unavailable.js';
-import { finish, keepProofs } from './adapter.js';
-import type { OauthDatabase, OauthRequest, TokenTransaction } from './oauth-database.js';
+import { finish } from './adapter.js';
+import type { OauthDatabase, OauthRequest, TokenRequest } from './oauth-database.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
 import type { Pages } from './pages/pages.js';
 import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
@@ -45,7 +45,7 @@ export function answerFailures(
       );
       ctx.set('Retry-After', '1');
     }
-    if (!request.failure || request.transaction?.repeated) return;
+    if (!request.failure) return;
     const { failure } = request;
     const { error_detail, error_description, error: code } = failure as errors.OIDCProviderError;
     const line = {
@@ -177,9 +177,9 @@ interface Repeatable {
 }
 
 /**
- * Runs each request to the token and revocation endpoints in one database transaction: the library's consume and saves
- * are separate statements, and a crash between them would sign the member out. A refusal is rolled back, so that the
- * token it came with is not used up, unless it revoked a family.
+ * Writes what a request to the token endpoint comes to when the library is done with it, in one statement: the library's
+ * own consume and saves would be several, and a crash between them would sign the member out. So a refusal has written
+ * nothing, and the token it came with is not used up.
  *
  * It also answers a refresh token that was used a moment ago with the answer it got then.
  */
@@ -190,24 +190,41 @@ export function runTokenRequests(
 ): Middleware {
   return async (ctx, next) => {
     if (ctx.method !== 'POST' || (ctx.path !== ROUTES.token && ctx.path !== ROUTES.revocation)) return next();
-    const ended = await database.transaction(async (transaction) => {
-      await next();
-      if (transaction.repeated) {
-        await answerAgain(ctx, database.current!, transaction);
-        return false;
-      }
-      if (ctx.status >= 400) return transaction.revokedGrant !== undefined;
-      if (ctx.path === ROUTES.token) {
-        await finish(database, transaction, await sealAnswer(ctx), issued(ctx));
-      }
-      return true;
-    });
-    if (database.current!.unavailable) return;
-    if (ctx.status >= 400 || ended.repeated) await keepProofs(database, ended.proofs);
-    if (!ended.revokedGrant) return;
-    forget(ended.revokedGrant.id);
-    await record(database, logger, revoked(ctx, ended.revokedGrant));
+    const asked: TokenRequest = { issued: [] };
+    const request = Object.assign(database.current!, { token: asked });
+    await next();
+    if (request.unavailable) return;
+    if (asked.repeated) await answerAgain(ctx, request, asked);
+    else if (ctx.path === ROUTES.token && ctx.status < 400) {
+      if (!(await finish(database, asked, await sealAnswer(ctx), issued(ctx))))
+        await answerLate(ctx, request, asked);
+    }
+    if (!asked.revokedGrant) return;
+    forget(asked.revokedGrant.id);
+    await record(database, logger, revoked(ctx, asked.revokedGrant));
   };
+}
+
+/**
+ * Another request used the token, or ended its grant, since this one read it. It gets what it had got a moment later: the
+ * other's answer where that can be asked for again, else a refusal that ends the family.
+ */
+async function answerLate(
+  ctx: KoaContextWithOIDC,
+  request: OauthRequest,
+  asked: TokenRequest,
+): Promise<void> {
+  const { provider, params } = ctx.oidc;
+  const refusal = new errors.InvalidGrant('the token was used by another request');
+  request.failure = refusal;
+  ctx.status = refusal.statusCode;
+  ctx.body = { error: refusal.error, error_description: refusal.error_description };
+  const token =
+    params!.grant_type === 'refresh_token'
+      ? await provider.RefreshToken.find(params!.refresh_token as string, { ignoreExpiration: true })
+      : await provider.AuthorizationCode.find(params!.code as string, { ignoreExpiration: true });
+  if (asked.successor) await answerAgain(ctx, request, asked);
+  else if (token) await (await provider.Grant.find(token.grantId!))?.destroy();
 }
 
 /** @returns the answer of a refresh under a key that the token gives which it was asked with; null of anything else */
@@ -221,7 +238,7 @@ async function sealAnswer(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
 async function answerAgain(
   ctx: KoaContextWithOIDC,
   request: OauthRequest,
-  { successor }: TokenTransaction,
+  { successor }: TokenRequest,
 ): Promise<void> {
   const token = ctx.oidc.params!.refresh_token as string;
   const kept = openWith<Repeatable>(token, successor!.sealed, 'successor');
