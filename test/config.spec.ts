@@ -31,7 +31,7 @@ describe('settings', () => {
     });
     expect(statSync(join(folder, 'secret-key')).mode & 0o777).toBe(0o600);
     const again = loadConfig({ DATA_DIR: folder });
-    expect(again.secrets.derive('x')).toEqual(config.secrets.derive('x'));
+    expect(again.secrets.derive('x')[0]!.equals(config.secrets.derive('x')[0]!)).toBe(true);
   });
 
   it('are refused all at once, by name, never by value', () => {

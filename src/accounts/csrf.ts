@@ -1,4 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
@@ -10,7 +11,7 @@ import type { Config } from '../config/config.js';
  */
 @Injectable()
 export class Csrf {
-  readonly #keys: readonly Buffer[];
+  readonly #keys: readonly KeyObject[];
   readonly #origin: string;
   readonly #cookie: string;
   readonly #attributes: string;
@@ -63,6 +64,6 @@ export class Csrf {
   }
 }
 
-function hmac(key: Buffer, id: string): Buffer {
+function hmac(key: KeyObject, id: string): Buffer {
   return createHmac('sha256', key).update(id).digest();
 }

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
@@ -65,7 +66,7 @@ export interface Taken {
  */
 @Injectable()
 export class SignInThrottle {
-  readonly #key: Buffer;
+  readonly #key: KeyObject;
   readonly #perAddress: Allowance;
 
   constructor(

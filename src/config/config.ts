@@ -1,4 +1,5 @@
-import { hkdfSync, randomBytes } from 'node:crypto';
+import { createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -55,9 +56,14 @@ export class Secrets {
     this.#generations = previous ? [current, previous] : [current];
   }
 
-  /** 32-byte keys for one purpose, the current one first (HKDF-SHA-256, RFC 5869, the label as info). */
-  derive(label: string): readonly Buffer[] {
-    return this.#generations.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', `pua:${label}`, 32)));
+  /**
+   * 32-byte keys for one purpose, the current one first (HKDF-SHA-256, RFC 5869, the label as info). As KeyObject: from a
+   * Buffer Node makes one for every HMAC, which takes 12 µs in place of 2.5.
+   */
+  derive(label: string): readonly KeyObject[] {
+    return this.#generations.map((secret) =>
+      createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', `pua:${label}`, 32))),
+    );
   }
 }
 

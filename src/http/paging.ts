@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
@@ -78,7 +79,7 @@ const MAC_BYTES = 16;
 /** Keyset paging with opaque, signed cursors (contract §7). */
 @Injectable()
 export class Paging {
-  readonly #keys: readonly Buffer[];
+  readonly #keys: readonly KeyObject[];
   readonly #publicUrl: string;
 
   constructor(@Inject(CONFIG) config: Config) {
@@ -152,7 +153,7 @@ export class Paging {
   }
 }
 
-function macOf(key: Buffer, list: ListIdentity, payload: Buffer): Buffer {
+function macOf(key: KeyObject, list: ListIdentity, payload: Buffer): Buffer {
   const identity = JSON.stringify([list.userId, list.path, list.sort, list.filters]);
   return createHmac('sha256', key)
     .update(identity)

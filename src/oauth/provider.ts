@@ -126,7 +126,7 @@ export function createProvider(parts: ProviderParts): Provider {
         },
       },
       // Default: a nonce secret of one process's own; here every instance knows the others' nonces.
-      dPoP: { enabled: true, nonceSecret: config.secrets.derive('dpop-nonce')[0]! },
+      dPoP: { enabled: true, nonceSecret: config.secrets.derive('dpop-nonce')[0]!.export() },
       rpInitiatedLogout: {
         enabled: true,
         // Defaults: pages that load fonts from elsewhere.
@@ -152,7 +152,7 @@ export function createProvider(parts: ProviderParts): Provider {
         : { session: 'pua_session', interaction: 'pua_interaction', resume: 'pua_resume' },
       long: sessionCookie(config),
       short: { httpOnly: true, sameSite: 'lax', secure, signed: true },
-      keys: config.secrets.derive('oauth-cookies').map((key) => key.toString('base64url')),
+      keys: config.secrets.derive('oauth-cookies').map((key) => key.export().toString('base64url')),
     },
 
     formats: {

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { Secrets } from '../config/config.js';
 
 const NONCE_BYTES = 12;
@@ -9,7 +10,7 @@ const TAG_BYTES = 16;
  * which row it belongs to; moved to another row it does not open.
  */
 export class Vault {
-  readonly #keys: readonly Buffer[];
+  readonly #keys: readonly KeyObject[];
 
   constructor(secrets: Secrets, label: string) {
     this.#keys = secrets.derive(label);
@@ -42,14 +43,14 @@ function keyFrom(secret: string, context: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', `pua:${context}`, 32));
 }
 
-function seal(key: Buffer, value: unknown, context: string): Buffer {
+function seal(key: KeyObject | Buffer, value: unknown, context: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
   const text = Buffer.concat([cipher.update(JSON.stringify(value)), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), text]);
 }
 
-function open<T>(key: Buffer, sealed: Buffer, context: string): T | undefined {
+function open<T>(key: KeyObject | Buffer, sealed: Buffer, context: string): T | undefined {
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES), {
       authTagLength: TAG_BYTES,

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { Secrets } from '../../config/config.js';
 
 /** What every id of the authorization server looks like: base64url of at least 128 random bits. */
@@ -9,7 +10,7 @@ const ID = /^[\w-]{20,100}$/;
  * ":" id). The id itself is the secret and is stored nowhere.
  */
 export class TokenKeys {
-  readonly #peppers: readonly Buffer[];
+  readonly #peppers: readonly KeyObject[];
 
   constructor(secrets: Secrets) {
     this.#peppers = secrets.derive('oauth-token-pepper');
@@ -29,6 +30,6 @@ export class TokenKeys {
   }
 }
 
-function digest(pepper: Buffer, model: string, id: string): Buffer {
+function digest(pepper: KeyObject, model: string, id: string): Buffer {
   return createHmac('sha256', pepper).update(`${model}:${id}`).digest();
 }

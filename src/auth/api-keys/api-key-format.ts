@@ -1,4 +1,5 @@
 import { createHmac, randomInt } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Secrets } from '../../config/config.js';
 
@@ -36,13 +37,13 @@ export function parseKey(text: string): ParsedKey | undefined {
 /** A pepper, and the four bytes by which a stored hash names it. */
 export interface Pepper {
   readonly id: Buffer;
-  readonly key: Buffer;
+  readonly key: KeyObject;
 }
 
 /** The current pepper first. */
 export function peppersOf(secrets: Secrets): readonly Pepper[] {
   const ids = secrets.derive('api-key-pepper-id');
-  return secrets.derive('api-key-pepper').map((key, i) => ({ key, id: ids[i]!.subarray(0, 4) }));
+  return secrets.derive('api-key-pepper').map((key, i) => ({ key, id: ids[i]!.export().subarray(0, 4) }));
 }
 
 /** A key has 256 random bits, so one HMAC is as good as a slow hash, and 25,000 times faster. */
