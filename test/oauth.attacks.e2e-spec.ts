@@ -340,47 +340,6 @@ describe('a page of another origin', () => {
     expect(headers.get('access-control-allow-origin')).toBe('https://app.example');
     expect(headers.get('access-control-allow-credentials')).toBeNull();
   });
-
-  it('cannot post a sign-in or a consent', async () => {
-    const member = await oauth.member();
-    const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
-    const action = /action="([^"]+sign-in)"/.exec(page.html)![1]!;
-    const forged = await browser.send(action, {
-      method: 'POST',
-      body: new URLSearchParams({ username: member.username, password: 'x', csrf: 'forged' }),
-      headers: { Origin: 'null' },
-    });
-    expect(forged.status).toBe(403);
-  });
-});
-
-describe('an interaction', () => {
-  it('of another browser is an expired sign-in', async () => {
-    const page = (await oauth.browser().open(oauth.request(await oauth.client()).url)) as FormPage;
-    const stolen = (await oauth.browser().open(page.url)) as FormPage;
-    expect(stolen.status).toBe(400);
-    expect(stolen.html).toMatch(/expired/);
-  });
-
-  it('cannot skip the sign-in by posting the consent', async () => {
-    const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
-    const at = new URL(`${page.url.pathname}/consent`, page.url);
-    const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
-    const skipped = await browser.send(at, {
-      method: 'POST',
-      body: new URLSearchParams({ decision: 'allow', scope: 'profile:read', csrf }),
-    });
-    expect(skipped.status).toBe(400);
-  });
-
-  it('shows what a client calls itself as text', async () => {
-    const clientId = await oauth.client({ name: '<script>alert(1)</script>' });
-    const { url } = oauth.request(clientId, { state: '"><script>alert(2)</script>' });
-    const page = (await oauth.browser().open(url)) as FormPage;
-    expect(page.html).not.toMatch(/<script/i);
-  });
 });
 
 describe('what a proxy or caller claims', () => {
