@@ -2,8 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request as httpRequest } from 'node:http';
 import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { TokenKeys } from '../src/auth/access-tokens/token-keys.js';
+import { adapterFactory } from '../src/oauth/adapter.js';
+import { OauthDatabase } from '../src/oauth/oauth-database.js';
+import { Vault } from '../src/oauth/vault.js';
 import { Sweeper } from '../src/operations/sweeper/sweeper.service.js';
-import { OauthTest, pkcePair, REDIRECT_URI } from './support/oauth.js';
+import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI } from './support/oauth.js';
 import type { FormPage } from './support/oauth.js';
 
 let oauth: OauthTest;
@@ -66,16 +70,68 @@ describe('an authorization code', () => {
   });
 });
 
+describe('what may be used once', () => {
+  const adapter = (model: string) => {
+    const { app, config } = oauth.api;
+    const { secrets } = config;
+    return adapterFactory({
+      database: app.get(OauthDatabase),
+      keys: new TokenKeys(secrets),
+      vault: new Vault(secrets, 'oauth-state'),
+    })(model);
+  };
+  const outcomes = async (uses: Promise<unknown>[]) =>
+    (await Promise.allSettled(uses)).map(({ status }) => status).sort();
+  const one = (of: number) => ['fulfilled', ...Array.from({ length: of - 1 }, () => 'rejected')];
+
+  it.each(['AuthorizationCode', 'RefreshToken'])(
+    'is used by one of 10 at once, whatever they had read before: %s',
+    async (model) => {
+      const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
+      const { refresh_token } = await oauth.tokens(clientId, username);
+      const { code } = await oauth.code(clientId, username);
+      const secret = model === 'RefreshToken' ? refresh_token : code!;
+      expect(await adapter(model).find(secret)).toMatchObject({ accountId: String(id) });
+      const uses = Array.from({ length: 10 }, () => adapter(model).consume(secret));
+      expect(await outcomes(uses)).toEqual(one(10));
+    },
+  );
+
+  it('is used by one of 10 at once: a pushed request', async () => {
+    const { searchParams } = oauth.request(await oauth.client()).url;
+    const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
+    const id = (body.request_uri as string).split(':').pop()!;
+    expect(await adapter('PushedAuthorizationRequest').find(id)).toBeDefined();
+    const uses = Array.from({ length: 10 }, () => adapter('PushedAuthorizationRequest').consume(id));
+    expect(await outcomes(uses)).toEqual(one(10));
+  });
+
+  it('is remembered by one of 10 at once: a proof or assertion', async () => {
+    const uses = Array.from({ length: 10 }, () => adapter('ReplayDetection').upsert('x'.repeat(43), {}, 60));
+    expect(await outcomes(uses)).toEqual(one(10));
+  });
+
+  it('cannot be stored once its grant is gone', async () => {
+    const lost = { grantId: 'gone', clientId: 'x', kind: 'AccessToken' };
+    await expect(adapter('AccessToken').upsert('x'.repeat(43), lost, 60)).rejects.toMatchObject({
+      error: 'invalid_grant',
+    });
+  });
+});
+
 describe('an authorization request', () => {
   it.each([
     ['without PKCE', { code_challenge: undefined, code_challenge_method: undefined }, 'invalid_request'],
     ['with plain PKCE', { code_challenge_method: 'plain' }, 'invalid_request'],
+    ['with PKCE in lower case', { code_challenge_method: 's256' }, 'invalid_request'],
+    ['with a challenge that is too short', { code_challenge: 'x'.repeat(42) }, 'invalid_request'],
     ['with PKCE of no method', { code_challenge_method: undefined }, 'invalid_request'],
     ['for a token', { response_type: 'token' }, 'unsupported_response_type'],
     ['for an ID token', { response_type: 'id_token', nonce: 'n' }, 'unsupported_response_type'],
     ['for code and token', { response_type: 'code id_token', nonce: 'n' }, 'unsupported_response_type'],
     ['by fragment', { response_mode: 'fragment' }, 'unsupported_response_mode'],
     ['by form_post', { response_mode: 'form_post' }, 'unsupported_response_mode'],
+    ['with a request object', { request: 'e30.e30.' }, 'request_not_supported'],
     ['for another resource', { resource: 'https://other.example/' }, 'invalid_target'],
   ])('%s is refused by a redirect to the verified URI', async (_, parameters, error) => {
     const { url } = oauth.request(await oauth.client(), parameters);
@@ -137,6 +193,128 @@ describe('an authorization request', () => {
   });
 });
 
+describe('a request to the token endpoint', () => {
+  it.each([
+    'password',
+    'client_credentials',
+    'implicit',
+    'urn:ietf:params:oauth:grant-type:device_code',
+    'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+  ])('of the grant type %s is refused', async (grant_type) => {
+    const { username } = await oauth.member();
+    const client_id = await oauth.client();
+    expect(await errorOf({ grant_type, client_id, username, password: PASSWORD })).toBe(
+      'unsupported_grant_type',
+    );
+  });
+
+  it('with a parameter twice is refused, and burns nothing', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    for (const name of ['code', 'code_verifier', 'redirect_uri', 'client_id']) {
+      const body = new URLSearchParams(form);
+      body.append(name, form[name]!);
+      const { status } = await fetch(`${oauth.issuer}/oauth/token`, { method: 'POST', body });
+      expect([name, status]).toEqual([name, 400]);
+    }
+    expect((await oauth.token(form)).status).toBe(200);
+  });
+
+  it('takes nothing from the query', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const { status } = await oauth.post(`/oauth/token?${new URLSearchParams(form)}`, {});
+    expect(status).toBe(400);
+    expect((await oauth.token(form)).status).toBe(200);
+  });
+
+  it('tells codes, access and refresh tokens apart', async () => {
+    const [client_id, { username }] = [await oauth.client(), await oauth.member()];
+    const form = await oauth.code(client_id, username);
+    const { access_token, refresh_token, id_token } = await oauth.tokens(client_id, username);
+    for (const wrong of [access_token, refresh_token, id_token!])
+      expect(await errorOf({ ...form, code: wrong })).toBe('invalid_grant');
+    for (const wrong of [access_token, form.code!, id_token!])
+      expect((await oauth.refresh(client_id, wrong)).body.error).toBe('invalid_grant');
+    for (const wrong of [refresh_token, form.code!, id_token!]) expect(await oauth.me(wrong)).toBe(401);
+    expect((await oauth.token(form)).status).toBe(200);
+    expect((await oauth.refresh(client_id, refresh_token)).status).toBe(200);
+  });
+
+  it('of a confidential client is refused with an assertion that was used, is old, or is for another', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    const client_id = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
+    const { refresh_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    const now = Math.floor(Date.now() / 1000);
+    const assertion = (claims: object, key = privateKey) =>
+      new SignJWT({
+        iss: client_id,
+        sub: client_id,
+        aud: oauth.issuer,
+        jti: crypto.randomUUID(),
+        exp: now + 60,
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'ES256' })
+        .setIssuedAt()
+        .sign(key);
+    const send = async (client_assertion: string) =>
+      errorOf({
+        grant_type: 'refresh_token',
+        refresh_token, // another client's: what is asked here is how far one comes
+        client_id,
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion,
+      });
+    const good = await assertion({});
+    expect(await send(good)).toBe('invalid_grant');
+    expect(await send(good)).toBe('invalid_client');
+    for (const wrong of [
+      { exp: now - 1 },
+      { aud: 'https://other.example' },
+      { iss: 'other' },
+      { jti: undefined },
+    ])
+      expect(await send(await assertion(wrong))).toBe('invalid_client');
+    expect(await send(await assertion({}, (await generateKeyPair('ES256')).privateKey))).toBe(
+      'invalid_client',
+    );
+  });
+});
+
+describe('a pushed request', () => {
+  it('is of no use to another client', async () => {
+    const { searchParams } = oauth.request(await oauth.client()).url;
+    const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
+    const query = new URLSearchParams({
+      client_id: await oauth.client(),
+      request_uri: body.request_uri as string,
+    });
+    expect(await oauth.browser().open(`/oauth/authorize?${query}`)).toMatchObject({ status: 400 });
+  });
+
+  it('is refused for a redirect URI that is not registered, and is held to what was pushed', async () => {
+    const clientId = await oauth.client();
+    const wrong = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url.searchParams;
+    expect((await oauth.post('/oauth/par', Object.fromEntries(wrong))).status).toBe(400);
+    const { searchParams } = oauth.request(clientId, { scope: 'profile:read' }).url;
+    const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
+    const query = new URLSearchParams({
+      client_id: clientId,
+      request_uri: body.request_uri as string,
+      redirect_uri: 'https://evil.example/',
+      scope: 'profile:write',
+    });
+    const member = await oauth.member();
+    const back = await oauth.browser().authorize(`/oauth/authorize?${query}`, { username: member.username });
+    expect(back.origin + back.pathname).toBe(REDIRECT_URI);
+    const [consent] = await oauth.dataSource.query<{ granted: string[] }[]>(
+      'SELECT granted FROM oauth_consents WHERE user_id = $1',
+      [member.id],
+    );
+    expect(consent!.granted).toEqual(['profile:read']);
+  });
+});
+
 describe('an access token', () => {
   it('is taken from the header only', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
@@ -192,6 +370,15 @@ describe('an access token', () => {
     await refusedSoon(other.access_token);
     await oauth.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [member.id]);
     expect(await oauth.me(other.access_token)).toBe(401);
+  });
+
+  it('of a disabled member is refused by the guard itself, though the grant were still there', async () => {
+    const { id, username } = await oauth.member();
+    const { access_token } = await oauth.tokens(await oauth.client(), username);
+    await oauth.dataSource.query('ALTER TABLE users DISABLE TRIGGER end_access_of_disabled_user');
+    await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
+    await oauth.dataSource.query('ALTER TABLE users ENABLE TRIGGER end_access_of_disabled_user');
+    await refusedSoon(access_token);
   });
 
   it('has the life that it was issued with, by the clock of the database', async () => {
@@ -305,6 +492,36 @@ describe('a token bound by DPoP', () => {
     expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 400]);
   });
 
+  it('is not issued for a proof that was made for something else, and the code is not burned', async () => {
+    const { proof } = await bound();
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const good = { htm: 'POST', htu: `${oauth.issuer}/oauth/token` };
+    const wrong = [
+      'garbage',
+      await proof({ ...good, htm: 'GET' }),
+      await proof({ ...good, htu: `${oauth.issuer}/oauth/par` }),
+      await proof({ ...good, jti: undefined }),
+      await proof(good, (await generateKeyPair('ES256')).privateKey),
+    ];
+    for (const DPoP of wrong)
+      expect((await oauth.token(form, { DPoP })).body.error).toBe('invalid_dpop_proof');
+    const old = await proof({ ...good, iat: Math.floor(Date.now() / 1000) - 600 });
+    expect((await oauth.token(form, { DPoP: old })).body.error).toBe('use_dpop_nonce'); // RFC 9449 §8
+    expect((await oauth.token(form, { DPoP: await proof(good) })).body.token_type).toBe('DPoP');
+  });
+
+  it('costs its proof also where the request is refused for another reason', async () => {
+    const { proof } = await bound();
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const DPoP = await proof({ htm: 'POST', htu: `${oauth.issuer}/oauth/token` });
+    const form = { grant_type: 'refresh_token', client_id: clientId, refresh_token };
+    const refused = await oauth.token({ ...form, resource: 'https://other.example/' }, { DPoP });
+    expect(refused.body.error).toBe('invalid_target');
+    expect((await oauth.token(form, { DPoP })).body.error).toBe('invalid_grant');
+    expect((await oauth.token(form)).status).toBe(200);
+  });
+
   it('is not made of a token that was issued without a proof', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const response = await fetch(`${oauth.issuer}/api/public/me`, {
@@ -341,45 +558,47 @@ describe('a page of another origin', () => {
     expect(headers.get('access-control-allow-credentials')).toBeNull();
   });
 
-  it('cannot post a sign-in or a consent', async () => {
-    const member = await oauth.member();
-    const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
-    const action = /action="([^"]+sign-in)"/.exec(page.html)![1]!;
-    const forged = await browser.send(action, {
-      method: 'POST',
-      body: new URLSearchParams({ username: member.username, password: 'x', csrf: 'forged' }),
-      headers: { Origin: 'null' },
-    });
-    expect(forged.status).toBe(403);
-  });
-});
-
-describe('an interaction', () => {
-  it('of another browser is an expired sign-in', async () => {
-    const page = (await oauth.browser().open(oauth.request(await oauth.client()).url)) as FormPage;
-    const stolen = (await oauth.browser().open(page.url)) as FormPage;
-    expect(stolen.status).toBe(400);
-    expect(stolen.html).toMatch(/expired/);
-  });
-
-  it('cannot skip the sign-in by posting the consent', async () => {
-    const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
-    const at = new URL(`${page.url.pathname}/consent`, page.url);
-    const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
-    const skipped = await browser.send(at, {
-      method: 'POST',
-      body: new URLSearchParams({ decision: 'allow', scope: 'profile:read', csrf }),
-    });
-    expect(skipped.status).toBe(400);
+  it('is never allowed to send cookies, nor to read a page', async () => {
+    const clientId = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const { access_token } = await oauth.tokens(clientId, (await oauth.member()).username);
+    const authorize = oauth.request(clientId).url;
+    for (const origin of ['https://app.example', 'https://evil.example', 'null']) {
+      const preflight = { Origin: origin, 'Access-Control-Request-Method': 'POST' };
+      const answers = [
+        ...[
+          '/oauth/token',
+          '/oauth/revoke',
+          '/oauth/userinfo',
+          '/account/apps',
+          '/interaction/x/consent',
+        ].map((path) => fetch(oauth.issuer + path, { method: 'OPTIONS', headers: preflight })),
+        fetch(`${oauth.issuer}/oauth/userinfo`, {
+          headers: { Origin: origin, Authorization: `Bearer ${access_token}` },
+        }),
+        fetch(`${oauth.issuer}/oauth/token`, { method: 'POST', headers: { Origin: origin } }),
+      ];
+      for (const { headers } of await Promise.all(answers))
+        expect(headers.get('access-control-allow-credentials')).toBeNull();
+      for (const path of [authorize, '/account/apps', '/interaction/x', '/oauth/logout']) {
+        const { headers } = await oauth.browser().send(path, { headers: { Origin: origin } });
+        expect([path, headers.get('access-control-allow-origin')]).toEqual([path, null]);
+      }
+    }
   });
 
-  it('shows what a client calls itself as text', async () => {
-    const clientId = await oauth.client({ name: '<script>alert(1)</script>' });
-    const { url } = oauth.request(clientId, { state: '"><script>alert(2)</script>' });
-    const page = (await oauth.browser().open(url)) as FormPage;
-    expect(page.html).not.toMatch(/<script/i);
+  it('may revoke and look into tokens only where it is registered', async () => {
+    const client_id = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const { access_token: token } = await oauth.tokens(client_id, (await oauth.member()).username);
+    for (const path of ['/oauth/introspect', '/oauth/revoke'])
+      for (const Origin of ['https://evil.example', 'null'])
+        expect((await oauth.post(path, { token, client_id }, { Origin })).status).toBe(400);
+    expect(await oauth.me(token)).toBe(200);
+    const { status } = await oauth.post(
+      '/oauth/revoke',
+      { token, client_id },
+      { Origin: 'https://app.example' },
+    );
+    expect([status, await oauth.me(token)]).toEqual([200, 401]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { TokenKeys } from '../src/auth/access-tokens/token-keys.js';
 import { onPostgres } from './support/database.js';
 import { OauthTest } from './support/oauth.js';
 import type { Answer } from './support/oauth.js';
@@ -127,13 +128,22 @@ import { ServerProcess } from './support/server.js';
     }
   }, 60_000);
 
+  const isUsedUp = async (refreshToken: string) => {
+    const [row] = await oauth.dataSource.query<{ used: boolean }[]>(
+      'SELECT consumed_at IS NOT NULL AS used FROM oauth_tokens WHERE key = ANY($1)',
+      [new TokenKeys(oauth.api.config.secrets).keysOf('RefreshToken', refreshToken)],
+    );
+    return row!.used;
+  };
+
   it('keep the member signed in when one is killed in the middle of a refresh', async () => {
     for (let round = 0; round < 5; round++) {
       const victim = await ServerProcess.start(environment);
       const { refresh_token } = await oauth.tokens(clientId, username);
-      // Killed at another moment each round: before, while and after the answer is made.
+      // Killed at another moment each round: before and while the answer is made, and when the token is used up.
       const lost = oauth.refresh(clientId, refresh_token, {}, victim.url).catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, round * 4));
+      if (round < 3) await new Promise((resolve) => setTimeout(resolve, round * 4));
+      else while (!(await isUsedUp(refresh_token)));
       await victim.kill('SIGKILL');
       await lost;
       const retry = await patiently(() => oauth.refresh(clientId, refresh_token, {}, servers[0]!.url));

@@ -183,7 +183,8 @@ interface Step {
       ];
     }
 
-    async function expectUnavailable({ name, send }: Step): Promise<void> {
+    /** @param withinMs a second, and what a busy machine adds where all are sent at once */
+    async function expectUnavailable({ name, send }: Step, withinMs: number): Promise<void> {
       const start = performance.now();
       const response = await send();
       const ms = performance.now() - start;
@@ -193,7 +194,7 @@ interface Step {
       expect(response.headers.get('location')).toBeNull();
       expect(text).toMatch(/temporarily_unavailable|<h1>/);
       expect(text).not.toMatch(/ECONN|terminated|timeout|QueryFailed/);
-      expect(name + (ms < 1_100 ? ' in time' : ` after ${ms} ms`)).toBe(`${name} in time`);
+      expect(name + (ms < withinMs ? ' in time' : ` after ${ms} ms`)).toBe(`${name} in time`);
     }
 
     const expectGoodAgain = async () => {
@@ -209,9 +210,9 @@ interface Step {
       async (harm) => {
         const all = await steps();
         proxy[harm]();
-        await expectUnavailable(all[0]!); // alone, on a connection that seems to be there
-        await Promise.all(all.map(expectUnavailable));
-        await Promise.all(all.map(expectUnavailable));
+        await expectUnavailable(all[0]!, 1_100); // alone, on a connection that seems to be there
+        for (let round = 0; round < 2; round++)
+          await Promise.all(all.map((step) => expectUnavailable(step, 2_000)));
         // What clients need to find their way is still there.
         for (const path of ['/oauth/jwks', '/.well-known/oauth-authorization-server'])
           expect((await fetch(url + path)).status).toBe(200);
@@ -243,7 +244,7 @@ interface Step {
               step.name,
               'fine',
             ]);
-            expect(step.name + (ms < 1_100 ? ' in time' : ` after ${ms} ms`)).toBe(`${step.name} in time`);
+            expect(step.name + (ms < 2_000 ? ' in time' : ` after ${ms} ms`)).toBe(`${step.name} in time`);
           }
           expect(answers.some(({ status }) => status === 503)).toBe(true);
         } finally {

@@ -168,12 +168,18 @@ describe('Every secret that is issued, sent or typed', () => {
     await browser.open('/account/sessions');
     const logout = (await browser.open(`/oauth/logout?id_token_hint=${body.id_token}`)) as FormPage;
     await browser.submit(logout, { logout: 'yes' });
-    const again = await oauth.code(clientId, username, {}, browser);
-    keep('another code', again.code);
     for (const [name, { value }] of browser.cookies) keep(`later cookie ${name}`, value);
-    await oauth.token({ ...form, code: again.code! }, {}, at);
-    await oauth.post('/oauth/revoke', { token: refreshed.access_token, client_id: clientId }, {}, at);
-    await oauth.token(form, {}, at);
+
+    // A code that is redeemed twice, and a token that is revoked: of sign-ins of their own, since it ends them.
+    const again = await oauth.code(clientId, username, {}, browser);
+    keep('code redeemed twice', again.code);
+    keep('access token of the code redeemed twice', (await oauth.token(again, {}, at)).body.access_token);
+    expect((await oauth.token(again, {}, at)).status).toBe(400);
+    const last = await oauth.token(await oauth.code(clientId, username, {}, browser), {}, at);
+    keep('revoked access token', last.body.access_token);
+    const revoke = { token: last.body.access_token, client_id: clientId };
+    expect((await oauth.post('/oauth/revoke', revoke, {}, at)).status).toBe(200);
+    await browser.open(oauth.request(clientId, { prompt: 'login' }).url); // left as it is
   }
 
   /** As it stands, and as it would stand in a column of bytes or behind an encoding. */
@@ -208,13 +214,14 @@ describe('Every secret that is issued, sent or typed', () => {
   });
 
   it('and what sessions and interactions are about cannot be read there either', async () => {
-    const rows = await oauth.dataSource.query<{ payload: Buffer }[]>(
-      `SELECT payload FROM oauth_sessions
-UNION ALL SELECT payload FROM oauth_state WHERE payload IS NOT NULL
-UNION ALL SELECT successor FROM oauth_tokens WHERE successor IS NOT NULL
-UNION ALL SELECT private_jwk FROM signing_keys`,
+    const rows = await oauth.dataSource.query<{ kind: string; payload: Buffer }[]>(
+      `SELECT 'session' AS kind, payload FROM oauth_sessions
+UNION ALL SELECT model, payload FROM oauth_state WHERE payload IS NOT NULL
+UNION ALL SELECT 'repeatable answer', successor FROM oauth_tokens WHERE successor IS NOT NULL
+UNION ALL SELECT 'signing key', private_jwk FROM signing_keys`,
     );
-    expect(rows.length).toBeGreaterThanOrEqual(4);
+    for (const kind of ['session', 'Interaction', 'repeatable answer', 'signing key'])
+      expect(rows.map((row) => row.kind)).toContain(kind);
     for (const { payload } of rows)
       expect(payload.toString('latin1')).not.toMatch(/"kty"|"exp"|accountId|access_token|client_id/);
   });

@@ -193,6 +193,17 @@ describe('Signing in', () => {
       }
     });
 
+    it('costs the server as much for a name that nobody has: a hash is computed for it, too', async () => {
+      await platform.user({ username: 'weighed', password_hash: passwordHash });
+      const cost = async (username: string) => {
+        const before = process.cpuUsage();
+        await Promise.all(Array.from({ length: 4 }, () => attempt(username, 'wrong')));
+        return process.cpuUsage(before).user;
+      };
+      const [known, unknown] = [await cost('weighed'), await cost('not-weighed')];
+      expect(unknown).toBeGreaterThan(known / 2);
+    });
+
     it('leaves no password, and no name that nobody has, in the database', async () => {
       await platform.user({ username: 'kept', password_hash: passwordHash });
       await attempt('kept', 'my-secret-guess');
