@@ -21,7 +21,8 @@ export const ASKED = 1000;
  * @property {string} url of the database
  * @property {number} postgresPid
  * @property {string} secretKey SECRET_KEY under which the keys were made
- * @property {string[]} keys one of each member who is asked for
+ * @property {number[]} members who are asked for
+ * @property {string[]} keys one of each of them
  * @property {string} manyConnections key of the member with 100,000 connections
  * @property {string} manyEvents key of the member with 20,000 events
  * @property {Record<string, number>} counts rows
@@ -39,8 +40,9 @@ export async function openDataset(users) {
   if (!existsSync(cluster)) await makeDataset(cluster, users);
   const postgres = await startPostgres(cluster, POSTGRES);
   const kept = JSON.parse(readFileSync(join(cluster, 'keys.json'), 'utf8'));
-  await warm(postgres.url);
-  return { url: postgres.url, postgresPid: postgres.pid, stop: postgres.stop, ...kept };
+  await prepare(postgres.url);
+  const members = kept.keys.map((_, i) => (i + 1) * stepOf(users));
+  return { url: postgres.url, postgresPid: postgres.pid, stop: postgres.stop, members, ...kept };
 }
 
 /** Of all that decides what is in the database. */
@@ -141,10 +143,11 @@ async function countRows(dataSource) {
   return (await dataSource.query(`SELECT ${counts.join(', ')}`))[0];
 }
 
-/** Reads everything once: what is measured is a server that has been up for a while. */
-async function warm(url) {
+/** Forgets the sign-ins of earlier runs, and reads everything once: what is measured is a server that has been up a while. */
+async function prepare(url) {
   const client = new pg.Client(url);
   await client.connect();
+  await client.query('TRUNCATE oauth_grants, oauth_sessions, oauth_state CASCADE');
   await client.query('CREATE EXTENSION IF NOT EXISTS pg_prewarm');
   await client.query(
     `SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace`,

@@ -1,5 +1,5 @@
 -- wrk -s load.lua URL -- REQUESTS METHOD BODY PAUSE
--- REQUESTS: a file with "key or access token<TAB>path" a line, asked in turn; PAUSE: mean milliseconds between an answer and the next
+-- REQUESTS: a file with "header<TAB>value<TAB>path" a line, asked in turn; PAUSE: mean milliseconds between an answer and the next
 -- request on its connection, 0 for none.
 
 local requests, n = {}, 0
@@ -7,8 +7,8 @@ local requests, n = {}, 0
 function init(args)
   local body = args[3] ~= "" and args[3] or nil
   for line in io.lines(args[1]) do
-    local key, path = line:match("^([^\t]+)\t(.+)$")
-    local headers = key:sub(1, 4) == "pua_" and { ["X-API-Key"] = key } or { ["Authorization"] = "Bearer " .. key }
+    local header, value, path = line:match("^([^\t]+)\t([^\t]+)\t(.+)$")
+    local headers = { [header] = value }
     if body then headers["Content-Type"] = "application/json" end
     requests[#requests + 1] = wrk.format(args[2], path, headers, body)
   end

@@ -1,4 +1,4 @@
-// One turn: so many seconds of one question to one server, and what it cost.
+// One turn: so much of one question to one server, and what it cost.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,66 +12,81 @@ export function requireWrk() {
 }
 
 /**
+ * @typedef {object} Load what a load generator saw
+ * @property {number} requests
+ * @property {number} microseconds
+ * @property {number} p50 µs
+ * @property {number} p99 µs
+ * @property {number} failed requests without a 2xx or 3xx answer
+ *
  * @typedef {object} Turn
+ * @property {number} requests
  * @property {number} rate requests/s
  * @property {number} p50 ms
  * @property {number} p99 ms
  * @property {number} serverCpu µs a request, of all processes of the server
  * @property {number} databaseCpu µs a request, of all processes of PostgreSQL
  * @property {number} memory MB of the server, at the end
- * @property {number} failed requests without a 2xx or 3xx answer
- * @property {number} others share of the machine's CPU time, 0 to 1, that went to what is not of the benchmark
+ * @property {number} failed requests
+ * @property {number} busy share of the machine's CPU time, 0 to 1, that was used
+ * @property {number} others share that went to what is not of the benchmark
  */
 
 /**
- * @param {{name: string, url: string, pid: number}} server
- * @param {{name: string, method?: string, body?: string}} question
- * @param {{key: string, path: string}[]} requests asked in turn; `key` is an API key or an access token
- * @param {{seconds: number, connections: number, pauseMs?: number, postgresPid: number}} load
+ * @param {import('./servers.mjs').Server} server
+ * @param {() => Promise<Load>} generate sends the load, and ends when it was answered
  * @returns {Promise<Turn>}
  */
-export async function measure(
-  server,
-  question,
-  requests,
-  { seconds, connections, pauseMs = 0, postgresPid },
-) {
-  const folder = mkdtempSync(join(tmpdir(), 'pua-bench-'));
-  try {
-    const file = join(folder, 'requests');
-    writeFileSync(file, requests.map(({ key, path }) => `${key}\t${path}\n`).join(''));
-    const before = usage(server.pid, postgresPid);
-    const script = join(import.meta.dirname, 'load.lua');
-    const parameters = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, server.url, '--', file];
-    const output = await wrk([...parameters, question.method ?? 'GET', question.body ?? '', String(pauseMs)]);
-    const memory = memoryMegabytes(server.pid);
-    const after = usage(server.pid, postgresPid);
-    const used = (what) => after[what] - before[what];
-    const result = JSON.parse(output.slice(output.lastIndexOf('\n{')));
-    return {
-      rate: result.requests / (result.microseconds / 1e6),
-      p50: result.p50 / 1000,
-      p99: result.p99 / 1000,
-      serverCpu: used('server') / result.requests,
-      databaseCpu: used('database') / result.requests,
-      memory,
-      failed: result.failed,
-      others: Math.max(0, used('busy') - used('ours')) / used('all'),
-    };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+export async function meter(server, generate) {
+  const before = usage(server);
+  const load = await generate();
+  const memory = memoryMegabytes(server.pid);
+  const after = usage(server);
+  const used = (what) => after[what] - before[what];
+  return {
+    requests: load.requests,
+    rate: load.requests / (load.microseconds / 1e6),
+    p50: load.p50 / 1000,
+    p99: load.p99 / 1000,
+    serverCpu: used('server') / load.requests,
+    databaseCpu: used('database') / load.requests,
+    memory,
+    failed: load.failed,
+    busy: used('busy') / used('all'),
+    others: Math.max(0, used('busy') - used('ours')) / used('all'),
+  };
 }
 
-/** CPU time that was used by now, in microseconds. */
-export function usage(serverPid, postgresPid) {
+function usage({ pid, postgresPid }) {
   // All that is of the benchmark was started by this process, the load generator too, which has ended by then.
   return {
-    server: cpuMicroseconds(serverPid),
+    server: cpuMicroseconds(pid),
     database: cpuMicroseconds(postgresPid),
     ours: cpuMicroseconds(process.pid),
     ...machineMicroseconds(),
   };
+}
+
+/**
+ * So many seconds of one question, by wrk.
+ *
+ * @param {import('./servers.mjs').Server} server
+ * @param {import('./questions.mjs').Question} question
+ * @param {import('./questions.mjs').Request[]} requests asked in turn
+ * @param {{seconds: number, connections: number, pauseMs?: number}} plan
+ */
+export function measure(server, question, requests, { seconds, connections, pauseMs = 0 }) {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-bench-'));
+  const file = join(folder, 'requests');
+  const lines = requests.map(({ credential: { header, value }, path }) => `${header}\t${value}\t${path}\n`);
+  writeFileSync(file, lines.join(''));
+  const script = join(import.meta.dirname, 'load.lua');
+  const parameters = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, server.url, '--', file];
+  parameters.push(question.method ?? 'GET', question.body ?? '', String(pauseMs));
+  return meter(server, async () => {
+    const output = await wrk(parameters);
+    return JSON.parse(output.slice(output.lastIndexOf('\n{')));
+  }).finally(() => rmSync(folder, { recursive: true }));
 }
 
 function wrk(parameters) {

@@ -41,7 +41,7 @@ function send(url, { method = 'GET', headers = {}, form } = {}) {
 export class Browser {
   #cookies = new Map();
 
-  /** @param {{url: string, issuer: string}} server where it listens, and the origin that it calls itself */
+  /** @param {import('./servers.mjs').Server} server */
   constructor(server) {
     this.server = server;
   }

@@ -3,11 +3,16 @@
 import pg from 'pg';
 import { Browser, CLIENT_ID, exchange, REDIRECT_URI, refresh } from './oauth-client.mjs';
 import { inTurns } from './measurements.mjs';
-import { usage } from './load.mjs';
-import { memoryMegabytes } from './usage.mjs';
+import { meter } from './load.mjs';
+import { bearer } from './questions.mjs';
+import { NAIVE_PROVIDER } from './servers.mjs';
 
-/** Requests at a time. */
+/** Of each kind, for every second of a turn. */
+const REQUESTS = 600;
+/** At once, at the token endpoint and at the authorization endpoint. */
 const AT_ONCE = 16;
+/** argon2 takes a processor each: more would only wait. */
+const SIGN_INS_AT_ONCE = 4;
 /** Members whose codes are redeemed. */
 const SIGNED_IN = 32;
 
@@ -18,98 +23,125 @@ const PASSWORD = 'correct horse battery staple';
  *
  * @returns {Promise<{username: string, password: string, id: number}[]>}
  */
-export async function prepareMembers(dataset) {
+export async function prepareMembers({ url, members }) {
   const { hashPassword } = await import('../dist/src/accounts/passwords.js');
   const { ALL_SCOPES } = await import('../dist/src/auth/scopes.js');
-  const database = new pg.Client(dataset.url);
+  const database = new pg.Client(url);
   await database.connect();
   await database.query(
     `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'Benchmark', 'web', $2, $3)
      ON CONFLICT DO NOTHING`,
     [CLIENT_ID, [REDIRECT_URI], ALL_SCOPES],
   );
-  const { rows } = await database.query(
-    `UPDATE users SET password_hash = $1 WHERE id IN (SELECT user_id FROM api_keys) RETURNING id::int, username`,
-    [await hashPassword(PASSWORD)],
-  );
+  // One hash for all: what it takes to check it is the same.
+  await database.query('UPDATE users SET password_hash = $1 WHERE id = ANY ($2)', [
+    await hashPassword(PASSWORD),
+    members,
+  ]);
   await database.end();
-  return rows.map((row) => ({ ...row, password: PASSWORD }));
+  return members.map((id) => ({ id, username: `member_${id}`, password: PASSWORD }));
 }
 
-/** Signs members in, each in a browser of its own. @returns the turn, the browsers, and the access tokens */
-export async function signIn(server, members, dataset) {
+/**
+ * Signs members in, each in a browser of its own.
+ *
+ * @returns {Promise<{turn: import('./load.mjs').Turn, browsers: Browser[], tokens: import('./questions.mjs').Credential[]}>}
+ */
+export async function signIn(server, members) {
   const browsers = members.map(() => new Browser(server));
-  const { turn, results: codes } = await timed(server, dataset, members, (member, i) =>
-    browsers[i].authorize(member),
+  const codes = [];
+  const turn = await meter(server, () =>
+    generate(members.length, SIGN_INS_AT_ONCE, async (i) => {
+      codes[i] = await browsers[i].authorize(members[i]);
+    }),
   );
   const tokens = [];
-  for (const code of codes) tokens.push((await exchange(server, code)).access_token);
+  for (const code of codes) tokens.push(bearer((await exchange(server, code)).access_token));
   return { turn, browsers, tokens };
 }
 
 /**
- * Code exchange and refresh on each server in turn, and what an authorization of a member costs who is signed in and has
- * allowed it before.
+ * Code exchange and refresh on each server in turn, and the authorization of a member who is signed in and has allowed
+ * it before.
  *
- * @returns {Promise<{question: string, results: Map<string, import('./measurements.mjs').Result>}[]>}
+ * @returns {Promise<Record<string, import('./measurements.mjs').Results>>} by the kind of request
  */
-export async function measureOauth(servers, members, dataset, { rounds, count }) {
-  const signedIn = [];
+export async function compareOauth(servers, members, plan) {
+  const candidates = [];
   for (const server of servers) {
     // The development pages of the bare library take the id for the name.
     const some = members
       .slice(0, SIGNED_IN)
-      .map(({ id, ...member }) => (server.bare ? { ...member, username: String(id) } : member));
-    signedIn.push({ name: server.name, server, ...(await signIn(server, some, dataset)) });
-  }
-  const questions = ['authorization', 'code exchange', 'refresh'];
-  const turns = await inTurns(
-    signedIn,
-    { rounds, yardstick: servers.at(-1).name },
-    async ({ server, browsers }) => {
-      const wanted = Array.from({ length: count });
-      const authorized = await timed(server, dataset, wanted, (_, i) =>
-        browsers[i % browsers.length].authorize(),
+      .map(({ id, ...member }) =>
+        server.name === NAIVE_PROVIDER ? { ...member, username: String(id) } : member,
       );
-      const exchanged = await timed(server, dataset, authorized.results, (code) => exchange(server, code));
-      const tokens = exchanged.results.map((answer) => answer.refresh_token);
-      const refreshed = await timed(server, dataset, tokens, (token) => refresh(server, token));
-      return [authorized.turn, exchanged.turn, refreshed.turn];
-    },
-  );
-  return questions.map((question, i) => ({ question, results: turns[i] }));
+    const { browsers } = await signIn(server, some);
+    candidates.push({
+      name: server.name,
+      async turn(seconds) {
+        const flow = new Flow(server, browsers, seconds * REQUESTS);
+        return [await flow.authorize(), await flow.exchange(), await flow.refresh()];
+      },
+    });
+  }
+  const [authorization, exchanged, refreshed] = await inTurns(candidates, plan, NAIVE_PROVIDER);
+  return { 'Authorization, signed in': authorization, 'Code exchange': exchanged, Refresh: refreshed };
 }
 
-/** Does `work` for all of `things`, some at a time. @returns the turn (see load.mjs), and what came of each */
-async function timed(server, { postgresPid }, things, work) {
-  const results = Array.from({ length: things.length });
+/** So many codes, from where they are made to where what came of them is refreshed. */
+export class Flow {
+  #codes = [];
+  #refreshTokens = [];
+
+  constructor(server, browsers, count) {
+    Object.assign(this, { server, browsers, count });
+  }
+
+  authorize() {
+    const { browsers } = this;
+    return this.#meter(async (i) => {
+      this.#codes[i] = await browsers[i % browsers.length].authorize();
+    });
+  }
+
+  exchange() {
+    return this.#meter(async (i) => {
+      this.#refreshTokens[i] = (await exchange(this.server, this.#codes[i])).refresh_token;
+    });
+  }
+
+  /** May be asked for again: a refresh token is the next one's. */
+  refresh() {
+    return this.#meter(async (i) => {
+      this.#refreshTokens[i] = (await refresh(this.server, this.#refreshTokens[i])).refresh_token;
+    });
+  }
+
+  #meter(work) {
+    return meter(this.server, () => generate(this.count, AT_ONCE, work));
+  }
+}
+
+/**
+ * Does `work` so many times, some at a time; what fails ends it.
+ *
+ * @param {(i: number) => Promise<void>} work
+ * @returns {Promise<import('./load.mjs').Load>}
+ */
+async function generate(count, atOnce, work) {
   const latencies = [];
   let next = 0;
   const worker = async () => {
-    while (next < things.length) {
-      const i = next++;
+    while (next < count) {
       const began = performance.now();
-      results[i] = await work(things[i], i);
-      latencies.push(performance.now() - began);
+      await work(next++);
+      latencies.push(1000 * (performance.now() - began));
     }
   };
-  const before = usage(server.pid, postgresPid);
   const began = performance.now();
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  const seconds = (performance.now() - began) / 1000;
-  const after = usage(server.pid, postgresPid);
-  const used = (what) => after[what] - before[what];
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  const microseconds = 1000 * (performance.now() - began);
   latencies.sort((a, b) => a - b);
-  const percentile = (part) => latencies[Math.floor(part * (latencies.length - 1))];
-  const turn = {
-    rate: things.length / seconds,
-    p50: percentile(0.5),
-    p99: percentile(0.99),
-    serverCpu: used('server') / things.length,
-    databaseCpu: used('database') / things.length,
-    memory: memoryMegabytes(server.pid),
-    failed: 0,
-    others: Math.max(0, used('busy') - used('ours')) / used('all'),
-  };
-  return { turn, results };
+  const percentile = (part) => latencies[Math.floor(part * (count - 1))];
+  return { requests: count, microseconds, p50: percentile(0.5), p99: percentile(0.99), failed: 0 };
 }

@@ -1,10 +1,10 @@
 const WIDTH = 860;
 const LEFT = 240;
 const BAR = 16;
-const COLOURS = ['#0b7285', '#495057', '#adb5bd', '#dee2e6'];
+const COLOURS = ['#0b7285', '#66a9b5', '#343a40', '#868e96', '#ced4da'];
 
 /**
- * Horizontal bars in groups.
+ * Horizontal bars in groups. A name has one colour in all of them.
  *
  * @param {string} title
  * @param {{name: string, bars: {name: string, value: number, label: string}[]}[]} groups
@@ -15,18 +15,19 @@ export function barChart(title, groups) {
   const scale = (WIDTH - LEFT - 170) / most;
   const parts = [];
   let y = 64;
-  const names = groups[0].bars.map(({ name }) => name);
+  const names = [...new Set(groups.flatMap(({ bars }) => bars.map(({ name }) => name)))];
+  const colourOf = (name) => COLOURS[names.indexOf(name) % COLOURS.length];
   let x = 16;
-  for (const [i, name] of names.entries()) {
-    parts.push(`<rect x="${x}" y="36" width="12" height="12" fill="${COLOURS[i]}"/>`);
+  for (const name of names) {
+    parts.push(`<rect x="${x}" y="36" width="12" height="12" fill="${colourOf(name)}"/>`);
     parts.push(text(x + 18, 46, name));
-    x += 34 + name.length * 6.6;
+    x += 30 + name.length * 5.8;
   }
   for (const { name, bars } of groups) {
     parts.push(text(LEFT - 10, y + (bars.length * BAR) / 2 + 4, name, 'end'));
-    for (const [i, { value, label }] of bars.entries()) {
+    for (const { name: bar, value, label } of bars) {
       const width = Math.max(1, value * scale).toFixed(1);
-      parts.push(`<rect x="${LEFT}" y="${y}" width="${width}" height="${BAR - 3}" fill="${COLOURS[i]}"/>`);
+      parts.push(`<rect x="${LEFT}" y="${y}" width="${width}" height="${BAR - 3}" fill="${colourOf(bar)}"/>`);
       parts.push(text(LEFT + Number(width) + 6, y + BAR - 6, label));
       y += BAR;
     }

@@ -1,18 +1,23 @@
 #!/usr/bin/env node
-// `npm run bench:profile -- events`: where the CPU time of our server goes while it answers one question, by package and
-// by function. The profile itself stays in bench/.data/profiles, for Chrome's developer tools.
+// `npm run bench:profile -- events [users]`: where the CPU time of our server goes while it answers one question, or makes
+// codes (`authorize`), redeems them (`exchange`) or rotates refresh tokens (`refresh`), by package and by function. The
+// profile itself stays in bench/.data/profiles, for Chrome's developer tools.
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from '../bin/build.mjs';
 import { openDataset } from './data.mjs';
 import { measure, requireWrk } from './load.mjs';
-import { COMPARED, requestsOf } from './questions.mjs';
+import { Flow, prepareMembers, signIn } from './oauth.mjs';
+import { apiKey, COMPARED, requestsOf } from './questions.mjs';
 import { startOurs } from './servers.mjs';
 
 const wanted = process.argv[2] ?? 'profile';
 const users = Number(process.argv[3] ?? 100_000);
+/** One leads to the next. */
+const KINDS = ['authorize', 'exchange', 'refresh'];
+const load = { connections: 32, seconds: 8 };
 const question = COMPARED.find(({ path }) => path.includes(wanted));
-if (!question) {
+if (!question && !KINDS.includes(wanted)) {
   console.error(`There is no question with "${wanted}" in its path`);
   process.exit(2);
 }
@@ -29,11 +34,10 @@ try {
   const started = performance.now();
   const server = await startOurs(dataset, {}, ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
   bootMicroseconds = 1000 * (performance.now() - started);
-  const load = { connections: 32, seconds: 8, postgresPid: dataset.postgresPid };
-  const turn = await measure(server, question, requestsOf(question, dataset.keys), load);
-  requests = turn.rate * load.seconds;
+  const turn = question ? await ask(server) : await askForTokens(server);
+  requests = turn.requests;
   console.log(
-    `${question.name}: ${Math.round(turn.rate)}/s, ${turn.serverCpu.toFixed(0)} µs of CPU a request (profiled)\n`,
+    `${question?.name ?? wanted}: ${Math.round(turn.rate)}/s, ${turn.serverCpu.toFixed(0)} µs of CPU a request (profiled)\n`,
   );
   await server.stop();
 } finally {
@@ -61,6 +65,18 @@ for (const { id, callFrame } of nodes) {
 }
 print('Package', packages, 25);
 print('Function', functions, 40);
+
+function ask(server) {
+  return measure(server, question, requestsOf(question, dataset.keys.map(apiKey)), load);
+}
+
+async function askForTokens(server) {
+  const { browsers } = await signIn(server, (await prepareMembers(dataset)).slice(0, 32));
+  const flow = new Flow(server, browsers, 3_000);
+  const before = [flow.authorize, flow.exchange, flow.refresh].slice(0, KINDS.indexOf(wanted));
+  for (const step of before) await step.call(flow);
+  return flow[wanted]();
+}
 
 function packageOf(url, functionName) {
   if (url === '') return functionName; // (program), (garbage collector), built in

@@ -1,5 +1,16 @@
 // What is asked of the servers.
 
+/**
+ * @typedef {{name: string, path: string | ((firstEvent: string) => string), method?: string, body?: string}} Question
+ * @typedef {{header: string, value: string}} Credential
+ * @typedef {{credential: Credential, path: string}} Request
+ */
+
+/** @returns {Credential} */
+export const apiKey = (key) => ({ header: 'X-API-Key', value: key });
+/** @returns {Credential} */
+export const bearer = (token) => ({ header: 'Authorization', value: `Bearer ${token}` });
+
 /** Answered by every peer, and compared. */
 export const COMPARED = [
   { name: 'GET /profile', path: '/api/public/profile' },
@@ -27,17 +38,23 @@ export const OTHERS = [
   },
 ];
 
-/** The requests of one question, one for each key. */
-export function requestsOf(question, keys, firstEvents) {
-  return keys.map((key, i) => ({
-    key,
+/**
+ * The requests of one question, one for each credential.
+ *
+ * @param {Question} question
+ * @param {Credential[]} credentials
+ * @returns {Request[]}
+ */
+export function requestsOf(question, credentials, firstEvents) {
+  return credentials.map((credential, i) => ({
+    credential,
     path: typeof question.path === 'function' ? question.path(firstEvents[i]) : question.path,
   }));
 }
 
 /** Asks once. @returns the parsed body of a 200 */
-export async function ask(server, key, path) {
-  const response = await fetch(server.url + path, { headers: { 'X-API-Key': key } });
+export async function ask(server, { header, value }, path) {
+  const response = await fetch(server.url + path, { headers: { [header]: value } });
   const text = await response.text();
   if (response.status !== 200)
     throw new Error(`${server.name} answers ${response.status} to ${path}: ${text}`);

@@ -1,23 +1,44 @@
 #!/usr/bin/env node
 // `npm run bench`: this server beside the peers, in turns, over a database of its own. See docs/performance.md.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { format, resolveConfig } from 'prettier';
 import { build } from '../bin/build.mjs';
 import { openDataset } from './data.mjs';
 import { requireWrk } from './load.mjs';
 import {
   compareServers,
+  compareSizes,
   measureHalfLoad,
   measureOthers,
   measureSize,
   measureWorkers,
 } from './measurements.mjs';
-import { measureOauth, prepareMembers, signIn } from './oauth.mjs';
-import { ask } from './questions.mjs';
-import { Report } from './report.mjs';
+import { compareOauth, prepareMembers, signIn } from './oauth.mjs';
+import { COMPARED } from './questions.mjs';
+import { markdownOf, plotOf } from './report.mjs';
 import { checkSameness } from './sameness.mjs';
-import { startAll, startBareOidc, startOurs } from './servers.mjs';
+import { OURS, PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
+import { judge } from './targets.mjs';
+
+/**
+ * @typedef {Record<string, import('./measurements.mjs').Result>} Rows by the candidate's name
+ * @typedef {object} Results of a run; what was not measured is not there
+ * @property {string} date
+ * @property {string} machine
+ * @property {{rounds: number, seconds: number, connections: number}} plan
+ * @property {Record<string, number>} counts rows in the database
+ * @property {Record<string, Rows>} compared question → servers
+ * @property {Record<string, Rows>} oauth kind of request → servers
+ * @property {Rows} signIn
+ * @property {Rows} others
+ * @property {Rows} halfLoad
+ * @property {Record<string, Rows>} size list → cases
+ * @property {Rows} workers
+ * @property {{date: string, sizes: number[], compared: Record<string, Rows>}} flat of the last run with --flat
+ */
 
 const { values: flags } = parseArgs({
   options: {
@@ -25,6 +46,7 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     connections: { type: 'string', default: '32' },
+    flat: { type: 'boolean', default: false },
     short: { type: 'boolean', default: false },
     only: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -33,14 +55,18 @@ const { values: flags } = parseArgs({
 if (flags.help) {
   console.log(`npm run bench -- [options]
 
-  --users N        members in the database (100000); 10000 and 1000000 show whether the cost stays flat
+  --users N        members in the database (100000)
   --rounds N       rounds in which each server has its turn (3)
   --seconds N      length of a turn (5)
   --connections N  of the load generator (32)
   --only TEXT      compare only questions whose name contains TEXT, and measure nothing else
-  --short          2,000 members, 1 round of 1 s, only the comparison, nothing written: for CI
+  --flat           only this server, over 10,000 and 1,000,000 users in turns: whether the cost of a request stays flat.
+                   The next full run reports it too. Takes 20 GB of disk and an hour the first time
+  --short          2,000 members, 1 round of 1 s, the two questions and peers that count most, nothing written: for CI.
+                   With --flat 2,000 and 10,000 members
 
-The database is kept in bench/.data for the next run with the same schema and size.`);
+A full run writes bench/results and, with 100,000 users, docs/benchmark.md. Databases are kept in bench/.data for the
+next run with the same schema and size.`);
   process.exit(0);
 }
 const users = Number(flags.users ?? (flags.short ? 2_000 : 100_000));
@@ -48,56 +74,81 @@ const plan = {
   rounds: Number(flags.rounds ?? (flags.short ? 1 : 3)),
   seconds: Number(flags.seconds ?? (flags.short ? 1 : 5)),
   connections: Number(flags.connections),
-  only: flags.only ?? '',
+  questions: COMPARED.filter(({ name }, i) => name.includes(flags.only ?? '') && (!flags.short || i < 2)),
 };
 const whole = !flags.short && flags.only === undefined;
+const folder = join(import.meta.dirname, 'results');
+const flatFile = join(folder, 'flat.json');
+mkdirSync(folder, { recursive: true });
+
+/** What was started, to be ended in any case, the last first. */
+const running = [];
+const keep = (what) => {
+  running.push(what);
+  return what;
+};
 
 requireWrk();
 build();
-const dataset = await openDataset(users);
-const servers = [];
 try {
+  if (flags.flat) await measureFlatness(flags.short ? [2_000, 10_000] : [10_000, 1_000_000]);
+  else await measureAll();
+} finally {
+  for (const one of running.reverse()) await one.stop();
+}
+
+async function measureAll() {
+  const dataset = keep(await openDataset(users));
+  const servers = (await startAll(dataset, flags.short ? PEERS.slice(0, 2) : PEERS)).map(keep);
+  const [ours, ...peers] = servers;
   const members = await prepareMembers(dataset);
-  servers.push(...(await startAll(dataset)));
-  await checkSameness(servers, dataset.keys);
+  const signedIn = await signIn(ours, flags.short ? members.slice(0, 50) : members);
+  await checkSameness(servers, dataset, signedIn.tokens);
   console.error('All servers give the same answers.');
 
-  const report = new Report(dataset.counts, plan);
-  const [ours] = servers;
-  const signedIn = await signIn(ours, flags.short ? members.slice(0, 50) : members, dataset);
-  report.comparison(await compareServers(servers, dataset, signedIn.tokens, plan));
-  for (const peer of servers.splice(1)) await peer.stop();
+  const results = {
+    date: new Date().toISOString().slice(0, 10),
+    machine: `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model.trim()}`,
+    plan,
+    counts: dataset.counts,
+    compared: await compareServers(servers, dataset, signedIn.tokens, plan),
+    signIn: { [OURS]: signedIn.turn },
+  };
+  for (const peer of peers) await peer.stop();
   if (flags.only === undefined) {
-    servers.push(await startBareOidc(dataset));
-    const oauth = await measureOauth(servers, members, dataset, {
-      ...plan,
-      count: flags.short ? 200 : 3_000,
-    });
-    report.oauth(oauth, signedIn.turn);
-    await servers.pop().stop();
+    const naive = keep(await startNaiveProvider(dataset));
+    results.oauth = await compareOauth([ours, naive], members, plan);
+    await naive.stop();
   }
   if (whole) {
-    const firstEvents = [];
-    for (const key of dataset.keys) firstEvents.push((await ask(ours, key, '/api/public/events')).data[0].id);
-    report.others(await measureOthers(ours, dataset, plan, firstEvents));
-    report.halfLoad(await measureHalfLoad(ours, dataset, plan));
-    report.size(await measureSize(ours, dataset, plan));
-    await servers.pop().stop();
-    const { SETTINGS } = await import('../dist/src/config/settings.js');
-    if ('WORKERS' in SETTINGS) {
-      report.workers(
-        await measureWorkers((workers) => startOurs(dataset, { WORKERS: workers }), dataset, plan),
-      );
-    }
+    results.others = await measureOthers(ours, dataset, plan);
+    results.halfLoad = await measureHalfLoad(ours, dataset, plan);
+    results.size = await measureSize(ours, dataset, plan);
+    await ours.stop();
+    const start = (workers) => startOurs(dataset, { WORKERS: workers });
+    results.workers = await measureWorkers(start, dataset, plan);
+    if (existsSync(flatFile)) results.flat = JSON.parse(readFileSync(flatFile, 'utf8'));
   }
-  console.log(report.markdown);
-  if (whole) {
-    const folder = join(import.meta.dirname, 'results');
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, `${users}.md`), report.markdown);
-    writeFileSync(join(folder, `${users}.svg`), report.plot);
-  }
-} finally {
-  for (const server of servers) await server.stop();
-  await dataset.stop();
+  const markdown = await format(markdownOf(results), {
+    ...(await resolveConfig(folder)),
+    parser: 'markdown',
+  });
+  console.log(markdown);
+  if (!whole) return;
+  writeFileSync(join(folder, `${users}.json`), JSON.stringify(results, null, 2));
+  const report = users === 100_000 ? join(folder, '../../docs/benchmark') : join(folder, String(users));
+  writeFileSync(`${report}.md`, markdown);
+  writeFileSync(`${report}.svg`, plotOf(results));
+}
+
+async function measureFlatness(sizes) {
+  const datasets = [];
+  for (const size of sizes) datasets.push(keep(await openDataset(size)));
+  const servers = [];
+  for (const dataset of datasets) servers.push(keep(await startOurs(dataset)));
+  const compared = await compareSizes(servers, datasets, plan);
+  const date = new Date().toISOString().slice(0, 10);
+  const flat = { date, sizes, compared };
+  for (const { target, measured, wanted } of judge({ flat })) console.log(`${target} ${measured}, ${wanted}`);
+  if (!flags.short) writeFileSync(flatFile, JSON.stringify(flat, null, 2));
 }

@@ -1,25 +1,29 @@
 import { deepStrictEqual } from 'node:assert';
-import { ask, COMPARED } from './questions.mjs';
+import { apiKey, ask, COMPARED } from './questions.mjs';
 
-/** Every so manieth key is tried. */
+/** Every so manieth member's credential is tried. */
 const SAMPLE = 25;
 
 /**
  * Checks that all servers give the same answers: the same JSON value. Cursors are signed by each server in its own way, so
  * only where there is one is compared.
  */
-export async function checkSameness(servers, keys) {
-  const [first, ...others] = servers;
+export async function checkSameness([ours, ...peers], { keys }, tokens) {
   for (const { path } of COMPARED) {
-    for (const key of keys.filter((_, i) => i % SAMPLE === 0)) {
-      for (const other of others) await compare(first, other, key, path);
+    for (let i = 0; i < keys.length; i += SAMPLE) {
+      const key = apiKey(keys[i]);
+      if (tokens[i]) await compare(ours, tokens[i], ours, key, path);
+      for (const peer of peers) await compare(ours, key, peer, key, path);
     }
   }
 }
 
-async function compare(first, other, key, path) {
+async function compare(first, firstCredential, other, credential, path) {
   const once = async () => {
-    const [expected, actual] = await Promise.all([ask(first, key, path), ask(other, key, path)]);
+    const [expected, actual] = await Promise.all([
+      ask(first, firstCredential, path),
+      ask(other, credential, path),
+    ]);
     deepStrictEqual(
       comparable(actual),
       comparable(expected),

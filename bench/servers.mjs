@@ -8,27 +8,29 @@ import { freePort } from '../bin/postgres.mjs';
 const folder = import.meta.dirname;
 const root = join(folder, '..');
 
-/** The name, the program, and what it needs before it can run. */
-const PEERS = [
-  { name: 'hand-written node:http + pg', program: 'peers/hand-written.mjs' },
-  { name: 'Express 5 + pg', program: 'peers/express.mjs' },
+export const OURS = 'this server';
+export const OURS_WITH_TOKEN = 'this server, access token';
+/** The yardstick of the comparison. */
+export const HANDWRITTEN = 'hand-written node:http + pg';
+export const EXPRESS = 'Express 5 + pg';
+export const NAIVE_PROVIDER = 'bare oidc-provider + naive adapter';
+
+/** The name, the program, and what it needs before it can run; the slowest last. */
+export const PEERS = [
+  { name: HANDWRITTEN, program: 'peers/hand-written.mjs' },
+  { name: EXPRESS, program: 'peers/express.mjs' },
   { name: 'NestJS + TypeORM repositories', program: 'peers/nest-typeorm/main.js', prepare: compileNest },
 ];
 
-export const OURS = 'this server';
-export const YARDSTICK = PEERS[0].name;
-
 /**
- * @typedef {{name: string, url: string, pid: number, stop: () => Promise<void>}} Server
+ * @typedef {{name: string, url: string, pid: number, postgresPid: number, stop: () => Promise<void>}} Server
  * @returns {Promise<Server[]>} ours first
  */
-export async function startAll(dataset) {
+export async function startAll(dataset, peers) {
   const servers = [await startOurs(dataset)];
-  for (const { name, program, prepare } of PEERS) {
+  for (const { name, program, prepare } of peers) {
     prepare?.();
-    servers.push(
-      await start(name, join(folder, program), { ...environment(dataset), PORT: await freePort() }),
-    );
+    servers.push(await start(name, join(folder, program), dataset, { PORT: await freePort() }));
   }
   return servers;
 }
@@ -40,7 +42,6 @@ export async function startAll(dataset) {
 export async function startOurs(dataset, settings = {}, nodeFlags = []) {
   const port = await freePort();
   const env = {
-    ...environment(dataset),
     HOST: '127.0.0.1',
     PORT: port,
     PUBLIC_URL: `http://localhost:${port}`,
@@ -51,23 +52,23 @@ export async function startOurs(dataset, settings = {}, nodeFlags = []) {
     RATE_LIMIT_AUTH: 1_000_000,
     ...settings,
   };
-  return start(OURS, join(root, 'dist/src/main.js'), env, nodeFlags);
+  return start(OURS, join(root, 'dist/src/main.js'), dataset, env, nodeFlags);
 }
 
-/** The authorization server's peer. */
-export async function startBareOidc(dataset) {
-  const environmentOf = { ...environment(dataset), PORT: await freePort() };
-  const server = await start('bare oidc-provider', join(folder, 'peers/oidc-naive.mjs'), environmentOf);
-  return { ...server, bare: true };
+/** @returns {Promise<Server>} */
+export async function startNaiveProvider(dataset) {
+  return start(NAIVE_PROVIDER, join(folder, 'peers/oidc-naive.mjs'), dataset, { PORT: await freePort() });
 }
 
-function environment({ url, secretKey }) {
-  return { PATH: process.env.PATH, NODE_ENV: 'production', DATABASE_URL: url, SECRET_KEY: secretKey };
-}
-
-async function start(name, program, env, nodeFlags = []) {
+async function start(name, program, { url: databaseUrl, secretKey, postgresPid }, env, nodeFlags = []) {
   const child = spawn(process.execPath, [...nodeFlags, program], {
-    env,
+    env: {
+      PATH: process.env.PATH,
+      NODE_ENV: 'production',
+      DATABASE_URL: databaseUrl,
+      SECRET_KEY: secretKey,
+      ...env,
+    },
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   });
@@ -82,6 +83,7 @@ async function start(name, program, env, nodeFlags = []) {
     name,
     url,
     pid: child.pid,
+    postgresPid,
     stop: async () => {
       child.kill('SIGTERM');
       await ended;
