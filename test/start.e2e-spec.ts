@@ -22,7 +22,10 @@ function run(file: string, parameters: string[], environment: Record<string, str
   });
 }
 
-describe('the first minute', () => {
+// On the embedded database, whatever the other tests run on. Many processes, one after the other: not for every `npm test`.
+const alsoLong = onPostgres ? describe : describe.skip;
+
+alsoLong('the first minute (npm run test:pg)', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
   let port: number;
   let settings: Record<string, string>;
@@ -223,7 +226,7 @@ describe('the first minute', () => {
   );
 });
 
-describe('a start that cannot be', () => {
+alsoLong('a start that cannot be (npm run test:pg)', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const fail = async (environment: Record<string, string>) => {
@@ -275,7 +278,7 @@ describe('a start that cannot be', () => {
     expect(await fail({ DATA_DIR: 'package.json/data' })).toMatch(/^DATA_DIR .* cannot be used \(ENOTDIR\)/);
   });
 
-  (onPostgres ? it : it.skip)('says that the schema is newer (only on PostgreSQL)', async () => {
+  it('says that the schema is newer', async () => {
     const database = await createTestDatabase();
     const config = testConfig(database.environment);
     const dataSource = await createDataSource(config, 'maintenance').initialize();
