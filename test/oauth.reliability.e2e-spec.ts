@@ -210,7 +210,7 @@ interface Step {
       async (harm) => {
         const all = await steps();
         proxy[harm]();
-        await expectUnavailable(all[0]!, 1_100); // alone, on a connection that seems to be there
+        await expectUnavailable(all[0]!, 1_400); // alone, on a connection that seems to be there
         for (let round = 0; round < 2; round++)
           await Promise.all(all.map((step) => expectUnavailable(step, 2_000)));
         // What clients need to find their way is still there.

