@@ -18,6 +18,8 @@ export interface NamedStatement {
 interface Lane {
   client: Client | undefined;
   inFlight: number;
+  /** What is asked now is gathered, to be sent when this turn of the event loop has asked everything. */
+  gathering: boolean;
 }
 
 /**
@@ -35,7 +37,11 @@ export class PipelinedReads {
 
   constructor(config: Config) {
     this.#config = config;
-    this.#lanes = Array.from({ length: CONNECTIONS }, () => ({ client: undefined, inFlight: 0 }));
+    this.#lanes = Array.from({ length: CONNECTIONS }, () => ({
+      client: undefined,
+      inFlight: 0,
+      gathering: false,
+    }));
     for (const lane of this.#lanes) void this.#connect(lane);
   }
 
@@ -48,6 +54,7 @@ export class PipelinedReads {
     const { client } = lane;
     if (client === undefined || lane.inFlight >= MOST_IN_FLIGHT) return undefined;
     lane.inFlight++;
+    if (!lane.gathering) gather(lane, client);
     try {
       return (await client.query<Row>({ name: statement.name, text: statement.text, values })).rows;
     } catch {
@@ -97,4 +104,18 @@ export class PipelinedReads {
       if (!this.#ended) void this.#connect(lane);
     }, RECONNECT_MS).unref();
   }
+}
+
+/**
+ * Holds back what is written until the event loop has taken in what had arrived: the statements of all requests that came
+ * together are one system call, and wake PostgreSQL once.
+ */
+function gather(lane: Lane, client: Client): void {
+  const { stream } = client.connection;
+  lane.gathering = true;
+  stream.cork();
+  setImmediate(() => {
+    lane.gathering = false;
+    stream.uncork();
+  });
 }
