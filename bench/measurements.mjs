@@ -22,7 +22,7 @@ export async function compareServers(servers, dataset, tokens, plan) {
     const keys = requestsOf(question, dataset.keys.map(apiKey));
     const candidates = servers.map((server) => asking(server.name, server, question, keys, plan));
     if (WITH_TOKENS.includes(question)) {
-      const requests = requestsOf(question, tokens);
+      const requests = requestsOf(question, tokens.filter(Boolean));
       candidates.splice(1, 0, asking(OURS_WITH_TOKEN, servers[0], question, requests, plan));
     }
     [compared[question.name]] = await inTurns(candidates, plan, HANDWRITTEN);

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // `npm run bench:profile -- events [users]`: where the CPU time of our server goes while it answers one question, or makes
-// codes (`authorize`), redeems them (`exchange`) or rotates refresh tokens (`refresh`), by package and by function. The
-// profile itself stays in bench/.data/profiles, for Chrome's developer tools.
+// codes (`authorize`), redeems them (`exchange`) or rotates refresh tokens (`refresh`): by layer, by package and by
+// function. The profile itself stays in bench/.data/profiles, for Chrome's developer tools.
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from '../bin/build.mjs';
 import { openDataset } from './data.mjs';
+import { layerOf } from './layers.mjs';
 import { measure, requireWrk } from './load.mjs';
 import { Flow, prepareMembers, signIn } from './oauth.mjs';
 import { apiKey, COMPARED, requestsOf } from './questions.mjs';
@@ -29,12 +30,14 @@ requireWrk();
 build();
 const dataset = await openDataset(users);
 let requests = 0;
-let bootMicroseconds = 0;
+/** Since when what the server does counts, from its start. */
+let beganMicroseconds = 0;
 try {
   const started = performance.now();
   const server = await startOurs(dataset, {}, ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
-  bootMicroseconds = 1000 * (performance.now() - started);
-  const turn = question ? await ask(server) : await askForTokens(server);
+  const generate = question ? () => askQuestion(server) : await flowOf(server);
+  beganMicroseconds = 1000 * (performance.now() - started);
+  const turn = await generate();
   requests = turn.requests;
   console.log(
     `${question?.name ?? wanted}: ${Math.round(turn.rate)}/s, ${turn.serverCpu.toFixed(0)} µs of CPU a request (profiled)\n`,
@@ -50,32 +53,35 @@ const self = new Map();
 let elapsed = 0;
 for (const [i, id] of samples.entries()) {
   elapsed += timeDeltas[i];
-  if (elapsed > bootMicroseconds) self.set(id, (self.get(id) ?? 0) + timeDeltas[i]);
+  if (elapsed > beganMicroseconds) self.set(id, (self.get(id) ?? 0) + timeDeltas[i]);
 }
+const layers = new Map();
 const packages = new Map();
 const functions = new Map();
+const add = (times, name, time) => times.set(name, (times.get(name) ?? 0) + time);
 for (const { id, callFrame } of nodes) {
   const time = self.get(id) ?? 0;
   const { functionName, url, lineNumber } = callFrame;
   if (functionName === '(idle)') continue;
-  const name = packageOf(url, functionName);
-  packages.set(name, (packages.get(name) ?? 0) + time);
+  add(layers, layerOf(callFrame), time);
+  add(packages, packageOf(url, functionName), time);
   const place = `${functionName || '(anonymous)'} ${url.split('/').slice(-2).join('/')}:${lineNumber + 1}`;
-  functions.set(place, (functions.get(place) ?? 0) + time);
+  add(functions, place, time);
 }
+print('Layer', layers, 20);
 print('Package', packages, 25);
 print('Function', functions, 40);
 
-function ask(server) {
+function askQuestion(server) {
   return measure(server, question, requestsOf(question, dataset.keys.map(apiKey)), load);
 }
 
-async function askForTokens(server) {
+/** Goes up to the kind of request that is wanted. @returns what sends those */
+async function flowOf(server) {
   const { browsers } = await signIn(server, (await prepareMembers(dataset)).slice(0, 32));
   const flow = new Flow(server, browsers, 3_000);
-  const before = [flow.authorize, flow.exchange, flow.refresh].slice(0, KINDS.indexOf(wanted));
-  for (const step of before) await step.call(flow);
-  return flow[wanted]();
+  for (const kind of KINDS.slice(0, KINDS.indexOf(wanted))) await flow[kind]();
+  return () => flow[wanted]();
 }
 
 function packageOf(url, functionName) {

@@ -18,18 +18,25 @@ const WITHOUT_RATIOS = ALL.filter((name) => !name.startsWith('ratio'));
 /** Shown where there are any. */
 const FAILED = { failed: ({ failed }) => failed.toLocaleString('en') };
 
-/** @param {import('./run.mjs').Results} results */
-export function markdownOf(results) {
+/**
+ * @param {import('./run.mjs').Results} results
+ * @param {{judged: boolean}} options whether it was measured long enough to judge the targets by it
+ */
+export function markdownOf(results, { judged }) {
   const { compared = {}, oauth = {}, signIn, others, halfLoad, size, workers, flat } = results;
   const several = (tables, columns, suffix = '') =>
     Object.entries(tables ?? {}).map(([name, rows]) => section(name + suffix, rows, columns));
   return [
     introduction(results),
-    targets(judge(results)),
+    judged && targets(judge(results)),
     ...several(compared, ALL),
     ...several(oauth, ALL),
     signIn &&
-      section('Sign-in: from the app to a code, by password (argon2id) and consent', signIn, WITHOUT_RATIOS),
+      section(
+        'Sign-in: from the app to its tokens, by password (argon2id) and consent',
+        signIn,
+        WITHOUT_RATIOS,
+      ),
     others && section('The other calls', others, WITHOUT_RATIOS),
     halfLoad && section('At half load', halfLoad, ['requests/s', 'p50 ms', 'p99 ms']),
     ...several(size, ['requests/s', 'p50 ms', 'server CPU µs', 'database CPU µs'], ', one member'),
@@ -45,7 +52,7 @@ function introduction({ date, machine, plan, counts }) {
   const rows = Object.entries(counts).map(([table, n]) => `${n.toLocaleString('en')} ${table}`);
   return `# Benchmark
 
-${date}, ${machine}. Load generator, servers and PostgreSQL share the machine. ${plan.rounds} rounds of ${plan.seconds} s a
+${date}, ${machine}. Load generator, servers and PostgreSQL share the machine. ${plan.rounds} × ${plan.seconds} s a
 server, ${plan.connections} connections, 1,000 members. Medians; ratios are of requests/s within a round, "by CPU" of requests for
 the same CPU time of server and database, which a busy machine changes least. CPU is per request; memory is of all processes of
 the server under load; "others" is the share of the machine's CPU that went to what is not of the benchmark: with more than a

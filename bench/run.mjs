@@ -129,7 +129,7 @@ async function measureAll() {
     results.workers = await measureWorkers(start, dataset, plan);
     if (existsSync(flatFile)) results.flat = JSON.parse(readFileSync(flatFile, 'utf8'));
   }
-  const markdown = await format(markdownOf(results), {
+  const markdown = await format(markdownOf(results, { judged: !flags.short }), {
     ...(await resolveConfig(folder)),
     parser: 'markdown',
   });

@@ -35,13 +35,26 @@ export async function startAll(dataset, peers) {
   return servers;
 }
 
+/** How the image starts the server: Node's flags and the environment. */
+function containerSettings() {
+  const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
+  const [, ...command] = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)[1]);
+  const environment = dockerfile.slice(dockerfile.lastIndexOf('\nENV ') + 5).split('\n')[0];
+  return {
+    flags: command.filter((word) => word.startsWith('-')),
+    env: Object.fromEntries(environment.split(' ').map((pair) => pair.split('='))),
+  };
+}
+
 /**
- * Nothing is switched off: credentials are validated, limits counted (their ceiling is out of reach), totals exact. Only
- * the log line of each request is not written.
+ * Started as the image starts it, and nothing is switched off: credentials are validated, limits counted (their ceiling
+ * is out of reach), totals exact. Only the log line of each request is not written.
  */
 export async function startOurs(dataset, settings = {}, nodeFlags = []) {
   const port = await freePort();
+  const { flags, env: environment } = containerSettings();
   const env = {
+    ...environment,
     HOST: '127.0.0.1',
     PORT: port,
     PUBLIC_URL: `http://localhost:${port}`,
@@ -52,7 +65,7 @@ export async function startOurs(dataset, settings = {}, nodeFlags = []) {
     RATE_LIMIT_AUTH: 1_000_000,
     ...settings,
   };
-  return start(OURS, join(root, 'dist/src/main.js'), dataset, env, nodeFlags);
+  return start(OURS, join(root, 'dist/src/main.js'), dataset, env, [...flags, ...nodeFlags]);
 }
 
 /** @returns {Promise<Server>} */

@@ -48,8 +48,9 @@ export function judge({ compared = {}, oauth = {}, halfLoad, size, workers, flat
   if (workers) {
     const [one, two] = Object.values(workers);
     const judgement = atLeast(1.5, two.ratio, 'Two processes, WORKERS=2', 'one');
-    const room = 1 / one.busy;
-    const remark = `one process with PostgreSQL and the load generator kept the machine ${Math.round(100 * one.busy)} % busy: more than ${room.toFixed(2)} × is not to be had here`;
+    const used = one.busy - one.others;
+    const room = 1 / used;
+    const remark = `one process, PostgreSQL and the load generator took ${Math.round(100 * used)} % of the machine: more than ${room.toFixed(2)} × is not to be had here`;
     judgements.push({ ...judgement, ...(room < 1.5 ? { remark } : {}) });
   }
   for (const [question, results] of Object.entries(flat?.compared ?? {})) {
