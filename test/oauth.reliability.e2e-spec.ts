@@ -255,6 +255,22 @@ interface Step {
       60_000,
     );
 
+    it('answers 503 within a second where each statement is slow, and no single one too slow', async () => {
+      const clientId = await oauth.client();
+      const browser = oauth.browser(url);
+      await oauth.code(clientId, (await oauth.member()).username, {}, browser);
+      const send = () => browser.send(oauth.request(clientId).url);
+      expect((await send()).status).toBe(303);
+      proxy.slow(150);
+      try {
+        await expectUnavailable({ name: 'authorize', send, later: 303 }, 1_100);
+      } finally {
+        proxy.slow(0);
+      }
+      await expectGoodAgain();
+      expect((await send()).status).toBe(303);
+    });
+
     it('answers 503 where somebody else holds the grant for longer than a lock may take, and the token is not used up', async () => {
       const clientId = await oauth.client();
       const { id, username } = await oauth.member();

@@ -1,11 +1,13 @@
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 
 /** A TCP connection to PostgreSQL that a test can stall or cut. */
 export class TcpProxy {
   readonly #pairs = new Set<[Socket, Socket]>();
   #stalled = false;
   #refusing = false;
+  #delayMs = 0;
 
   private constructor(
     private readonly server: Server,
@@ -39,6 +41,11 @@ export class TcpProxy {
     for (const pair of this.#pairs) for (const socket of pair) socket.resume();
   }
 
+  /** Whatever passes takes so much longer, each way. */
+  slow(delayMs: number): void {
+    this.#delayMs = delayMs;
+  }
+
   /** Breaks every connection, and refuses new ones. */
   cut(): void {
     this.#refusing = true;
@@ -63,7 +70,11 @@ export class TcpProxy {
     const pair: [Socket, Socket] = [inside, outside];
     this.#pairs.add(pair);
     for (const [from, to] of [pair, pair.toReversed() as [Socket, Socket]]) {
-      from.on('data', (bytes) => to.write(bytes));
+      let passed: Promise<unknown> = Promise.resolve();
+      from.on('data', (bytes) => {
+        const due = this.#delayMs === 0 ? undefined : setTimeout(this.#delayMs);
+        passed = Promise.all([passed, due]).then(() => to.write(bytes)); // never ahead of what came before
+      });
       from.on('error', () => undefined);
       from.on('close', () => {
         this.#pairs.delete(pair);
