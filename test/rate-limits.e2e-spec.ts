@@ -2,10 +2,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest from 'supertest';
 import { closeApp, createApp } from '../src/app.js';
+import type { Config } from '../src/config/config.js';
 import { RateLimits } from '../src/auth/rate-limits/rate-limits.js';
 import { WindowCounter } from '../src/auth/rate-limits/window-counter.js';
 import { TestApi } from './support/api.js';
 import { onPostgres } from './support/database.js';
+import { freePort } from './support/oauth.js';
+import { RedisServer } from './support/redis.js';
 
 const limits = { read: 5, write: 2, auth: 3 };
 
@@ -189,32 +192,47 @@ describe('a limit of 0', () => {
   });
 });
 
-(onPostgres ? describe : describe.skip)(
-  'limits over two servers (only on PostgreSQL: npm run test:pg)',
-  () => {
-    let api: TestApi;
-    let other: NestExpressApplication;
-    beforeAll(async () => {
-      api = await TestApi.start({ rateLimits: { ...limits, read: 10 } });
-      other = await createApp(api.config);
-      await other.listen(0, '127.0.0.1');
-    });
-    afterAll(async () => {
-      await closeApp(other);
-      await api.close();
-    });
+(onPostgres ? describe : describe.skip)('limits over two servers (npm run test:pg)', () => {
+  let api: TestApi;
+  let other: NestExpressApplication;
+  let redis: RedisServer;
+  beforeAll(async () => void (redis = await RedisServer.start()));
+  afterAll(() => redis.stop());
 
-    it('add up what both counted', async () => {
-      const key = await api.key(await api.platform.user());
-      for (let i = 0; i < 6; i++) await api.get('/me', key);
-      await api.app.get(RateLimits).share();
-      const there = () => supertest(other.getHttpServer()).get('/api/public/me').set('X-API-Key', key);
-      await there();
-      await other.get(RateLimits).share();
-      expect((await there()).headers.ratelimit).toMatch(/^"read";r=2;/);
-    });
-  },
-);
+  const start = async (overrides: Partial<Config>) => {
+    api = await TestApi.start({ rateLimits: { ...limits, read: 10 }, ...overrides });
+    other = await createApp(api.config);
+    await other.listen(0, '127.0.0.1');
+  };
+  afterEach(async () => {
+    await closeApp(other);
+    await api.close();
+  });
+  const left = async (key: string, app = other) => {
+    const { headers } = await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key);
+    return Number(/r=(\d+)/.exec(headers.ratelimit!)![1]);
+  };
+
+  it.each(['PostgreSQL', 'Redis'])('add up in %s what both counted', async (store) => {
+    await start(store === 'Redis' ? { redisUrl: redis.url } : {});
+    const key = await api.key(await api.platform.user());
+    for (let i = 0; i < 6; i++) await api.get('/me', key);
+    await api.app.get(RateLimits).share();
+    expect(await left(key)).toBe(9); // of its own
+    await other.get(RateLimits).share();
+    expect(await left(key)).toBe(2);
+  });
+
+  it('count alone while Redis is away, and answer as ever', async () => {
+    await start({ redisUrl: `redis://127.0.0.1:${await freePort()}` });
+    const key = await api.key(await api.platform.user());
+    for (const app of [api.app, other]) {
+      expect(await left(key, app)).toBe(9);
+      await app.get(RateLimits).share();
+      expect(await left(key, app)).toBe(8);
+    }
+  });
+});
 
 describe('WindowCounter', () => {
   let now = 0;

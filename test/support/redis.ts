@@ -1,0 +1,31 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { freePort } from './oauth.js';
+
+/** A Redis of its own, that keeps nothing. */
+export class RedisServer {
+  private constructor(
+    private readonly child: ChildProcess,
+    readonly url: string,
+  ) {}
+
+  static async start(): Promise<RedisServer> {
+    const port = await freePort();
+    const flags = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+    const child = spawn('redis-server', flags, { stdio: ['ignore', 'pipe', 'inherit'] });
+    child.once('error', () => undefined); // told below: apt-get install redis-server
+    let output = '';
+    for await (const chunk of child.stdout) {
+      output += String(chunk);
+      if (output.includes('Ready to accept connections')) break;
+    }
+    if (child.exitCode !== null || child.pid === undefined) throw new Error(`Redis did not start: ${output}`);
+    return new RedisServer(child, `redis://127.0.0.1:${port}`);
+  }
+
+  async stop(): Promise<void> {
+    this.child.kill();
+    await once(this.child, 'exit');
+  }
+}
