@@ -13,7 +13,7 @@ import { exampleOf } from '../src/cli/command.js';
 import { withAnyDatabase } from '../src/cli/database.js';
 import { loadConfig } from '../src/config/config.js';
 import { TestApi } from './support/api.js';
-import { pua, puaJson } from './support/command-line.js';
+import { pua, puaJson, puaProcess } from './support/command-line.js';
 import { createEmptyDatabase, createUnservedDatabase, onPostgres } from './support/database.js';
 
 type Key = KeyDetails & { key: string };
@@ -21,7 +21,7 @@ type Key = KeyDetails & { key: string };
 const SECRET_KEY = Buffer.alloc(32, 'test').toString('base64');
 const seconds = (time: string | null) => Date.parse(`${time}Z`) / 1000;
 
-// Each command is a process: on a busy machine ten of them take a while.
+// Some commands are processes: on a busy machine they take a while.
 jest.setTimeout(90_000);
 
 describe('pua', () => {
@@ -67,7 +67,7 @@ describe('pua', () => {
 
   describe('in general', () => {
     it('shows its help, with an example, on stdout', async () => {
-      const { code, stdout, stderr } = await run('keys', 'create', '--help');
+      const { code, stdout, stderr } = await puaProcess(api.environment, ['keys', 'create', '--help']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(
         /^Usage: pua keys create \[options\]\n[^]*\nExample:\n {2}\$ pua keys create --user/,
@@ -336,7 +336,9 @@ describe('pua', () => {
     it('makes one successor, however many rotate it at once', async () => {
       const user = await api.platform.user();
       const { id } = await createKey(user);
-      const ended = await Promise.all(Array.from({ length: 4 }, () => run('keys', 'rotate', id)));
+      const ended = await Promise.all(
+        Array.from({ length: 4 }, () => puaProcess(api.environment, ['keys', 'rotate', id])),
+      );
       expect(ended.filter(({ code }) => code === 0)).toHaveLength(1);
       expect(ended.filter(({ code }) => code === 1)).toHaveLength(3);
       expect((await json<{ data: [] }>('keys', 'list', '--user', String(user))).data).toHaveLength(2);
@@ -584,7 +586,7 @@ describe('pua on an empty database', () => {
 (onPostgres ? describe.skip : describe)('pua on an embedded database that nobody serves', () => {
   it('migrates it by itself, whichever command is the first, then lets several run at once', async () => {
     const { environment } = await createUnservedDatabase();
-    const run = (...args: string[]) => pua(environment, args);
+    const run = (...args: string[]) => puaProcess(environment, args);
     expect(await run('users', 'create', '--username', 'first')).toMatchObject({ code: 0 });
     const names = ['one', 'two', 'three', 'four'];
     const made = await Promise.all(names.map((name) => run('users', 'create', '--username', name)));

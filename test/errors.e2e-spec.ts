@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
 import { accessOf } from '../src/auth/auth.decorators.js';
@@ -265,5 +266,54 @@ describe('every answer', () => {
       }
       expect((await api.send('GET', '/api/public/problems/none')).body.code).toBe('not_found');
     });
+  });
+});
+
+describe('what a client may do to the socket', () => {
+  let api: TestApi;
+  /** Milliseconds until who sends headers without end is cut off: waited for while the others are tested. */
+  let cutOff: Promise<number>;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    const start = performance.now();
+    cutOff = raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ').then(() => performance.now() - start);
+  });
+  afterAll(() => api.close());
+
+  /** Sends bytes as they are; resolves with all that came back when the server closes. */
+  const raw = (bytes: string) =>
+    new Promise<string>((resolve, reject) => {
+      const { port, hostname } = new URL(api.url);
+      const socket = connect(Number(port), hostname, () => socket.write(bytes));
+      let answer = '';
+      socket.on('data', (chunk) => (answer += chunk.toString()));
+      socket.on('close', () => resolve(answer));
+      socket.on('error', reject);
+    });
+
+  it.each([
+    ['no HTTP at all', 'hello\r\n\r\n'],
+    [
+      'headers that are too large',
+      `GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`,
+    ],
+    [
+      'a length that is no number',
+      'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n',
+    ],
+    [
+      'two lengths',
+      'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['a control character in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Bad: a\u0000b\r\n\r\n'],
+  ])('is answered in Node’s own words, since it is no request yet, and closed: %s', async (_, bytes) => {
+    const answer = await raw(bytes);
+    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(answer).toMatch(/Connection: close\r\n\r\n$/);
+    expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
+  });
+
+  it('is cut off where the headers do not come within 5 seconds', async () => {
+    expect(await cutOff).toBeLessThan(8_000);
   });
 });

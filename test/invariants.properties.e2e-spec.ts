@@ -341,7 +341,7 @@ describe('counts', () => {
           }
         },
       ),
-      { numRuns: 12, seed: 20261121, endOnFailure: true },
+      { numRuns: onPostgres ? 12 : 6, seed: 20261121, endOnFailure: true },
     );
   }, 120_000);
 

@@ -115,6 +115,7 @@ inChromium('A member in Chromium, with the client on another origin (npm run tes
     await signIn(username, 'mistyped');
     await page.getByRole('alert').waitFor();
     expect(await page.getByLabel('Username').inputValue()).toBe(username);
+    await page.locator('[name=password]:focus').waitFor(); // the browser puts the cursor there once it has drawn
     await page.keyboard.type(PASSWORD);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Allow' }).waitFor();

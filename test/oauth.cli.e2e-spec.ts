@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
+import { pua, puaJson } from './support/command-line.js';
 import { OauthTest, REDIRECT_URI } from './support/oauth.js';
 
 describe('pua', () => {
@@ -7,22 +7,9 @@ describe('pua', () => {
   beforeAll(async () => void (oauth = await OauthTest.start()));
   afterAll(() => oauth.close());
 
-  function pua(...parameters: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-    return new Promise((resolve) => {
-      const child = spawn(process.execPath, ['dist/src/cli/main.js', ...parameters], {
-        env: { PATH: process.env.PATH, ...oauth.api.environment },
-      });
-      const [stdout, stderr]: [string[], string[]] = [[], []];
-      child.stdout.on('data', (text: Buffer) => stdout.push(text.toString()));
-      child.stderr.on('data', (text: Buffer) => stderr.push(text.toString()));
-      child.on('close', (code) => resolve({ code, stdout: stdout.join(''), stderr: stderr.join('') }));
-    });
-  }
-  const json = async (...parameters: string[]) => {
-    const { code, stdout, stderr } = await pua(...parameters, '--json');
-    if (code !== 0) throw new Error(stderr);
-    return JSON.parse(stdout) as Record<string, unknown>;
-  };
+  const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
+  const json = (...parameters: string[]) =>
+    puaJson<Record<string, unknown>>(oauth.api.environment, parameters);
 
   async function refusedSoon(token: string): Promise<void> {
     const deadline = performance.now() + 1_000;
@@ -31,7 +18,7 @@ describe('pua', () => {
   }
 
   it('registers a client that signs members in, disables and enables it', async () => {
-    const { stdout } = await pua(
+    const { stdout } = await run(
       'clients',
       'create',
       '--name',
@@ -45,15 +32,15 @@ describe('pua', () => {
     const { username } = await oauth.member();
     const { access_token } = await oauth.tokens(clientId, username);
     expect(await json('clients', 'show', clientId)).toMatchObject({ name: 'App', live_grants_count: 1 });
-    await pua('clients', 'disable', clientId);
+    await run('clients', 'disable', clientId);
     await refusedSoon(access_token);
-    await pua('clients', 'enable', clientId);
+    await run('clients', 'enable', clientId);
     expect(await oauth.me(access_token)).toBe(200);
   }, 30_000);
 
   it('says why a client cannot be registered', async () => {
     const parameters = ['--name', 'x', '--type', 'web', '--redirect-uri', 'http://app.example/cb'];
-    const { code, stdout, stderr } = await pua('clients', 'create', ...parameters);
+    const { code, stdout, stderr } = await run('clients', 'create', ...parameters);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('must be https');
   });

@@ -207,6 +207,7 @@ inChromium('In Chromium (npm run test:pg)', () => {
     formTargets = [clientUrl];
     redirectTo = `${clientUrl}/callback`;
     const { page } = await open('sign-in', { javaScriptEnabled: false });
+    await page.locator('[name=username]:focus').waitFor(); // the browser puts the cursor there once it has drawn
     await page.keyboard.type('ada');
     await page.keyboard.press('Tab');
     await page.keyboard.type('secret');

@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest from 'supertest';
@@ -150,48 +149,3 @@ const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
     });
   },
 );
-
-describe('what a client may do to the socket', () => {
-  let api: TestApi;
-  beforeAll(async () => void (api = await TestApi.start()));
-  afterAll(() => api.close());
-
-  /** Sends bytes as they are; resolves with all that came back when the server closes. */
-  const raw = (bytes: string, { end = false } = {}) =>
-    new Promise<string>((resolve, reject) => {
-      const { port, hostname } = new URL(api.url);
-      const socket = connect(Number(port), hostname, () => (end ? socket.end(bytes) : socket.write(bytes)));
-      let answer = '';
-      socket.on('data', (chunk) => (answer += chunk.toString()));
-      socket.on('close', () => resolve(answer));
-      socket.on('error', reject);
-    });
-
-  it('is cut off where the headers do not come within 5 seconds', async () => {
-    const start = performance.now();
-    await raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ');
-    expect(performance.now() - start).toBeLessThan(8_000);
-  });
-
-  it.each([
-    ['no HTTP at all', 'hello\r\n\r\n'],
-    [
-      'headers that are too large',
-      `GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`,
-    ],
-    [
-      'a length that is no number',
-      'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n',
-    ],
-    [
-      'two lengths',
-      'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    ],
-    ['a control character in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Bad: a\u0000b\r\n\r\n'],
-  ])('is answered in Node’s own words, since it is no request yet, and closed: %s', async (_, bytes) => {
-    const answer = await raw(bytes);
-    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
-    expect(answer).toMatch(/Connection: close\r\n\r\n$/);
-    expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
-  });
-});

@@ -1,5 +1,9 @@
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll } from '@jest/globals';
 
 /** What a process of ours gets of this one's environment. There are many of them: what was compiled is kept. */
 export const PROCESS = {
@@ -14,26 +18,49 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs `pua` as a shell does, as a process of its own. Nothing of this process's environment is passed on. */
-export async function pua(
+let host: ChildProcess | undefined;
+let last: Promise<unknown> = Promise.resolve();
+afterAll(() => host?.disconnect());
+
+/**
+ * Runs `pua` as it is built, in a process that has it loaded already: one command after the other. Nothing of this
+ * process's environment is passed on.
+ */
+export function pua(
   environment: Readonly<Record<string, string>>,
   args: readonly string[],
   stdin = '',
 ): Promise<Ended> {
+  const ended = last.then(async () => {
+    host ??= fork(join(import.meta.dirname, 'pua-host.mjs'), {
+      cwd: process.env.TEST_FOLDER!, // no .env here
+      env: PROCESS,
+      execArgv: [],
+    });
+    host.send({ environment, args, stdin });
+    const [answer] = (await once(host, 'message')) as [Ended];
+    return answer;
+  });
+  last = ended;
+  return ended;
+}
+
+/** Runs `pua` as a shell does, as a process of its own. */
+export async function puaProcess(
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[],
+): Promise<Ended> {
   const child = spawn(process.execPath, [join(process.cwd(), 'bin/pua.mjs'), ...args], {
-    cwd: process.env.TEST_FOLDER, // no .env here
+    cwd: process.env.TEST_FOLDER,
     env: { ...PROCESS, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
-  child.stdin.on('error', () => undefined); // it may end without reading
-  child.stdin.end(stdin);
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  return { code, ...output };
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
 }
 
 /** What a command that must succeed prints with `--json`. */

@@ -1,0 +1,19 @@
+// Runs one `pua` after the other without starting a process for each: environment, input and output are each command's own.
+import { Readable } from 'node:stream';
+import { run } from '../../dist/src/cli/run.js';
+
+process.on('disconnect', () => process.exit());
+process.on('message', async ({ environment, args, stdin }) => {
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, environment);
+  Object.defineProperty(process, 'stdin', { configurable: true, value: Readable.from([Buffer.from(stdin)]) });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) {
+    process[name].write = (text) => {
+      output[name] += text;
+      return true;
+    };
+  }
+  const code = await run(args);
+  process.send({ code, ...output });
+});
