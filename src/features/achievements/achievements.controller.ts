@@ -39,7 +39,7 @@ export class AchievementsController {
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
     @Parameters() query: object,
-  ): Promise<Answer> {
+  ): Promise<Answer | AchievementStatistics> {
     const { path } = request.context;
     if (query instanceof EarnedQuery) return this.achievements.listEarned(userId, path, query);
     if (query instanceof AllQuery) return this.achievements.listAll(userId, path, query);

@@ -85,33 +85,24 @@ export const READ_DETAIL = {
 FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
 };
 
-const COMPLETION = `'total', total, 'earned', earned, 'completion_percentage', percentage(earned, total)`;
-
-/** $1: the member. Every category and every tier stands there, those with nothing too. */
+/**
+ * $1: the member. One row, {@link StatisticsRow}: the catalogue is read once, and counted by category and tier. What is to
+ * be summed up from there is summed up in Node.
+ */
 export const READ_STATISTICS = {
   name: 'read-achievement-statistics',
-  text: `WITH visible AS (
-  SELECT a.id, a.name, a.category, a.points, ua.earned_at, ${TIER} AS rarity, ${RARITY_PERCENTAGE} AS rarity_percentage
-  FROM ${CATALOGUE} WHERE ${VISIBLE}
-), by_category AS (
-  SELECT c.category, count(v.id) AS total, count(v.earned_at) AS earned
-  FROM (SELECT DISTINCT category FROM achievements) c LEFT JOIN visible v USING (category) GROUP BY c.category
-), by_rarity AS (
-  SELECT r.*, count(v.id) AS total, count(v.earned_at) AS earned
-  FROM (VALUES (1, 'common', 50, 100), (2, 'uncommon', 20, 50), (3, 'rare', 5, 20), (4, 'epic', 1, 5),
-    (5, 'legendary', 0, 1), (6, 'unrated', NULL, NULL)) r (place, rarity, min_percentage, max_percentage)
-    LEFT JOIN visible v USING (rarity) GROUP BY r.place, r.rarity, r.min_percentage, r.max_percentage
-), totals AS (SELECT count(*) AS total, count(earned_at) AS earned, COALESCE(sum(points), 0) AS points_total,
-    COALESCE(sum(points) FILTER (WHERE earned_at IS NOT NULL), 0) AS points_earned, max(earned_at) AS last_earned_at
-  FROM visible)
-SELECT json_build_object(${COMPLETION}, 'points_earned', points_earned, 'points_total', points_total,
-  'last_earned_at', api_time(last_earned_at),
-  'by_category', (SELECT COALESCE(json_agg(json_build_object('category', category, ${COMPLETION})
-    ORDER BY ${foldedText('category')}, category COLLATE "C"), '[]') FROM by_category),
-  'by_rarity', (SELECT json_agg(json_build_object('rarity', rarity, 'min_percentage', min_percentage,
-    'max_percentage', max_percentage, ${COMPLETION}) ORDER BY place) FROM by_rarity),
-  'rarest_earned', (SELECT json_build_object('id', id, 'name', name, 'rarity', rarity, 'rarity_percentage', rarity_percentage)
-    FROM visible WHERE earned_at IS NOT NULL ORDER BY rarity_percentage NULLS LAST, id LIMIT 1),
-  'rarity_computed_at', ${COMPUTED_AT})::text AS json
-FROM totals`,
+  text: `WITH groups AS (
+  SELECT a.category, ${TIER} AS rarity, count(*) FILTER (WHERE ${VISIBLE}) AS total, count(ua.earned_at) AS earned,
+    COALESCE(sum(a.points) FILTER (WHERE ${VISIBLE}), 0) AS points_total,
+    COALESCE(sum(a.points) FILTER (WHERE ua.earned_at IS NOT NULL), 0) AS points_earned, max(ua.earned_at) AS last_earned_at
+  FROM ${CATALOGUE} GROUP BY 1, 2
+), rarest AS (
+  SELECT a.id, a.name, ${TIER} AS rarity, ${RARITY_PERCENTAGE} AS rarity_percentage
+  FROM ${EARNED_CATALOGUE} WHERE ${EARNED} ORDER BY rarity_percentage NULLS LAST, a.id LIMIT 1
+)
+SELECT (SELECT COALESCE(json_agg(g), '[]') FROM groups g) AS groups,
+  (SELECT COALESCE(json_agg(category ORDER BY ${foldedText('category')}, category COLLATE "C"), '[]')
+    FROM (SELECT DISTINCT category FROM groups) c) AS categories,
+  (SELECT to_json(r) FROM rarest r) AS rarest_earned,
+  api_time((SELECT max(last_earned_at) FROM groups)) AS last_earned_at, ${COMPUTED_AT} AS rarity_computed_at`,
 };

@@ -7,7 +7,9 @@ import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js
 import type { ListIdentity, PageParts } from '../../http/paging.js';
 import { Problem } from '../../http/problems.js';
 import { MOST_PINNED } from './achievement.dto.js';
-import type { AllQuery, EarnedQuery } from './achievement.dto.js';
+import type { AchievementStatistics, AllQuery, EarnedQuery } from './achievement.dto.js';
+import { statisticsOf } from './achievement-statistics.js';
+import type { StatisticsRow } from './achievement-statistics.js';
 import {
   CATALOGUE,
   EARNED,
@@ -71,9 +73,9 @@ export class AchievementsService {
     });
   }
 
-  async statistics(userId: number): Promise<Answer> {
-    const [row] = await this.database.read<{ json: string }>(READ_STATISTICS, [userId]);
-    return new Answer(row!.json);
+  async statistics(userId: number): Promise<AchievementStatistics> {
+    const [row] = await this.database.read<StatisticsRow>(READ_STATISTICS, [userId]);
+    return statisticsOf(row!);
   }
 
   /**
