@@ -313,6 +313,18 @@ describe('what a client may do to the socket', () => {
     expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
   });
 
+  it('is to say the whole URL, as to a proxy, and get what is at its path', async () => {
+    const answer = await raw(
+      'GET http://api.example/api/public/problems/not_found HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+    expect(answer).toMatch(
+      /^HTTP\/1\.1 200 OK\r\n[^]*Access-Control-Allow-Origin: \*\r\n[^]*"code":"not_found"/,
+    );
+    expect(await raw('GET http://api.example?x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 404 /,
+    );
+  });
+
   it('is cut off where the headers do not come within 5 seconds', async () => {
     expect(await cutOff).toBeLessThan(8_000);
   });

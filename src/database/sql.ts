@@ -22,9 +22,3 @@ export function foldedText(sql: string): string {
 export function contains(sql: string, placeholder: string): string {
   return `strpos(fold_case(${sql}), fold_case(${placeholder})) > 0`;
 }
-
-/** JSON text of an object, from names and the SQL of their values, each JSON text or a number that is never null. */
-export function jsonObject(fields: Readonly<Record<string, string>>): string {
-  const members = Object.entries(fields).map(([name, sql]) => `"${name}":' || ${sql}`);
-  return `'{${members.join(" || ',")} || '}'`;
-}

@@ -4,7 +4,7 @@
  */
 export class Answer {
   constructor(
-    readonly json: string,
+    readonly json: string | Buffer,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {}
 }

@@ -3,6 +3,10 @@ import type { NextFunction, Request, Response } from 'express';
 /** The prefix of everything that callers of the API see. */
 export const API_PREFIX = '/api/public';
 
+export function isUnderApi(path: string): boolean {
+  return path === API_PREFIX || path.startsWith(`${API_PREFIX}/`);
+}
+
 const EXPOSED = [
   'ETag',
   'Link',

@@ -47,7 +47,8 @@ export class ApiAdapter extends ExpressAdapter {
     }
     const request = response.req as Request;
     if (statusCode !== undefined) response.statusCode = statusCode;
-    const json = body instanceof Answer ? body.json : JSON.stringify(body);
+    const text = body instanceof Answer ? body.json : JSON.stringify(body);
+    const json = typeof text === 'string' ? Buffer.from(text) : text; // once, for validator, length and socket
     if (body instanceof Answer) {
       for (const name in body.headers) response.setHeader(name, body.headers[name]!);
     }
@@ -62,7 +63,7 @@ export class ApiAdapter extends ExpressAdapter {
       }
     }
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    response.setHeader('Content-Length', Buffer.byteLength(json));
+    response.setHeader('Content-Length', json.length);
     response.end(request.method === 'HEAD' ? undefined : json);
   }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
 /** Strong validator of exactly these bytes (RFC 9110 §8.8.3). */
-export function etagOf(json: string): string {
+export function etagOf(json: string | Buffer): string {
   return `"${hash('sha1', json, 'base64url')}"`;
 }
 

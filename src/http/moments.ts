@@ -1,6 +1,11 @@
 /** How the API shows every moment: UTC, in seconds. */
 export const MOMENT_PATTERN = '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$';
 
+/** A moment as the API shows it, of years 0 to 9999; as the database's function api_time. */
+export function momentOf(date: Date): string {
+  return date.toISOString().slice(0, 19).replace('T', ' ');
+}
+
 const FORM =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 

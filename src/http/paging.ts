@@ -61,14 +61,20 @@ export function filtersOf(query: PageQuery & { sort: string }): Record<string, u
 }
 
 /**
- * What a list's statement returns, made by {@link pageStatement}: the rows of the page in the direction of reading, and one
- * more where there are more. Without any row, one whose `item` is null.
+ * What a list's statement returns, made by {@link pageStatement}: one row. The rows of the page are counted in the
+ * direction of reading.
  */
 export interface PageRow extends Record<string, unknown> {
-  /** JSON text. */
-  item: string | null;
-  key: string | null;
-  id: number;
+  /** JSON texts of the items in the list's order, with commas between them; null without any. */
+  items: string | null;
+  /** How many rows were found: one more than the page holds where there are more. */
+  found: number;
+  /** Key and id of the page's first row, */
+  near_key: string | null;
+  near_id: number | null;
+  /** and of its last one where the page is full. */
+  far_key: string | null;
+  far_id: number | null;
   total: number;
   /** Whether a row stands behind the place where reading began. */
   behind: boolean;
@@ -108,28 +114,27 @@ export class Paging {
   }
 
   /** The list as it is answered: `data`, `pagination`, and the headers Link and X-Total-Count. */
-  answer(list: ListIdentity, place: Place | undefined, limit: number, rows: readonly PageRow[]): Answer {
-    const { total, behind } = rows[0]!;
-    const backwards = place?.side === 'before' || place?.side === 'until';
-    const found = rows[0]!.item === null ? [] : rows.slice(0, limit);
-    const beyond = rows.length > limit;
-    if (backwards) found.reverse();
-    const hasMore = backwards ? behind : beyond;
-    const hasPrevious = backwards ? beyond : behind;
-    // An empty page has no rows to stand on: the way back starts at the place that led here, included.
-    const first = found[0]
-      ? { side: 'before' as const, ...found[0] }
-      : place && { ...place, side: 'until' as const };
-    const last = found.at(-1)
-      ? { side: 'after' as const, ...found.at(-1)! }
-      : place && { ...place, side: 'from' as const };
-    const next = hasMore && last ? this.#cursor(list, last) : null;
-    const previous = hasPrevious && first ? this.#cursor(list, first) : null;
+  answer(list: ListIdentity, place: Place | undefined, limit: number, page: PageRow): Answer {
+    const { items, found, total, behind, near_key, near_id, far_key, far_id } = page;
+    const forwards = place === undefined || place.side === 'after' || place.side === 'from';
+    const beyond = found > limit;
+    const onward = beyond
+      ? this.#cursor(list, { side: forwards ? 'after' : 'before', key: far_key, id: far_id! })
+      : null;
+    let back: string | null = null;
+    if (behind) {
+      // An empty page has no row to stand on: the way back starts at the place that led here, included.
+      back =
+        near_id === null
+          ? this.#cursor(list, { ...place!, side: forwards ? 'until' : 'from' })
+          : this.#cursor(list, { side: forwards ? 'before' : 'after', key: near_key, id: near_id });
+    }
+    const [next, previous] = forwards ? [onward, back] : [back, onward];
     const pagination = {
       limit,
-      count: found.length,
+      count: Math.min(found, limit),
       total,
-      has_more: hasMore,
+      has_more: next !== null,
       next_cursor: next,
       prev_cursor: previous,
       sort: list.sort,
@@ -140,8 +145,13 @@ export class Paging {
     const links = [link('first')];
     if (previous !== null) links.push(link('prev', previous));
     if (next !== null) links.push(link('next', next));
-    const data = found.map((row) => row.item).join(',');
-    return new Answer(`{"data":[${data}],"pagination":${JSON.stringify(pagination)}}`, {
+    // Encoded apart: joined as text, the items would be copied once more.
+    const json = Buffer.concat([
+      Buffer.from('{"data":['),
+      Buffer.from(items ?? ''),
+      Buffer.from(`],"pagination":${JSON.stringify(pagination)}}`),
+    ]);
+    return new Answer(json, {
       Link: links.join(', '),
       'X-Total-Count': String(total),
     });
@@ -196,15 +206,18 @@ export interface PageStatement {
   readonly values: unknown[];
 }
 
-export function readPage(database: Database, { name, text, values }: PageStatement): Promise<PageRow[]> {
-  return name === undefined ? database.rows(text, values) : database.read({ name, text }, values);
+export async function readPage(database: Database, { name, text, values }: PageStatement): Promise<PageRow> {
+  const [row] = await (name === undefined
+    ? database.rows<PageRow>(text, values)
+    : database.read<PageRow>({ name, text }, values));
+  return row!;
 }
 
 /** One statement for one page; see {@link PageRow}. */
 export function pageStatement(parts: PageParts, place: Place | undefined, limit: number): PageStatement {
   const { sort, id, from, where } = parts;
-  const values = [...parts.values, limit + 1];
-  const limitAt = `$${values.length}`;
+  const values = [...parts.values, limit];
+  const limitAt = `$${values.length}::int`;
   let beyond = '';
   let behind = 'false';
   if (place) {
@@ -222,13 +235,21 @@ export function pageStatement(parts: PageParts, place: Place | undefined, limit:
   const backwards = place?.side === 'before' || place?.side === 'until';
   const direction = (sort.descending ?? false) !== backwards ? 'DESC' : 'ASC';
   const nulls = sort.nullable ? ` NULLS ${backwards ? 'FIRST' : 'LAST'}` : '';
-  const text = `SELECT list.total, list.behind, page.item, page.key, page.id
-FROM (SELECT (${parts.total ?? `SELECT count(*) FROM ${from} WHERE ${where}`}) AS total, ${behind} AS behind) list
-LEFT JOIN (
-  SELECT ${parts.item} AS item, ${keyText(sort)} AS key, ${id} AS id
-  FROM ${from} WHERE ${where} ${beyond}
-  ORDER BY ${sort.key} ${direction}${nulls}, ${id} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt}
-) page ON true`;
+  // What a cursor needs is made of the two rows that one can stand on.
+  const keyOf = (row: string) => keyText({ ...sort, key: `max(key) FILTER (WHERE place = ${row})` });
+  const text = `SELECT (${parts.total ?? `SELECT count(*) FROM ${from} WHERE ${where}`}) AS total, ${behind} AS behind, page.*
+FROM (
+  SELECT count(*) AS found, string_agg(item, ',' ORDER BY place${backwards ? ' DESC' : ''}) FILTER (WHERE place <= ${limitAt}) AS items,
+    ${keyOf('1')} AS near_key, max(id) FILTER (WHERE place = 1) AS near_id,
+    ${keyOf(limitAt)} AS far_key, max(id) FILTER (WHERE place = ${limitAt}) AS far_id
+  FROM (
+    SELECT *, row_number() OVER () AS place FROM (
+      SELECT ${parts.item} AS item, ${sort.key} AS key, ${id} AS id
+      FROM ${from} WHERE ${where} ${beyond}
+      ORDER BY ${sort.key} ${direction}${nulls}, ${id} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt} + 1
+    ) rows
+  ) placed
+) page`;
   const name =
     parts.name && `${parts.name}${place ? `:${place.side}${place.key === null ? ':null' : ''}` : ''}`;
   return { text, ...(name ? { name } : {}), values };

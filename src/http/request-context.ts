@@ -25,13 +25,16 @@ declare module 'node:http' {
   }
 }
 
+/** What a request to a proxy begins with, which servers take too (RFC 9112 §3.2.2). */
+const ORIGIN = /^https?:\/\/[^/?]*/i;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** First middleware of all: gives the request its id and its context, and the answer its X-Request-Id. */
 export function beginRequest(request: IncomingMessage, response: ServerResponse, next: () => void): void {
   const given = request.headers['x-request-id'];
   const id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
-  const url = request.url ?? '/';
+  let url = request.url ?? '/';
+  if (ORIGIN.test(url)) request.url = url = url.replace(ORIGIN, '').replace(/^(?!\/)/, '/');
   const query = url.indexOf('?');
   request.context = {
     id,

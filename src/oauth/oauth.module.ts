@@ -11,7 +11,7 @@ import { PageRequests } from './page-requests.js';
 import { Pages } from './pages/pages.js';
 import { Userinfo } from './userinfo.js';
 
-/** The embedded authorization server; {@link mountOauth} puts it in front of the API's routes. */
+/** The embedded authorization server; {@link oauthRoutes} puts it in front of the API's routes. */
 @Module({
   imports: [AuthModule, AccountsModule],
   providers: [

@@ -15,7 +15,7 @@ export class ProfileController {
   @Get('me')
   @RequireScopes('profile:read')
   @Answers('The member, in short', Me)
-  me(@CurrentPrincipal() { userId }: Principal): Promise<Answer> {
+  me(@CurrentPrincipal() { userId }: Principal): Promise<Me> {
     return this.profiles.me(userId);
   }
 

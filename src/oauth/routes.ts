@@ -1,11 +1,12 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { RequestHandler } from 'express';
 import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/access-tokens/dpop.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { apiHeaders } from '../http/api-headers.js';
+import { inTurn } from '../http/in-turn.js';
 import { AccountPages } from './account-pages.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { demoApp } from './demo.js';
@@ -17,16 +18,27 @@ import { limitRequests } from './request-limit.js';
 import { Userinfo } from './userinfo.js';
 
 /**
- * Puts the authorization server and its pages ahead of everything that reads a body. Paths are matched to the letter:
- * no other spelling reaches the library, so none gets past a limit.
+ * The authorization server and its pages, ahead of everything that reads a body. Paths are matched to the letter: no other
+ * spelling reaches the library, so none gets past a limit.
  */
-export function mountOauth(app: NestExpressApplication): void {
+export function oauthRoutes(app: NestExpressApplication): RequestHandler {
   const config = app.get<Config>(CONFIG);
   const server = app.get(AuthorizationServer);
-  const database = app.get(OauthDatabase);
-  app.use(pinOrigin(config));
-  app.use(limitRequests(server, app.get(RateLimits), app.get(PageRequests)));
-  app.use(async (request: Request, response: Response, next: NextFunction) => {
+  return inTurn(
+    pinOrigin(config),
+    limitRequests(server, app.get(RateLimits), app.get(PageRequests)),
+    library(server, app.get(OauthDatabase)),
+    exactly(ROUTES.userinfo, inTurn(apiHeaders, app.get(Userinfo).handler())),
+    exactly('/.well-known/oauth-protected-resource/api/public', resourceMetadata(config)),
+    ...(config.seedDemo ? [demoApp()] : []),
+    app.get(Interactions).router(),
+    app.get(AccountPages).router(),
+  );
+}
+
+/** What oidc-provider answers. */
+function library(server: AuthorizationServer, database: OauthDatabase): RequestHandler {
+  return async (request, response, next) => {
     const { context, ip, headers } = request;
     const { path, id } = context;
     if (!server.answers(path)) {
@@ -37,21 +49,14 @@ export function mountOauth(app: NestExpressApplication): void {
     await database.serve({ id, ip, userAgent: headers['user-agent'] }, () =>
       server.handle(request, response),
     );
-  });
-  exactly(app, ROUTES.userinfo, apiHeaders, app.get(Userinfo).handler());
-  exactly(app, '/.well-known/oauth-protected-resource/api/public', resourceMetadata(config));
-  if (config.seedDemo) app.use(demoApp());
-  app.use(app.get(Interactions).router());
-  app.use(app.get(AccountPages).router());
+  };
 }
 
-function exactly(app: NestExpressApplication, path: string, ...handlers: RequestHandler[]): void {
-  for (const handler of handlers) {
-    app.use((request: Request, response: Response, next: NextFunction) => {
-      if (request.context.path === path) void handler(request, response, next);
-      else next();
-    });
-  }
+function exactly(path: string, handler: RequestHandler): RequestHandler {
+  return (request, response, next) => {
+    if (request.context.path === path) void handler(request, response, next);
+    else next();
+  };
 }
 
 /** Whatever the request claims to be addressed to, it is PUBLIC_URL: from there the library makes every URL. */
