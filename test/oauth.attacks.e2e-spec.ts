@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { TokenKeys } from '../src/auth/access-tokens/token-keys.js';
 import { adapterFactory } from '../src/oauth/adapter.js';
+import { KnownClients } from '../src/oauth/known-clients.js';
 import { OauthDatabase } from '../src/oauth/oauth-database.js';
 import { Vault } from '../src/oauth/vault.js';
 import { Sweeper } from '../src/operations/sweeper/sweeper.service.js';
@@ -84,6 +85,20 @@ describe('an authorization code', () => {
     await oauth.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
     expect(await errorOf(again)).toBe('invalid_grant'); // its grant is gone
   });
+
+  it('of a client that was disabled a moment ago gives nothing, nor does a refresh token, though nobody was told', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const form = await oauth.code(clientId, username);
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    await oauth.dataSource.query('ALTER TABLE oauth_clients DISABLE TRIGGER oauth_clients_announce_disabled');
+    await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
+    await oauth.dataSource.query('ALTER TABLE oauth_clients ENABLE TRIGGER oauth_clients_announce_disabled');
+    // Where the client is remembered from a moment ago, its grant is refused; else the client.
+    const refused = /^invalid_(grant|client)$/;
+    expect(await errorOf(form)).toMatch(refused);
+    expect((await oauth.refresh(clientId, refresh_token)).body.error).toMatch(refused);
+  });
 });
 
 describe('what may be used once', () => {
@@ -94,6 +109,7 @@ describe('what may be used once', () => {
       database: app.get(OauthDatabase),
       keys: new TokenKeys(secrets),
       vault: new Vault(secrets, 'oauth-state'),
+      clients: app.get(KnownClients),
     })(model);
   };
   const outcomes = async (uses: Promise<unknown>[]) =>

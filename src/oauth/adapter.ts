@@ -3,6 +3,7 @@ import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
+import type { KnownClients } from './known-clients.js';
 import type { NewToken, OauthDatabase, TokenFamily, TokenRequest } from './oauth-database.js';
 import type { Vault } from './vault.js';
 
@@ -13,6 +14,7 @@ export interface AdapterParts {
   readonly database: OauthDatabase;
   readonly keys: TokenKeys;
   readonly vault: Vault;
+  readonly clients: KnownClients;
 }
 
 /**
@@ -87,8 +89,11 @@ class ClientAdapter extends Unsupported {
   /** A disabled client is unknown. */
   override async find(id: string): Promise<AdapterPayload | undefined> {
     if (id.length > 100 || id.includes('\0')) return undefined;
-    const [client] = await this.parts.database.read<OauthClient & Record<string, unknown>>(FIND_CLIENT, [id]);
-    return client && (clientMetadata(client) as AdapterPayload);
+    const { clients, database } = this.parts;
+    return clients.find(id, async () => {
+      const [client] = await database.read<OauthClient & Record<string, unknown>>(FIND_CLIENT, [id]);
+      return client && (clientMetadata(client) as AdapterPayload);
+    });
   }
 }
 
@@ -169,7 +174,8 @@ const FIND_TOKEN = {
   EXTRACT(epoch FROM clock_timestamp() - t.consumed_at)::float8 AS used_seconds_ago, t.key, g.id AS grant_id, g.user_id,
   CASE WHEN g.expires_at > now() THEN g.payload END AS grant, u.disabled_at IS NULL AS user_active
 FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id
-WHERE t.key = ANY($1) AND t.model = $2
+  JOIN oauth_clients c ON c.id = g.client_id
+WHERE t.key = ANY($1) AND t.model = $2 AND c.disabled_at IS NULL
   AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`,
 };
 

@@ -21,6 +21,7 @@ import {
   runTokenRequests,
   signOutOfNothing,
 } from './middleware.js';
+import { KnownClients } from './known-clients.js';
 import { OauthDatabase } from './oauth-database.js';
 import { Pages } from './pages/pages.js';
 import { formTargetsOf, pageClientOf } from './page-client.js';
@@ -58,6 +59,7 @@ export class AuthorizationServer implements OnModuleInit {
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly database: OauthDatabase,
+    private readonly clients: KnownClients,
     private readonly consents: Consents,
     private readonly pages: Pages,
     private readonly credentials: CredentialCache,
@@ -107,7 +109,7 @@ export class AuthorizationServer implements OnModuleInit {
   async #build(): Promise<void> {
     const signingKeys = await this.#keys.load();
     this.#keysVersion = await this.#keys.version();
-    const { config, database, pages, logger } = this;
+    const { config, database, clients, pages, logger } = this;
     const provider = createProvider({
       config,
       signingKeys,
@@ -115,6 +117,7 @@ export class AuthorizationServer implements OnModuleInit {
         database,
         keys: new TokenKeys(config.secrets),
         vault: new Vault(config.secrets, 'oauth-state'),
+        clients,
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),

@@ -6,6 +6,7 @@ import { AuthorizationServer } from './authorization-server.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { Consents } from './consents.service.js';
 import { Interactions } from './interactions.js';
+import { KnownClients } from './known-clients.js';
 import { OauthDatabase } from './oauth-database.js';
 import { PageRequests } from './page-requests.js';
 import { Pages } from './pages/pages.js';
@@ -16,6 +17,7 @@ import { Userinfo } from './userinfo.js';
   imports: [AuthModule, AccountsModule],
   providers: [
     OauthDatabase,
+    KnownClients,
     Consents,
     AuthorizationServer,
     BrowserSessions,
