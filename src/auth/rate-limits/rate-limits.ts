@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
@@ -36,20 +36,20 @@ interface SharedCounts {
 @Injectable()
 export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   readonly #counter = new WindowCounter();
-  readonly #shared: SharedCounts | undefined;
+  #shared: SharedCounts | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOGGER) private readonly logger: Logger,
-    database: Database,
-  ) {
-    if (config.redisUrl !== undefined) this.#shared = new RedisCounts(config.redisUrl);
-    else if (config.databaseUrl !== undefined) this.#shared = new PostgresCounts(database);
-    // The embedded database has one server: its memory is all there is to know.
-  }
+    private readonly database: Database,
+  ) {}
 
-  onModuleInit(): void {
+  async onModuleInit(): Promise<void> {
+    const { redisUrl, databaseUrl } = this.config;
+    if (redisUrl !== undefined) this.#shared = await RedisCounts.connect(redisUrl);
+    else if (databaseUrl !== undefined) this.#shared = new PostgresCounts(this.database);
+    // The embedded database has one server: its memory is all there is to know.
     if (this.#shared) this.#timer = setInterval(() => void this.share(), SHARE_MS).unref();
   }
 
@@ -151,13 +151,20 @@ class PostgresCounts implements SharedCounts {
 class RedisCounts implements SharedCounts {
   readonly #redis: Redis;
 
-  constructor(url: string) {
-    this.#redis = new Redis(url, {
+  private constructor(redis: Redis) {
+    this.#redis = redis;
+  }
+
+  /** Where there is no Redis, its client is not loaded. */
+  static async connect(url: string): Promise<RedisCounts> {
+    const { Redis } = await import('ioredis');
+    const redis = new Redis(url, {
       maxRetriesPerRequest: 0,
       enableOfflineQueue: false,
       connectTimeout: 1_000,
     });
-    this.#redis.on('error', () => undefined); // told by the commands that fail
+    redis.on('error', () => undefined); // told by the commands that fail
+    return new RedisCounts(redis);
   }
 
   async add(window: number, counts: ReadonlyMap<string, number>): Promise<Map<string, number>> {
