@@ -125,9 +125,9 @@ function check(
     else single[name] = list[0]!;
   }
   const parameters = plainToInstance(query, single);
-  for (const { property, value, constraints } of validateSync(parameters, { forbidUnknownValues: false })) {
-    if (property in single || (constraints && 'required' in constraints))
-      faults.push(faultOf(property, value));
+  for (const { property, value } of validateSync(parameters, { forbidUnknownValues: false })) {
+    // A repeated one has its fault already.
+    if (property in single || !values.has(property)) faults.push(faultOf(property, value));
   }
   return { parameters, faults };
 }
