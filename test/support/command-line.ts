@@ -50,7 +50,8 @@ export async function puaProcess(
   environment: Readonly<Record<string, string>>,
   args: readonly string[],
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [join(process.cwd(), 'bin/pua.mjs'), ...args], {
+  // As `npm test` itself: an embedded database that lives for one command is not worth optimizing.
+  const child = spawn(process.execPath, ['--liftoff-only', join(process.cwd(), 'bin/pua.mjs'), ...args], {
     cwd: process.env.TEST_FOLDER,
     env: { ...PROCESS, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
