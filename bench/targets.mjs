@@ -18,7 +18,7 @@ const REASONS = {
     'a collection of the heap takes 2 to 15 ms, while load generator and PostgreSQL use the same two processors',
   'GET /events (20) at half load': 'the same',
   'Memory under load':
-    '60 MB are Node before anything is loaded, 50 MB are alive; less is paid for in collections',
+    '44 MB are Node before anything is loaded, 50 MB are alive; less is paid for in collections',
   'GET /connections (20), the same': 'whether there is a page before this one is a look-up of its own',
 };
 

@@ -1,5 +1,6 @@
 import { errors } from 'oidc-provider';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
+import { USE_ONCE } from '../auth/access-tokens/token-keys.js';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
@@ -403,10 +404,6 @@ ON CONFLICT (key) DO UPDATE SET payload = EXCLUDED.payload, expires_at = EXCLUDE
   }
 }
 
-const REMEMBER_PROOF = `INSERT INTO oauth_state (key, model, expires_at)
-VALUES ($1, 'ReplayDetection', now() + make_interval(secs => $2))
-ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1`;
-
 /** Ids of client assertions and DPoP proofs: of two at the same moment the insert decides who is first. */
 class ReplayAdapter extends Unsupported {
   constructor(private readonly parts: AdapterParts) {
@@ -425,7 +422,7 @@ class ReplayAdapter extends Unsupported {
   override async upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys } = this.parts;
     const key = keys.keyOf('ReplayDetection', id);
-    if ((await database.rows(REMEMBER_PROOF, [key, expiresIn])).length === 0)
+    if ((await database.rows(USE_ONCE, [key, expiresIn])).length === 0)
       throw new errors.InvalidRequest('the proof or assertion was used before');
   }
 }

@@ -11,7 +11,7 @@ import type { Principal } from '../principal.js';
 import { isScope } from '../scopes.js';
 import { PROOF_SECONDS, SUPPORTED_DPOP_ALGORITHMS, verifyProof } from './dpop.js';
 import { GrantUsageRecorder } from './grant-usage.js';
-import { TokenKeys } from './token-keys.js';
+import { TokenKeys, USE_ONCE } from './token-keys.js';
 
 /** What the authorization server issues: 256 random bits in base64url. */
 const ACCESS_TOKEN = /^[\w-]{43}$/;
@@ -41,10 +41,6 @@ FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN oauth_clients 
 JOIN users u ON u.id = g.user_id
 WHERE t.key = ANY($1) AND t.model = 'AccessToken'`,
 };
-
-const USE_PROOF = `INSERT INTO oauth_state (key, model, expires_at)
-VALUES ($1, 'ReplayDetection', now() + make_interval(secs => $2))
-ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1`;
 
 /** OAuth access tokens → Principal, in one statement that looks at token, grant, client and member. */
 @Injectable()
@@ -121,7 +117,7 @@ export class AccessTokens {
     if (proof?.thumbprint !== thumbprint) throw this.#proofRefusal(request, 'no valid proof');
     const key = this.#keys.keyOf('DPoP', `${thumbprint} ${proof.id}`);
     // A proof counts from PROOF_SECONDS before its iat to as long after it.
-    const first = await this.database.rows(USE_PROOF, [key, 2 * PROOF_SECONDS]);
+    const first = await this.database.rows(USE_ONCE, [key, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw this.#proofRefusal(request, 'a proof that was used before');
   }
 

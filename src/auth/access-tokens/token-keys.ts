@@ -6,6 +6,14 @@ import type { Secrets } from '../../config/config.js';
 const ID = /^[\w-]{20,100}$/;
 
 /**
+ * The id of a proof or an assertion, which may be used once: $1 its key, $2 the seconds for which it is to be known. A row where this
+ * is the first use: of two at the same moment the insert decides.
+ */
+export const USE_ONCE = `INSERT INTO oauth_state (key, model, expires_at)
+VALUES ($1, 'ReplayDetection', now() + make_interval(secs => $2))
+ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1`;
+
+/**
  * By what the secrets of the authorization server (codes, tokens, session ids) are found: HMAC-SHA-256(pepper, model
  * ":" id). The id itself is the secret and is stored nowhere.
  */
