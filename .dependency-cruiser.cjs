@@ -56,6 +56,6 @@ module.exports = {
   options: {
     doNotFollow: { path: 'node_modules' },
     tsPreCompilationDeps: true,
-    tsConfig: { fileName: 'tsconfig.build.json' },
+    tsConfig: { fileName: 'tsconfig.json' },
   },
 };

@@ -27,7 +27,7 @@ rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
 requireWrk();
-build();
+await build();
 const dataset = await openDataset(users);
 let requests = 0;
 /** Since when what the server does counts, from its start. */

@@ -89,7 +89,7 @@ const keep = (what) => {
 };
 
 requireWrk();
-build();
+await build();
 try {
   if (flags.flat) await measureFlatness(flags.short ? [2_000, 10_000] : [10_000, 1_000_000]);
   else await measureAll();

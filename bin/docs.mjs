@@ -9,7 +9,7 @@ const cell = (text) => text.replaceAll('|', '\\|');
 
 /** Path → text of every generated page. */
 export async function pages() {
-  build();
+  await build();
   const { SETTINGS } = await import('../dist/src/config/settings.js');
   const { PROBLEMS } = await import('../dist/src/http/problems.js');
   const { createProgram } = await import('../dist/src/cli/program.js');

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 // `npx pua`: builds when needed, then runs the command line.
 import './require-node.mjs';
+import { keepCompiled } from './compile-cache.mjs';
 
-(await import('./build.mjs')).build();
+await (await import('./build.mjs')).build();
+keepCompiled();
 await import('../dist/src/cli/main.js');

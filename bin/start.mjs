@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 // `npm start`: builds when needed, then runs the server.
 import './require-node.mjs';
+import { keepCompiled } from './compile-cache.mjs';
 
-(await import('./build.mjs')).build();
+await (await import('./build.mjs')).build();
+keepCompiled();
 await import('../dist/src/main.js');

@@ -6,7 +6,7 @@ import { build } from '../../bin/build.mjs';
 
 /** Migrates one database, once: each test file starts from a copy of it. */
 export default async function setUp() {
-  build(); // the command line and second server processes are tested as they are run
+  await build(); // the command line and second server processes are tested as they are run
   const { loadConfig } = await import('../../dist/src/config/config.js');
   const { createDataSource } = await import('../../dist/src/database/data-source.js');
   const { openEmbedded } = await import('../../dist/src/database/embedded.js');

@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+/** A project of a few files, built by the script of this one. */
+const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'build-'));
+const write = (path: string, text: string) => writeFileSync(join(folder, path), text);
+const built = (path: string) => readFileSync(join(folder, 'dist', path), 'utf8');
+const build = () => spawnSync(process.execPath, ['bin/build.mjs'], { cwd: folder, encoding: 'utf8' });
+
+beforeAll(() => {
+  for (const path of ['bin', 'src/pages', 'migrations']) mkdirSync(join(folder, path), { recursive: true });
+  cpSync('bin/build.mjs', join(folder, 'bin/build.mjs'));
+  cpSync('.swcrc', join(folder, '.swcrc'));
+  symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
+  write('package.json', '{"type":"module"}');
+  write('src/a.ts', 'export const a: number = 1;\n');
+  write('src/a.spec.ts', 'throw new Error();\n');
+  write('src/pages/page.eta', '<p>é</p>');
+  write('migrations/1-first.ts', 'export class First {}\n');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('npm run build', () => {
+  it('makes a script with its source map of every source but the tests, and copies what is no TypeScript', () => {
+    expect(build()).toMatchObject({ status: 0, stderr: '' });
+    expect(built('src/a.js')).toBe('export const a = 1;\n//# sourceMappingURL=a.js.map\n');
+    expect(JSON.parse(built('src/a.js.map'))).toMatchObject({ version: 3 });
+    expect(built('src/pages/page.eta')).toBe('<p>é</p>');
+    expect(built('migrations/1-first.js')).toContain('class First');
+    expect(existsSync(join(folder, 'dist/src/a.spec.js'))).toBe(false);
+  });
+
+  it('removes what was built of a source that is gone', () => {
+    build();
+    rmSync(join(folder, 'src/a.ts'));
+    write('src/b.ts', 'export {};\n');
+    expect(build().status).toBe(0);
+    expect(existsSync(join(folder, 'dist/src/a.js'))).toBe(false);
+    expect(existsSync(join(folder, 'dist/src/b.js'))).toBe(true);
+  });
+
+  it('fails where a source cannot be parsed, and leaves what was built', () => {
+    write('src/a.ts', 'export const a: number = 1;\n');
+    build();
+    write('src/a.ts', 'export const a: = ;\n');
+    const { status, stderr } = build();
+    expect(status).toBe(1);
+    expect(stderr).toContain('a.ts');
+    expect(built('src/a.js')).toContain('a = 1');
+    write('src/a.ts', 'export const a: number = 1;\n');
+  });
+});
