@@ -434,7 +434,7 @@ describe('pua', () => {
       const args = ['users', 'set-password', 'forgetful', '--password-stdin'];
       const { code, stdout, stderr } = await pua(api.environment, args, 'remember this');
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toBe('forgetful has a new password\n');
+      expect(stdout).toBe('forgetful has a new password, and is signed out everywhere\n');
       expect(await verifyPassword(await stored(id), 'remember this')).toMatchObject({ matches: true });
     });
 

@@ -9,7 +9,7 @@ import { importFolder } from '../src/operations/import/import.service.js';
 import type { ImportOptions, ImportReport } from '../src/operations/import/import.service.js';
 import { TestApi } from './support/api.js';
 import { pua, puaJson } from './support/command-line.js';
-import { onPostgres } from './support/database.js';
+import { onPostgres, waitingForLock } from './support/database.js';
 
 type Record_ = Record<string, unknown>;
 /** File → its records; a text stands for a line as it is. */
@@ -1182,15 +1182,3 @@ if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not a
     }, 120_000);
   },
 );
-
-/** Until a session of this database waits for a lock. */
-async function waitingForLock(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  for (;;) {
-    const [row] = await dataSource.query<{ waiting: number }[]>(
-      "SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    if (row!.waiting > 0) return;
-    if (Date.now() > deadline) throw new Error('nobody waits for a lock');
-  }
-}

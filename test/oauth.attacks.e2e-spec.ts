@@ -21,9 +21,9 @@ async function errorOf(form: Record<string, string>): Promise<string | undefined
 
 /** Without ending grants and sessions with it, as the database does otherwise. */
 async function disableAlone(userId: number): Promise<void> {
-  await oauth.dataSource.query('ALTER TABLE users DISABLE TRIGGER end_access_of_disabled_user');
+  await oauth.dataSource.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
   await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [userId]);
-  await oauth.dataSource.query('ALTER TABLE users ENABLE TRIGGER end_access_of_disabled_user');
+  await oauth.dataSource.query('ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins');
 }
 
 describe('an authorization code', () => {

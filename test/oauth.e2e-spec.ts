@@ -288,9 +288,9 @@ describe('sign-in', () => {
     const clientId = await oauth.client();
     const browser = oauth.browser();
     await oauth.code(clientId, member.username, {}, browser);
-    await oauth.dataSource.query('ALTER TABLE users DISABLE TRIGGER end_access_of_disabled_user');
+    await oauth.dataSource.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
     await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [member.id]);
-    await oauth.dataSource.query('ALTER TABLE users ENABLE TRIGGER end_access_of_disabled_user');
+    await oauth.dataSource.query('ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins');
     const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
     expect([page.status, /type="password"/.test(page.html)]).toEqual([200, true]);
   });

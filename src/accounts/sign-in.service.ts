@@ -5,6 +5,7 @@ import type { QueryResultRow } from 'pg';
 import { AuthEvent } from '../database/entities/auth-event.entity.js';
 import { Database } from '../database/database.js';
 import { Refusal } from '../database/refusal.js';
+import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { isStorable } from '../http/text.js';
 import { HashingQueue } from './hashing-queue.js';
 import { hashPassword, verifyPassword } from './passwords.js';
@@ -17,8 +18,17 @@ export interface SignInAttempt {
   readonly ip: string | undefined;
 }
 
+/** A member who proved who they are. */
+export interface SignedIn {
+  readonly userId: number;
+  /** When, by the database's clock: seconds since 1970. */
+  readonly at: number;
+  /** The {@link SIGN_INS_VALID_SINCE} under which the proof was good. */
+  readonly validSince: number | null;
+}
+
 export type SignInOutcome =
-  | { readonly outcome: 'signed-in'; readonly userId: number }
+  | ({ readonly outcome: 'signed-in' } & SignedIn)
   | { readonly outcome: 'invalid' }
   | { readonly outcome: 'throttled'; readonly retryAfterSeconds: number };
 
@@ -32,9 +42,13 @@ interface Account {
   readonly id: number | null;
   readonly password_hash: string | null;
   readonly disabled: boolean | null;
+  readonly valid_since: number | null;
+  /** The database's clock: seconds since 1970. */
+  readonly now: number;
 }
 
-const FIND_ACCOUNT = `SELECT folded_name, u.id, u.password_hash, u.disabled_at IS NOT NULL AS disabled
+const FIND_ACCOUNT = `SELECT folded_name, u.id, u.password_hash, u.disabled_at IS NOT NULL AS disabled,
+  ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
 FROM fold_case($1) AS folded_name LEFT JOIN users u ON fold_case(u.username) = folded_name`;
 
 /** Nobody's name is longer. */
@@ -79,7 +93,7 @@ export class SignIn {
     await Promise.all([address.giveBack(true), attempt.giveBack(true)]);
     if (renewedHash !== undefined) await this.#renewHash(account, renewedHash);
     await this.#record('sign_in.succeeded', account.id, ip);
-    return { outcome: 'signed-in', userId: account.id };
+    return { outcome: 'signed-in', userId: account.id, at: account.now, validSince: account.valid_since };
   }
 
   async #find(username: string): Promise<Account> {

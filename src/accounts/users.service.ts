@@ -87,12 +87,27 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (fold_case(username)) DO NOTHING
     return user;
   }
 
-  /** @throws Refusal where the password is not allowed */
-  async setPassword(userId: number, password: string, actor: Actor): Promise<void> {
+  /**
+   * Whatever was signed in before ends with the old password (`sign_ins_valid_since`): browser sessions, sign-ins under way,
+   * the access of apps. API keys are not signed in by a password, and go on.
+   *
+   * @param keepSessions nothing ends
+   * @throws Refusal where the password is not allowed
+   */
+  async setPassword(
+    userId: number,
+    password: string,
+    actor: Actor,
+    { keepSessions = false }: { keepSessions?: boolean } = {},
+  ): Promise<void> {
     const passwordHash = await hashPassword(password);
     await this.dataSource.transaction(async (manager) => {
-      await manager.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
-      await audit(manager, 'user.password_set', actor, userId);
+      await manager.query(
+        `UPDATE users SET password_hash = $2,
+  sign_ins_valid_since = CASE WHEN $3 THEN sign_ins_valid_since ELSE clock_timestamp() END WHERE id = $1`,
+        [userId, passwordHash, keepSessions],
+      );
+      await audit(manager, 'user.password_set', actor, userId, { sessions_kept: keepSessions });
     });
   }
 
@@ -126,8 +141,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (fold_case(username)) DO NOTHING
   }
 }
 
-async function audit(manager: EntityManager, type: string, actor: Actor, userId: number): Promise<void> {
-  await manager.insert(AuthEvent, { type, actor, user_id: userId });
+async function audit(
+  manager: EntityManager,
+  type: string,
+  actor: Actor,
+  userId: number,
+  details: object = {},
+): Promise<void> {
+  await manager.insert(AuthEvent, { type, actor, user_id: userId, details: { ...details } });
 }
 
 function unknownUser(idOrUsername: string): Refusal {

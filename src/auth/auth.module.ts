@@ -3,12 +3,14 @@ import { AccessTokens } from './access-tokens/access-tokens.service.js';
 import { GrantUsageRecorder } from './access-tokens/grant-usage.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
+import { Authentication } from './authentication.js';
 import { CredentialCache } from './credential-cache.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { RevocationChannel } from './revocation-channel.js';
 
 @Module({
   providers: [
+    Authentication,
     ApiKeyAuthenticator,
     ApiKeyUsageRecorder,
     AccessTokens,
@@ -17,6 +19,6 @@ import { RevocationChannel } from './revocation-channel.js';
     RateLimits,
     RevocationChannel,
   ],
-  exports: [ApiKeyAuthenticator, AccessTokens, CredentialCache, RateLimits, RevocationChannel],
+  exports: [Authentication, CredentialCache, RateLimits, RevocationChannel],
 })
 export class AuthModule {}

@@ -1,4 +1,7 @@
+import type { Request } from 'express';
 import { Problem } from '../http/problems.js';
+import { SUPPORTED_DPOP_ALGORITHMS } from './access-tokens/dpop.js';
+import type { Credential } from './credentials.js';
 
 /** `WWW-Authenticate` of this API (RFC 6750 §3), with the way to its metadata (RFC 9728 §5.1). */
 export function challenge(
@@ -21,19 +24,18 @@ export function missingCredentials(publicUrl: string): Problem {
 }
 
 /** One answer for whatever is wrong with a credential: the reason is for the log alone. */
-export function invalidCredentials(publicUrl: string, kind: 'api_key' | 'token'): Problem {
-  return new Problem('invalid_credentials', {
-    headers: { 'WWW-Authenticate': challenge(publicUrl, kind === 'token' ? { error: 'invalid_token' } : {}) },
-  });
-}
-
-/** To a caller who uses DPoP (RFC 9449 §7.1). */
-export function invalidProof(
+export function refusal(
   publicUrl: string,
-  error: 'invalid_token' | 'invalid_dpop_proof',
-  algorithms: readonly string[],
+  { kind, scheme }: Credential,
+  { context }: Request,
+  reason: string,
+  error: 'invalid_token' | 'invalid_dpop_proof' = 'invalid_token',
 ): Problem {
-  const header = challenge(publicUrl, { error, algs: algorithms.join(' ') }, 'DPoP');
+  context.refusal = reason;
+  const header =
+    scheme === 'DPoP' // RFC 9449 §7.1
+      ? challenge(publicUrl, { error, algs: SUPPORTED_DPOP_ALGORITHMS.join(' ') }, 'DPoP')
+      : challenge(publicUrl, kind === 'oauth_token' ? { error } : {});
   return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 

@@ -8,6 +8,9 @@ import type { Revocation } from './revocation-channel.js';
 /** Enough for every credential that is in use; each takes about 1 KB. */
 const MOST_ENTRIES = 20_000;
 
+/** What nobody announces (a writer whose triggers are switched off, say) is seen by then all the same. */
+const LONGEST_MS = 30_000;
+
 /** What was learned of a credential when it was last looked up. */
 export interface KnownCredential {
   readonly principal: Principal;
@@ -19,16 +22,28 @@ export interface KnownCredential {
   readonly thumbprint?: string;
 }
 
+interface Entry {
+  readonly known: KnownCredential;
+  /** By `performance.now()`: when the credential expires or has to be looked up again. */
+  readonly usableUntilMs: number;
+}
+
 /**
  * Remembers valid credentials, so that a request needs one round trip for its data and none for who asks. An entry is
- * trusted only while the revocation channel was heard from within the last second; with the channel cut every
- * credential is looked up. Keys are digests: the memory holds no credential.
+ * trusted only while the revocation channel was heard from within the last second, and for half a minute at most; with
+ * the channel cut every credential is looked up. Keys are digests of kind and credential: the memory holds no credential,
+ * and what is known of a token says nothing of a key.
  *
  * Gain: one round trip less for each request (docs/performance.md).
  */
 @Injectable()
 export class CredentialCache {
-  readonly #known = new LRUCache<string, KnownCredential>({ max: MOST_ENTRIES });
+  readonly #entries = new LRUCache<string, Entry>({
+    max: MOST_ENTRIES,
+    dispose: ({ known }, digest) => this.#unindex(known, digest),
+  });
+  /** Which entries a revocation ends, by `<kind>:<id>` of the revocation. */
+  readonly #endedBy = new Map<string, Set<string>>();
   /** Counts revocations: what was looked up before one must not be stored after it. */
   #epoch = 0;
 
@@ -37,18 +52,31 @@ export class CredentialCache {
   }
 
   /** @returns undefined where it must be looked up */
-  find(credential: string): KnownCredential | undefined {
+  find(kind: Principal['kind'], credential: string): KnownCredential | undefined {
     if (!this.channel.trusted) return undefined;
-    const known = this.#known.get(hash('sha256', credential, 'base64'));
-    return known !== undefined && performance.now() < known.expiresAtMs ? known : undefined;
+    const entry = this.#entries.get(digestOf(kind, credential));
+    return entry !== undefined && performance.now() < entry.usableUntilMs ? entry.known : undefined;
   }
 
   /** Looks a credential up, and remembers the answer unless something was revoked meanwhile. */
-  async learn(credential: string, lookUp: () => Promise<KnownCredential>): Promise<KnownCredential> {
+  async learn(
+    kind: Principal['kind'],
+    credential: string,
+    lookUp: () => Promise<KnownCredential>,
+  ): Promise<KnownCredential> {
     const epoch = this.#epoch;
+    const askedAtMs = performance.now();
     const known = await lookUp();
-    if (epoch === this.#epoch && this.channel.trusted)
-      this.#known.set(hash('sha256', credential, 'base64'), known);
+    if (epoch === this.#epoch && this.channel.trusted) {
+      const digest = digestOf(kind, credential);
+      const usableUntilMs = Math.min(known.expiresAtMs, askedAtMs + LONGEST_MS);
+      this.#entries.set(digest, { known, usableUntilMs });
+      for (const name of revocationsOf(known)) {
+        const digests = this.#endedBy.get(name);
+        if (digests) digests.add(digest);
+        else this.#endedBy.set(name, new Set([digest]));
+      }
+    }
     return known;
   }
 
@@ -56,18 +84,31 @@ export class CredentialCache {
   revoke(revocation: Revocation): void {
     this.#epoch++;
     if (revocation === 'all') {
-      this.#known.clear();
+      this.#endedBy.clear(); // first: then no entry has to be taken out of it
+      this.#entries.clear();
       return;
     }
-    const { kind, id } = revocation;
-    for (const [digest, { principal }] of this.#known.entries()) {
-      const ended =
-        kind === 'user'
-          ? String(principal.userId) === id
-          : kind === 'client'
-            ? principal.clientId === id
-            : principal.credentialId === id;
-      if (ended) this.#known.delete(digest);
+    const digests = this.#endedBy.get(`${revocation.kind}:${revocation.id}`);
+    for (const digest of digests ?? []) this.#entries.delete(digest);
+  }
+
+  #unindex(known: KnownCredential, digest: string): void {
+    for (const name of revocationsOf(known)) {
+      const digests = this.#endedBy.get(name);
+      digests?.delete(digest);
+      if (digests?.size === 0) this.#endedBy.delete(name);
     }
   }
+}
+
+function digestOf(kind: Principal['kind'], credential: string): string {
+  return hash('sha256', `${kind}:${credential}`, 'base64');
+}
+
+/** The revocations that end a credential, as `<kind>:<id>`. */
+function revocationsOf({ principal }: KnownCredential): string[] {
+  const { kind, userId, credentialId, clientId } = principal;
+  const names = [`user:${userId}`, `${kind === 'api_key' ? 'key' : 'grant'}:${credentialId}`];
+  if (clientId !== null) names.push(`client:${clientId}`);
+  return names;
 }

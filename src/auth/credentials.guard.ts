@@ -3,9 +3,8 @@ import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
-import { AccessTokens } from './access-tokens/access-tokens.service.js';
-import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { accessOf } from './auth.decorators.js';
+import { Authentication } from './authentication.js';
 import { missingCredentials } from './challenges.js';
 import { credentialOf } from './credentials.js';
 import type { Credential } from './credentials.js';
@@ -17,8 +16,7 @@ import { RateLimits } from './rate-limits/rate-limits.js';
 export class CredentialsGuard implements CanActivate {
   constructor(
     @Inject(CONFIG) private readonly config: Config,
-    private readonly apiKeys: ApiKeyAuthenticator,
-    private readonly accessTokens: AccessTokens,
+    private readonly authentication: Authentication,
     private readonly rateLimits: RateLimits,
   ) {}
 
@@ -41,9 +39,7 @@ export class CredentialsGuard implements CanActivate {
 
   async #authenticate(credential: Credential, request: Request): Promise<Principal> {
     try {
-      return credential.kind === 'api_key'
-        ? await this.apiKeys.authenticate(credential.key, request)
-        : await this.accessTokens.authenticate(credential, request);
+      return await this.authentication.authenticate(credential, request);
     } catch (error) {
       throw this.rateLimits.afterRefusal(error, request.ip);
     }

@@ -1,10 +1,14 @@
 import type { Request } from 'express';
 import { Problem } from '../http/problems.js';
+import type { Principal } from './principal.js';
 
 /** A credential as it was sent; nothing about it is verified yet. */
-export type Credential =
-  | { readonly kind: 'api_key'; readonly key: string }
-  | { readonly kind: 'token'; readonly scheme: 'Bearer' | 'DPoP'; readonly token: string };
+export interface Credential {
+  readonly kind: Principal['kind'];
+  /** How it was sent: `DPoP` promises a proof (RFC 9449 §7.1). */
+  readonly scheme: 'X-API-Key' | 'Bearer' | 'DPoP';
+  readonly secret: string;
+}
 
 /**
  * Finds the one credential in the headers, the only place where any is taken from.
@@ -25,9 +29,10 @@ export function credentialOf(request: Request): Credential | undefined {
     if (name === 'x-api-key') key = rawHeaders[i + 1]!;
     else authorization = rawHeaders[i + 1]!;
   }
-  if (key) return { kind: 'api_key', key };
+  if (key) return { kind: 'api_key', scheme: 'X-API-Key', secret: key };
   if (!authorization) return undefined;
   const match = /^(Bearer|DPoP) +(\S.*)$/i.exec(authorization);
   if (!match) return undefined; // another scheme, Basic say: none of ours
-  return { kind: 'token', scheme: match[1]!.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer', token: match[2]! };
+  const scheme = match[1]!.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer';
+  return { kind: 'oauth_token', scheme, secret: match[2]! };
 }

@@ -62,29 +62,41 @@ FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_ses
   }
 
   /**
-   * Ends the access of one client, or of all: grants with every code and token. What the member once consented to is
-   * forgotten, so that the app has to ask again.
+   * Ends the access of one client: grants with every code and token. What the member once consented to is forgotten, so that
+   * the app has to ask again.
    *
    * @returns how many grants ended
    */
-  async revoke(userId: number, clientId: string | undefined, actor: Actor): Promise<number> {
+  async revoke(userId: number, clientId: string, actor: Actor): Promise<number> {
     const [row] = await this.dataSource.query<{ count: number }[]>(
       `WITH forgotten AS (
-  DELETE FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2)
+  DELETE FROM oauth_consents WHERE user_id = $1 AND client_id = $2
 ), ended AS (
-  DELETE FROM oauth_grants WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
+  DELETE FROM oauth_grants WHERE user_id = $1 AND client_id = $2 RETURNING 1
 ) SELECT count(*) AS count FROM ended`,
-      [userId, clientId ?? null],
+      [userId, clientId],
     );
     const { count } = row!;
-    await this.#record({
-      ...actor,
-      type: 'access.revoked',
-      userId,
-      clientId: clientId ?? null,
-      details: { grants: count },
-    });
+    await this.#record({ ...actor, type: 'access.revoked', userId, clientId, details: { grants: count } });
     return count;
+  }
+
+  /**
+   * Ends all that came of the member's sign-ins up to now: the access of every client, with what was consented to, browser
+   * sessions, and sign-ins under way.
+   *
+   * @returns how many grants and sessions ended
+   */
+  async revokeAll(userId: number, actor: Actor): Promise<{ grants: number; sessions: number }> {
+    const [ended] = await this.dataSource.query<{ grants: number; sessions: number }[]>(
+      `WITH forgotten AS (DELETE FROM oauth_consents WHERE user_id = $1
+), ended AS (UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1 -- all that was signed in goes with it
+) SELECT (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
+  (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions`,
+      [userId],
+    );
+    await this.#record({ ...actor, type: 'access.revoked', userId, details: { ...ended } });
+    return ended!;
   }
 
   /** @returns whether there was such a session of this member */
@@ -105,10 +117,12 @@ FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_ses
   }
 
   /**
-   * @param kept keys of a session that goes on
+   * Ends the other browser sessions of the member.
+   *
+   * @param kept keys of the session that goes on
    * @returns how many sessions ended
    */
-  async endSessions(userId: number, actor: Actor, kept: readonly Buffer[] = []): Promise<number> {
+  async endOtherSessions(userId: number, actor: Actor, kept: readonly Buffer[]): Promise<number> {
     const [, count] = await this.dataSource.query<[unknown, number]>(
       'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])',
       [userId, kept],

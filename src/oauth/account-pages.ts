@@ -143,7 +143,7 @@ export class AccountPages {
         fault: { reason: 'invalid' },
       });
     } else {
-      await this.sessions.signIn(request, response, result.userId);
+      await this.sessions.signIn(request, response, result);
       this.requests.redirect(response, `/account/${page}`);
     }
   }
@@ -169,7 +169,11 @@ export class AccountPages {
 
   async #endOtherSessions(request: Request, response: Response, form: Form): Promise<void> {
     const { user, session } = await this.#signedIn(request, response, form);
-    await this.#access.endSessions(user.id, { actor: 'user', ip: request.ip ?? null }, this.#keysOf(session));
+    await this.#access.endOtherSessions(
+      user.id,
+      { actor: 'user', ip: request.ip ?? null },
+      this.#keysOf(session),
+    );
     this.requests.redirect(response, '/account/sessions');
   }
 

@@ -4,7 +4,9 @@ import { USE_ONCE } from '../auth/access-tokens/token-keys.js';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
+import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import type { KnownClients } from './known-clients.js';
+import { LIFETIMES } from './lifetimes.js';
 import type { NewToken, OauthDatabase, TokenFamily, TokenRequest } from './oauth-database.js';
 import type { Vault } from './vault.js';
 
@@ -119,6 +121,33 @@ export function clientMetadata(
   };
 }
 
+/**
+ * The member of a sign-in ($1), where it still counts ($2, see {@link SIGN_INS_VALID_SINCE}), for a statement that stores what
+ * comes of it: whoever ends sign-ins waits until it is stored, and finds it.
+ */
+const SIGNED_IN = `signed_in AS (
+  SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
+  FOR KEY SHARE
+)`;
+
+/** The parameters of {@link SIGNED_IN}. A member who was not signed in by anything that this request read is nobody. */
+function signedIn(
+  { current }: OauthDatabase,
+  userId: number | null,
+): [userId: number | null, since: number | null] {
+  if (userId === null) return [null, null];
+  const validSince = current?.signIns.get(userId);
+  return validSince === undefined ? [NOBODY, null] : [userId, validSince];
+}
+
+/** What was read first counts: it is the oldest. */
+function relyOn({ current }: OauthDatabase, userId: number, validSince: number | null): void {
+  if (current && !current.signIns.has(userId)) current.signIns.set(userId, validSince);
+}
+
+/** No member's id. */
+const NOBODY = 0;
+
 const FIND_GRANT = {
   name: 'find-grant',
   text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
@@ -137,16 +166,21 @@ class GrantAdapter extends Unsupported {
     return row && alive({ ...row.payload, jti: id });
   }
 
+  /** @throws SessionNotFound where the member's sign-in counts no longer */
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database } = this.parts;
     const { jti: _, ...stored } = payload;
-    await refusingOrphans(
-      this.parts.database.rows(
-        `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
-VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))
-ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload`,
-        [id, Number(payload.accountId), payload.clientId, JSON.stringify(stored), expiresIn],
+    const userId = Number(payload.accountId);
+    const written = await refusingOrphans(
+      database.rows(
+        `WITH ${SIGNED_IN}
+INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6) WHERE EXISTS (SELECT FROM signed_in)
+ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`,
+        [...signedIn(database, userId), id, payload.clientId, JSON.stringify(stored), expiresIn],
       ),
     );
+    if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
   }
 
   /** Ends the whole family in one statement: its codes and tokens go with it. */
@@ -295,6 +329,18 @@ export async function finish(
   return written.length === 1;
 }
 
+/** $6: when the member signed in; $7: for how many seconds it may be left alone. */
+const SESSION_ENDS = `LEAST(now() + make_interval(secs => $7), to_timestamp($6) + make_interval(secs => ${LIFETIMES.longestSession}))`;
+
+const INSERT_SESSION = `WITH ${SIGNED_IN}
+INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip)
+SELECT $1, $3, $4, $5, to_timestamp($6), ${SESSION_ENDS}, $8, $9::inet WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)`;
+
+const UPDATE_SESSION = `WITH ${SIGNED_IN}
+UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, signed_in_at = to_timestamp($6),
+  expires_at = ${SESSION_ENDS}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip)
+WHERE uid_key = ANY ($10) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
+
 class SessionAdapter extends Unsupported {
   constructor(private readonly parts: AdapterParts) {
     super();
@@ -309,47 +355,54 @@ class SessionAdapter extends Unsupported {
     return this.#read('uid_key', this.parts.keys.keysOf('Session.uid', uid));
   }
 
+  /** A session that was ended since it was read is not brought back, nor is one stored for a sign-in that was ended. */
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys, vault } = this.parts;
+    const { current } = database;
     const { jti: _, ...stored } = payload;
-    const { ip, userAgent } = database.current ?? {};
     const userId = payload.accountId === undefined ? null : Number(payload.accountId);
-    const [uidKey, ...earlierUidKeys] = keys.keysOf('Session.uid', payload.uid!);
-    await database.rows(
-      `WITH earlier AS (DELETE FROM oauth_sessions WHERE uid_key = ANY($9))
-INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, expires_at, user_agent, ip)
-VALUES ($1, $2, $3, $4, to_timestamp($5), now() + make_interval(secs => $6), $7, $8)
-ON CONFLICT (uid_key) DO UPDATE SET key = EXCLUDED.key, user_id = EXCLUDED.user_id, payload = EXCLUDED.payload,
-  signed_in_at = EXCLUDED.signed_in_at, last_seen_at = now(), expires_at = EXCLUDED.expires_at,
-  user_agent = COALESCE(EXCLUDED.user_agent, oauth_sessions.user_agent), ip = COALESCE(EXCLUDED.ip, oauth_sessions.ip)`,
-      [
-        uidKey,
-        keys.keyOf('Session', id),
-        userId,
-        vault.seal(stored, 'Session'),
-        payload.loginTs ?? null,
-        expiresIn,
-        userAgent?.slice(0, 300) ?? null,
-        ip ?? null,
-        earlierUidKeys,
-      ],
-    );
+    const values = [
+      ...signedIn(database, userId),
+      keys.keyOf('Session.uid', payload.uid!),
+      keys.keyOf('Session', id),
+      vault.seal(stored, 'Session'),
+      payload.loginTs ?? null,
+      expiresIn,
+      current?.userAgent?.slice(0, 300) ?? null,
+      current?.ip ?? null,
+    ];
+    const found = current?.session;
+    if (found?.uid === payload.uid && !found?.deleted)
+      await database.rows(UPDATE_SESSION, [...values, keys.keysOf('Session.uid', payload.uid!)]);
+    else await database.rows(INSERT_SESSION, values);
+    if (current) current.session = { uid: payload.uid!, deleted: false };
   }
 
+  /** At sign-out; and where the session gets another id, after which it is stored anew. */
   override async destroy(id: string): Promise<void> {
-    await this.parts.database.rows('DELETE FROM oauth_sessions WHERE key = ANY($1)', [
-      this.parts.keys.keysOf('Session', id),
+    const { database, keys } = this.parts;
+    const deleted = await database.rows('DELETE FROM oauth_sessions WHERE key = ANY($1) RETURNING 1', [
+      keys.keysOf('Session', id),
     ]);
+    if (database.current?.session) database.current.session.deleted = deleted.length > 0;
   }
 
   async #read(column: 'key' | 'uid_key', candidates: Buffer[]): Promise<AdapterPayload | undefined> {
     if (candidates.length === 0) return undefined;
-    const row = await this.parts.database.row<{ payload: Buffer }>(
-      `SELECT payload FROM oauth_sessions WHERE ${column} = ANY($1) AND expires_at > now()`,
+    const { database, vault } = this.parts;
+    const row = await database.row<{ payload: Buffer; user_id: number | null; valid_since: number | null }>(
+      `SELECT s.payload, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
+FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id WHERE s.${column} = ANY($1) AND s.expires_at > now()`,
       [candidates],
     );
-    const payload = row && this.parts.vault.open<AdapterPayload>(row.payload, 'Session');
-    return payload && alive(payload);
+    const payload = row && vault.open<AdapterPayload>(row.payload, 'Session');
+    if (!payload) return undefined;
+    const { current } = database;
+    if (current) {
+      current.session = { uid: payload.uid!, deleted: false };
+      if (row.user_id !== null) relyOn(database, row.user_id, row.valid_since);
+    }
+    return alive(payload);
   }
 }
 
@@ -365,27 +418,48 @@ class StateAdapter extends Unsupported {
     const { database, keys, vault } = this.parts;
     const candidates = keys.keysOf(this.model, id);
     if (candidates.length === 0) return undefined;
-    const row = await database.row<{ payload: Buffer; consumed: boolean }>(
-      `SELECT payload, consumed_at IS NOT NULL AS consumed FROM oauth_state
-WHERE key = ANY($1) AND model = $2 AND expires_at > now()`,
+    const row = await database.row<{
+      payload: Buffer;
+      consumed: boolean;
+      user_id: number | null;
+      valid_since: number | null;
+    }>(
+      `SELECT s.payload, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
+FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key = ANY($1) AND s.model = $2 AND s.expires_at > now()`,
       [candidates, this.model],
     );
     const payload = row && vault.open<AdapterPayload>(row.payload, this.model);
-    return payload && alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
+    if (!payload) return undefined;
+    const userId = memberOf(payload);
+    // Without the column it was stored by the version before: good as long as nothing was ended since.
+    if (userId !== null)
+      database.current?.signIns.set(userId, row.user_id === userId ? row.valid_since : null);
+    return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
   }
 
+  /** @throws SessionNotFound where the sign-in of the interaction's member counts no longer */
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys, vault } = this.parts;
     const { jti: _, ...stored } = payload;
     // The session's id is its secret, and an interaction needs its uid only.
     if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
     const [key, ...earlierKeys] = keys.keysOf(this.model, id);
-    await database.rows(
-      `WITH earlier AS (DELETE FROM oauth_state WHERE key = ANY($5))
-INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))
-ON CONFLICT (key) DO UPDATE SET payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at`,
-      [key, this.model, vault.seal(stored, this.model), expiresIn, earlierKeys],
+    const written = await database.rows(
+      `WITH earlier AS (DELETE FROM oauth_state WHERE key = ANY($7)), ${SIGNED_IN}
+INSERT INTO oauth_state (user_id, key, model, payload, expires_at)
+SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
+ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
+RETURNING 1`,
+      [
+        ...signedIn(database, memberOf(payload)),
+        key,
+        this.model,
+        vault.seal(stored, this.model),
+        expiresIn,
+        earlierKeys,
+      ],
     );
+    if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
   }
 
   override async consume(id: string): Promise<void> {
@@ -427,6 +501,12 @@ class ReplayAdapter extends Unsupported {
   }
 }
 
+/** Of an interaction: the member who is signing in or is signed in. */
+function memberOf({ result, lastSubmission, session }: AdapterPayload): number | null {
+  const accountId = result?.login?.accountId ?? lastSubmission?.login?.accountId ?? session?.accountId;
+  return accountId === undefined ? null : Number(accountId);
+}
+
 /** The database said that it has not expired: the process's own clock has no say. */
 function alive(payload: AdapterPayload): AdapterPayload {
   const now = Math.floor(Date.now() / 1000);
@@ -436,9 +516,9 @@ function alive(payload: AdapterPayload): AdapterPayload {
 }
 
 /** What belongs to a grant, client or member that is gone (23503) cannot be stored: it was revoked meanwhile. */
-async function refusingOrphans(write: Promise<unknown>): Promise<void> {
+async function refusingOrphans<T>(write: Promise<T>): Promise<T> {
   try {
-    await write;
+    return await write;
   } catch (error) {
     const { code, driverError } = error as { code?: string; driverError?: { code?: string } };
     if ((code ?? driverError?.code) !== '23503') throw error;

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
+import type { SignedIn } from '../accounts/sign-in.service.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { AuthorizationServer } from './authorization-server.js';
@@ -44,13 +45,14 @@ export class BrowserSessions {
   }
 
   /** A session with an id of its own, whatever the browser had before. */
-  async signIn(request: Request, response: Response, userId: number): Promise<void> {
+  async signIn(request: Request, response: Response, { userId, at, validSince }: SignedIn): Promise<void> {
     const { provider } = this.server;
     const context = provider.createContext(request, response);
     const before = await provider.Session.get(context);
     if (before.exp !== undefined) await before.destroy();
     const session = new provider.Session();
-    session.loginAccount({ accountId: String(userId), amr: ['pwd'] });
+    this.database.current!.signIns.set(userId, validSince);
+    session.loginAccount({ accountId: String(userId), amr: ['pwd'], loginTs: at });
     await session.save(LIFETIMES.session);
     context.cookies.set(provider.cookieName('session'), session.jti, {
       ...sessionCookie(this.config),

@@ -138,10 +138,11 @@ export class Interactions {
       return;
     }
     const accountId = String(result.userId);
+    this.database.current!.signIns.set(result.userId, result.validSince);
     const returnTo = await this.server.provider.interactionResult(
       request,
       response,
-      { login: { accountId, amr: ['pwd'] } },
+      { login: { accountId, amr: ['pwd'], ts: result.at } },
       { mergeWithLastSubmission: false },
     );
     if (step.interaction.session?.accountId !== undefined && step.interaction.session.accountId !== accountId)

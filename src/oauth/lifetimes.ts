@@ -9,8 +9,10 @@ export const LIFETIMES = {
   accessToken: 10 * MINUTE,
   idToken: 10 * MINUTE,
   interaction: 30 * MINUTE,
-  /** A browser session, from its last use. */
+  /** A browser session, from its last use … */
   session: DAY,
+  /** … and from the sign-in, whatever happens. */
+  longestSession: 30 * DAY,
   /** A browser session of nobody, which only carries a sign-out form. */
   anonymousSession: 10 * MINUTE,
   /** Web: since the sign-in. */
@@ -39,6 +41,10 @@ export function checkLifetimes(lifetimes: Lifetimes): void {
     [
       Math.min(lifetimes.webRefresh, lifetimes.nativeRefreshIdle) > lifetimes.accessToken,
       'a refresh token must outlive its access token',
+    ],
+    [
+      lifetimes.longestSession >= lifetimes.session,
+      'the longest life of a browser session must not be under its idle life',
     ],
     [
       lifetimes.authorizationCode <= 10 * MINUTE,

@@ -20,6 +20,13 @@ export interface OauthRequest {
   unavailable?: boolean;
   /** At the token and revocation endpoints. */
   readonly token?: TokenRequest;
+  /**
+   * The members on whose sign-in this request relies, by id, each with the {@link SIGN_INS_VALID_SINCE} under which it was
+   * found good: what is written for a member is stored only where that is still so.
+   */
+  readonly signIns: Map<number, number | null>;
+  /** The browser session that was found, and whether this request has deleted it since. */
+  session?: { readonly uid: string; deleted: boolean };
 }
 
 /** What a request to the token or revocation endpoint has found, and what it is going to write. */
@@ -67,8 +74,8 @@ export class OauthDatabase {
   constructor(private readonly database: Database) {}
 
   /** Runs `work` for one request: what it needs to know of itself is found by {@link current} from anywhere. */
-  serve<T>(request: OauthRequest, work: () => Promise<T>): Promise<T> {
-    return this.#requests.run(request, work);
+  serve<T>(request: Pick<OauthRequest, 'id' | 'ip' | 'userAgent'>, work: () => Promise<T>): Promise<T> {
+    return this.#requests.run({ ...request, signIns: new Map() }, work);
   }
 
   get current(): OauthRequest | undefined {

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Request, RequestHandler, Response } from 'express';
-import { AccessTokens } from '../auth/access-tokens/access-tokens.service.js';
-import { insufficientScope, invalidCredentials, missingCredentials } from '../auth/challenges.js';
+import { Authentication } from '../auth/authentication.js';
+import { insufficientScope, missingCredentials, refusal } from '../auth/challenges.js';
 import { credentialOf } from '../auth/credentials.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { CONFIG } from '../config/config.js';
@@ -23,7 +23,7 @@ WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope'
 export class Userinfo {
   constructor(
     @Inject(CONFIG) private readonly config: Config,
-    private readonly accessTokens: AccessTokens,
+    private readonly authentication: Authentication,
     private readonly database: Database,
     private readonly problems: ProblemFilter,
     private readonly rateLimits: RateLimits,
@@ -44,8 +44,9 @@ export class Userinfo {
       throw new Problem('method_not_allowed', { headers: { Allow: 'GET, HEAD, POST, OPTIONS' } });
     const credential = credentialOf(request);
     if (!credential) throw missingCredentials(this.config.publicUrl);
-    if (credential.kind === 'api_key') throw invalidCredentials(this.config.publicUrl, 'api_key');
-    const principal = await this.accessTokens.authenticate(credential, request);
+    if (credential.kind === 'api_key')
+      throw refusal(this.config.publicUrl, credential, request, 'not a token');
+    const principal = await this.authentication.authenticate(credential, request);
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
     const [claims] = await this.database.read(FIND_CLAIMS, [principal.credentialId]);

@@ -67,6 +67,18 @@ export function testConfig(environment: Record<string, string>, overrides: Parti
   return { ...config, databaseDeadlines: deadlines, rateLimits, ...overrides };
 }
 
+/** Resolves when somebody waits for a lock in this database: what a test is about has come that far. */
+export async function waitingForLock(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const [row] = await dataSource.query<{ waiting: number }[]>(
+      "SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+    if (row!.waiting > 0) return;
+    if (Date.now() > deadline) throw new Error('nobody waits for a lock');
+  }
+}
+
 async function asAdmin(sql: string): Promise<void> {
   const admin = createDataSource(
     loadConfig({

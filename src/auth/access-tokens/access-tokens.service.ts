@@ -3,13 +3,13 @@ import type { Request } from 'express';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
-import type { Problem } from '../../http/problems.js';
-import { invalidCredentials, invalidProof } from '../challenges.js';
-import { CredentialCache } from '../credential-cache.js';
+import type { Authenticator } from '../authenticator.js';
+import { refusal } from '../challenges.js';
 import type { KnownCredential } from '../credential-cache.js';
+import type { Credential } from '../credentials.js';
 import type { Principal } from '../principal.js';
 import { isScope } from '../scopes.js';
-import { PROOF_SECONDS, SUPPORTED_DPOP_ALGORITHMS, verifyProof } from './dpop.js';
+import { PROOF_SECONDS, verifyProof } from './dpop.js';
 import { GrantUsageRecorder } from './grant-usage.js';
 import { TokenKeys, USE_ONCE } from './token-keys.js';
 
@@ -42,47 +42,35 @@ JOIN users u ON u.id = g.user_id
 WHERE t.key = ANY($1) AND t.model = 'AccessToken'`,
 };
 
-/** OAuth access tokens → Principal, in one statement that looks at token, grant, client and member. */
+/** OAuth access tokens, looked up in one statement that looks at token, grant, client and member. */
 @Injectable()
-export class AccessTokens {
+export class AccessTokens implements Authenticator {
   readonly #keys: TokenKeys;
   readonly #audience: string;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     private readonly database: Database,
-    private readonly cache: CredentialCache,
     private readonly usage: GrantUsageRecorder,
   ) {
     this.#keys = new TokenKeys(config.secrets);
     this.#audience = `${config.publicUrl}/api/public`;
   }
 
-  /** @throws Problem invalid_credentials: one answer for every reason */
-  async authenticate(
-    { scheme, token }: { scheme: 'Bearer' | 'DPoP'; token: string },
-    request: Request,
-  ): Promise<Principal> {
-    if (!ACCESS_TOKEN.test(token)) throw this.#refusal(request, scheme, 'not a token');
-    const known =
-      this.cache.find(token) ?? (await this.cache.learn(token, () => this.#lookUp(token, scheme, request)));
-    const { principal, thumbprint } = known;
-    request.context.credentialId = principal.credentialId;
-    if (scheme === 'DPoP') await this.#checkProof(token, thumbprint, request);
-    else if (thumbprint !== undefined)
-      throw this.#refusal(request, scheme, 'a bound token without its proof');
-    this.usage.record(principal.credentialId);
-    return principal;
+  couldBe(secret: string): boolean {
+    return ACCESS_TOKEN.test(secret);
   }
 
-  async #lookUp(token: string, scheme: 'Bearer' | 'DPoP', request: Request): Promise<KnownCredential> {
-    const [row] = await this.database.read<TokenRow>(FIND_TOKEN, [this.#keys.keysOf('AccessToken', token)]);
-    if (!row) throw this.#refusal(request, scheme, 'unknown or revoked token');
+  async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
+    const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
+    const keys = this.#keys.keysOf('AccessToken', credential.secret);
+    const [row] = await this.database.read<TokenRow>(FIND_TOKEN, [keys]);
+    if (!row) throw refuse('unknown or revoked token');
     request.context.credentialId = row.grant_id;
-    if (row.seconds_left <= 0) throw this.#refusal(request, scheme, 'expired');
-    if (row.audience !== this.#audience) throw this.#refusal(request, scheme, 'for another audience');
-    if (row.client_disabled) throw this.#refusal(request, scheme, 'client disabled');
-    if (row.owner_disabled) throw this.#refusal(request, scheme, 'owner disabled');
+    if (row.seconds_left <= 0) throw refuse('expired');
+    if (row.audience !== this.#audience) throw refuse('for another audience');
+    if (row.client_disabled) throw refuse('client disabled');
+    if (row.owner_disabled) throw refuse('owner disabled');
     const scopes = (row.scope ?? '').split(' ').filter(isScope);
     return {
       principal: {
@@ -102,34 +90,31 @@ export class AccessTokens {
     };
   }
 
-  /** RFC 9449 §7.1. */
-  async #checkProof(token: string, thumbprint: string | undefined, request: Request): Promise<void> {
-    if (thumbprint === undefined) throw this.#refusal(request, 'DPoP', 'a token that is not bound');
+  recordUse({ credentialId }: Principal): void {
+    this.usage.record(credentialId);
+  }
+
+  /**
+   * RFC 9449 §7.1: the request has a proof of the key that the token is bound to, which was not used before.
+   *
+   * @throws Problem invalid_credentials
+   */
+  async checkProof(credential: Credential, thumbprint: string, request: Request): Promise<void> {
+    const refuse = (reason: string) =>
+      refusal(this.config.publicUrl, credential, request, reason, 'invalid_dpop_proof');
     const { dpop } = request.headers;
     const proof =
       typeof dpop === 'string'
         ? await verifyProof(dpop, {
             method: request.method,
             url: this.config.publicUrl + request.context.path,
-            token,
+            token: credential.secret,
           })
         : undefined;
-    if (proof?.thumbprint !== thumbprint) throw this.#proofRefusal(request, 'no valid proof');
+    if (proof?.thumbprint !== thumbprint) throw refuse('no valid proof');
     const key = this.#keys.keyOf('DPoP', `${thumbprint} ${proof.id}`);
     // A proof counts from PROOF_SECONDS before its iat to as long after it.
     const first = await this.database.rows(USE_ONCE, [key, 2 * PROOF_SECONDS]);
-    if (first.length === 0) throw this.#proofRefusal(request, 'a proof that was used before');
-  }
-
-  #refusal(request: Request, scheme: 'Bearer' | 'DPoP', reason: string): Problem {
-    request.context.refusal = reason;
-    return scheme === 'DPoP'
-      ? invalidProof(this.config.publicUrl, 'invalid_token', SUPPORTED_DPOP_ALGORITHMS)
-      : invalidCredentials(this.config.publicUrl, 'token');
-  }
-
-  #proofRefusal(request: Request, reason: string): Problem {
-    request.context.refusal = reason;
-    return invalidProof(this.config.publicUrl, 'invalid_dpop_proof', SUPPORTED_DPOP_ALGORITHMS);
+    if (first.length === 0) throw refuse('a proof that was used before');
   }
 }

@@ -5,10 +5,10 @@ import type { Request } from 'express';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
-import { Problem } from '../../http/problems.js';
-import { invalidCredentials } from '../challenges.js';
-import { CredentialCache } from '../credential-cache.js';
+import type { Authenticator } from '../authenticator.js';
+import { refusal } from '../challenges.js';
 import type { KnownCredential } from '../credential-cache.js';
+import type { Credential } from '../credentials.js';
 import type { Principal } from '../principal.js';
 import type { Scope } from '../scopes.js';
 import { hashKey, parseKey, peppersOf } from './api-key-format.js';
@@ -41,50 +41,40 @@ FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environme
 /** Compared with where the id is unknown, so that this takes as long as a wrong secret. */
 const NO_HASH = Buffer.alloc(32);
 
-/** X-API-Key → Principal in one indexed read, or none where the key is known. */
+/** API keys, looked up in one indexed read. */
 @Injectable()
-export class ApiKeyAuthenticator {
+export class ApiKeyAuthenticator implements Authenticator {
   readonly #peppers: readonly Pepper[];
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     private readonly database: Database,
     private readonly usage: ApiKeyUsageRecorder,
-    private readonly cache: CredentialCache,
   ) {
     this.#peppers = peppersOf(config.secrets);
   }
 
-  /** @throws Problem invalid_credentials (one answer for every reason), api_key_in_browser, ip_not_allowed */
-  async authenticate(key: string, request: Request): Promise<Principal> {
-    const known = this.cache.find(key) ?? (await this.cache.learn(key, () => this.#lookUp(key, request)));
-    const { principal, allowedCidrs } = known;
-    const origin = request.headers.origin ?? request.headers['sec-fetch-site'];
-    if (origin !== undefined) {
-      await this.usage.recordExposure(principal.credentialId, principal.userId, String(origin));
-      throw new Problem('api_key_in_browser');
-    }
-    if (allowedCidrs.length > 0 && !isInside(allowedCidrs, request.ip)) throw new Problem('ip_not_allowed');
-    this.usage.record(principal.credentialId, request.ip);
-    return principal;
+  couldBe(secret: string): boolean {
+    return parseKey(secret) !== undefined;
   }
 
-  async #lookUp(key: string, request: Request): Promise<KnownCredential> {
-    const parsed = parseKey(key);
-    if (!parsed) throw this.#refusal(request, 'not a key');
-    if (parsed.environment === 'test' && this.config.production)
-      throw this.#refusal(request, 'a test key in production');
+  async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
+    const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
+    const { secret } = credential;
+    const parsed = parseKey(secret);
+    if (!parsed) throw refuse('not a key');
+    if (parsed.environment === 'test' && this.config.production) throw refuse('a test key in production');
     const [row] = await this.database.read<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
     const pepper = this.#peppers.find(({ id }) => row?.pepper_id.equals(id)) ?? this.#peppers[0]!;
-    const matches = timingSafeEqual(hashKey(key, pepper), row?.hash ?? NO_HASH);
-    if (!row) throw this.#refusal(request, 'unknown key');
+    const matches = timingSafeEqual(hashKey(secret, pepper), row?.hash ?? NO_HASH);
+    if (!row) throw refuse('unknown key');
     request.context.credentialId = parsed.id;
-    if (!matches) throw this.#refusal(request, 'wrong secret');
-    if (row.revoked) throw this.#refusal(request, 'revoked');
-    if (row.seconds_left <= 0) throw this.#refusal(request, 'expired');
-    if (row.owner_disabled) throw this.#refusal(request, 'owner disabled');
+    if (!matches) throw refuse('wrong secret');
+    if (row.revoked) throw refuse('revoked');
+    if (row.seconds_left <= 0) throw refuse('expired');
+    if (row.owner_disabled) throw refuse('owner disabled');
     const current = this.#peppers[0]!;
-    if (pepper !== current) this.usage.rehash(parsed.id, row.hash, hashKey(key, current), current.id);
+    if (pepper !== current) this.usage.rehash(parsed.id, row.hash, hashKey(secret, current), current.id);
     return {
       principal: {
         kind: 'api_key',
@@ -102,9 +92,13 @@ export class ApiKeyAuthenticator {
     };
   }
 
-  #refusal(request: Request, reason: string): Problem {
-    request.context.refusal = reason;
-    return invalidCredentials(this.config.publicUrl, 'api_key');
+  recordUse({ credentialId }: Principal, ip: string | undefined): void {
+    this.usage.record(credentialId, ip);
+  }
+
+  /** The key was sent by a browser: it can be in other hands. */
+  recordExposure({ credentialId, userId }: Principal, origin: string): Promise<void> {
+    return this.usage.recordExposure(credentialId, userId, origin);
   }
 }
 

@@ -18,6 +18,11 @@ interface CreateOptions {
   json?: boolean;
 }
 
+interface SetPasswordOptions {
+  keepSessions?: boolean;
+  json?: boolean;
+}
+
 export function usersCommands(program: Command): void {
   const users = addGroup(program, 'users', 'Members');
 
@@ -65,21 +70,27 @@ export function usersCommands(program: Command): void {
   addCommand(
     users,
     'set-password',
-    'Give a member a new password',
+    'Give a member a new password, and end what was signed in before: browser sessions, sign-ins under way, the access of apps; API keys go on',
     'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
   )
     .argument('<id|username>', 'the member')
     .requiredOption('--password-stdin', 'read the password, of 8 to 128 characters, from stdin')
-    .action(async (who: string, { json }: { json?: boolean }, command: Command) => {
+    .option('--keep-sessions', 'end nothing: what was signed in before goes on')
+    .action(async (who: string, { keepSessions, json }: SetPasswordOptions, command: Command) => {
       const password = await readPassword(command);
       const user = await withDatabase(async ({ dataSource }) => {
         const users = new UsersService(dataSource);
         const found = await users.find(who);
-        await users.setPassword(found.id, password, 'admin');
+        await users.setPassword(found.id, password, 'admin', { keepSessions });
         return found;
       });
       const { id, username } = user;
-      print(json, { id, username, changed: true }, () => `${username} has a new password`);
+      const ended = keepSessions ? '' : ', and is signed out everywhere';
+      print(
+        json,
+        { id, username, changed: true, sessions_kept: keepSessions === true },
+        () => `${username} has a new password${ended}`,
+      );
     });
 
   addCommand(
@@ -139,8 +150,12 @@ export function usersCommands(program: Command): void {
         const { id, username } = await new UsersService(dataSource).find(who);
         if (client !== undefined) await new ClientsService(dataSource, config).find(client);
         const access = new Access(dataSource);
-        const sessions = client === undefined ? await access.endSessions(id, { actor: 'admin' }) : 0;
-        return { id, username, grants: await access.revoke(id, client, { actor: 'admin' }), sessions };
+        const by = { actor: 'admin' } as const;
+        const ended =
+          client === undefined
+            ? await access.revokeAll(id, by)
+            : { grants: await access.revoke(id, client, by), sessions: 0 };
+        return { id, username, ...ended };
       });
       print(
         json,

@@ -195,6 +195,14 @@ export class OauthState {
   @Column('text')
   model: 'Interaction' | 'PushedAuthorizationRequest' | 'ReplayDetection';
 
+  /** Of an interaction: the member who is signing in or is signed in. */
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User> | null;
+
   /** Encrypted; null where only the key matters. */
   @Column('bytea', { nullable: true })
   payload: Buffer | null;

@@ -37,6 +37,10 @@ export class User {
   @Column('timestamptz', { nullable: true })
   disabled_at: Date | null;
 
+  /** Sign-ins from before this moment count no longer; null: every one does. */
+  @Column('timestamptz', { nullable: true })
+  sign_ins_valid_since: Date | null;
+
   /** Counts the changes of what the member sees of the profile; If-Match compares it. */
   @Column({ type: 'bigint', default: 1, insert: false, update: false })
   version: number;
