@@ -5,7 +5,7 @@ import { ClientsService } from '../../oauth/clients.service.js';
 import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase } from '../database.js';
-import { fields, note, print, table } from '../output.js';
+import { fields, note, plain, print, table } from '../output.js';
 
 interface CreateOptions {
   username: string;
@@ -79,7 +79,7 @@ export function usersCommands(program: Command): void {
         return found;
       });
       const { id, username } = user;
-      print(json, { id, username, changed: true }, () => `${username} has a new password`);
+      print(json, { id, username, changed: true }, () => plain(`${username} has a new password`));
     });
 
   addCommand(
@@ -142,10 +142,8 @@ export function usersCommands(program: Command): void {
         const sessions = client === undefined ? await access.endSessions(id, { actor: 'admin' }) : 0;
         return { id, username, grants: await access.revoke(id, client, { actor: 'admin' }), sessions };
       });
-      print(
-        json,
-        ended,
-        () => `${ended.username}: ${ended.grants} grants and ${ended.sessions} browser sessions ended`,
+      print(json, ended, () =>
+        plain(`${ended.username}: ${ended.grants} grants and ${ended.sessions} browser sessions ended`),
       );
     });
 }
@@ -159,7 +157,7 @@ async function change(who: string, verb: 'disable' | 'enable', json: boolean | u
   });
   const { id, username, disabled_at } = user;
   if (!changed) note(`${username} was ${verb}d before: nothing changed`);
-  print(json, { id, username, changed, disabled_at }, () => `${username} is ${verb}d`);
+  print(json, { id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
 }
 
 /** Everything on stdin but a line break at the end: a password is never an argument, which others could see. */
