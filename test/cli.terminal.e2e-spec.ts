@@ -54,15 +54,21 @@ describe('pua on a terminal', () => {
   beforeAll(async () => {
     oauth = await OauthTest.start();
     environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer };
-    const json = <T>(...args: string[]) => puaJson<T>(environment, args);
+    const createKey = (name: string, scopes: string) =>
+      puaJson<{ id: string }>(environment, [
+        'keys',
+        'create',
+        '--user',
+        id,
+        '--name',
+        name,
+        '--scopes',
+        scopes,
+      ]);
     const member = await oauth.member({ username: HOSTILE, first_name: HOSTILE, bio: HOSTILE });
     const id = String(member.id);
-    const key = await json<{ id: string }>(
-      ...['keys', 'create', '--user', id, '--name', HOSTILE, '--scopes', 'profile:read'],
-    );
-    const other = await json<{ id: string }>(
-      ...['keys', 'create', '--user', id, '--name', '日本語 🚲', '--scopes', 'profile:read,events:read'],
-    );
+    const key = await createKey(HOSTILE, 'profile:read');
+    const other = await createKey('日本語 🚲', 'profile:read,events:read');
     const clientId = await oauth.client({ name: 'Jürgen’s 日本 app' });
     await oauth.client({ name: 'Phone app', type: 'native', redirectUris: ['com.example.app:/callback'] });
     await oauth.tokens(clientId, HOSTILE);
