@@ -23,7 +23,7 @@ export async function pages() {
     '| Status | Code | Meaning | What to do |',
     '| --- | --- | --- | --- |',
     ...[...PROBLEMS.values()].map(
-      ({ status, code, meaning, mend }) => `| ${status} | \`${code}\` | ${cell(meaning)} | ${cell(mend)} |`,
+      ({ status, code, meaning, fix }) => `| ${status} | \`${code}\` | ${cell(meaning)} | ${cell(fix)} |`,
     ),
   ].join('\n');
   const settings = [

@@ -5,27 +5,30 @@ import { loadConfig, loadDotEnv, StartupError } from './config/config.js';
 import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { registerDemoClient } from './oauth/demo.js';
-import { hasDemo, seedDemo } from './operations/demo/demo.js';
+import { demoMembers, hasDemo, refuseDemoMembers, seedDemo } from './operations/demo/demo.js';
+import { testKey } from './operations/demo/test-key.js';
 import { welcome } from './operations/demo/welcome.js';
+import type { DemoFacts } from './operations/demo/welcome.js';
 import { superviseWorkers } from './workers.js';
 
 /** Makes everything ready that processes share, then serves: itself, or through workers. */
 async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
-  let key: string | undefined;
-  let demo = false;
+  let demo: DemoFacts | undefined;
   const database = await openDatabase(config, async (dataSource) => {
-    if (config.seedDemo) key = await seedDemo(dataSource, config);
-    demo = await hasDemo(dataSource);
-    if (demo && config.seedDemo) await registerDemoClient(dataSource, config);
+    if (!config.loopbackOnly) await refuseDemoMembers(dataSource);
+    if (!config.seedDemo) return;
+    await seedDemo(dataSource);
+    if (!(await hasDemo(dataSource))) return;
+    await registerDemoClient(dataSource, config);
+    demo = { key: await testKey(dataSource, config), members: await demoMembers(dataSource) };
   });
   const end = config.workers > 1 ? await superviseWorkers(config.workers) : await serve(config);
   onSignal(async () => {
     await end();
     await database.close();
   });
-  if (!config.production)
-    console.log(welcome(config, { key, demo, embedded: config.databaseUrl === undefined }));
+  if (!config.production) console.log(welcome(config, demo));
 }
 
 /** @returns how to end it */

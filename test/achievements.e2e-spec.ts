@@ -350,6 +350,7 @@ describe('sorting and filtering achievements', () => {
     expect(await ids(key, 'category=a%20b')).toEqual([a]);
     expect(await ids(key, 'category=b')).toEqual([]);
     expect(await ids(key, 'category=B,a%20b,none')).toEqual([b, a]);
+    expect(await ids(key, 'category=B&category=a%20b,none')).toEqual([b, a]);
     expect(await ids(key, 'action=all&category=B')).toEqual([b]);
     expect(await ids(key, 'earned_after=2024-05-01')).toEqual([b]);
     expect(await ids(key, 'earned_before=2024-05-01')).toEqual([a]);
@@ -526,6 +527,8 @@ describe('parameters of achievements', () => {
     ['action=all&earned=yes', 'earned', ['true', 'false']],
     ['category=', 'category', undefined],
     ['category=a,,b', 'category', undefined],
+    ['category=a&category=', 'category', undefined],
+    [`category=${Array.from({ length: 51 }, (_, i) => i).join('&category=')}`, 'category', undefined],
     ['earned_after=now', 'earned_after', undefined],
     ['q=a', 'q', undefined],
     [`q=${'a'.repeat(51)}`, 'q', undefined],

@@ -555,7 +555,7 @@ describe('pua on an empty database', () => {
     expect(pending.length).toBeGreaterThan(1);
     expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied: pending });
     expect(await status()).toEqual({ applied: pending, pending: [], unknown: [] });
-    expect(await puaJson(environment, ['db', 'rollback'])).toEqual({ undone: pending.at(-1) });
+    expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: pending.at(-1) });
     expect(await status()).toMatchObject({ pending: [pending.at(-1)] });
     const refusal = await run('keys', 'list');
     expect(refusal).toEqual({
@@ -571,6 +571,30 @@ describe('pua on an empty database', () => {
     expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
   });
 
+  it('undoes nothing without --yes, and says what would be lost', async () => {
+    const { applied } = await status();
+    const { code, stdout, stderr } = await run('db', 'rollback');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`--yes is missing. It would undo ${applied.at(-1)}`);
+    expect(stderr).toMatch(/^DROP /m);
+    expect(await status()).toMatchObject({ applied });
+  });
+
+  it('undoes every migration but for what --yes is asked each time, until there is none', async () => {
+    const { applied } = await status();
+    for (const name of applied.toReversed()) {
+      expect((await run('db', 'rollback')).stderr).toContain(name);
+      expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: name });
+    }
+    for (const yes of [[], ['--yes']])
+      expect(await run('db', 'rollback', ...yes)).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: 'No migration has run\n',
+      });
+    expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied });
+  });
+
   it('refuses a database of a newer version', async () => {
     await withDatabase(environment, (query) =>
       query("INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999')"),
@@ -578,7 +602,8 @@ describe('pua on an empty database', () => {
     const { code, stderr } = await run('keys', 'list');
     expect(code).toBe(1);
     expect(stderr).toMatch(/newer than this version \(Future9999999999999\): use the newer version/);
-    expect(await run('db', 'rollback')).toMatchObject({ code: 1 });
+    for (const yes of [[], ['--yes']])
+      expect(await run('db', 'rollback', ...yes)).toMatchObject({ code: 1, stdout: '' });
     await withDatabase(environment, (query) => query("DELETE FROM migrations WHERE name LIKE 'Future%'"));
   });
 });

@@ -69,6 +69,37 @@ describe('settings', () => {
     (PUBLIC_URL) => expect(() => loadConfig({ ...production, PUBLIC_URL })).toThrow('PUBLIC_URL'),
   );
 
+  it.each([
+    [{}],
+    [{ PUBLIC_URL: 'http://127.0.0.1:3000', HOST: '127.0.0.2' }],
+    [{ PUBLIC_URL: 'http://[::1]:3000', HOST: '::1' }],
+    [{ PUBLIC_URL: 'https://localhost', HOST: 'localhost', SEED_DEMO: 'true' }],
+  ])('seed the demo where nobody else can reach the server: %j', (environment) =>
+    expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
+      loopbackOnly: true,
+      seedDemo: true,
+    }),
+  );
+
+  it.each([
+    [{ PUBLIC_URL: 'https://api.example' }],
+    [{ PUBLIC_URL: 'http://localhost.evil.example:3000' }],
+    [{ PUBLIC_URL: 'http://127.0.0.1.nip.example' }],
+    [{ PUBLIC_URL: 'http://10.0.0.1:3000' }],
+    [{ HOST: '0.0.0.0' }],
+    [{ HOST: '::' }],
+    [{ HOST: '192.168.1.2' }],
+    [{ HOST: 'api.example' }],
+  ])('seed no demo where others can, and refuse to be told so: %j', (environment) => {
+    expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
+      loopbackOnly: false,
+      seedDemo: false,
+    });
+    expect(() => loadConfig({ SECRET_KEY: SECRET, ...environment, SEED_DEMO: 'true' })).toThrow(
+      /^A setting is wrong: SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback/,
+    );
+  });
+
   describe('in production', () => {
     it('are as given', () => {
       expect(loadConfig(production)).toMatchObject({ production: true, host: '0.0.0.0', seedDemo: false });

@@ -184,6 +184,7 @@ describe('the list of connections', () => {
     const c = await connected(id, { status: 'pending', source: 'event' });
     expect(await ids(key, 'source=event')).toEqual([a]);
     expect(await ids(key, 'source=import,event')).toEqual([b, a]);
+    expect(await ids(key, 'source=import&source=event,import')).toEqual([b, a]);
     expect(await ids(key, 'source=invite,search')).toEqual([]);
     expect(await ids(key, 'connected_after=2024-05-01')).toEqual([b]);
     expect(await ids(key, 'connected_before=2024-05-01%2000:00:00')).toEqual([a]);
@@ -198,7 +199,7 @@ describe('the list of connections', () => {
     ['sort=username', 'sort', ['-connected_at', 'connected_at', 'display_name', '-display_name']],
     ['connected_after=2024-13-01', 'connected_after', undefined],
     ['connected_before=', 'connected_before', undefined],
-    ['status=accepted&status=accepted', 'status', undefined],
+    ['status=accepted&status=blocked', 'status', ['accepted', 'pending_sent', 'pending_received']],
     ['q=a', 'q', undefined],
     [`q=${'a'.repeat(51)}`, 'q', undefined],
   ])('refuses "%s"', async (query, parameter, allowed) => {

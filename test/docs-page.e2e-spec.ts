@@ -69,7 +69,7 @@ describe('GET /docs', () => {
     );
   });
 
-  it('lists every error code with its meaning and mend', () => {
+  it('lists every error code with its meaning and fix', () => {
     for (const { code, status } of PROBLEMS.values())
       expect(html).toMatch(new RegExp(`<div id="${code}">\\s*<dt><span class="status">${status}<`));
     expect(html).toContain('Send X-API-Key: &lt;key&gt; from a server');

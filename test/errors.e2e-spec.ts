@@ -7,9 +7,18 @@ import { PROBLEMS } from '../src/http/problems.js';
 import { RouteTable } from '../src/http/route-table.js';
 import { TestApi } from './support/api.js';
 
+interface Parameter {
+  name: string;
+  in: string;
+  description?: string;
+  style?: string;
+  explode?: boolean;
+  schema: { type: string; items?: { enum?: string[] } };
+}
+
 interface OpenApi {
   openapi: string;
-  paths: Record<string, Record<string, { security: object[]; parameters?: { name: string; in: string }[] }>>;
+  paths: Record<string, Record<string, { security: object[]; parameters?: Parameter[] }>>;
 }
 
 describe('every answer', () => {
@@ -101,19 +110,36 @@ describe('every answer', () => {
       expect((await api.send('DELETE', '/api/public/profile')).headers.allow).toBe('GET, PUT, HEAD, OPTIONS');
     });
 
-    it.each(['text/html', 'application/xml', 'application/json;q=0', 'image/*'])(
-      'is 406 where Accept: %s excludes JSON',
-      async (accept) => {
-        expect((await get('/api/public/me', { Accept: accept })).body.code).toBe('not_acceptable');
-      },
-    );
+    it.each([
+      'text/html',
+      'application/xml',
+      'application/json;q=0',
+      'image/*',
+      'application/json;q=0, */*',
+      'application/json; charset=utf-8; q=0, */*;q=0.5',
+      'application/problem+json',
+      'text/html; profile="application/json"',
+    ])('is 406 where Accept: %s excludes JSON', async (accept) => {
+      expect((await get('/api/public/me', { Accept: accept })).body.code).toBe('not_acceptable');
+    });
 
-    it.each(['*/*', 'application/*', 'application/json', 'text/html, */*;q=0.1'])(
-      'is not 406 for Accept: %s',
-      async (accept) => {
-        expect((await get('/api/public/me', { Accept: accept })).status).toBe(200);
-      },
-    );
+    it.each([
+      '*/*',
+      'application/*',
+      'application/json',
+      'text/html, */*;q=0.1',
+      'application/json; charset=utf-8',
+      'application/json;charset="utf-8"',
+      'Application/JSON;odata.metadata=minimal;IEEE754Compatible=true',
+      'application/json;q=0.9, */*;q=0',
+      'application/json; charset=utf-8; q=0.5, text/html',
+      'application/*; v=2',
+      'text/html; title="a, b; c=\\"d\\"", application/json;indent=2;q=0.1',
+      'application/json;q=0, application/json;v=2',
+      'application/problem+json, application/json; charset=utf-8',
+    ])('is not 406 for Accept: %s', async (accept) => {
+      expect((await get('/api/public/me', { Accept: accept })).status).toBe(200);
+    });
   });
 
   describe('follows the order of checks', () => {
@@ -256,6 +282,25 @@ describe('every answer', () => {
           ' ',
         ),
       );
+    });
+
+    it('as lists that clients may repeat, which the server takes as the document says', async () => {
+      for (const [path, { get: operation }] of Object.entries(document.paths)) {
+        for (const { name, schema, style, explode, description } of operation?.parameters ?? []) {
+          if (schema.type !== 'array') continue;
+          expect([path, name, style, explode]).toEqual([path, name, 'form', true]);
+          expect([path, name, description]).toEqual([path, name, expect.stringContaining('repeat')]);
+          const [one, other] = schema.items!.enum ?? ['some', 'other'];
+          for (const query of [`${name}=${one}&${name}=${other}`, `${name}=${one},${other}`])
+            expect([query, (await get(`${path}?${query}`)).status]).toEqual([query, 200]);
+        }
+      }
+    });
+
+    it('with what to do about each problem, under the name `fix`', async () => {
+      const { body } = await api.send('GET', '/api/public/problems');
+      for (const entry of body.data as Record<string, unknown>[])
+        expect(Object.keys(entry)).toEqual(['code', 'status', 'title', 'meaning', 'fix']);
     });
 
     it('in the catalogue of problems, without a credential', async () => {

@@ -410,6 +410,49 @@ describe('filtering events', () => {
     expect(await ids(key, 'is_online=true&status=completed')).toEqual([]);
   });
 
+  it('takes the values of a list separated by commas, repeated, or both, in any order', async () => {
+    const { id, key } = await member();
+    for (const status of ['draft', 'ongoing', 'completed', 'cancelled'])
+      await eventOf(id, { status }, { role: 'organizer' });
+    const canonical = await api.get('/events?status=draft,ongoing,completed&limit=1', key);
+    expect(canonical.body.pagination.total).toBe(3);
+    for (const query of [
+      'status=draft&status=ongoing&status=completed',
+      'status=completed&status=draft,ongoing',
+      'status=ongoing,draft&status=draft&status=completed,ongoing',
+    ]) {
+      const answer = await api.get(`/events?${query}&limit=1`, key);
+      expect([query, answer.body]).toEqual([query, canonical.body]);
+      expect([query, answer.headers.link]).toEqual([query, canonical.headers.link]);
+      const next = await api.get(
+        `/events?${query}&limit=1&cursor=${canonical.body.pagination.next_cursor}`,
+        key,
+      );
+      expect([query, next.status]).toEqual([query, 200]);
+    }
+  });
+
+  it.each([
+    ['limit=5&limit=5', 'limit'],
+    ['sort=title&sort=title', 'sort'],
+    ['time_filter=all&time_filter=past', 'time_filter'],
+    ['is_online=true&is_online=true', 'is_online'],
+    ['q=ab&q=cd', 'q'],
+    ['starts_after=2031-01-01&starts_after=2031-01-01', 'starts_after'],
+    ['cursor=a&cursor=a', 'cursor'],
+    ['status=draft&status=', 'status'],
+    ['status=&status=', 'status'],
+    ['status=draft&status=gone', 'status'],
+  ])(
+    'refuses "%s": only lists may be repeated, and each of their values counts',
+    async (query, parameter) => {
+      const { key } = await member();
+      const { status, body } = await api.get(`/events?${query}`, key);
+      expect([status, body.code]).toEqual([400, 'invalid_parameter']);
+      expect(body.errors).toEqual([expect.objectContaining({ parameter, code: 'invalid_parameter' })]);
+    },
+  );
+
   it.each([
     [
       'sort=ends_at',

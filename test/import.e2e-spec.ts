@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { hash } from '@node-rs/argon2';
 import { verifyPassword } from '../src/accounts/passwords.js';
 import { createDataSource } from '../src/database/data-source.js';
+import { seedDemo } from '../src/operations/demo/demo.js';
 import { importFolder } from '../src/operations/import/import.service.js';
 import type { ImportOptions, ImportReport } from '../src/operations/import/import.service.js';
 import { TestApi } from './support/api.js';
@@ -1085,6 +1086,29 @@ describe('pua import', () => {
 const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
 const available = existsSync(MONTANA);
 if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not at ${MONTANA}`);
+
+(available ? describe : describe.skip)('pua import of montana-meetups beside the demo', () => {
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    await seedDemo(api.dataSource);
+  });
+  afterAll(() => api.close());
+
+  it('takes every record, and leaves the demo as it is', async () => {
+    const ofDemo = () =>
+      api.dataSource.query<unknown[]>(
+        `SELECT to_jsonb(u) AS user, (SELECT jsonb_agg(to_jsonb(p) ORDER BY achievement_id) FROM user_achievements p WHERE p.user_id = u.id)
+FROM users u WHERE id >= 900000001 ORDER BY id`,
+      );
+    const before = await ofDemo();
+    const report = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
+    expect(report.rejected).toBe(0);
+    expect(report.files.achievements).toMatchObject({ inserted: 15, updated: 0 });
+    expect(before.length).toBeGreaterThan(20);
+    expect(await ofDemo()).toEqual(before);
+  }, 120_000);
+});
 
 (available ? describe : describe.skip)(
   `pua import of montana-meetups${available ? '' : ` (not at ${MONTANA})`}`,

@@ -48,7 +48,7 @@ alsoLong('the first minute (npm run test:pg)', () => {
   const line = (name: string, printed = first) => printed.find((text) => text.startsWith(`  ${name} `))!;
 
   it('prints addresses that lead somewhere', async () => {
-    for (const name of ['API', 'Docs', 'OAuth', 'Demo']) {
+    for (const name of ['API', 'Docs', 'OAuth', 'Account', 'Demo']) {
       const [url] = /http\S+/.exec(line(name))!;
       // The API's own root is no resource; what it holds is.
       const { status } = await fetch(name === 'API' ? `${url}/openapi.json` : url);
@@ -56,7 +56,8 @@ alsoLong('the first minute (npm run test:pg)', () => {
     }
   });
 
-  it('prints a test key once, and a curl line that works as it stands', async () => {
+  it('prints the members and their password, a test key, and a curl line that works as it stands', async () => {
+    expect(line('Members')).toMatch(/ ada, grace \(password: \S+\)$/);
     const [curl] = /curl .*/.exec(first.join('\n'))!;
     const { stdout } = await run('sh', ['-c', `${curl} -s`]);
     expect(JSON.parse(stdout)).toMatchObject({ username: 'ada', display_name: 'Ada Lovelace' });
@@ -65,12 +66,13 @@ alsoLong('the first minute (npm run test:pg)', () => {
 
   it('says nothing else, and warns of nothing', () => {
     expect(server.errors).toBe('');
-    expect(first.filter((text) => text !== '').length).toBe(9);
+    expect(first.filter((text) => text !== '').length).toBe(10);
   });
 
   it('keeps what it made to its owner', () => {
     expect(statSync(join(folder, 'secret-key')).mode & 0o077).toBe(0);
-    expect(readdirSync(folder)).toEqual(expect.arrayContaining(['embedded', 'secret-key']));
+    expect(statSync(join(folder, 'test-key')).mode & 0o077).toBe(0);
+    expect(readdirSync(folder)).toEqual(expect.arrayContaining(['embedded', 'secret-key', 'test-key']));
   });
 
   describe('shows something on every endpoint', () => {
@@ -180,17 +182,48 @@ alsoLong('the first minute (npm run test:pg)', () => {
   );
 
   it(
-    'says at later starts how to get a key, and what it says works',
+    'prints the very same at later starts: the key works on',
     async () => {
       await server.kill();
       server = await ServerProcess.start(settings);
-      const printed = server.output.split('\n');
-      expect(server.output).not.toMatch(/pua_test_/);
-      const [command] = /(?<=npx pua ).*/.exec(line('Test key', printed))!;
-      const { code, stdout } = await run(process.execPath, ['bin/pua.mjs', ...command.split(' ')], settings);
-      expect(code).toBe(0);
-      const headers = { 'X-API-Key': stdout.trim() };
+      expect(server.output.split('\n').filter((text) => !text.startsWith('{'))).toEqual(first);
+      const headers = { 'X-API-Key': key };
       expect((await fetch(`${server.url}/api/public/profile`, { headers })).status).toBe(200);
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'prints a new key at the start after it was revoked, and what is printed works',
+    async () => {
+      const id = key.split('_')[2]!;
+      const revoke = ['bin/pua.mjs', 'keys', 'revoke', id, '--reason', 'lost'];
+      expect(await run(process.execPath, revoke, settings)).toMatchObject({ code: 0 });
+      await server.kill();
+      server = await ServerProcess.start(settings);
+      const printed = server.output.split('\n');
+      key = /pua_test_\w+/.exec(line('Test key', printed))![0];
+      expect(key).not.toContain(id);
+      const { stdout } = await run('sh', ['-c', `${/curl .*/.exec(server.output)![0]} -s`]);
+      expect(JSON.parse(stdout)).toMatchObject({ username: 'ada' });
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'is over where others could come in: it does not start over the demo, and says why',
+    async () => {
+      await server.kill();
+      const reachable: Record<string, string>[] = [
+        { PUBLIC_URL: 'https://api.example' },
+        { HOST: '0.0.0.0' },
+      ];
+      for (const open of reachable) {
+        const refused = await run(process.execPath, ['dist/src/main.js'], { ...settings, ...open });
+        expect(refused).toMatchObject({ code: 1, stdout: '' });
+        expect(refused.stderr).toMatch(/^The database holds demo members, .*\n$/);
+      }
+      server = await ServerProcess.start(settings);
     },
     PATIENCE_MS,
   );
@@ -254,6 +287,12 @@ alsoLong('a start that cannot be (npm run test:pg)', () => {
     const stderr = await fail({ LOG_LEVEL: 'hunter2', DATABASE_URL: 'hunter2', WORKERS: 'hunter2' });
     for (const name of ['LOG_LEVEL', 'DATABASE_URL', 'WORKERS']) expect(stderr).toContain(name);
     expect(stderr).not.toContain('hunter2');
+  });
+
+  it('refuses a demo where others could come in', async () => {
+    expect(await fail({ SEED_DEMO: 'true', PUBLIC_URL: 'https://api.example' })).toMatch(
+      /^A setting is wrong: SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback/,
+    );
   });
 
   it('says that the database cannot be reached', async () => {

@@ -6,7 +6,7 @@ const colors = picocolors.createColors(picocolors.isColorSupported && process.st
 
 type Cell = string | number | boolean | null | readonly string[];
 
-/** The result, on stdout: as JSON, or as people read it. */
+/** The result, on stdout: as JSON, or as people read it; what others chose in it goes through {@link plain}. */
 export function print(json: boolean | undefined, value: unknown, human: () => string): void {
   process.stdout.write(`${json ? JSON.stringify(value, null, 2) : human()}\n`);
 }
@@ -22,14 +22,14 @@ export function table<Row extends object>(
   columns: Record<string, (row: Row) => Cell>,
 ): string {
   return grid(
-    rows.map((row) => Object.values(columns).map((cell) => cell(row))),
+    rows.map((row) => Object.values(columns).map((cell) => show(cell(row)))),
     Object.keys(columns).map((name) => colors.bold(name)),
   );
 }
 
 /** One thing, a line for each of its fields. */
 export function fields(thing: object): string {
-  return grid(Object.entries(thing).map(([name, value]) => [colors.bold(name), value as Cell]));
+  return grid(Object.entries(thing).map(([name, value]) => [colors.bold(name), show(value as Cell)]));
 }
 
 export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
@@ -41,7 +41,8 @@ export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => (character === '\n' ? character : '\u{fffd}'));
 }
 
-function grid(rows: readonly (readonly Cell[])[], head: string[] = []): string {
+/** Aligns texts that are fit to be shown: see {@link show}. */
+function grid(rows: readonly string[][], head: string[] = []): string {
   const none = Object.fromEntries(
     [
       'top',
@@ -65,7 +66,7 @@ function grid(rows: readonly (readonly Cell[])[], head: string[] = []): string {
     chars: { ...none, middle: '  ' },
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
   });
-  grid.push(...rows.map((row) => row.map(show)));
+  grid.push(...rows);
   return grid
     .toString()
     .split('\n')

@@ -42,6 +42,9 @@ export interface Config {
   readonly sweepIntervalSeconds: number;
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
+  /** Whether PUBLIC_URL and HOST are this machine's own: nobody else is let in. */
+  readonly loopbackOnly: boolean;
+  /** Only where {@link Config.loopbackOnly} is true. */
   readonly seedDemo: boolean;
 }
 
@@ -96,21 +99,28 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const publicUrl = env.PUBLIC_URL ?? `http://localhost:${port}`;
   const dataDir = resolve(env.DATA_DIR ?? '.data');
 
+  const host = env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1');
+  const loopbackOnly = isLoopback(new URL(publicUrl).hostname) && isLoopback(host);
+
   if (production) {
     if (!given('SECRET_KEY'))
       faults.push('SECRET_KEY is required in production: make one with `npx pua secrets generate`');
     if (!given('DATABASE_URL'))
       faults.push('DATABASE_URL is required in production: the embedded database is for development');
-    if (!publicUrl.startsWith('https:') && !isLoopback(publicUrl))
+    if (!publicUrl.startsWith('https:') && !isLoopback(new URL(publicUrl).hostname))
       faults.push('PUBLIC_URL must be https in production');
     if (env.SEED_DEMO)
       faults.push('SEED_DEMO cannot be true in production: demo members have known passwords');
+  } else if (env.SEED_DEMO && !loopbackOnly) {
+    faults.push(
+      'SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback (localhost, 127.0.0.1, ::1): demo members have known passwords',
+    );
   }
   if (faults.length > 0) throw badSettings(faults);
 
   return Object.freeze({
     production,
-    host: env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
+    host,
     port,
     publicUrl,
     dataDir,
@@ -134,7 +144,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
-    seedDemo: env.SEED_DEMO ?? (env.NODE_ENV ?? 'development') === 'development',
+    loopbackOnly,
+    seedDemo: env.SEED_DEMO ?? (loopbackOnly && (env.NODE_ENV ?? 'development') === 'development'),
   });
 }
 
@@ -149,8 +160,9 @@ function badSettings(faults: readonly string[]): StartupError {
   );
 }
 
-function isLoopback(origin: string): boolean {
-  return ['localhost', '127.0.0.1', '[::1]'].includes(new URL(origin).hostname);
+/** @param host a name or an address, IPv6 with or without brackets */
+function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/i.test(host);
 }
 
 /** The secret of a development machine: made once, kept in the data folder, readable by its owner only. */

@@ -63,7 +63,7 @@ export const SETTINGS = {
   DATA_DIR: setting(
     z.string().min(1),
     '.data',
-    'folder of the embedded database and the development secrets',
+    'folder of the embedded database, the development secrets and the demo’s test key',
   ),
   DATABASE_URL: setting(
     url('postgres:', 'postgresql:'),
@@ -132,8 +132,8 @@ export const SETTINGS = {
   ),
   SEED_DEMO: setting(
     flag,
-    'true in development, false otherwise',
-    'fill an empty database with demo members at start; refused in production',
+    'true in development where PUBLIC_URL and HOST are loopback, false otherwise',
+    'fill an empty database with demo members at start; their password is known, so it is refused where others can reach the server',
   ),
 } satisfies Record<string, Setting>;
 

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { StartupError } from '../config/config.js';
 import { MIGRATIONS } from './data-source.js';
 
@@ -41,6 +41,31 @@ export async function migrate(dataSource: DataSource): Promise<string[]> {
   });
 }
 
+/** The migration that ran last. */
+export interface UndoableMigration {
+  readonly name: string;
+  /** The statements that undo it. */
+  readonly undoing: string;
+}
+
+/**
+ * What {@link rollback} would do.
+ *
+ * @returns undefined where none has run
+ * @throws StartupError where the database is newer than the program
+ */
+export async function lastMigration(dataSource: DataSource): Promise<UndoableMigration | undefined> {
+  await refuseUnknown(dataSource);
+  const name = (await migrationStatus(dataSource)).applied.at(-1);
+  const Last = MIGRATIONS.find((migration) => migration.name === name);
+  if (!name || !Last) return undefined;
+  const undoing: string[] = [];
+  // Migrations are plain SQL and read nothing: who only listens learns all that they would do.
+  const listener = { query: (sql: string) => Promise.resolve(undoing.push(sql.trim())) };
+  await new Last().down(listener as unknown as QueryRunner);
+  return { name, undoing: undoing.join(';\n') };
+}
+
 /**
  * Undoes the migration that ran last, with the data that it held.
  *
@@ -72,7 +97,7 @@ async function refuseUnknown(dataSource: DataSource): Promise<void> {
   if (unknown.length > 0) {
     throw new StartupError(
       `The database has migrations that this version does not know (${unknown.join(', ')}): ` +
-        'start the version that wrote them, or `npx pua db rollback` with it first',
+        'start the version that wrote them, or `npx pua db rollback --yes` with it first',
     );
   }
 }

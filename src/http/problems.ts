@@ -1,5 +1,5 @@
 /**
- * Every error code of the API: status, title, meaning, and how to mend it. OpenAPI, `/api/public/problems` and
+ * Every error code of the API: status, title, meaning, and how to fix it. OpenAPI, `/api/public/problems` and
  * `docs/errors.md` are made from this table.
  */
 const table = {
@@ -12,14 +12,14 @@ const table = {
   invalid_parameter: [
     400,
     'Invalid parameter',
-    'A query parameter has a value that is not allowed, is out of range, or stands there twice.',
+    'A query parameter has a value that is not allowed, is out of range, or is repeated though it is no list.',
     'Read `errors`: each entry names the parameter and, where there is a list, the allowed values.',
   ],
   unknown_parameter: [
     400,
     'Unknown parameter',
     'The endpoint has no query parameter of this name.',
-    'Remove it, or correct its name: `errors` names it, and `allowed` lists those that exist.',
+    'Remove it, or correct its name: `errors` names it, and its `detail` those that exist.',
   ],
   missing_parameter: [
     400,
@@ -141,7 +141,7 @@ const table = {
     'The database is away or overloaded, or the server is shutting down.',
     'Send the same request again after the seconds in Retry-After.',
   ],
-} as const satisfies Record<string, readonly [status: number, title: string, meaning: string, mend: string]>;
+} as const satisfies Record<string, readonly [status: number, title: string, meaning: string, fix: string]>;
 
 export type ProblemCode = keyof typeof table;
 
@@ -150,13 +150,13 @@ export interface ProblemDefinition {
   readonly status: number;
   readonly title: string;
   readonly meaning: string;
-  readonly mend: string;
+  readonly fix: string;
 }
 
 export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
   (Object.keys(table) as ProblemCode[]).map((code) => {
-    const [status, title, meaning, mend] = table[code];
-    return [code, { code, status, title, meaning, mend }];
+    const [status, title, meaning, fix] = table[code];
+    return [code, { code, status, title, meaning, fix }];
   }),
 );
 

@@ -25,6 +25,8 @@ export interface QueryVariants {
 
 const QUERY = 'http:query';
 const PARAMETERS = 'http:parameters';
+/** Those of them that are lists. */
+const LISTS = 'http:lists';
 
 export const AcceptsQuery = (query: QueryClass | QueryVariants) => SetMetadata(QUERY, query);
 
@@ -56,7 +58,11 @@ export function queryOfHandler(handler: object): QueryClass | QueryVariants | un
 
 /** Names of the parameters of a query class, in the order in which they are declared. */
 export function parameterNames(query: QueryClass): readonly string[] {
-  return (Reflect.getMetadata(PARAMETERS, query.prototype as object) as string[] | undefined) ?? [];
+  return namesIn(PARAMETERS, query.prototype as object);
+}
+
+function namesIn(which: typeof PARAMETERS | typeof LISTS, query: object): readonly string[] {
+  return (Reflect.getMetadata(which, query) as string[] | undefined) ?? [];
 }
 
 class NoParameters {}
@@ -111,6 +117,7 @@ function check(
   values: Map<string, string[]>,
 ): { parameters: object; faults: ProblemDetail[] } {
   const known = parameterNames(query);
+  const lists = namesIn(LISTS, query.prototype as object);
   const faults: ProblemDetail[] = [];
   const single: Record<string, string> = {};
   for (const [name, list] of values) {
@@ -121,7 +128,8 @@ function check(
         code: 'unknown_parameter',
         detail: `There is no parameter of this name. ${names}`,
       });
-    } else if (list.length > 1) faults.push(repeated(name));
+    } else if (lists.includes(name)) single[name] = list.join(',');
+    else if (list.length > 1) faults.push(repeated(name));
     else single[name] = list[0]!;
   }
   const parameters = plainToInstance(query, single);
@@ -170,8 +178,8 @@ function parameter(
   const documented = { ...schema, required } as Parameters_<typeof ApiProperty>;
   return applyDecorators(
     (target: object, name: string | symbol) => {
-      const inherited = (Reflect.getMetadata(PARAMETERS, target) as string[] | undefined) ?? [];
-      Reflect.defineMetadata(PARAMETERS, [...inherited, name as string], target);
+      for (const which of schema.type === 'array' ? ([PARAMETERS, LISTS] as const) : ([PARAMETERS] as const))
+        Reflect.defineMetadata(which, [...namesIn(which, target), name as string], target);
     },
     Transform(({ value }) => (typeof value === 'string' ? read(value) : value), { toClassOnly: true }),
     ValidateBy({
@@ -212,34 +220,39 @@ export const OneOf = (values: readonly string[], description: string, fallback?:
     },
   );
 
-/** Comma separated values of an enum; what is read is an array without repetitions, in the enum's order. */
+/** How a list is written. OpenAPI knows one form only: it names the one that generated clients send unasked. */
+const LIST = { type: 'array', style: 'form', explode: true };
+const LIST_FORMS = 'for several, repeat the parameter or separate them by commas';
+
+/**
+ * Values of an enum, separated by commas, or repeated, or both; what is read is an array without repetitions, in the
+ * enum's order.
+ */
 export const ListOf = (values: readonly string[], description: string) =>
   parameter(
     (text) => {
       const chosen = new Set(text.split(','));
       if ([...chosen].every((value) => values.includes(value)))
         return values.filter((value) => chosen.has(value));
-      return new Unreadable('must be a comma separated list of the allowed values', values);
+      return new Unreadable('must be a list of the allowed values', values);
     },
     {
-      type: 'array',
+      ...LIST,
       items: { type: 'string', enum: [...values] },
-      style: 'form',
-      explode: false,
-      description,
+      description: `${description}; ${LIST_FORMS}`,
     },
   );
 
-/** Comma separated free texts (a category, say); no enum, since they are data. */
+/** Free texts (a category, say), written as {@link ListOf} is; no enum, since they are data. */
 export const ListOfTexts = (description: string) =>
   parameter(
     (text) => {
       const chosen = [...new Set(text.split(','))];
       if (chosen.every((value) => value !== '' && isStorable(value)) && chosen.length <= 50)
         return chosen.toSorted();
-      return new Unreadable('must be a comma separated list of 1 to 50 texts');
+      return new Unreadable('must be a list of 1 to 50 texts, none of them empty');
     },
-    { type: 'array', items: { type: 'string' }, style: 'form', explode: false, description },
+    { ...LIST, items: { type: 'string' }, description: `${description}; ${LIST_FORMS}` },
   );
 
 export const Flag = (description: string) =>

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { migrate, migrationStatus, rollback } from '../../database/migrate.js';
+import { lastMigration, migrate, migrationStatus, rollback } from '../../database/migrate.js';
+import type { UndoableMigration } from '../../database/migrate.js';
 import { addCommand, addGroup } from '../command.js';
 import { withAnyDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
@@ -30,10 +31,22 @@ export function dbCommands(program: Command): void {
     db,
     'rollback',
     'Undo the migration that ran last, and lose the data that it holds',
-    'pua db rollback',
-  ).action(async ({ json }: { json?: boolean }) => {
-    const undone = await withAnyDatabase(({ dataSource }) => rollback(dataSource));
-    if (undone === undefined) note('No migration has run');
-    if (json || undone !== undefined) print(json, { undone: undone ?? null }, () => undone!);
-  });
+    'pua db rollback --yes',
+  )
+    .option('--yes', 'do it; without it nothing is undone, and what would be is said')
+    .action(async ({ yes, json }: { yes?: boolean; json?: boolean }, command: Command) => {
+      const undone = await withAnyDatabase(async ({ dataSource }) => {
+        const last = yes ? undefined : await lastMigration(dataSource);
+        if (last) refuse(command, last);
+        return rollback(dataSource);
+      });
+      if (undone === undefined) note('No migration has run');
+      if (json || undone !== undefined) print(json, { undone: undone ?? null }, () => undone!);
+    });
+}
+
+function refuse(command: Command, { name, undoing }: UndoableMigration): never {
+  command.error(
+    `error: nothing was undone: --yes is missing. It would undo ${name} by the following, and what that drops is lost:\n\n${undoing}\n`,
+  );
 }

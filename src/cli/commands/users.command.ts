@@ -5,7 +5,7 @@ import { ClientsService } from '../../oauth/clients.service.js';
 import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase } from '../database.js';
-import { fields, note, print, table } from '../output.js';
+import { fields, note, plain, print, table } from '../output.js';
 
 interface CreateOptions {
   username: string;
@@ -89,7 +89,7 @@ export function usersCommands(program: Command): void {
       print(
         json,
         { id, username, changed: true, sessions_kept: keepSessions === true },
-        () => `${username} has a new password${ended}`,
+        () => plain(`${username} has a new password${ended}`),
       );
     });
 
@@ -157,10 +157,8 @@ export function usersCommands(program: Command): void {
             : { grants: await access.revoke(id, client, by), sessions: 0 };
         return { id, username, ...ended };
       });
-      print(
-        json,
-        ended,
-        () => `${ended.username}: ${ended.grants} grants and ${ended.sessions} browser sessions ended`,
+      print(json, ended, () =>
+        plain(`${ended.username}: ${ended.grants} grants and ${ended.sessions} browser sessions ended`),
       );
     });
 }
@@ -174,7 +172,7 @@ async function change(who: string, verb: 'disable' | 'enable', json: boolean | u
   });
   const { id, username, disabled_at } = user;
   if (!changed) note(`${username} was ${verb}d before: nothing changed`);
-  print(json, { id, username, changed, disabled_at }, () => `${username} is ${verb}d`);
+  print(json, { id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
 }
 
 /** Everything on stdin but a line break at the end: a password is never an argument, which others could see. */

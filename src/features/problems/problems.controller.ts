@@ -20,7 +20,7 @@ class ProblemEntry {
   meaning: string;
 
   @ApiProperty()
-  mend: string;
+  fix: string;
 }
 
 @ApiSchema({ name: 'ProblemCatalogue' })
@@ -40,7 +40,7 @@ export class ProblemsController {
   }
 
   @Get(':code')
-  @Answers('One error code: meaning, and how to mend it', ProblemEntry)
+  @Answers('One error code: meaning, and how to fix it', ProblemEntry)
   read(@Param('code') code: string): ProblemDefinition {
     const problem = PROBLEMS.get(code);
     if (!problem) throw new Problem('not_found', { detail: 'There is no such error code.' });

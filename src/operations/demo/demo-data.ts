@@ -1,7 +1,10 @@
-/** The demo: fixed but for its times, which are relative to the day on which it is seeded. Ids stay out of an import's way. */
+/**
+ * The demo: fixed but for its times, which are relative to the day on which it is seeded. Ids and keys stay out of an
+ * import's way.
+ */
 
 export const FIRST_ID = 900_000_001;
-/** Printed at start: the demo is refused in production. */
+/** Printed at start: the demo is refused where anybody but this machine's own user could use it. */
 export const DEMO_PASSWORD = 'correct-horse-battery';
 export const DEMO_USERNAMES = ['ada', 'grace'] as const;
 
@@ -11,6 +14,9 @@ Tim Lee, Margaret Hamilton, Ken Thompson, Frances Allen, Dennis Ritchie, Hedy La
 Linus Oja, Karen Jones, Bjarne Olsen, Lynn Conway, John Kay, Sophie Wilson, Claude Shannon, Annie Easley`
     .split(/,\s+/)
     .map((name) => name.split(' ') as [string, string]);
+
+/** Ids of members end here. */
+export const LAST_MEMBER_ID = FIRST_ID + NAMES.length - 1;
 
 const BIOS = [
   'Here for the hikes and the coffee.',
@@ -163,7 +169,7 @@ const EVENTS: DemoEvent[] = [
     going: [4, 5, 6, 7],
     more: { is_all_day: true },
   },
-  { title: 'Somebody Else’s Party', day: 8, status: 'scheduled', going: [22, 23] },
+  { title: 'Somebody Else’s Party', day: -100, status: 'completed', going: [22, 23] },
   { title: 'A Draft that Ada does not see', day: 30, status: 'draft', ada: ['invitee', 'pending'] },
   ...Array.from({ length: 24 }, (_, i): DemoEvent => ({
     title: `Weekly Meetup ${24 - i}`,
@@ -192,8 +198,8 @@ export function demoEvents(today: Date) {
       ends_at: open_end ? null : at(today, day + (days ?? 0), days ? 17 : 20),
       timezone: place.timezone,
       organizer_id: id(i === 0 ? 1 : (going?.[0] ?? 2)),
-      created_at: at(today, day - 30, 8),
-      updated_at: at(today, Math.min(day - 2, -1), 8),
+      created_at: at(today, Math.min(day - 30, -3), 8),
+      updated_at: cancelled ? at(today, -1, 12) : at(today, Math.min(day - 2, -1), 8),
       ...(online
         ? {}
         : {
@@ -238,7 +244,7 @@ export function demoConnections(today: Date) {
     const both = {
       id: id(n),
       source: sources[n % sources.length],
-      met_at_event_id: n % sources.length === 0 ? id(n % 2 === 0 ? 10 : 12) : null,
+      met_at_event_id: n % sources.length === 0 ? id(n % 2 === 0 ? 26 : 12) : null,
       requested_at: at(today, -100 + n, 12),
       connected_at: accepted ? at(today, -90 + n, 18) : null,
     };
@@ -260,6 +266,7 @@ export function demoConnections(today: Date) {
 }
 
 interface DemoAchievement {
+  /** Begins with `demo_`: keys are unique, and a platform has its own. */
   key: string;
   name: string;
   category: string;
@@ -276,7 +283,7 @@ interface DemoAchievement {
 
 const ACHIEVEMENTS: DemoAchievement[] = [
   {
-    key: 'first_event',
+    key: 'demo_first_event',
     name: 'First Steps',
     category: 'events',
     points: 10,
@@ -286,7 +293,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     pin: 3,
   },
   {
-    key: 'ten_events',
+    key: 'demo_ten_events',
     name: 'Regular',
     category: 'events',
     points: 50,
@@ -295,7 +302,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     adaEarned: true,
   },
   {
-    key: 'fifty_events',
+    key: 'demo_fifty_events',
     name: 'Always There',
     category: 'events',
     points: 200,
@@ -305,7 +312,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     adaProgress: 27,
   },
   {
-    key: 'first_host',
+    key: 'demo_first_host',
     name: 'Host',
     category: 'hosting',
     points: 30,
@@ -314,7 +321,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     adaEarned: true,
   },
   {
-    key: 'ten_hosts',
+    key: 'demo_ten_hosts',
     name: 'Impresario',
     category: 'hosting',
     points: 80,
@@ -324,7 +331,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     adaProgress: 2,
   },
   {
-    key: 'connector',
+    key: 'demo_connector',
     name: 'Connector',
     category: 'social',
     points: 40,
@@ -333,9 +340,9 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     adaEarned: true,
     pin: 1,
   },
-  { key: 'polyglot', name: 'Polyglot', category: 'social', points: 60, earners: 2, adaEarned: false },
+  { key: 'demo_polyglot', name: 'Polyglot', category: 'social', points: 60, earners: 2, adaEarned: false },
   {
-    key: 'storyteller',
+    key: 'demo_storyteller',
     name: 'Storyteller',
     category: 'profile',
     points: 5,
@@ -344,7 +351,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     adaEarned: true,
   },
   {
-    key: 'night_owl',
+    key: 'demo_night_owl',
     name: 'Night Owl',
     category: 'special',
     points: 100,
@@ -354,7 +361,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     pin: 5,
   },
   {
-    key: 'time_traveller',
+    key: 'demo_time_traveller',
     name: 'Time Traveller',
     category: 'special',
     points: 500,
@@ -365,7 +372,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     adaProgress: 1,
   },
   {
-    key: 'founder',
+    key: 'demo_founder',
     name: 'Founder',
     category: 'special',
     points: 150,
@@ -374,7 +381,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
     adaEarned: true,
   },
   {
-    key: 'beta',
+    key: 'demo_beta',
     name: 'Beta Tester',
     category: 'special',
     points: 20,
@@ -397,7 +404,7 @@ export function demoAchievements(today: Date) {
     icon_url: `https://cdn.example.com/badges/${key}.svg`,
     is_hidden: hidden ?? false,
     position: i + 1,
-    retired_at: retired ? at(today, -200, 0) : null,
+    retired_at: retired ? at(today, -30, 0) : null,
   }));
 }
 

@@ -1,8 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { hashPassword } from '../../accounts/passwords.js';
-import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
-import { ALL_SCOPES } from '../../auth/scopes.js';
-import type { Config } from '../../config/config.js';
+import { hashPassword, verifyPassword } from '../../accounts/passwords.js';
+import { StartupError } from '../../config/config.js';
 import {
   DEMO_PASSWORD,
   demoAchievements,
@@ -12,22 +10,19 @@ import {
   demoProgress,
   demoUsers,
   FIRST_ID,
+  LAST_MEMBER_ID,
 } from './demo-data.js';
 
-/**
- * Fills a database that has no member with the demo, all or nothing.
- *
- * @returns a test key of the first demo member, shown once; undefined where nothing was to be done
- */
-export async function seedDemo(dataSource: DataSource, config: Config): Promise<string | undefined> {
+/** Fills a database that has no member with the demo, all or nothing. */
+export async function seedDemo(dataSource: DataSource): Promise<void> {
   const passwordHash = await hashPassword(DEMO_PASSWORD);
-  const seeded = await dataSource.transaction(async (manager) => {
+  await dataSource.transaction(async (manager) => {
     // Two servers that start at once: the second waits here, and then finds members.
     await manager.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
     const [{ empty } = { empty: false }] = await manager.query<{ empty: boolean }[]>(
       'SELECT NOT EXISTS (SELECT FROM users) AS empty',
     );
-    if (!empty) return false;
+    if (!empty) return;
     const today = new Date();
     await insert(manager, 'users', demoUsers(today, passwordHash));
     await insert(manager, 'events', demoEvents(today));
@@ -35,25 +30,40 @@ export async function seedDemo(dataSource: DataSource, config: Config): Promise<
     await insert(manager, 'connections', demoConnections(today));
     await insert(manager, 'achievements', demoAchievements(today));
     await insert(manager, 'user_achievements', demoProgress(today));
-    return true;
   });
-  if (!seeded) return undefined;
-  const { key } = await new ApiKeysService(dataSource, config).create({
-    userId: FIRST_ID,
-    name: 'demo',
-    scopes: ALL_SCOPES,
-    environment: 'test',
-    cidrs: [],
-    expiresInSeconds: 90 * 86_400,
-    actor: 'system',
-  });
-  return key;
 }
 
 /** Whether the members of the demo are there. */
 export async function hasDemo(dataSource: DataSource): Promise<boolean> {
   const rows = await dataSource.query<unknown[]>('SELECT FROM users WHERE id = $1', [FIRST_ID]);
   return rows.length > 0;
+}
+
+/** Usernames of the demo's members whom its password lets in, the first one first. */
+export async function demoMembers(dataSource: DataSource): Promise<string[]> {
+  const members = await dataSource.query<{ username: string; password_hash: string }[]>(
+    `SELECT username, password_hash FROM users
+WHERE id BETWEEN $1 AND $2 AND disabled_at IS NULL AND password_hash IS NOT NULL ORDER BY id`,
+    [FIRST_ID, LAST_MEMBER_ID],
+  );
+  const open = new Set<string>();
+  // They were seeded with one and the same hash: as a rule one is verified.
+  for (const hash of new Set(members.map(({ password_hash }) => password_hash)))
+    if ((await verifyPassword(hash, DEMO_PASSWORD)).matches) open.add(hash);
+  return members.filter(({ password_hash }) => open.has(password_hash)).map(({ username }) => username);
+}
+
+/**
+ * For a server that others can reach, over a database in which a demo was seeded before.
+ *
+ * @throws StartupError where the printed password lets anybody in
+ */
+export async function refuseDemoMembers(dataSource: DataSource): Promise<void> {
+  if ((await demoMembers(dataSource)).length === 0) return;
+  throw new StartupError(
+    'The database holds demo members, whose password everybody knows, and PUBLIC_URL or HOST let others in: use another ' +
+      `database, or end their access in this one: UPDATE users SET disabled_at = now() WHERE id BETWEEN ${FIRST_ID} AND ${LAST_MEMBER_ID}`,
+  );
 }
 
 /** Rows may lack columns: what is absent gets the column's default. */
