@@ -19,11 +19,14 @@ async function start(config: Config): Promise<void> {
     demo = await hasDemo(dataSource);
     if (demo && config.seedDemo) await registerDemoClient(dataSource, config);
   });
-  const end = config.workers > 1 ? await superviseWorkers(config.workers) : await serve(config);
-  onSignal(async () => {
-    await end();
-    await database.close();
-  });
+  const endWith = (end: () => Promise<void>) => onSignal(() => end().then(() => database.close()));
+  if (config.workers > 1) {
+    const workers = superviseWorkers(config.workers);
+    endWith(() => workers.end()); // the first may serve before the last is ready
+    await workers.ready;
+  } else {
+    endWith(await serve(config));
+  }
   if (!config.production)
     console.log(welcome(config, { key, demo, embedded: config.databaseUrl === undefined }));
 }

@@ -34,6 +34,12 @@ describe('settings', () => {
     expect(again.secrets.derive('x')[0]!.equals(config.secrets.derive('x')[0]!)).toBe(true);
   });
 
+  it('let an ending server serve on for 5 seconds in production, and end at once in development', () => {
+    expect(loadConfig({ DATA_DIR: folder }).shutdownDelaySeconds).toBe(0);
+    expect(loadConfig(production).shutdownDelaySeconds).toBe(5);
+    expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);
+  });
+
   it('are refused all at once, by name, never by value', () => {
     const wrong = {
       PORT: 'eighty',

@@ -39,6 +39,8 @@ export interface Config {
   /** Server processes on this machine. */
   readonly workers: number;
   readonly metricsPort: number | undefined;
+  /** For so long an ending instance serves on, not ready any more. */
+  readonly shutdownDelaySeconds: number;
   readonly sweepIntervalSeconds: number;
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
@@ -131,6 +133,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     },
     workers: env.WORKERS === 'auto' ? availableParallelism() : (env.WORKERS ?? 1),
     metricsPort: env.METRICS_PORT,
+    shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
