@@ -42,7 +42,7 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
     };
   }
   const folder = join(process.env.TEST_FOLDER!, name);
-  mkdirSync(folder);
+  mkdirSync(folder, { mode: 0o700 });
   writeFileSync(join(folder, 'embedded.lock'), String(process.pid)); // as a server holds it
   const { host, port } = embeddedAddress(folder);
   const worker = await startWorker({
