@@ -1,7 +1,9 @@
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Database } from './database/database.js';
 import { AppModule } from './app.module.js';
+import { CONFIG } from './config/config.js';
 import type { Config } from './config/config.js';
 import { configureApp } from './configure-app.js';
 import { Readiness } from './operations/health/readiness.js';
@@ -14,26 +16,50 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
     logger: ['error', 'warn'],
     abortOnError: false,
   });
+  app.get(Readiness).watch(app.getHttpServer());
   configureApp(app);
   return app;
 }
 
-/** Requests in flight have this long to finish; operations.md promises an end within 10 s. */
+/** Requests in flight have this long to finish; operations.md promises an end within 10 s of SHUTDOWN_DELAY. */
 const DRAIN_MS = 9_000;
 
+/** A connection on which nothing was asked yet has this long to ask. */
+const SILENT_MS = 1_000;
+
 /**
- * Ends it cleanly: not ready any more, no new connections, requests in flight finished, batches written, then the
- * database's connections.
+ * Ends it cleanly. For SHUTDOWN_DELAY it serves on, not ready any more, and every answer is the last one on its connection;
+ * then there are no new connections, requests in flight are finished, batches written, and the database's connections closed.
  */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
-  app.get(Readiness).ending = true;
   const database = app.get(Database);
+  const readiness = app.get(Readiness);
   const server = app.getHttpServer();
-  // A connection that is kept alive becomes idle when its request is answered.
-  const idle = setInterval(() => server.closeIdleConnections(), 50);
-  const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  await app.close();
-  clearInterval(idle);
+  readiness.end();
+  await setTimeout(app.get<Config>(CONFIG).shutdownDelaySeconds * 1000);
+  await quietMoment();
+  const closed = new Promise((resolve) => server.close(resolve));
+  const silent = globalThis.setTimeout(() => readiness.closeSilent(), SILENT_MS);
+  const late = globalThis.setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await closed;
+  clearTimeout(silent);
   clearTimeout(late);
+  await app.close();
   await database.end();
+}
+
+/** Longest a turn of the event loop takes in which nothing arrived. */
+const QUIET_TURN_MS = 0.2;
+
+/**
+ * Waits for a turn of the event loop in which nothing arrived, a second at most: whoever has connected by then was accepted, and
+ * whoever had written was read. A listener that closes resets the connections that wait to be accepted, and with them requests.
+ */
+async function quietMoment(): Promise<void> {
+  const latest = performance.now() + 1_000;
+  for (let before = performance.now(), now = 0; now < latest; before = now) {
+    await setImmediate();
+    now = performance.now();
+    if (now - before < QUIET_TURN_MS) return;
+  }
 }

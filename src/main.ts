@@ -23,11 +23,14 @@ async function start(config: Config): Promise<void> {
     await registerDemoClient(dataSource, config);
     demo = { key: await testKey(dataSource, config), members: await demoMembers(dataSource) };
   });
-  const end = config.workers > 1 ? await superviseWorkers(config.workers) : await serve(config);
-  onSignal(async () => {
-    await end();
-    await database.close();
-  });
+  const endWith = (end: () => Promise<void>) => onSignal(() => end().then(() => database.close()));
+  if (config.workers > 1) {
+    const workers = superviseWorkers(config.workers);
+    endWith(() => workers.end()); // the first may serve before the last is ready
+    await workers.ready;
+  } else {
+    endWith(await serve(config));
+  }
   if (!config.production) console.log(welcome(config, demo));
 }
 

@@ -5,13 +5,14 @@ import { StartupError } from './config/config.js';
 /** A worker that dies is replaced after this long: at once, it might die again at once, for ever. */
 const REPLACE_MS = 1_000;
 
-/**
- * Runs `count` server processes on one port, and replaces those that die.
- *
- * @returns when all listen: how to end them
- * @throws StartupError where one ends before it listens; it has said why
- */
-export async function superviseWorkers(count: number): Promise<() => Promise<void>> {
+export interface Workers {
+  /** When all listen. @throws StartupError where one ends before it listens; it has said why */
+  readonly ready: Promise<void>;
+  end(): Promise<void>;
+}
+
+/** Runs `count` server processes on one port, and replaces those that die. */
+export function superviseWorkers(count: number): Workers {
   let ending = false;
   const fork = (): Worker => {
     const worker = cluster.fork();
@@ -20,20 +21,23 @@ export async function superviseWorkers(count: number): Promise<() => Promise<voi
     });
     return worker;
   };
-  await Promise.all(
-    Array.from({ length: count }, async () => {
-      const worker = fork();
-      await new Promise<void>((resolve, reject) => {
-        worker.once('listening', () => resolve());
-        worker.once('exit', () => reject(new StartupError('A server process ended before it was ready')));
+  const listening = Array.from({ length: count }, () => {
+    const worker = fork();
+    return new Promise<void>((resolve, reject) => {
+      worker.once('listening', () => resolve());
+      worker.once('exit', () => {
+        if (!ending) reject(new StartupError('A server process ended before it was ready'));
       });
-    }),
-  );
-  return async () => {
-    ending = true;
-    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-    const ended = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
-    for (const worker of workers) worker.process.kill('SIGTERM');
-    await Promise.all(ended);
+    });
+  });
+  return {
+    ready: Promise.all(listening).then(() => undefined),
+    end: async () => {
+      ending = true;
+      const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+      const ended = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
+      for (const worker of workers) worker.process.kill('SIGTERM');
+      await Promise.all(ended);
+    },
   };
 }

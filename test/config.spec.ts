@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '../src/config/config.js';
 import { SETTINGS } from '../src/config/settings.js';
+import { foreignFolder } from './support/folders.js';
 
 const SECRET = Buffer.alloc(32, 'secret').toString('base64');
 const production = {
@@ -32,6 +33,28 @@ describe('settings', () => {
     expect(statSync(join(folder, 'secret-key')).mode & 0o777).toBe(0o600);
     const again = loadConfig({ DATA_DIR: folder });
     expect(again.secrets.derive('x')[0]!.equals(config.secrets.derive('x')[0]!)).toBe(true);
+  });
+
+  it('take no secret from a folder in which others may have laid it, and keep their own from being read', () => {
+    const laid = mkdtempSync(join(tmpdir(), 'pua-config-'));
+    writeFileSync(join(laid, 'secret-key'), SECRET, { mode: 0o644 });
+    chmodSync(laid, 0o777);
+    expect(() => loadConfig({ DATA_DIR: laid })).toThrow(
+      /^DATA_DIR .* may be written to by others: run `chmod 700/,
+    );
+    chmodSync(laid, 0o755);
+    loadConfig({ DATA_DIR: laid });
+    expect(statSync(join(laid, 'secret-key')).mode & 0o777).toBe(0o600);
+    expect(() => loadConfig({ DATA_DIR: foreignFolder(laid) })).toThrow(
+      /^DATA_DIR .* belongs to another user/,
+    );
+    rmSync(laid, { recursive: true });
+  });
+
+  it('let an ending server serve on for 5 seconds in production, and end at once in development', () => {
+    expect(loadConfig({ DATA_DIR: folder }).shutdownDelaySeconds).toBe(0);
+    expect(loadConfig(production).shutdownDelaySeconds).toBe(5);
+    expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);
   });
 
   it('are refused all at once, by name, never by value', () => {

@@ -1,8 +1,19 @@
-import { mkdtempSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { startWorker } from '../src/database/embedded.js';
+import { embeddedAddress, openEmbedded, startWorker } from '../src/database/embedded.js';
+import { foreignFolder } from './support/folders.js';
 
 /** One session serves every connection: what belongs to one must never reach another. */
 describe('the embedded database, with many connections', () => {
@@ -74,5 +85,57 @@ describe('the embedded database, with many connections', () => {
     await waiting;
     const { rows } = await connected((client) => client.query('SELECT text FROM note'));
     expect(rows).toEqual([{ text: 'kept' }]);
+  });
+});
+
+describe('the files of the embedded database', () => {
+  const before = process.umask();
+  afterEach(() => void process.umask(before));
+  const inFolder = () => mkdtempSync(join(process.env.TEST_FOLDER!, 'files-'));
+  const modeOf = (path: string) => statSync(path).mode & 0o777;
+  const refusal = (dataDir: string) =>
+    openEmbedded(dataDir).then(
+      () => 'opened',
+      (error: Error) => error.message,
+    );
+
+  it('are for their owner alone, also in a folder that others may look into, and where they were open before', async () => {
+    const folder = inFolder();
+    chmodSync(folder, 0o755);
+    mkdirSync(join(folder, 'embedded'), { mode: 0o777 });
+    process.umask(0o000);
+    const database = await openEmbedded(folder);
+    expect(readdirSync(folder).sort()).toEqual(['.s.PGSQL.5432', 'embedded', 'embedded.lock']);
+    for (const name of readdirSync(folder))
+      expect([name, modeOf(join(folder, name)) & 0o077]).toEqual([name, 0]);
+    await database!.close();
+  });
+
+  it('are not made where others may write, or may have written', async () => {
+    const folder = inFolder();
+    chmodSync(folder, 0o775);
+    expect(await refusal(folder)).toMatch(/ may be written to by others: run `chmod 700 /);
+    chmodSync(folder, 0o700);
+    expect(await refusal(foreignFolder(folder))).toMatch(/ belongs to another user/);
+  });
+
+  it('have their socket in no folder of the temporary directory that somebody else may have made', async () => {
+    const dataDir = join(inFolder(), 'long'.repeat(30)); // too long for the path of a socket
+    const { host } = embeddedAddress(dataDir);
+    expect(host.startsWith(tmpdir())).toBe(true);
+    mkdirSync(host);
+    chmodSync(host, 0o755);
+    expect(await refusal(dataDir)).toMatch(/ is open to others/);
+    rmdirSync(host);
+    symlinkSync(inFolder(), host);
+    expect(await refusal(dataDir)).toMatch(/ is a link: remove it/);
+    rmSync(host);
+    mkdirSync(host, { mode: 0o700 });
+    if (foreignFolder(host) === host) expect(await refusal(dataDir)).toMatch(/ belongs to another user/);
+    rmdirSync(host);
+    const database = await openEmbedded(dataDir);
+    expect(modeOf(host)).toBe(0o700);
+    await database!.close();
+    rmSync(host, { recursive: true });
   });
 });

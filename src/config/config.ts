@@ -1,9 +1,10 @@
 import { createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
+import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SETTINGS } from './settings.js';
 import type { SettingName } from './settings.js';
 
@@ -39,6 +40,8 @@ export interface Config {
   /** Server processes on this machine. */
   readonly workers: number;
   readonly metricsPort: number | undefined;
+  /** For so long an ending instance serves on, not ready any more. */
+  readonly shutdownDelaySeconds: number;
   readonly sweepIntervalSeconds: number;
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
@@ -141,6 +144,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     },
     workers: env.WORKERS === 'auto' ? availableParallelism() : (env.WORKERS ?? 1),
     metricsPort: env.METRICS_PORT,
+    shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
@@ -169,8 +173,8 @@ function isLoopback(host: string): boolean {
 function developmentSecret(dataDir: string): Buffer {
   const file = join(dataDir, 'secret-key');
   try {
+    ownFolder(dataDir);
     if (!existsSync(file)) {
-      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
       const draft = `${file}.${process.pid}`;
       writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600 });
       chmodSync(draft, 0o600);
@@ -182,8 +186,10 @@ function developmentSecret(dataDir: string): Buffer {
         rmSync(draft);
       }
     }
+    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
     return Buffer.from(readFileSync(file, 'utf8'), 'base64');
   } catch (error) {
+    if (error instanceof UnsafeFolder) throw new StartupError(`DATA_DIR ${error.message}`, { cause: error });
     throw new StartupError(
       `DATA_DIR ${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): ` +
         'name a folder that this user may write to',

@@ -117,6 +117,11 @@ export const SETTINGS = {
     '–',
     'port of its own for Prometheus: GET /metrics; without it there is none',
   ),
+  SHUTDOWN_DELAY: setting(
+    integer(0, 300),
+    '0 (5 in production)',
+    'seconds for which an ending instance serves on while `/readyz` says 503, so that balancers look elsewhere first',
+  ),
   SWEEP_INTERVAL: setting(integer(1, 86_400), '60', 'seconds between sweeps of expired rows'),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

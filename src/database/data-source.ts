@@ -75,7 +75,6 @@ export function createDataSource(config: Config, use: 'requests' | 'maintenance'
     ...databaseAddress(config, use),
     entities: ENTITIES,
     migrations: MIGRATIONS,
-    migrationsTransactionMode: 'each',
     synchronize: false,
     logging: false,
     parseInt8: true, // ids end at 2^53 − 1, as the schema checks

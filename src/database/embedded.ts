@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StartupError } from '../config/config.js';
+import { ownFolder, secretFolder, UnsafeFolder } from '../config/own-folder.js';
 
 /** Where plain `pg` finds the embedded database: the folder of its Unix socket. */
 export interface EmbeddedAddress {
@@ -32,21 +33,31 @@ export function embeddedAddress(dataDir: string): EmbeddedAddress {
 
 /**
  * Opens the embedded database in `dataDir` and serves it on a Unix socket there. PGlite has no lock of its
- * own and two processes would lose writes silently, so a file with the holder's pid is the lock.
+ * own and two processes would lose writes silently, so a file with the holder's pid is the lock. From then on this process
+ * keeps all files that it makes to its user.
  *
  * @returns `undefined` where another living process serves it already; it can be reached at the same address.
+ * @throws StartupError where others could lay something into its folders, or it cannot be opened
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
   const address = embeddedAddress(dataDir);
   const socket = socketPath(address.host);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  mkdirSync(address.host, { recursive: true, mode: 0o700 });
+  const folder = join(dataDir, 'embedded');
+  try {
+    ownFolder(dataDir);
+    if (address.host !== dataDir) secretFolder(address.host);
+  } catch (error) {
+    if (!(error instanceof UnsafeFolder)) throw error;
+    throw new StartupError(`The embedded database is not safe there: ${error.message}`, { cause: error });
+  }
   const lock = join(dataDir, 'embedded.lock');
   if (!(await takeLock(lock, socket))) return undefined;
   rmSync(socket, { force: true });
   try {
-    const { close } = await startWorker({ folder: join(dataDir, 'embedded'), socket });
-    chmodSync(socket, 0o600);
+    process.umask(0o077); // the socket comes into being closed to others
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o700); // of the files inside PGlite sets modes of its own
+    const { close } = await startWorker({ folder, socket });
     return {
       ...address,
       close: async (patienceMs) => {

@@ -1,4 +1,5 @@
-import type { DataSource, QueryRunner } from 'typeorm';
+import { MigrationExecutor } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { StartupError } from '../config/config.js';
 import { MIGRATIONS } from './data-source.js';
 
@@ -12,7 +13,7 @@ export interface MigrationStatus {
   readonly unknown: string[];
 }
 
-export async function migrationStatus(dataSource: DataSource): Promise<MigrationStatus> {
+export async function migrationStatus(dataSource: Pick<DataSource, 'query'>): Promise<MigrationStatus> {
   const [table] = await dataSource.query<{ present: boolean }[]>(
     `SELECT to_regclass('migrations') IS NOT NULL AS present`,
   );
@@ -29,16 +30,15 @@ export async function migrationStatus(dataSource: DataSource): Promise<Migration
 }
 
 /**
- * Runs what is pending.
+ * Runs what is pending: all of it, or nothing.
  *
  * @returns the names of what ran
  * @throws StartupError where the database is newer than the program
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
-  return alone(dataSource, async () => {
-    await refuseUnknown(dataSource);
-    return (await dataSource.runMigrations({ transaction: 'each' })).map((migration) => migration.name);
-  });
+  return alone(dataSource, async (executor) =>
+    (await executor.executePendingMigrations()).map((migration) => migration.name),
+  );
 }
 
 /** The migration that ran last. */
@@ -73,27 +73,33 @@ export async function lastMigration(dataSource: DataSource): Promise<UndoableMig
  * @throws StartupError where the database is newer than the program
  */
 export async function rollback(dataSource: DataSource): Promise<string | undefined> {
-  return alone(dataSource, async () => {
-    await refuseUnknown(dataSource);
-    const { applied } = await migrationStatus(dataSource);
-    if (applied.length > 0) await dataSource.undoLastMigration({ transaction: 'each' });
+  return alone(dataSource, async (executor, manager) => {
+    const { applied } = await migrationStatus(manager);
+    if (applied.length > 0) await executor.undoLastMigration();
     return applied.at(-1);
   });
 }
 
-async function alone<T>(dataSource: DataSource, work: () => Promise<T>): Promise<T> {
-  const lock = dataSource.createQueryRunner();
-  try {
-    await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    return await work();
-  } finally {
-    await lock.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined);
-    await lock.release();
-  }
+/**
+ * One transaction that looks and writes, so that whoever comes at the same moment finds it done. On PostgreSQL the lock makes
+ * them wait. The embedded database has one session for all connections, in which a lock keeps nobody out; there it is the
+ * transaction that nobody gets between.
+ */
+async function alone<T>(
+  dataSource: DataSource,
+  work: (executor: MigrationExecutor, manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  return dataSource.transaction(async (manager) => {
+    await manager.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await refuseUnknown(manager);
+    const executor = new MigrationExecutor(dataSource, manager.queryRunner);
+    executor.transaction = 'all'; // the one that has begun
+    return work(executor, manager);
+  });
 }
 
-async function refuseUnknown(dataSource: DataSource): Promise<void> {
-  const { unknown } = await migrationStatus(dataSource);
+async function refuseUnknown(manager: Pick<DataSource, 'query'>): Promise<void> {
+  const { unknown } = await migrationStatus(manager);
   if (unknown.length > 0) {
     throw new StartupError(
       `The database has migrations that this version does not know (${unknown.join(', ')}): ` +

@@ -17,20 +17,15 @@ export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
 
 /** A migrated database of its own, without data. */
 export function createTestDatabase(): Promise<TestDatabase> {
-  return create({ served: true, migrated: true });
+  return create({ migrated: true });
 }
 
 /** One that nobody has migrated. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
-  return create({ served: true, migrated: false });
+  return create({ migrated: false });
 }
 
-/** One that nobody has migrated, nor opened where it is embedded. */
-export function createUnservedDatabase(): Promise<TestDatabase> {
-  return create({ served: false, migrated: false });
-}
-
-async function create({ served, migrated }: { served: boolean; migrated: boolean }): Promise<TestDatabase> {
+async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   const server = process.env.TEST_DATABASE_URL;
   const common = {
@@ -47,8 +42,7 @@ async function create({ served, migrated }: { served: boolean; migrated: boolean
     };
   }
   const folder = join(process.env.TEST_FOLDER!, name);
-  if (!served) return { environment: { ...common, DATA_DIR: folder }, drop: () => Promise.resolve() };
-  mkdirSync(folder);
+  mkdirSync(folder, { mode: 0o700 });
   writeFileSync(join(folder, 'embedded.lock'), String(process.pid)); // as a server holds it
   const { host, port } = embeddedAddress(folder);
   const worker = await startWorker({

@@ -1,0 +1,27 @@
+// npm dies of SIGTERM without passing it on to the program that it started (npm 11), which would keep port and database. So
+// what npm or npx started tells itself to end as soon as they are gone; whatever was started directly is left alone.
+import { readFileSync } from 'node:fs';
+
+const POLL_MS = 1_000;
+const SHELL = /^-?(ba|da|k|z)?sh$/;
+
+/**
+ * The processes above this one, as far as npm: its parent, or the shell in between and its parent. Where the one before dies,
+ * the system gives a process another parent.
+ */
+function chain() {
+  const parent = process.ppid;
+  try {
+    const [, name, rest] = /^\d+ \((.*)\) \S (.*)$/s.exec(readFileSync(`/proc/${parent}/stat`, 'utf8'));
+    return SHELL.test(name) ? `${parent} ${rest.split(' ')[0]}` : `${parent}`;
+  } catch {
+    return `${parent}`; // not Linux: its shells give way to the program
+  }
+}
+
+if (process.env.npm_lifecycle_event !== undefined || process.env.npm_command !== undefined) {
+  const before = chain();
+  setInterval(() => {
+    if (chain() !== before) process.kill(process.pid, 'SIGTERM');
+  }, POLL_MS).unref();
+}
