@@ -12,6 +12,7 @@ export async function pages() {
   await build();
   const { SETTINGS } = await import('../dist/src/config/settings.js');
   const { PROBLEMS } = await import('../dist/src/http/problems.js');
+  const { METRICS } = await import('../dist/src/http/metrics.js');
   const { createProgram } = await import('../dist/src/cli/program.js');
   const { exampleOf } = await import('../dist/src/cli/command.js');
   const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
@@ -38,6 +39,20 @@ export async function pages() {
       ([name, { default: value, meaning }]) => `| \`${name}\` | ${cell(value)} | ${cell(meaning)} |`,
     ),
   ].join('\n');
+  const metrics = [
+    '# Metrics',
+    'Made by `npm run docs` from `src/http/metrics.ts`. Where `METRICS_PORT` is set, `GET /metrics` on that port answers in the format of',
+    'Prometheus; beside these there are those of Node and the process (`nodejs_…`, `process_…`), as prom-client names them. No label',
+    'holds an id, or anything that a caller sent. With `WORKERS` there is one answer for all processes: counters and histograms are',
+    'added up, gauges as the table says.',
+    '',
+    '| Metric | Type | Labels | Of several processes | Meaning |',
+    '| --- | --- | --- | --- | --- |',
+    ...Object.entries(METRICS).map(
+      ([name, { type, labels = {}, together = 'sum', help }]) =>
+        `| \`${name}\` | ${type} | ${Object.entries(labels).map(labelText).join('; ')} | ${together} | ${cell(help)} |`,
+    ),
+  ].join('\n');
   const environment = Object.entries(SETTINGS).map(
     ([name, { default: value, meaning }]) =>
       `# ${meaning.replaceAll('`', '')} (default: ${value})\n# ${name}=\n`,
@@ -50,6 +65,7 @@ export async function pages() {
   return {
     'docs/errors.md': await markdown(errors),
     'docs/settings.md': await markdown(settings),
+    'docs/metrics.md': await markdown(metrics),
     'docs/command-line.md': await markdown(commandLine(createProgram(), exampleOf)),
     'docs/import.md': await markdown(importPage),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
@@ -88,6 +104,10 @@ function commandLine(program, exampleOf) {
       .flat()
       .join('\n\n'),
   ].join('\n');
+}
+
+function labelText([label, values]) {
+  return Array.isArray(values) ? `\`${label}\` (${values.join(', ')})` : `\`${label}\``;
 }
 
 function optionText({ description, mandatory, argChoices, defaultValue, defaultValueDescription }) {

@@ -31,6 +31,8 @@ describe('metrics', () => {
     expect(text).toContain('http_problems_total{code="invalid_credentials"} 1');
     expect(text).toMatch(/^database_pool_connections\{state="idle"\} \d+$/m);
     expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m);
+    expect(text).toMatch(/^build_info\{version="\d+\.\d+\.\d+",node="v\d+\.[\d.]+"\} 1$/m);
+    expect(text).toMatch(/^http_requests_under_way 0$/m);
     for (const sent of ['424242', 'made-up', key, 'nonsense', key.split('_')[2]!])
       expect(text).not.toContain(sent);
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);

@@ -2,6 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { CONFIG } from '../config/config.js';
 import { createLogger, LOGGER } from './logger.js';
+import { Meter } from './meter.js';
 import { Paging } from './paging.js';
 import { ProblemFilter } from './problem.filter.js';
 import { RouteTable } from './route-table.js';
@@ -12,10 +13,11 @@ import { RouteTable } from './route-table.js';
   imports: [DiscoveryModule],
   providers: [
     { provide: LOGGER, inject: [CONFIG], useFactory: createLogger },
+    Meter,
     Paging,
     ProblemFilter,
     RouteTable,
   ],
-  exports: [LOGGER, Paging, ProblemFilter, RouteTable],
+  exports: [LOGGER, Meter, Paging, ProblemFilter, RouteTable],
 })
 export class HttpModule {}

@@ -8,55 +8,36 @@ import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
+import { Meter } from '../../http/meter.js';
+import { metricOf, METRICS } from '../../http/metrics.js';
+import type { LabelsOf, MetricName } from '../../http/metrics.js';
+import { VERSION } from './version.js';
 
-/**
- * Prometheus metrics, on a port of their own. Labels hold routes, statuses and codes of ours: no id, and nothing that
- * a caller sent.
- */
+type Method = LabelsOf<'http_request_duration_seconds'>['method'];
+
+/** Prometheus metrics of this process: those of {@link METRICS}, and Node's own. */
 @Injectable()
 export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly registry = new Registry();
-  readonly #durations: Histogram<'method' | 'route' | 'status'>;
-  readonly #problems: Counter<'code'>;
+  #underWay = 0;
   #server: Server | undefined;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
+    private readonly meter: Meter,
     database: Database,
     channel: RevocationChannel,
   ) {
-    const registers = [this.registry];
-    if (config.metricsPort !== undefined) collectDefaultMetrics({ register: this.registry });
-    this.#durations = new Histogram({
-      name: 'http_request_duration_seconds',
-      help: 'Duration of requests, by route and status',
-      labelNames: ['method', 'route', 'status'],
-      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
-      registers,
+    if (!this.enabled) return;
+    collectDefaultMetrics({ register: this.registry });
+    this.#register();
+    meter.read('build_info', () => [[{ version: VERSION, node: process.version }, 1]]);
+    meter.read('http_requests_under_way', () => [[{}, this.#underWay]]);
+    meter.read('database_pool_connections', () => {
+      const pool = database.poolState();
+      return (['busy', 'idle', 'waiting'] as const).map((state) => [{ state }, pool[state]] as const);
     });
-    this.#problems = new Counter({
-      name: 'http_problems_total',
-      help: 'Answers that were problems, by code: refused credentials, used-up limits, and all others',
-      labelNames: ['code'],
-      registers,
-    });
-    new Gauge({
-      name: 'database_pool_connections',
-      help: 'Connections of the pool, and requests that wait for one',
-      labelNames: ['state'],
-      registers,
-      collect() {
-        for (const [state, count] of Object.entries(database.poolState())) this.set({ state }, count);
-      },
-    });
-    new Gauge({
-      name: 'revocation_channel_up',
-      help: '1 while credentials may be remembered, 0 while each is looked up',
-      registers,
-      collect() {
-        this.set(channel.trusted ? 1 : 0);
-      },
-    });
+    meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }
 
   /** Whether anybody is told: else nothing is measured. */
@@ -67,19 +48,65 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Middleware: times every request. */
   observe() {
     return (request: Request, response: Response, next: NextFunction): void => {
+      this.#underWay++;
       response.once('close', () => {
+        this.#underWay--;
         const { startedAt, problem, route: named } = request.context;
         // A route of ours, or one name for all that is none: what callers make up must not become labels.
         const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
-        const method = ['GET', 'HEAD', 'PUT', 'POST', 'OPTIONS'].includes(request.method)
-          ? request.method
-          : 'other';
+        const labels = { method: methodOf(request), route, status: String(response.statusCode) };
         const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9;
-        this.#durations.observe({ method, route, status: response.statusCode }, seconds);
-        if (problem !== undefined) this.#problems.inc({ code: problem });
+        this.meter.observe('http_request_duration_seconds', labels, seconds);
+        if (problem !== undefined) this.meter.count('http_problems_total', { code: problem });
       });
       next();
     };
+  }
+
+  /** Makes Prometheus' side of every row of the table. */
+  #register(): void {
+    const { meter } = this;
+    const counters = new Map<MetricName, Counter>();
+    const histograms = new Map<MetricName, Histogram>();
+    for (const name of Object.keys(METRICS) as MetricName[]) {
+      const { type, help, labels = {}, together, buckets } = metricOf(name);
+      const common = {
+        name,
+        help,
+        labelNames: Object.keys(labels),
+        registers: [this.registry],
+        ...(together === undefined ? {} : { aggregator: together }),
+      };
+      if (type === 'histogram') {
+        histograms.set(name, new Histogram({ ...common, buckets: [...buckets!] }));
+      } else if (type === 'gauge') {
+        new Gauge({
+          ...common,
+          async collect() {
+            const readings = await meter.readings(name);
+            this.reset();
+            for (const [of, value] of readings ?? []) this.set(of, value);
+          },
+        });
+      } else {
+        const counter = new Counter({
+          ...common,
+          async collect() {
+            const readings = await meter.readings(name);
+            if (readings === undefined) return;
+            this.reset();
+            for (const [of, value] of readings) this.inc(of, value);
+          },
+        });
+        // There from the start: a first time that makes the series would be no increase to rate().
+        for (const combination of combinationsOf(labels)) counter.inc(combination, 0);
+        counters.set(name, counter);
+      }
+    }
+    meter.connect({
+      count: (name, labels, by) => counters.get(name)!.inc(labels, by),
+      observe: (name, labels, value) => histograms.get(name)!.observe(labels, value),
+    });
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -106,4 +133,22 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     this.#server?.closeAllConnections();
     await new Promise<void>((resolve) => (this.#server ? this.#server.close(() => resolve()) : resolve()));
   }
+}
+
+function methodOf({ method }: Request): Method {
+  const known = METRICS.http_request_duration_seconds.labels.method.find((name) => name === method);
+  return known ?? 'other';
+}
+
+/** Every set of labels that can be; none where a label has values that are not listed. */
+function combinationsOf(
+  labels: Readonly<Record<string, readonly string[] | string>>,
+): Record<string, string>[] {
+  return Object.entries(labels).reduce<Record<string, string>[]>(
+    (combinations, [label, values]) =>
+      typeof values === 'string'
+        ? []
+        : combinations.flatMap((combination) => values.map((value) => ({ ...combination, [label]: value }))),
+    [{}],
+  );
 }

@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { Meter } from './meter.js';
+
+describe('Meter', () => {
+  it('keeps nothing where nobody asks', () => {
+    const meter = new Meter();
+    expect(() => {
+      meter.count('http_problems_total', { code: 'not_found' });
+      meter.observe('password_hashing_duration_seconds', {}, 0.5);
+    }).not.toThrow();
+  });
+
+  it('passes on what is counted and observed', () => {
+    const meter = new Meter();
+    const heard: unknown[] = [];
+    meter.connect({
+      count: (...counted) => void heard.push(counted),
+      observe: (...observed) => void heard.push(observed),
+    });
+    meter.count('http_problems_total', { code: 'not_found' });
+    meter.count('sweeper_rows_total', { table: 'oauth_tokens' }, 7);
+    meter.observe('password_hashing_duration_seconds', {}, 0.5);
+    expect(heard).toEqual([
+      ['http_problems_total', { code: 'not_found' }, 1],
+      ['sweeper_rows_total', { table: 'oauth_tokens' }, 7],
+      ['password_hashing_duration_seconds', {}, 0.5],
+    ]);
+  });
+
+  it('asks every reader of a metric, and leaves out one that fails', async () => {
+    const meter = new Meter();
+    meter.read('overload_refusals_total', () => [[{ reason: 'database' }, 3]]);
+    meter.read('overload_refusals_total', async () => [[{ reason: 'hashing' }, 4]]);
+    meter.read('overload_refusals_total', () => {
+      throw new Error('away');
+    });
+    expect(await meter.readings('overload_refusals_total')).toEqual([
+      [{ reason: 'database' }, 3],
+      [{ reason: 'hashing' }, 4],
+    ]);
+    expect(await meter.readings('build_info')).toBeUndefined();
+  });
+});

@@ -1,0 +1,145 @@
+/**
+ * Every metric of the process: name → type, meaning, labels. This table is the only one: `docs/metrics.md` is made from it,
+ * and {@link Meter} takes no other name and no other label. A label holds one of the values that stand here, or a name of
+ * ours (a route, a table, an error code): never an id, and nothing that a caller sent.
+ */
+interface Metric {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  /** The values that a label can have; {@link NAMES} where they are names of ours. */
+  readonly labels?: Readonly<Record<string, readonly string[] | typeof NAMES>>;
+  /** What becomes of a gauge over several processes (`WORKERS`); counters and histograms are added up. */
+  readonly together?: 'sum' | 'min' | 'max' | 'first';
+  /** Upper bounds of a histogram's buckets, in seconds. */
+  readonly buckets?: readonly number[];
+}
+
+/** Values of a label that are names in our code, too many to list here. */
+const NAMES = 'names';
+
+const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
+
+export const METRICS = {
+  build_info: {
+    type: 'gauge',
+    help: 'Always 1; the labels say which version runs, and on which Node',
+    labels: { version: NAMES, node: NAMES },
+    together: 'first',
+  },
+  http_request_duration_seconds: {
+    type: 'histogram',
+    help: 'Duration of requests, by route and status; `none` for paths that are no route',
+    labels: { method: ['GET', 'HEAD', 'PUT', 'POST', 'OPTIONS', 'other'], route: NAMES, status: NAMES },
+    buckets: SHORT,
+  },
+  http_requests_under_way: {
+    type: 'gauge',
+    help: 'Requests that have arrived and are not answered yet',
+    together: 'sum',
+  },
+  http_problems_total: {
+    type: 'counter',
+    help: 'Answers that were problems, by code (docs/errors.md)',
+    labels: { code: NAMES },
+  },
+  rate_limit_refusals_total: {
+    type: 'counter',
+    help: 'Requests answered 429, by the limit that was used up and the kind of credential that came with them',
+    labels: {
+      limit: ['read', 'write', 'failed_authentication', 'oauth_requests'],
+      credential: ['api_key', 'oauth_token', 'none'],
+    },
+  },
+  overload_refusals_total: {
+    type: 'counter',
+    help: 'Requests refused since there was no room for them, by what was full',
+    labels: { reason: NAMES },
+  },
+  sign_ins_total: {
+    type: 'counter',
+    help: 'Attempts to sign in, by result and by the page on which they were made',
+    labels: {
+      result: ['signed_in', 'invalid', 'throttled', 'unavailable'],
+      way: ['authorization', 'account'],
+    },
+  },
+  password_hashing_queue: {
+    type: 'gauge',
+    help: 'Passwords that are being hashed, and that wait to be',
+    labels: { state: ['running', 'waiting'] },
+    together: 'sum',
+  },
+  password_hashing_duration_seconds: {
+    type: 'histogram',
+    help: 'Time to hash or verify one password, without waiting',
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+  },
+  oauth_errors_total: {
+    type: 'counter',
+    help: 'Answers of the authorization server that were errors, by their code (docs/oauth.md); `other` for codes that are not listed',
+    labels: { error: NAMES },
+  },
+  database_pool_connections: {
+    type: 'gauge',
+    help: 'Connections of the pool, and requests that wait for one',
+    labels: { state: ['busy', 'idle', 'waiting'] },
+    together: 'sum',
+  },
+  database_pipelined_lanes: {
+    type: 'gauge',
+    help: 'Connections for pipelined reads that are up; 0 where nothing is pipelined',
+    together: 'sum',
+  },
+  database_pipelined_reads_under_way: {
+    type: 'gauge',
+    help: 'Statements sent on those connections and not answered yet',
+    together: 'sum',
+  },
+  database_dead_rows: {
+    type: 'gauge',
+    help: 'Rows that the database keeps though they were deleted or replaced, by table; not on the embedded database',
+    labels: { table: NAMES },
+    together: 'max',
+  },
+  revocation_channel_up: {
+    type: 'gauge',
+    help: '1 while credentials may be remembered, 0 while each is looked up',
+    together: 'min',
+  },
+  sweeper_last_success_timestamp_seconds: {
+    type: 'gauge',
+    help: 'When expired rows of a table were last swept without an error, in seconds since 1970; 0 before the first time',
+    labels: { table: NAMES },
+    together: 'max',
+  },
+  sweeper_rows_total: {
+    type: 'counter',
+    help: 'Expired rows that were deleted, by table',
+    labels: { table: NAMES },
+  },
+  sweeper_failures_total: {
+    type: 'counter',
+    help: 'Sweeps of a table that ended with an error',
+    labels: { table: NAMES },
+  },
+} as const satisfies Readonly<Record<string, Metric>>;
+
+export type MetricName = keyof typeof METRICS;
+
+type NamesOf<Type extends Metric['type']> = {
+  [Name in MetricName]: (typeof METRICS)[Name] extends { type: Type } ? Name : never;
+}[MetricName];
+
+export type CounterName = NamesOf<'counter'>;
+export type GaugeName = NamesOf<'gauge'>;
+export type HistogramName = NamesOf<'histogram'>;
+
+/** The labels of a metric, every one of them. */
+export type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends { labels: infer Labels }
+  ? { readonly [Label in keyof Labels]: Labels[Label] extends readonly (infer Value)[] ? Value : string }
+  : Readonly<Record<never, string>>;
+
+/** The same row, as whoever goes through the whole table sees it. */
+export function metricOf(name: MetricName): Metric {
+  return METRICS[name];
+}

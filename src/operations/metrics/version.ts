@@ -1,0 +1,13 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The version in package.json, which stands above `src/` and above `dist/src/` alike. */
+export const VERSION = readVersion(import.meta.dirname);
+
+function readVersion(folder: string): string {
+  const file = join(folder, 'package.json');
+  if (existsSync(file)) return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+  const above = dirname(folder);
+  if (above === folder) return 'unknown';
+  return readVersion(above);
+}
