@@ -5,6 +5,7 @@ import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
 import type { KnownClients } from './known-clients.js';
+import { LIFETIMES } from './lifetimes.js';
 import type { NewToken, OauthDatabase, TokenFamily, TokenRequest } from './oauth-database.js';
 import type { Vault } from './vault.js';
 
@@ -144,7 +145,13 @@ class GrantAdapter extends Unsupported {
         `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))
 ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload`,
-        [id, Number(payload.accountId), payload.clientId, JSON.stringify(stored), expiresIn],
+        [
+          id,
+          Number(payload.accountId),
+          payload.clientId,
+          JSON.stringify(stored),
+          Math.min(expiresIn, LIFETIMES.unusedGrant),
+        ],
       ),
     );
   }
@@ -218,7 +225,7 @@ class TokenAdapter extends Unsupported {
     };
     const asked = database.current?.token;
     if (asked) asked.issued.push(token);
-    else await refusingOrphans(database.rows(NEW_TOKENS, tokenValues([token])));
+    else await refusingOrphans(database.rows(NEW_CODE, [...tokenValues([token]), LIFETIMES.grant]));
   }
 
   /** Single use: {@link finish} decides which of many in parallel it is. */
@@ -246,6 +253,11 @@ class TokenAdapter extends Unsupported {
 const NEW_TOKENS = `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 SELECT key, model, grant_id, payload::jsonb, now() + make_interval(secs => seconds)
 FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[]) AS t (key, model, grant_id, payload, seconds)`;
+
+/** With its code a grant is given its whole life: one of which nothing came is swept soon. */
+const NEW_CODE = `WITH used AS (
+  UPDATE oauth_grants SET expires_at = created_at + make_interval(secs => $6) WHERE id = ANY($3)
+) ${NEW_TOKENS}`;
 
 function tokenValues(tokens: readonly NewToken[]): unknown[] {
   return [
