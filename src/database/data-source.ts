@@ -9,6 +9,7 @@ import { AnnounceOauthRevocations1763700005000 } from '../../migrations/17637000
 import { CreateRateLimitCounts1763700006000 } from '../../migrations/1763700006000-create-rate-limit-counts.js';
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
 import { TellFailuresFromWhatIsUnderWay1763700008000 } from '../../migrations/1763700008000-tell-failures-from-what-is-under-way.js';
+import { ServeSweeping1763700010000 } from '../../migrations/1763700010000-serve-sweeping.js';
 import type { Config } from '../config/config.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
@@ -62,16 +63,22 @@ export const MIGRATIONS = [
   CreateRateLimitCounts1763700006000,
   EndCredentials1763700007000,
   TellFailuresFromWhatIsUnderWay1763700008000,
+  ServeSweeping1763700010000,
 ];
+
+export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';
+
+const SWEEP_STATEMENT_MS = 5_000;
+const SWEEP_LOCK_MS = 300;
 
 /**
  * The one DataSource.
  *
  * `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines}. `maintenance`: for
- * migrations, imports and the command line: two direct connections that may take their time.
+ * migrations, imports and the command line: two direct connections that may take their time. `sweeping`: one direct
+ * connection, only while there is something to do, for statements that may take longer than a request and wait for nobody.
  */
-export function createDataSource(config: Config, use: 'requests' | 'maintenance'): DataSource {
-  const { connect, lock, statement } = config.databaseDeadlines;
+export function createDataSource(config: Config, use: DataSourceUse): DataSource {
   return new DataSource({
     type: 'postgres',
     ...databaseAddress(config, use),
@@ -83,23 +90,42 @@ export function createDataSource(config: Config, use: 'requests' | 'maintenance'
     applicationName: 'public-user-api',
     invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
     poolErrorHandler: () => undefined, // an idle connection broke: the pool has dropped it already
-    extra:
-      use === 'requests'
-        ? {
-            max: config.databasePoolSize,
-            connectionTimeoutMillis: connect,
-            lock_timeout: lock,
-            statement_timeout: statement,
-            // Longer than the server's own limit: it speaks first, unless the server is gone.
-            query_timeout: statement + 50,
-            idle_in_transaction_session_timeout: 5_000,
-            keepAlive: true,
-          }
-        : { max: 2, connectionTimeoutMillis: 5_000 },
+    extra: poolOptions(config, use),
   });
 }
 
-function databaseAddress(config: Config, use: 'requests' | 'maintenance') {
+function poolOptions({ databasePoolSize, databaseDeadlines }: Config, use: DataSourceUse) {
+  const { connect, lock, statement } = databaseDeadlines;
+  switch (use) {
+    case 'requests':
+      return {
+        max: databasePoolSize,
+        connectionTimeoutMillis: connect,
+        lock_timeout: lock,
+        statement_timeout: statement,
+        // Longer than the server's own limit: it speaks first, unless the server is gone.
+        query_timeout: statement + 50,
+        idle_in_transaction_session_timeout: 5_000,
+        keepAlive: true,
+      };
+    case 'sweeping':
+      return {
+        max: 1,
+        idleTimeoutMillis: 1_000,
+        connectionTimeoutMillis: 5_000,
+        lock_timeout: SWEEP_LOCK_MS,
+        statement_timeout: SWEEP_STATEMENT_MS,
+        query_timeout: SWEEP_STATEMENT_MS + 1_000,
+        keepAlive: true,
+        // What a crash undoes is swept again; and a lost synchronous standby holds up nothing here.
+        options: '-c synchronous_commit=off',
+      };
+    case 'maintenance':
+      return { max: 2, connectionTimeoutMillis: 5_000 };
+  }
+}
+
+function databaseAddress(config: Config, use: DataSourceUse) {
   const url = use === 'requests' ? config.databaseUrl : config.databaseDirectUrl;
   if (url) return { url } satisfies Partial<DataSourceOptions & { url: string }>;
   return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };

@@ -177,7 +177,13 @@ class GrantAdapter extends Unsupported {
 INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
 SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6) WHERE EXISTS (SELECT FROM signed_in)
 ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`,
-        [...signedIn(database, userId), id, payload.clientId, JSON.stringify(stored), expiresIn],
+        [
+          ...signedIn(database, userId),
+          id,
+          payload.clientId,
+          JSON.stringify(stored),
+          Math.min(expiresIn, LIFETIMES.unusedGrant),
+        ],
       ),
     );
     if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
@@ -252,7 +258,7 @@ class TokenAdapter extends Unsupported {
     };
     const asked = database.current?.token;
     if (asked) asked.issued.push(token);
-    else await refusingOrphans(database.rows(NEW_TOKENS, tokenValues([token])));
+    else await refusingOrphans(database.rows(NEW_CODE, [...tokenValues([token]), LIFETIMES.grant]));
   }
 
   /** Single use: {@link finish} decides which of many in parallel it is. */
@@ -280,6 +286,11 @@ class TokenAdapter extends Unsupported {
 const NEW_TOKENS = `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 SELECT key, model, grant_id, payload::jsonb, now() + make_interval(secs => seconds)
 FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[]) AS t (key, model, grant_id, payload, seconds)`;
+
+/** With its code a grant is given its whole life: one of which nothing came is swept soon. */
+const NEW_CODE = `WITH used AS (
+  UPDATE oauth_grants SET expires_at = created_at + make_interval(secs => $6) WHERE id = ANY($3)
+) ${NEW_TOKENS}`;
 
 function tokenValues(tokens: readonly NewToken[]): unknown[] {
   return [

@@ -23,6 +23,8 @@ export const LIFETIMES = {
   nativeRefresh: 180 * DAY,
   /** The family of tokens: a grant that ends before its tokens signs everybody out at once. */
   grant: 181 * DAY,
+  /** A grant of which no code was issued yet. */
+  unusedGrant: 60 * MINUTE,
 } as const;
 
 export type Lifetimes = { readonly [Name in keyof typeof LIFETIMES]: number };
@@ -34,6 +36,7 @@ export function checkLifetimes(lifetimes: Lifetimes): void {
       lifetimes.grant >= Math.max(lifetimes.webRefresh, lifetimes.nativeRefresh),
       'a grant must outlive every refresh token, or all members are signed out at once',
     ],
+    [lifetimes.unusedGrant >= lifetimes.interaction, 'a grant must outlive the sign-in in which it is made'],
     [
       lifetimes.nativeRefresh >= lifetimes.nativeRefreshIdle,
       'the longest life of a native refresh token must not be under its idle life',

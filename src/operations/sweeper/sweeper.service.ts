@@ -1,43 +1,38 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
+import type { DataSource } from 'typeorm';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
-import { Database } from '../../database/database.js';
+import { createDataSource } from '../../database/data-source.js';
 import { LOGGER } from '../../http/logger.js';
+import { deleteExpired, EXPIRED_ROWS, oldestStatement } from './expired-rows.js';
+import type { ExpiredRows } from './expired-rows.js';
 
-const BATCH = 1_000;
+/** So long one kind of rows is swept; what is left of them waits for the next time, and the others do not. */
+const LONGEST_SWEEP_MS = 10_000;
 
-interface Swept {
-  readonly table: string;
-  /** Rows that nothing asks for any more. */
-  readonly expired: string;
+/** How sweeping one kind of rows goes, in this process. */
+export interface Sweeping {
+  /** Rows that were deleted since the start. */
+  deleted: number;
+  /** Sweeps since the start that ended with an error. */
+  failures: number;
+  lastSuccessAt: Date | undefined;
+  /** Since when the oldest row could be gone that was there when it was last looked for; undefined where there was none. */
+  overdueSince: Date | undefined;
 }
 
-const SWEPT: readonly Swept[] = [
-  {
-    table: 'oauth_tokens',
-    // A code that comes a second time within ten minutes betrays a theft: that it was used must still be known.
-    expired: `expires_at < now() - CASE model WHEN 'AuthorizationCode' THEN interval '10 minutes' ELSE interval '0' END`,
-  },
-  { table: 'oauth_sessions', expired: 'expires_at < now()' },
-  { table: 'oauth_state', expired: 'expires_at < now()' },
-  // Until then a next block is longer than the one before.
-  { table: 'login_throttle', expired: `window_ends_at < now() - interval '1 hour'` },
-  // Expired, or left over from a sign-in that came to nothing, or with every token gone.
-  {
-    table: 'oauth_grants',
-    expired: `(expires_at < now() OR created_at < now() - interval '1 hour')
-    AND NOT EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = oauth_grants.id)`,
-  },
-];
-
 /**
- * Deletes expired rows every {@link Config.sweepIntervalSeconds}, in batches that wait for nobody. Every instance
- * sweeps; rows that another one is at are left to it.
+ * Deletes expired rows every {@link Config.sweepIntervalSeconds}, on a connection of its own, in batches that wait for
+ * nobody. Every instance sweeps; rows that another one is at are left to it. Each kind of rows has a time of its own, and an
+ * error of one keeps no other from being swept.
  */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly #rows: readonly ExpiredRows[] = EXPIRED_ROWS;
+  readonly #sweeping = new Map<string, Sweeping>();
+  #dataSource: Promise<DataSource> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<unknown> | undefined;
   #ended = false;
@@ -45,8 +40,16 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOGGER) private readonly logger: Logger,
-    private readonly database: Database,
-  ) {}
+  ) {
+    for (const { name } of this.#rows) {
+      this.#sweeping.set(name, {
+        deleted: 0,
+        failures: 0,
+        lastSuccessAt: undefined,
+        overdueSince: undefined,
+      });
+    }
+  }
 
   onApplicationBootstrap(): void {
     this.#wait();
@@ -56,36 +59,67 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     this.#ended = true;
     clearTimeout(this.#timer);
     await this.#running;
+    await (await this.#dataSource?.catch(() => undefined))?.destroy();
   }
 
-  /** @returns how many rows were deleted, by table */
+  /** By the name of the rows. */
+  get sweeping(): ReadonlyMap<string, Readonly<Sweeping>> {
+    return this.#sweeping;
+  }
+
+  /** @returns how many rows were deleted, by their name */
   async sweep(): Promise<Record<string, number>> {
     const deleted: Record<string, number> = {};
-    for (const swept of SWEPT) deleted[swept.table] = await this.#sweep(swept);
+    for (const rows of this.#rows) {
+      if (this.#ended) break;
+      deleted[rows.name] = await this.#sweep(rows);
+    }
     return deleted;
   }
 
-  async #sweep({ table, expired }: Swept): Promise<number> {
-    for (let deleted = 0; ;) {
-      const rows = await this.database.rows(
-        `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-  SELECT ctid FROM ${table} WHERE ${expired} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
-        [],
+  async #sweep(rows: ExpiredRows): Promise<number> {
+    const sweeping = this.#sweeping.get(rows.name)!;
+    const end = performance.now() + LONGEST_SWEEP_MS;
+    let deleted = 0;
+    try {
+      const dataSource = await this.#connection();
+      deleted = await deleteExpired(dataSource, rows, () => !this.#ended && performance.now() < end);
+      sweeping.deleted += deleted;
+      sweeping.lastSuccessAt = new Date();
+    } catch (error) {
+      sweeping.failures++;
+      this.logger.warn(
+        { rows: rows.name, reason: (error as Error).message },
+        'expired rows could not be swept',
       );
-      deleted += rows.length;
-      if (rows.length < BATCH || this.#ended) return deleted;
     }
+    // Where it cannot be read, the last that was known stands, and its age grows.
+    await this.#lookForOldest(rows, sweeping).catch(() => undefined);
+    return deleted;
+  }
+
+  async #lookForOldest(rows: ExpiredRows, sweeping: Sweeping): Promise<void> {
+    const dataSource = await this.#connection();
+    const [oldest] = await dataSource.query<{ since: Date }[]>(oldestStatement(rows));
+    sweeping.overdueSince = oldest?.since;
+  }
+
+  /** Made when it is first needed: the database may be away then. The pool in it makes anew what breaks. */
+  #connection(): Promise<DataSource> {
+    this.#dataSource ??= createDataSource(this.config, 'sweeping')
+      .initialize()
+      .catch((error: unknown) => {
+        this.#dataSource = undefined;
+        throw error;
+      });
+    return this.#dataSource;
   }
 
   #wait(): void {
     // Not all instances at the same moment.
     const milliseconds = this.config.sweepIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2);
     this.#timer = setTimeout(() => {
-      this.#running = this.sweep()
-        .catch((error: unknown) =>
-          this.logger.warn({ reason: (error as Error).message }, 'expired rows could not be swept'),
-        )
-        .finally(() => this.#ended || this.#wait());
+      this.#running = this.sweep().finally(() => this.#ended || this.#wait());
     }, milliseconds).unref();
   }
 }
