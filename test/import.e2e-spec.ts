@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { hash } from '@node-rs/argon2';
@@ -9,7 +12,7 @@ import { importRecords } from '../src/operations/import/import.service.js';
 import type { ImportOptions, ImportReport } from '../src/operations/import/import.service.js';
 import { folderSource } from '../src/operations/import/sources.js';
 import { TestApi } from './support/api.js';
-import { pua, puaJson } from './support/command-line.js';
+import { PROCESS, pua, puaJson } from './support/command-line.js';
 import { onPostgres } from './support/database.js';
 
 type Record_ = Record<string, unknown>;
@@ -809,6 +812,35 @@ describe('pua import', () => {
     });
   });
 
+  describe('with --keep-profile', () => {
+    const stored = () =>
+      rows('SELECT first_name, last_name, bio, profile_picture, username FROM users ORDER BY id');
+
+    it('leaves the fields that the member changed through the API, and those alone', async () => {
+      const platform = user(1, { first_name: 'Ada', last_name: 'L.', bio: 'old' });
+      await load({ users: [platform] });
+      const key = await api.key(1);
+      await api.put('/profile', key, { bio: 'mine', first_name: null, last_name: 'L.' });
+      const later = { ...platform, first_name: 'A.', last_name: 'Lovelace', bio: 'new', username: 'ada' };
+      const { files } = await load({ users: [later, user(2, { bio: 'b' })] }, { keepProfile: true });
+      expect(files.users).toMatchObject({ inserted: 1, updated: 1 });
+      expect(await stored()).toEqual([
+        { first_name: null, last_name: 'Lovelace', bio: 'mine', profile_picture: null, username: 'ada' },
+        { first_name: null, last_name: null, bio: 'b', profile_picture: null, username: 'u2' },
+      ]);
+      const again = await load({ users: [later] }, { keepProfile: true });
+      expect(again.files.users).toMatchObject({ updated: 0, unchanged: 1 });
+    });
+
+    it('no longer, once an import without it has set the fields', async () => {
+      await load({ users: [user(1, { bio: 'old' })] });
+      await api.put('/profile', await api.key(1), { bio: 'mine' });
+      await load({ users: [user(1, { bio: 'new' })] });
+      await load({ users: [user(1, { bio: 'newer' })] }, { keepProfile: true });
+      expect(await stored()).toMatchObject([{ bio: 'newer' }]);
+    });
+  });
+
   describe('reads', () => {
     it('gzip, Windows line ends, blank lines, a byte order mark and a last line without end', async () => {
       const folder = writeFolder({ achievements: [achievement(1)] }, true);
@@ -1353,6 +1385,79 @@ describe('pua import', () => {
       await other.release();
       await second.destroy();
     });
+
+    /** Runs `begun` while another transaction has done `sql`, which is committed when `begun` waits for it. */
+    async function beside<T>(sql: string, begun: () => Promise<T>): Promise<T> {
+      const second = await createDataSource(api.config, 'maintenance').initialize();
+      const other = second.createQueryRunner();
+      try {
+        await other.startTransaction();
+        await other.query(sql);
+        const running = begun();
+        await waitingForLock(second);
+        await other.commitTransaction();
+        return await running;
+      } finally {
+        if (other.isTransactionActive) await other.rollbackTransaction();
+        await other.release();
+        await second.destroy();
+      }
+    }
+
+    it('sees the username that somebody took at the same moment, and says which line wanted it', async () => {
+      const report = await beside("INSERT INTO users (id, username) VALUES (90, 'U2')", () =>
+        load({ users: [user(1), user(2)] }),
+      );
+      expect(report).toMatchObject({ imported: false, rejected: 1 });
+      expect(report.firstRejects).toEqual([
+        { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 90' },
+      ]);
+      expect(await rows('SELECT id FROM users')).toEqual([{ id: 90 }]);
+    });
+
+    it('takes over what somebody wrote at the same moment: nothing is thrown away', async () => {
+      await load(BASE);
+      const report = await beside(
+        "INSERT INTO connections (user_id, id, peer_id, status, connected_at) VALUES (1, 50, 2, 'accepted', now()), (2, 50, 1, 'accepted', now())",
+        () => load({ users: [user(3)], connections: [connection(7, 2, 1)] }),
+      );
+      expect(report).toMatchObject({ imported: true, files: { users: { inserted: 1 } } });
+      expect(await rows('SELECT id FROM connections')).toEqual([{ id: 7 }, { id: 7 }]);
+      expect(await rows('SELECT connections_count FROM user_totals WHERE user_id = 1')).toEqual([
+        { connections_count: 1 },
+      ]);
+    });
+
+    it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
+      'ends in the database within 2 s of %s, and nothing is changed',
+      async (signal) => {
+        await load(BASE);
+        const before = await everything();
+        const blocker = api.dataSource.createQueryRunner();
+        await blocker.startTransaction();
+        await blocker.query('SELECT FROM users WHERE id = 1 FOR UPDATE');
+        const child = spawn(
+          process.execPath,
+          ['bin/pua.mjs', 'import', writeFolder({ users: [user(1, { bio: 'new' }), user(4)] })],
+          { env: { ...PROCESS, ...api.environment }, stdio: ['ignore', 'ignore', 'pipe'] },
+        );
+        const errors = text(child.stderr);
+        const closed = once(child, 'close');
+        await waitingForLock(api.dataSource);
+        child.kill(signal);
+        const killedAt = performance.now();
+        await othersAreGone(api.dataSource);
+        expect(performance.now() - killedAt).toBeLessThan(2_000);
+        await blocker.rollbackTransaction();
+        await blocker.release();
+        const [code] = (await closed) as [number | null];
+        if (signal !== 'SIGKILL') {
+          expect(await errors).toBe('The import was ended: nothing was imported\n');
+          expect(code).toBe(1);
+        }
+        expect(await everything()).toEqual(before);
+      },
+    );
   });
 });
 
@@ -1466,5 +1571,17 @@ async function waitingForLock(dataSource: { query<T>(sql: string): Promise<T> })
     );
     if (row!.waiting > 0) return;
     if (Date.now() > deadline) throw new Error('nobody waits for a lock');
+  }
+}
+
+/** Until nobody waits for a lock any more: the statement that did has ended. */
+async function othersAreGone(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const [row] = await dataSource.query<{ waiting: number }[]>(
+      "SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+    if (row!.waiting === 0) return;
+    if (Date.now() > deadline) throw new Error('somebody still waits for a lock');
   }
 }

@@ -7,6 +7,7 @@ import { AnnounceRevocations1763700004000 } from '../../migrations/1763700004000
 import { CreateOauth1763700002000 } from '../../migrations/1763700002000-create-oauth.js';
 import { AnnounceOauthRevocations1763700005000 } from '../../migrations/1763700005000-announce-oauth-revocations.js';
 import { CreateRateLimitCounts1763700006000 } from '../../migrations/1763700006000-create-rate-limit-counts.js';
+import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
 import type { Config } from '../config/config.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
@@ -58,6 +59,7 @@ export const MIGRATIONS = [
   AnnounceRevocations1763700004000,
   AnnounceOauthRevocations1763700005000,
   CreateRateLimitCounts1763700006000,
+  RememberEditedFields1763700030000,
 ];
 
 /**

@@ -105,7 +105,7 @@ export class ImportSet {
     await this.manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
 DO $$ BEGIN
-  SET LOCAL client_connection_check_interval = '1s';
+  SET LOCAL client_connection_check_interval = '500ms';
 EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not on this system
 END $$`);
     for (const type of RECORD_TYPES) {

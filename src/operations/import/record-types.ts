@@ -123,6 +123,17 @@ const users: RecordType = {
     password_hash: 'CASE WHEN s.says_password THEN s.password_hash ELSE t.password_hash END',
     created_at: 'COALESCE(s.created_at, t.created_at, now())',
     disabled_at: 'CASE WHEN s.says_disabled THEN s.disabled_at ELSE t.disabled_at END',
+    edited_fields: `'{}'::text[]`,
+  },
+  compared: { edited_fields: 't.edited_fields' },
+  kept: {
+    ...Object.fromEntries(
+      ['first_name', 'last_name', 'bio', 'profile_picture'].map((field) => [
+        field,
+        `CASE WHEN '${field}' = ANY (t.edited_fields) THEN t.${field} ELSE s.${field} END`,
+      ]),
+    ),
+    edited_fields: `COALESCE(t.edited_fields, '{}')`,
   },
   release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
   WHERE s.id = t.id AND fold_case(s.username) <> fold_case(t.username)
