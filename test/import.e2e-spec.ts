@@ -1,15 +1,19 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { hash } from '@node-rs/argon2';
 import { verifyPassword } from '../src/accounts/passwords.js';
 import { createDataSource } from '../src/database/data-source.js';
 import { seedDemo } from '../src/operations/demo/demo.js';
-import { importFolder } from '../src/operations/import/import.service.js';
+import { importRecords } from '../src/operations/import/import.service.js';
 import type { ImportOptions, ImportReport } from '../src/operations/import/import.service.js';
+import { folderSource } from '../src/operations/import/sources.js';
 import { TestApi } from './support/api.js';
-import { pua, puaJson } from './support/command-line.js';
+import { PROCESS, pua, puaJson } from './support/command-line.js';
 import { onPostgres, waitingForLock } from './support/database.js';
 
 type Record_ = Record<string, unknown>;
@@ -88,7 +92,7 @@ describe('pua import', () => {
   });
 
   const load = (files: Files, options: ImportOptions = {}) =>
-    importFolder(api.dataSource, writeFolder(files), options);
+    importRecords(api.dataSource, folderSource(writeFolder(files)), options);
   const rows = <Row = Record_>(sql: string) => api.dataSource.query<Row[]>(sql);
   /** All the platform's data, with the version of every row: what was rewritten unchanged is a change too. */
   const everything = async () => {
@@ -523,7 +527,7 @@ describe('pua import', () => {
     it('what is not UTF-8', async () => {
       const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'import-'));
       writeFileSync(join(folder, 'users.ndjson'), Buffer.from('{"id":1,"username":"Zo\xeb"}\n', 'latin1'));
-      const { firstRejects } = await importFolder(api.dataSource, folder);
+      const { firstRejects } = await importRecords(api.dataSource, folderSource(folder));
       expect(firstRejects).toEqual([{ file: 'users.ndjson', line: 1, reason: 'is not UTF-8' }]);
     });
   });
@@ -546,16 +550,6 @@ describe('pua import', () => {
         'an achievement’s key that is taken',
         { achievements: [achievement(9, { key: 'one' })] },
         'key: is taken by achievement 1',
-      ],
-      [
-        'a second connection of a pair',
-        { connections: [connection(6, 1, 2)] },
-        'requester_id, addressee_id: connection 5 connects the two already',
-      ],
-      [
-        'a second connection the other way round',
-        { connections: [connection(6, 2, 1)] },
-        'requester_id, addressee_id: connection 5 connects the two already',
       ],
       [
         'the id of another pair’s connection',
@@ -773,6 +767,7 @@ describe('pua import', () => {
           read: report.read,
           inserted: 0,
           updated: 0,
+          deleted: 0,
           unchanged: report.read,
           rejected: 0,
         });
@@ -818,13 +813,42 @@ describe('pua import', () => {
     });
   });
 
+  describe('with --keep-profile', () => {
+    const stored = () =>
+      rows('SELECT first_name, last_name, bio, profile_picture, username FROM users ORDER BY id');
+
+    it('leaves the fields that the member changed through the API, and those alone', async () => {
+      const platform = user(1, { first_name: 'Ada', last_name: 'L.', bio: 'old' });
+      await load({ users: [platform] });
+      const key = await api.key(1);
+      await api.put('/profile', key, { bio: 'mine', first_name: null, last_name: 'L.' });
+      const later = { ...platform, first_name: 'A.', last_name: 'Lovelace', bio: 'new', username: 'ada' };
+      const { files } = await load({ users: [later, user(2, { bio: 'b' })] }, { keepProfile: true });
+      expect(files.users).toMatchObject({ inserted: 1, updated: 1 });
+      expect(await stored()).toEqual([
+        { first_name: null, last_name: 'Lovelace', bio: 'mine', profile_picture: null, username: 'ada' },
+        { first_name: null, last_name: null, bio: 'b', profile_picture: null, username: 'u2' },
+      ]);
+      const again = await load({ users: [later] }, { keepProfile: true });
+      expect(again.files.users).toMatchObject({ updated: 0, unchanged: 1 });
+    });
+
+    it('no longer, once an import without it has set the fields', async () => {
+      await load({ users: [user(1, { bio: 'old' })] });
+      await api.put('/profile', await api.key(1), { bio: 'mine' });
+      await load({ users: [user(1, { bio: 'new' })] });
+      await load({ users: [user(1, { bio: 'newer' })] }, { keepProfile: true });
+      expect(await stored()).toMatchObject([{ bio: 'newer' }]);
+    });
+  });
+
   describe('reads', () => {
     it('gzip, Windows line ends, blank lines, a byte order mark and a last line without end', async () => {
       const folder = writeFolder({ achievements: [achievement(1)] }, true);
       const text = `\u{feff}${JSON.stringify(user(1))}\r\n\r\n  \n${JSON.stringify(user(2))}`;
       writeFileSync(join(folder, 'users.ndjson'), text);
       writeFileSync(join(folder, 'events.ndjson'), '');
-      const { imported, files } = await importFolder(api.dataSource, folder);
+      const { imported, files } = await importRecords(api.dataSource, folderSource(folder));
       expect(imported).toBe(true);
       expect(files).toMatchObject({
         users: { inserted: 2 },
@@ -869,9 +893,289 @@ describe('pua import', () => {
       const folder = writeFolder({ users: [user(1)] });
       spoil(folder);
       const before = await everything();
-      await expect(importFolder(api.dataSource, folder)).rejects.toThrow(message);
+      await expect(async () => importRecords(api.dataSource, folderSource(folder))).rejects.toThrow(message);
       expect(await everything()).toEqual(before);
     });
+  });
+
+  describe('removes', () => {
+    const people = { users: [user(1), user(2), user(3)], events: [event(1), event(2)] };
+    const pairs = () =>
+      rows(
+        'SELECT id, user_id, peer_id, status, api_time(requested_at) AS requested_at FROM connections ORDER BY id, user_id',
+      );
+
+    it('who is said to take part no longer, and counts it', async () => {
+      await load({ ...people, participants: [participant(1, 1), participant(1, 2), participant(2, 1)] });
+      const { files } = await load({
+        participants: [
+          { event_id: 1, user_id: 1, deleted: true },
+          { event_id: 2, user_id: 1, deleted: true, role: 'nonsense', whatever: 5 },
+          { event_id: 2, user_id: 2, deleted: true },
+          { event_id: 77, user_id: 88, deleted: true },
+          { ...participant(1, 2), deleted: false },
+        ],
+      });
+      expect(files.participants).toEqual({
+        read: 5,
+        inserted: 0,
+        updated: 0,
+        deleted: 2,
+        unchanged: 3,
+        rejected: 0,
+      });
+      expect(await rows('SELECT event_id, user_id FROM participants')).toEqual([{ event_id: 1, user_id: 2 }]);
+      expect(await rows('SELECT events_count FROM user_totals ORDER BY user_id')).toEqual([
+        { events_count: 0 },
+        { events_count: 1 },
+        { events_count: 0 },
+      ]);
+    });
+
+    it('a connection by its id, or by its two members whoever asked, for both of them', async () => {
+      await load({ ...people, connections: [connection(1, 1, 2), connection(2, 2, 3), connection(3, 1, 3)] });
+      const { files } = await load({
+        connections: [
+          { id: 1, deleted: true },
+          { requester_id: 3, addressee_id: 2, deleted: true },
+          { id: 99, deleted: true },
+          { requester_id: 50, addressee_id: 51, deleted: true },
+        ],
+      });
+      expect(files.connections).toMatchObject({ read: 4, deleted: 2, unchanged: 2, rejected: 0 });
+      expect(await pairs()).toMatchObject([
+        { id: 3, user_id: 1 },
+        { id: 3, user_id: 3 },
+      ]);
+    });
+
+    it('the same again changes nothing', async () => {
+      await load({ ...people, participants: [participant(1, 1)], connections: [connection(1, 1, 2)] });
+      const gone: Files = {
+        participants: [{ event_id: 1, user_id: 1, deleted: true }],
+        connections: [{ id: 1, deleted: true }],
+      };
+      await load(gone);
+      const before = await everything();
+      const { files } = await load(gone);
+      expect(files.participants).toMatchObject({ deleted: 0, unchanged: 1 });
+      expect(await everything()).toEqual(before);
+    });
+
+    it.each<[what: string, files: Files, line: string, reason: RegExp]>([
+      [
+        'half of a pair',
+        { connections: [{ requester_id: 1, deleted: true }] },
+        'connections.ndjson:1',
+        /are needed to delete/,
+      ],
+      [
+        'neither id nor pair',
+        { connections: [{ deleted: true }] },
+        'connections.ndjson:1',
+        /are needed to delete/,
+      ],
+      [
+        'a participant without an event',
+        { participants: [{ user_id: 1, deleted: true }] },
+        'participants.ndjson:1',
+        /event_id: is needed/,
+      ],
+      [
+        'what is neither true nor false',
+        { participants: [{ ...participant(1, 1), deleted: 'yes' }] },
+        'participants.ndjson:1',
+        /deleted: must be true or false/,
+      ],
+      ['a member', { users: [{ id: 1, deleted: true }] }, 'users.ndjson:1', /deleted: is not a field here/],
+      [
+        'who takes part and does not',
+        { participants: [participant(1, 1), { event_id: 1, user_id: 1, deleted: true }] },
+        'participants.ndjson:2',
+        /already stands in line 1/,
+      ],
+      [
+        'a pair that is connected and is not',
+        { connections: [connection(1, 1, 2), { requester_id: 2, addressee_id: 1, deleted: true }] },
+        'connections.ndjson:2',
+        /line 1 connects the two already/,
+      ],
+    ])('nothing for %s', async (_, files, line, reason) => {
+      await load(people);
+      const before = await everything();
+      const { imported, firstRejects } = await load(files);
+      expect(imported).toBe(false);
+      expect(firstRejects.map((reject) => `${reject.file}:${reject.line}`)).toEqual([line]);
+      expect(firstRejects[0]!.reason).toMatch(reason);
+      expect(await everything()).toEqual(before);
+    });
+
+    it('the id of a pair that connects again, whoever asks now: the new one takes its place', async () => {
+      await load({ ...people, connections: [connection(1, 1, 2)] });
+      const { requested_at: _, ...again } = connection(7, 2, 1);
+      const { files } = await load({ connections: [again] });
+      expect(files.connections).toMatchObject({ inserted: 0, updated: 1 });
+      expect(await pairs()).toEqual([
+        { id: 7, user_id: 1, peer_id: 2, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
+        { id: 7, user_id: 2, peer_id: 1, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
+      ]);
+      expect(await rows('SELECT connections_count FROM user_totals ORDER BY user_id')).toMatchObject([
+        { connections_count: 1 },
+        { connections_count: 1 },
+        { connections_count: 0 },
+      ]);
+    });
+
+    it('ids that pairs give up to one another: two that change places, and one of a connection that ended', async () => {
+      await load({ ...people, connections: [connection(1, 1, 2), connection(2, 1, 3), connection(3, 2, 3)] });
+      await load({
+        connections: [
+          connection(2, 1, 2),
+          connection(3, 1, 3),
+          { requester_id: 2, addressee_id: 3, deleted: true },
+        ],
+      });
+      expect(await pairs()).toMatchObject([
+        { id: 2, user_id: 1, peer_id: 2 },
+        { id: 2, user_id: 2, peer_id: 1 },
+        { id: 3, user_id: 1, peer_id: 3 },
+        { id: 3, user_id: 3, peer_id: 1 },
+      ]);
+    });
+  });
+
+  describe('from standard input', () => {
+    const line = (type: string, record: unknown, op?: string) =>
+      `${JSON.stringify({ type, ...(op ? { op } : {}), record })}\n`;
+    const input = [
+      line('participants', participant(1, 1)),
+      line('users', user(1), 'put'),
+      '\n',
+      line('events', event(1)),
+    ].join('');
+
+    it('takes records of every type in any order, and what ended, all or nothing', async () => {
+      const { code, stdout } = await pua(api.environment, ['import', '-', '--json'], input);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        imported: true,
+        files: { users: { inserted: 1 }, events: { inserted: 1 }, participants: { inserted: 1 } },
+      });
+      await pua(
+        api.environment,
+        ['import', '-'],
+        line('participants', { event_id: 1, user_id: 1 }, 'delete'),
+      );
+      expect(await rows('SELECT FROM participants')).toEqual([]);
+    });
+
+    it.each<[what: string, text: string, reason: RegExp]>([
+      ['what is not JSON', 'what?', /^-:1: is not JSON/],
+      ['no object', '5', /must be a JSON object/],
+      ['an unknown type', '{"type":"badges","record":{}}', /type: must be one of users, achievements/],
+      ['an unknown op', '{"type":"users","op":"drop","record":{}}', /op: must be put or delete/],
+      ['no record', '{"type":"users"}', /record: must be an object/],
+      [
+        'an unknown field',
+        '{"type":"users","record":{"id":1,"username":"a"},"x":1}',
+        /x: is not a field here/,
+      ],
+      [
+        'a delete of what only ends otherwise',
+        '{"type":"users","op":"delete","record":{"id":1}}',
+        /op: there is no delete of users/,
+      ],
+      ['a bad record', '{"type":"users","record":{"id":0,"username":"a"}}', /id: must be an integer/],
+      ['U+0000 in a name', '{"type":"users","record":{"\\u0000":1}}', /\ufffd: is not a field here/],
+    ])('refuses %s, and changes nothing', async (_, text, reason) => {
+      const before = await everything();
+      const { code, stderr } = await pua(api.environment, ['import', '-'], `${input}${text}`);
+      expect(code).toBe(1);
+      expect(stderr.replace(/^-:5/, '-:1')).toMatch(reason);
+      expect(await everything()).toEqual(before);
+    });
+
+    it('writes bad lines as they were, with U+0000 and all', async () => {
+      const rejects = join(process.env.TEST_FOLDER!, 'stdin-rejects.ndjson');
+      const { code } = await pua(
+        api.environment,
+        ['import', '-', '--skip-invalid', rejects],
+        `a\0b\n${input}`,
+      );
+      expect(code).toBe(0);
+      expect(JSON.parse(readFileSync(rejects, 'utf8'))).toEqual({
+        file: '-',
+        line: 1,
+        reason: 'is not JSON',
+        record: 'a\0b',
+      });
+    });
+  });
+
+  describe('in batches', () => {
+    it('commits each, and a record that comes again wins over the one before', async () => {
+      const source = { users: [user(1), user(2), user(1, { bio: 'later' }), user(3)], events: [event(1)] };
+      const report = await load(source, { batch: 3 });
+      expect(report).toMatchObject({
+        imported: true,
+        committed_through: { file: 'events.ndjson', line: 1 },
+        files: { users: { read: 4, inserted: 3, updated: 1 }, events: { inserted: 1 } },
+      });
+      expect(await rows('SELECT bio FROM users WHERE id = 1')).toEqual([{ bio: 'later' }]);
+    });
+
+    it('stop at a bad line, say how far they came, and go on from the start without doing anything twice', async () => {
+      const folder = writeFolder({ users: [user(1), user(2), user(3), user(4, { bio: 5 }), user(5)] });
+      const { code, stderr } = await pua(api.environment, ['import', folder, '--batch', '2']);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /^users.ndjson:4: bio: must be a string\n1 bad line: everything up to line 2 of users.ndjson is imported, and nothing after it/,
+      );
+      expect(await rows('SELECT id FROM users ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+      writeFileSync(
+        join(folder, 'users.ndjson'),
+        [1, 2, 3, 4].map((id) => JSON.stringify(user(id))).join('\n'),
+      );
+      expect(await puaJson(api.environment, ['import', folder, '--batch', '2'])).toMatchObject({
+        files: { users: { inserted: 2, unchanged: 2 } },
+        committed_through: { file: 'users.ndjson', line: 4 },
+      });
+    });
+
+    it('import all but the bad lines with --skip-invalid', async () => {
+      const folder = writeFolder({ users: [user(1), user(2, { bio: 1 }), user(3), 'what?', user(5)] });
+      const rejects = join(folder, '..', 'batch-rejects.ndjson');
+      const args = ['import', folder, '--batch', '2', '--skip-invalid', rejects];
+      expect(await puaJson(api.environment, args)).toMatchObject({
+        rejected: 2,
+        files: { users: { inserted: 3 } },
+      });
+      expect(
+        readFileSync(rejects, 'utf8')
+          .trimEnd()
+          .split('\n')
+          .map((text) => (JSON.parse(text) as Record_).line),
+      ).toEqual([2, 4]);
+    });
+
+    it.each(['0', '-1', '1.5', 'many', '1000001'])('are refused with the size %s', async (size) => {
+      expect(await pua(api.environment, ['import', '.', '--batch', size])).toMatchObject({ code: 2 });
+    });
+
+    it('are refused in a dry run', async () => {
+      expect(await pua(api.environment, ['import', '.', '--batch', '5', '--dry-run'])).toMatchObject({
+        code: 2,
+      });
+    });
+  });
+
+  it('ends where it is told to, and nothing is changed', async () => {
+    const before = await everything();
+    const signal = AbortSignal.abort();
+    await expect(load({ users: [user(1)] }, { signal })).rejects.toThrow(
+      'The import was ended: nothing was imported',
+    );
+    expect(await everything()).toEqual(before);
   });
 
   describe('on the command line', () => {
@@ -883,7 +1187,9 @@ describe('pua import', () => {
         code: 0,
         stderr: 'user.ndjson: is no file of an import; it was not read\n',
       });
-      expect(stdout).toMatch(/^FILE +READ +INSERTED +UPDATED +UNCHANGED +REJECTED\nusers +2 +2 +0 +0 +0\n/);
+      expect(stdout).toMatch(
+        /^FILE +READ +INSERTED +UPDATED +DELETED +UNCHANGED +REJECTED\nusers +2 +2 +0 +0 +0 +0\n/,
+      );
     });
 
     it('fails with the first 20 bad lines on stderr, and nothing is changed', async () => {
@@ -970,7 +1276,7 @@ describe('pua import', () => {
         users: Array.from({ length: 9001 }, (_, i) => user(i + 1, i === 5000 ? {} : { bio: 1 })),
       });
       const rejects = join(folder, '..', 'many.ndjson');
-      const report = await importFolder(api.dataSource, folder, { rejectsFile: rejects });
+      const report = await importRecords(api.dataSource, folderSource(folder), { rejectsFile: rejects });
       expect(report.files.users).toMatchObject({ inserted: 1, rejected: 9000 });
       const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n');
       expect(lines).toHaveLength(9000);
@@ -1080,6 +1386,79 @@ describe('pua import', () => {
       await other.release();
       await second.destroy();
     });
+
+    /** Runs `begun` while another transaction has done `sql`, which is committed when `begun` waits for it. */
+    async function beside<T>(sql: string, begun: () => Promise<T>): Promise<T> {
+      const second = await createDataSource(api.config, 'maintenance').initialize();
+      const other = second.createQueryRunner();
+      try {
+        await other.startTransaction();
+        await other.query(sql);
+        const running = begun();
+        await waitingForLock(second);
+        await other.commitTransaction();
+        return await running;
+      } finally {
+        if (other.isTransactionActive) await other.rollbackTransaction();
+        await other.release();
+        await second.destroy();
+      }
+    }
+
+    it('sees the username that somebody took at the same moment, and says which line wanted it', async () => {
+      const report = await beside("INSERT INTO users (id, username) VALUES (90, 'U2')", () =>
+        load({ users: [user(1), user(2)] }),
+      );
+      expect(report).toMatchObject({ imported: false, rejected: 1 });
+      expect(report.firstRejects).toEqual([
+        { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 90' },
+      ]);
+      expect(await rows('SELECT id FROM users')).toEqual([{ id: 90 }]);
+    });
+
+    it('takes over what somebody wrote at the same moment: nothing is thrown away', async () => {
+      await load(BASE);
+      const report = await beside(
+        "INSERT INTO connections (user_id, id, peer_id, status, connected_at) VALUES (1, 50, 2, 'accepted', now()), (2, 50, 1, 'accepted', now())",
+        () => load({ users: [user(3)], connections: [connection(7, 2, 1)] }),
+      );
+      expect(report).toMatchObject({ imported: true, files: { users: { inserted: 1 } } });
+      expect(await rows('SELECT id FROM connections')).toEqual([{ id: 7 }, { id: 7 }]);
+      expect(await rows('SELECT connections_count FROM user_totals WHERE user_id = 1')).toEqual([
+        { connections_count: 1 },
+      ]);
+    });
+
+    it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
+      'ends in the database within 2 s of %s, and nothing is changed',
+      async (signal) => {
+        await load(BASE);
+        const before = await everything();
+        const blocker = api.dataSource.createQueryRunner();
+        await blocker.startTransaction();
+        await blocker.query('SELECT FROM users WHERE id = 1 FOR UPDATE');
+        const child = spawn(
+          process.execPath,
+          ['bin/pua.mjs', 'import', writeFolder({ users: [user(1, { bio: 'new' }), user(4)] })],
+          { env: { ...PROCESS, ...api.environment }, stdio: ['ignore', 'ignore', 'pipe'] },
+        );
+        const errors = text(child.stderr);
+        const closed = once(child, 'close');
+        await waitingForLock(api.dataSource);
+        child.kill(signal);
+        const killedAt = performance.now();
+        await othersAreGone(api.dataSource);
+        expect(performance.now() - killedAt).toBeLessThan(2_000);
+        await blocker.rollbackTransaction();
+        await blocker.release();
+        const [code] = (await closed) as [number | null];
+        if (signal !== 'SIGKILL') {
+          expect(await errors).toBe('The import was ended: nothing was imported\n');
+          expect(code).toBe(1);
+        }
+        expect(await everything()).toEqual(before);
+      },
+    );
   });
 });
 
@@ -1206,3 +1585,15 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
     }, 120_000);
   },
 );
+
+/** Until nobody waits for a lock any more: the statement that did has ended. */
+async function othersAreGone(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const [row] = await dataSource.query<{ waiting: number }[]>(
+      "SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+    if (row!.waiting === 0) return;
+    if (Date.now() > deadline) throw new Error('somebody still waits for a lock');
+  }
+}

@@ -10,6 +10,7 @@ import { CreateRateLimitCounts1763700006000 } from '../../migrations/17637000060
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
 import { TellFailuresFromWhatIsUnderWay1763700008000 } from '../../migrations/1763700008000-tell-failures-from-what-is-under-way.js';
 import { ServeSweeping1763700010000 } from '../../migrations/1763700010000-serve-sweeping.js';
+import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
 import type { Config } from '../config/config.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
@@ -64,6 +65,7 @@ export const MIGRATIONS = [
   EndCredentials1763700007000,
   TellFailuresFromWhatIsUnderWay1763700008000,
   ServeSweeping1763700010000,
+  RememberEditedFields1763700030000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

@@ -1,8 +1,10 @@
 import { SingleBar } from 'cli-progress';
+import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { Refusal } from '../../database/refusal.js';
-import { importFolder } from '../../operations/import/import.service.js';
+import { importRecords } from '../../operations/import/import.service.js';
 import type { ImportProgress, ImportReport } from '../../operations/import/import.service.js';
+import { folderSource, streamSource } from '../../operations/import/sources.js';
 import { addCommand } from '../command.js';
 import { withDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
@@ -10,6 +12,8 @@ import { note, print, table } from '../output.js';
 interface Options {
   dryRun?: boolean;
   skipInvalid?: string;
+  batch?: number;
+  keepProfile?: boolean;
   json?: boolean;
 }
 
@@ -20,31 +24,66 @@ export function importCommand(program: Command): void {
     'Bring in the platform’s data: users, events, participants, connections, achievements, user_achievements',
     'pua import ./export --skip-invalid rejects.ndjson',
   )
-    .argument('<folder>', 'where the files are: NDJSON, each .ndjson or .ndjson.gz')
+    .argument(
+      '<folder>',
+      'where the files are: NDJSON, each .ndjson or .ndjson.gz; - reads lines {"type", "op", "record"} from stdin',
+    )
     .option('--dry-run', 'check everything, against the database too, and change nothing')
     .option(
       '--skip-invalid <file>',
       'import all but the bad lines, which go to this file; without it one bad line stops everything',
     )
-    .action(async (folder: string, { dryRun, skipInvalid, json }: Options) => {
-      const bar = progressBar();
-      const started = performance.now();
-      let report: ImportReport;
-      try {
-        report = await withDatabase(({ dataSource }) =>
-          importFolder(dataSource, folder, { dryRun, rejectsFile: skipInvalid, progress: bar?.progress }),
-        );
-      } finally {
-        bar?.end();
-      }
-      const seconds = Math.round((performance.now() - started) / 100) / 10;
+    .addOption(
+      new Option('--batch <n>', 'commit after every n lines, in place of all or nothing')
+        .argParser(parseBatch)
+        .conflicts('dryRun'),
+    )
+    .option('--keep-profile', 'leave the fields of the profile that members set through the API as they are')
+    .action(async (folder: string, { json, ...options }: Options) => {
+      const report = await run(folder, options);
       for (const name of report.ignored) note(`${name}: is no file of an import; it was not read`);
+      const { skipInvalid, dryRun = false } = options;
       if (report.rejected > 0 && skipInvalid === undefined) throw badLines(report);
-      const { imported, files, rejected } = report;
-      print(json, { imported, dry_run: dryRun ?? false, seconds, rejected, files }, () => summary(report));
+      const { imported, seconds, rejected, files, committed_through } = report;
+      const shown = { imported, dry_run: dryRun, seconds, rejected, files, committed_through };
+      print(json, shown, () => summary(report));
       if (rejected > 0) note(`${rejected} bad lines stand in ${skipInvalid}, each with its reason`);
       if (dryRun) note('This was a dry run: nothing was changed');
     });
+}
+
+async function run(
+  folder: string,
+  { dryRun, skipInvalid, batch, keepProfile }: Options,
+): Promise<ImportReport & { seconds: number }> {
+  const source = folder === '-' ? streamSource(process.stdin) : folderSource(folder);
+  const bar = source.bytes > 0 ? progressBar() : undefined;
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
+  const started = performance.now();
+  try {
+    const report = await withDatabase(({ dataSource }) =>
+      importRecords(dataSource, source, {
+        dryRun,
+        rejectsFile: skipInvalid,
+        batch,
+        keepProfile,
+        signal: ended.signal,
+        progress: bar?.progress,
+      }),
+    );
+    return { ...report, seconds: Math.round((performance.now() - started) / 100) / 10 };
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
+    bar?.end();
+  }
+}
+
+function parseBatch(text: string): number {
+  const lines = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  if (lines < 1 || lines > 1_000_000) throw new InvalidArgumentError('It must be from 1 to 1000000.');
+  return lines;
 }
 
 function summary({ files }: ImportReport): string {
@@ -55,18 +94,22 @@ function summary({ files }: ImportReport): string {
       READ: ({ read }) => read,
       INSERTED: ({ inserted }) => inserted,
       UPDATED: ({ updated }) => updated,
+      DELETED: ({ deleted }) => deleted,
       UNCHANGED: ({ unchanged }) => unchanged,
       REJECTED: ({ rejected }) => rejected,
     },
   );
 }
 
-function badLines({ rejected, firstRejects }: ImportReport): Refusal {
+function badLines({ rejected, firstRejects, committed_through }: ImportReport): Refusal {
   const shown = firstRejects.map(({ file, line, reason }) => `${file}:${line}: ${reason}`);
   const count = rejected === 1 ? '1 bad line' : `${rejected} bad lines`;
   const first = rejected > shown.length ? ` (the first ${shown.length} are above)` : '';
+  const done = committed_through
+    ? `everything up to line ${committed_through.line} of ${committed_through.file} is imported, and nothing after it`
+    : 'nothing was imported';
   return new Refusal(
-    `${shown.join('\n')}\n${count}${first}: nothing was imported. Correct them, or import the rest with --skip-invalid <file>`,
+    `${shown.join('\n')}\n${count}${first}: ${done}. Correct them, or import the rest with --skip-invalid <file>`,
   );
 }
 

@@ -45,6 +45,10 @@ export class User {
   @Column({ type: 'bigint', default: 1, insert: false, update: false })
   version: number;
 
+  /** Fields of the profile that the member changed through the API since the platform's import last set them. */
+  @Column('text', { array: true, default: () => "'{}'" })
+  edited_fields: string[];
+
   /** What lists show of the person, as JSON text; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   card: string;

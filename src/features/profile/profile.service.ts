@@ -32,7 +32,10 @@ const UPDATE_PROFILE = `WITH changed AS (
     first_name = CASE WHEN $2::jsonb ? 'first_name' THEN $2->>'first_name' ELSE first_name END,
     last_name = CASE WHEN $2 ? 'last_name' THEN $2->>'last_name' ELSE last_name END,
     bio = CASE WHEN $2 ? 'bio' THEN $2->>'bio' ELSE bio END,
-    profile_picture = CASE WHEN $2 ? 'profile_picture' THEN $2->>'profile_picture' ELSE profile_picture END
+    profile_picture = CASE WHEN $2 ? 'profile_picture' THEN $2->>'profile_picture' ELSE profile_picture END,
+    edited_fields = ARRAY(SELECT unnest(edited_fields) UNION SELECT wanted.name FROM jsonb_each_text($2) AS wanted (name, value)
+      JOIN (VALUES ('first_name', first_name), ('last_name', last_name), ('bio', bio), ('profile_picture', profile_picture))
+        AS present (name, value) USING (name) WHERE wanted.value IS DISTINCT FROM present.value)
   WHERE id = $1 AND ($3::bigint[] IS NULL OR version = ANY ($3))
   RETURNING *
 )

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createReadStream } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { Refusal } from '../../database/refusal.js';
 
@@ -17,24 +17,19 @@ export interface Line {
 }
 
 /**
- * The lines of a file, unpacked where it ends in `.gz`, a few at a time; blank ones left out. Memory stays flat
- * whatever stands in the file.
+ * The lines of a stream, unpacked where `name` ends in `.gz`, a few at a time; blank ones left out. Memory stays flat
+ * whatever stands in it.
  *
- * @param progress is told how many bytes of the file were read since the last time
- * @throws Refusal where the file cannot be read or unpacked
+ * @throws Refusal where it cannot be read or unpacked
  */
-export async function* readLines(file: string, progress: (bytes: number) => void): AsyncGenerator<Line[]> {
-  const source = createReadStream(file, { highWaterMark: 262_144 });
-  source.on('data', (chunk) => progress(chunk.length));
-  const unpacked = file.endsWith('.gz') ? source.pipe(createGunzip({ chunkSize: 262_144 })) : source;
+export async function* readLines(source: Readable, name: string): AsyncGenerator<Line[]> {
+  const unpacked = name.endsWith('.gz') ? source.pipe(createGunzip({ chunkSize: 262_144 })) : source;
   source.on('error', (error) => unpacked.destroy(error));
   const splitter = new Splitter();
   try {
     for await (const chunk of unpacked as AsyncIterable<Buffer>) yield splitter.push(chunk);
   } catch (error) {
-    throw new Refusal(`${file} cannot be read (${(error as Error).message}): nothing was imported`, {
-      cause: error,
-    });
+    throw new Refusal(`${name} cannot be read (${(error as Error).message})`, { cause: error });
   } finally {
     source.destroy();
   }

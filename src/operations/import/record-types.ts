@@ -46,6 +46,23 @@ export interface RecordType {
   readonly release?: string;
   /** Sequence that must go past the ids. */
   readonly sequence?: string;
+  /** Values under `--keep-profile`, in place of those of {@link RecordType.values}. */
+  readonly kept?: Readonly<Record<string, string>>;
+  /** Columns of the staging table that name what a record is about, each of them alone. */
+  readonly identities: readonly (readonly string[])[];
+  /** How records say that something ended: `"deleted": true`, and what names it. */
+  readonly removal?: Removal;
+}
+
+export interface Removal {
+  /** Whatever else such a record says is ignored. */
+  readonly fields: Fields;
+  readonly check?: (row: Record<string, unknown>) => string | undefined;
+  readonly complete?: (row: Record<string, unknown>) => void;
+  /** Query for the {@link Removal.key} of the rows that go. */
+  readonly rows: string;
+  /** Primary key of the table. */
+  readonly key: readonly string[];
 }
 
 export const staged = (name: string) => `import_${name}`;
@@ -57,9 +74,9 @@ const twice = (name: string, columns: string, what: string) =>
     USING (${columns}) WHERE s.line > d.first`;
 
 /** `column` names a row of `table` that is neither in the folder nor in the database. */
-const missing = (name: string, column: string, table: string) =>
+const missing = (name: string, column: string, table: string, of = 'true') =>
   `SELECT s.line, '${column}: there is no such record in ${table}: ' || s.${column} FROM ${staged(name)} s
-  WHERE s.${column} IS NOT NULL AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column})
+  WHERE ${of} AND s.${column} IS NOT NULL AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column})
     AND NOT EXISTS (SELECT FROM ${table} r WHERE r.id = s.${column})`;
 
 /** Each column as the record has it. */
@@ -67,6 +84,7 @@ const as = (...columns: string[]) => Object.fromEntries(columns.map((column) => 
 
 const users: RecordType = {
   name: 'users',
+  identities: [['id']],
   fields: {
     id: required(id),
     username: required(text(1, 100)),
@@ -105,6 +123,17 @@ const users: RecordType = {
     password_hash: 'CASE WHEN s.says_password THEN s.password_hash ELSE t.password_hash END',
     created_at: 'COALESCE(s.created_at, t.created_at, now())',
     disabled_at: 'CASE WHEN s.says_disabled THEN s.disabled_at ELSE t.disabled_at END',
+    edited_fields: `'{}'::text[]`,
+  },
+  compared: { edited_fields: 't.edited_fields' },
+  kept: {
+    ...Object.fromEntries(
+      ['first_name', 'last_name', 'bio', 'profile_picture'].map((field) => [
+        field,
+        `CASE WHEN '${field}' = ANY (t.edited_fields) THEN t.${field} ELSE s.${field} END`,
+      ]),
+    ),
+    edited_fields: `COALESCE(t.edited_fields, '{}')`,
   },
   release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
   WHERE s.id = t.id AND fold_case(s.username) <> fold_case(t.username)
@@ -114,6 +143,7 @@ const users: RecordType = {
 
 const achievements: RecordType = {
   name: 'achievements',
+  identities: [['id']],
   fields: {
     id: required(id),
     key: text(1, 100),
@@ -158,6 +188,7 @@ const achievements: RecordType = {
 
 const events: RecordType = {
   name: 'events',
+  identities: [['id']],
   fields: {
     id: required(id),
     title: required(text(1, 300)),
@@ -227,6 +258,7 @@ const events: RecordType = {
 
 const participants: RecordType = {
   name: 'participants',
+  identities: [['event_id', 'user_id']],
   fields: {
     event_id: required(id),
     user_id: required(id),
@@ -234,6 +266,7 @@ const participants: RecordType = {
     rsvp_status: oneOf('going', 'maybe', 'waitlisted', 'pending', 'declined'),
     responded_at: moment,
     checked_in_at: moment,
+    deleted: orElse(false, flag),
   },
   check: ({ role, rsvp_status }) => {
     const allowed: unknown[] =
@@ -247,10 +280,10 @@ const participants: RecordType = {
   },
   rules: [
     twice('participants', 'event_id, user_id', 'event_id, user_id: the same pair'),
-    missing('participants', 'event_id', 'events'),
-    missing('participants', 'user_id', 'users'),
+    missing('participants', 'event_id', 'events', 'NOT s.deleted'),
+    missing('participants', 'user_id', 'users', 'NOT s.deleted'),
   ],
-  source: 'import_participants s',
+  source: '(SELECT * FROM import_participants WHERE NOT deleted) s',
   rowsPerRecord: 1,
   key: ['user_id', 'event_id'],
   values: {
@@ -260,10 +293,23 @@ const participants: RecordType = {
   // The foreign key keeps it true.
   compared: { starts_at: 't.starts_at' },
   joins: 'JOIN events e ON e.id = s.event_id',
+  removal: {
+    fields: { event_id: required(id), user_id: required(id), deleted: orElse(true, flag) },
+    rows: `SELECT t.user_id, t.event_id FROM import_participants s
+  JOIN participants t ON t.user_id = s.user_id AND t.event_id = s.event_id WHERE s.deleted`,
+    key: ['user_id', 'event_id'],
+  },
 };
+
+/** Both sides of every connection that stays. */
+const SIDES = `(SELECT line, id, requester_id AS user_id, addressee_id AS peer_id, source, met_at_event_id, requested_at, connected_at,
+    CASE status WHEN 'pending' THEN 'pending_sent' ELSE status END AS status FROM import_connections WHERE NOT deleted
+  UNION ALL SELECT line, id, addressee_id, requester_id, source, met_at_event_id, requested_at, connected_at,
+    CASE status WHEN 'pending' THEN 'pending_received' ELSE status END FROM import_connections WHERE NOT deleted) s`;
 
 const connections: RecordType = {
   name: 'connections',
+  identities: [['id'], ['requester_id', 'addressee_id']],
   fields: {
     id: required(id),
     requester_id: required(id),
@@ -273,6 +319,7 @@ const connections: RecordType = {
     met_at_event_id: id,
     requested_at: absent('the time of the import', moment),
     connected_at: moment,
+    deleted: orElse(false, flag),
   },
   check: ({ requester_id, addressee_id, status, connected_at }) => {
     if (requester_id !== undefined && requester_id === addressee_id)
@@ -291,31 +338,50 @@ const connections: RecordType = {
     FROM import_connections GROUP BY 1, 2 HAVING count(*) > 1) d
     ON d.one = least(s.requester_id, s.addressee_id) AND d.other = greatest(s.requester_id, s.addressee_id)
   WHERE s.line > d.first`,
-    missing('connections', 'requester_id', 'users'),
-    missing('connections', 'addressee_id', 'users'),
-    missing('connections', 'met_at_event_id', 'events'),
-    `SELECT s.line, 'requester_id, addressee_id: connection ' || t.id || ' connects the two already' FROM import_connections s
-  JOIN connections t ON t.user_id = s.requester_id AND t.peer_id = s.addressee_id AND t.id <> s.id`,
+    missing('connections', 'requester_id', 'users', 'NOT s.deleted'),
+    missing('connections', 'addressee_id', 'users', 'NOT s.deleted'),
+    missing('connections', 'met_at_event_id', 'events', 'NOT s.deleted'),
+    // Unless that one gives its id up: it is in the folder, with another id or deleted.
     `SELECT s.line, 'id: is that of a connection between other members' FROM import_connections s
-  WHERE EXISTS (SELECT FROM connections t WHERE t.id = s.id
-    AND (least(t.user_id, t.peer_id), greatest(t.user_id, t.peer_id))
-      <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id)))`,
+  JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
+  WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))
+    AND NOT EXISTS (SELECT FROM import_connections r
+      WHERE least(r.requester_id, r.addressee_id) = t.user_id AND greatest(r.requester_id, r.addressee_id) = t.peer_id)`,
   ],
-  source: `(SELECT id, requester_id AS user_id, addressee_id AS peer_id, source, met_at_event_id, requested_at, connected_at,
-    CASE status WHEN 'pending' THEN 'pending_sent' ELSE status END AS status FROM import_connections
-  UNION ALL SELECT id, addressee_id, requester_id, source, met_at_event_id, requested_at, connected_at,
-    CASE status WHEN 'pending' THEN 'pending_received' ELSE status END FROM import_connections) s`,
+  source: SIDES,
   rowsPerRecord: 2,
-  key: ['user_id', 'id'],
+  key: ['user_id', 'peer_id'],
   values: {
     ...as('user_id', 'id', 'peer_id', 'status', 'source', 'met_at_event_id', 'connected_at'),
     requested_at: 'COALESCE(s.requested_at, t.requested_at, now())',
   },
+  // Pairs whose id changes are written anew, so that two of them can change places.
+  release: `WITH gone AS (
+  DELETE FROM connections t USING ${SIDES}
+  WHERE t.user_id = s.user_id AND t.peer_id = s.peer_id AND t.id <> s.id RETURNING s.line, t.requested_at
+) UPDATE import_connections s SET requested_at = COALESCE(s.requested_at, gone.requested_at) FROM gone WHERE gone.line = s.line`,
   sequence: 'connections_id_seq',
+  removal: {
+    fields: { id, requester_id: id, addressee_id: id, deleted: orElse(true, flag) },
+    check: (row) =>
+      row.id === null && (row.requester_id === null || row.addressee_id === null)
+        ? 'id, or requester_id and addressee_id: are needed to delete a connection'
+        : undefined,
+    complete: (row) => {
+      if (row.id !== null) row.requester_id = row.addressee_id = null; // the id alone counts
+    },
+    rows: `SELECT t.user_id, t.id FROM import_connections s JOIN connections t ON t.id = s.id WHERE s.deleted
+  UNION SELECT t.user_id, t.id FROM import_connections s
+  JOIN connections t ON t.user_id = s.requester_id AND t.peer_id = s.addressee_id WHERE s.deleted
+  UNION SELECT t.user_id, t.id FROM import_connections s
+  JOIN connections t ON t.user_id = s.addressee_id AND t.peer_id = s.requester_id WHERE s.deleted`,
+    key: ['user_id', 'id'],
+  },
 };
 
 const userAchievements: RecordType = {
   name: 'user_achievements',
+  identities: [['user_id', 'achievement_id']],
   fields: {
     user_id: required(id),
     achievement_id: required(id),

@@ -1,0 +1,349 @@
+import type { EntityManager } from 'typeorm';
+import { Refusal } from '../../database/refusal.js';
+import { stagingColumns } from './fields.js';
+import { RECORD_TYPES, staged } from './record-types.js';
+import type { RecordType } from './record-types.js';
+import type { RejectsFile } from './rejects-file.js';
+import type { ReadLine, Source } from './sources.js';
+
+/** Of the staging: large enough to be fast, small enough to stay flat. */
+const CHUNK_RECORDS = 4_000;
+const CHUNK_CHARACTERS = 4_000_000;
+export const SHOWN_REJECTS = 20;
+/** Held by a run until its end. */
+const IMPORT_LOCK = 7_862_013_002;
+const ATTEMPTS = 5;
+
+/** PostgreSQL, appendix A: who changes the platform at the same moment came first. */
+const LOST_RACE = /^(23...|40001|40P01)$/;
+
+/** Some lines of one file of the source. */
+export interface Portion {
+  /** Of the file in the source. */
+  readonly position: number;
+  readonly lines: readonly ReadLine[];
+}
+
+export interface Reject {
+  /** As it stands in the folder, `users.ndjson`. */
+  readonly file: string;
+  readonly line: number;
+  readonly reason: string;
+}
+
+/** What became of the lines of one type. */
+export interface RecordCounts {
+  read: number;
+  inserted: number;
+  updated: number;
+  deleted: number;
+  unchanged: number;
+  rejected: number;
+}
+
+export const noCounts = (): RecordCounts => ({
+  read: 0,
+  inserted: 0,
+  updated: 0,
+  deleted: 0,
+  unchanged: 0,
+  rejected: 0,
+});
+
+export interface SetOptions {
+  readonly dryRun?: boolean;
+  readonly keepProfile?: boolean;
+  readonly progress?: { phase(name: string): void };
+}
+
+/** Lines that are staged, checked and written together, in a transaction that is the caller's. */
+export class ImportSet {
+  /** By type of record; lines that do not say theirs, by file. */
+  readonly counts = new Map<string, RecordCounts>();
+  rejected = 0;
+  firstRejects: readonly Reject[] = [];
+  readonly #types = new Map<RecordType, number>();
+
+  constructor(
+    readonly manager: EntityManager,
+    private readonly source: Source,
+    private readonly options: SetOptions,
+  ) {}
+
+  /**
+   * @returns whether it was written: neither a dry run, nor stopped by bad lines
+   * @throws Refusal where another import runs, or the platform changed under it again and again
+   */
+  async run(
+    portions: Iterable<Portion> | AsyncIterable<Portion>,
+    rejects: RejectsFile | undefined,
+  ): Promise<boolean> {
+    const { dryRun = false, progress } = this.options;
+    await this.#begin();
+    await this.#stage(portions, rejects !== undefined);
+    for (let attempt = 1; ; attempt++) {
+      progress?.phase('checking');
+      await this.#check();
+      const goesOn = !dryRun && (this.rejected === 0 || rejects !== undefined);
+      if (goesOn) {
+        progress?.phase('writing');
+        if (!(await this.#tryToWrite(attempt))) continue;
+      }
+      this.firstRejects = await this.#rejectsAfter(-1, 0, SHOWN_REJECTS);
+      if (rejects) await this.#writeRejects(rejects);
+      return goesOn;
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const [row] = await this.manager.query<{ free: boolean }[]>(
+      'SELECT pg_try_advisory_xact_lock($1) AS free',
+      [IMPORT_LOCK],
+    );
+    if (!row!.free) throw new Refusal('Another import is running: wait until it has ended');
+    // Waits of a server are bounded; an import takes as long as it takes. It ends with whoever started it.
+    await this.manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
+DO $$ BEGIN
+  SET LOCAL client_connection_check_interval = '500ms';
+EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not on this system
+END $$`);
+    for (const type of RECORD_TYPES) {
+      const columns = columnsOf(type).map(([name, sql]) => `${name} ${sql}`);
+      await this.manager.query(
+        `CREATE TEMP TABLE ${staged(type.name)} (line integer NOT NULL, text text, ${columns.join(', ')}) ON COMMIT DROP`,
+      );
+    }
+    await this.manager
+      .query(`CREATE TEMP TABLE import_rejects (file integer NOT NULL, type text, line integer NOT NULL,
+  reason text NOT NULL, text text) ON COMMIT DROP`);
+  }
+
+  /** Reads lines into the staging tables; those that are wrong in themselves become rejects. */
+  async #stage(portions: Iterable<Portion> | AsyncIterable<Portion>, keepsText: boolean): Promise<void> {
+    const rows = new Map(RECORD_TYPES.map((type) => [type, this.#chunks(type)]));
+    const bad = new Chunks((json) =>
+      this.manager.query(
+        `INSERT INTO import_rejects SELECT * FROM jsonb_to_recordset($1::jsonb)
+AS r (file integer, type text, line integer, reason text, text text)`,
+        [json],
+      ),
+    );
+    for await (const { position, lines } of portions) {
+      for (const { type, number: line, row, reason, text } of lines) {
+        this.#countsOf(type?.name ?? this.source.files[position]!.name).read++;
+        if (type) this.#types.set(type, position);
+        const kept = keepsText ? { text: encode(text) } : {};
+        if (reason === undefined) await rows.get(type!)!.add({ line, ...kept, ...row });
+        else await bad.add({ file: position, type: type?.name, line, reason, ...kept });
+      }
+    }
+    for (const chunks of [...rows.values(), bad]) await chunks.flush();
+    for (const type of this.#types.keys()) await this.manager.query(`ANALYZE ${staged(type.name)}`);
+  }
+
+  #chunks(type: RecordType): Chunks {
+    const columns = columnsOf(type);
+    const names = ['line', 'text', ...columns.map(([name]) => name)].join(', ');
+    const insert = `INSERT INTO ${staged(type.name)} (${names}) SELECT ${names} FROM jsonb_to_recordset($1::jsonb)
+AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).join(', ')})`;
+    return new Chunks((json) => this.manager.query(insert, [json]));
+  }
+
+  get #inOrder(): RecordType[] {
+    return RECORD_TYPES.filter((type) => this.#types.has(type));
+  }
+
+  #countsOf(name: string): RecordCounts {
+    let counts = this.counts.get(name);
+    if (!counts) this.counts.set(name, (counts = noCounts()));
+    return counts;
+  }
+
+  async #check(): Promise<void> {
+    for (const type of this.#inOrder) await this.#applyRules(type);
+    const rows = await this.manager.query<{ file: number; type: string | null; rejected: number }[]>(
+      'SELECT file, type, count(*) AS rejected FROM import_rejects GROUP BY file, type',
+    );
+    this.rejected = 0;
+    for (const { file, type, rejected } of rows) {
+      this.#countsOf(type ?? this.source.files[file]!.name).rejected = rejected;
+      this.rejected += rejected;
+    }
+    for (const type of this.#inOrder) await this.#compare(type);
+  }
+
+  /** Takes out what other records or the database rule out, until nothing falls that others relied on. */
+  async #applyRules(type: RecordType): Promise<void> {
+    const broken = type.rules.map((rule) => `(${rule})`).join(' UNION ALL ');
+    for (let fell = Infinity; fell > 0;) {
+      const [row] = await this.manager.query<{ fell: number }[]>(
+        `WITH broken AS (SELECT line, string_agg(reason, '; ') AS reason FROM (${broken}) AS broken (line, reason) GROUP BY line),
+gone AS (DELETE FROM ${staged(type.name)} s USING broken WHERE s.line = broken.line RETURNING s.line, broken.reason, s.text),
+noted AS (INSERT INTO import_rejects SELECT $1, $2, line, reason, text FROM gone RETURNING 1)
+SELECT count(*) AS fell FROM noted`,
+        [this.#types.get(type), type.name],
+      );
+      fell = row!.fell;
+    }
+  }
+
+  /** Counts what a write would do. */
+  async #compare(type: RecordType): Promise<void> {
+    const isNew = `t.${type.key[0]!} IS NULL`;
+    const [row] = await this.manager.query<{ inserted: number; updated: number; all: number }[]>(
+      `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted, count(*) AS all,
+  count(*) FILTER (WHERE NOT (${isNew}) AND ${this.#differs(type)}) AS updated
+FROM ${withPresent(type)}`,
+    );
+    const [removal] = type.removal
+      ? await this.manager.query<{ deleted: number; all: number }[]>(
+          `SELECT (SELECT count(*) FROM (${type.removal.rows}) r) AS deleted,
+  (SELECT count(*) FROM ${staged(type.name)} WHERE deleted) AS all`,
+        )
+      : [];
+    const counts = this.#countsOf(type.name);
+    counts.inserted = Math.ceil(row!.inserted / type.rowsPerRecord);
+    counts.updated = Math.ceil(row!.updated / type.rowsPerRecord);
+    counts.deleted = Math.ceil((removal?.deleted ?? 0) / type.rowsPerRecord);
+    counts.unchanged =
+      row!.all / type.rowsPerRecord -
+      counts.inserted -
+      counts.updated +
+      ((removal?.all ?? 0) - counts.deleted);
+  }
+
+  /**
+   * Members and the platform's own programs go on meanwhile. Where one of them came first, this lets go of what it has locked, and
+   * looks again at what is there now.
+   *
+   * @returns whether it is written
+   */
+  async #tryToWrite(attempt: number): Promise<boolean> {
+    await this.manager.query('SAVEPOINT checked');
+    try {
+      for (const type of this.#inOrder) await this.#remove(type);
+      for (const type of this.#inOrder) await this.#write(type);
+      return true;
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (!LOST_RACE.test(code ?? '')) throw error;
+      if (attempt === ATTEMPTS)
+        throw new Refusal(
+          `The platform changed what the import was writing, ${ATTEMPTS} times (${(error as Error).message}): nothing was imported, run it again`,
+          { cause: error },
+        );
+      await this.manager.query('ROLLBACK TO SAVEPOINT checked');
+      return false;
+    }
+  }
+
+  async #remove(type: RecordType): Promise<void> {
+    if (!type.removal || this.#countsOf(type.name).deleted === 0) return;
+    const { rows, key } = type.removal;
+    await this.manager.query(
+      `DELETE FROM ${type.name} t USING (${rows}) gone WHERE ${key.map((column) => `t.${column} = gone.${column}`).join(' AND ')}`,
+    );
+  }
+
+  async #write(type: RecordType): Promise<void> {
+    const { inserted, updated } = this.#countsOf(type.name);
+    if (updated > 0 && type.release) await this.manager.query(type.release);
+    if (inserted + updated > 0) await this.manager.query(this.#upsert(type));
+    if (type.sequence) {
+      await this.manager.query(
+        `SELECT setval('${type.sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)}) s
+WHERE last >= (SELECT last_value FROM ${type.sequence})`,
+      );
+    }
+  }
+
+  /** Column → SQL of its new value. */
+  #values(type: RecordType): Readonly<Record<string, string>> {
+    return { ...type.values, ...(this.options.keepProfile ? type.kept : {}) };
+  }
+
+  #differs(type: RecordType): string {
+    const values = this.#values(type);
+    const columns = Object.keys(values);
+    const wanted = columns.map((column) => type.compared?.[column] ?? values[column]!);
+    return `(${wanted.join(', ')}) IS DISTINCT FROM (${columns.map((column) => `t.${column}`).join(', ')})`;
+  }
+
+  #upsert(type: RecordType): string {
+    const values = this.#values(type);
+    const columns = Object.keys(values);
+    const changing = columns.filter((column) => !type.key.includes(column));
+    return `INSERT INTO ${type.name} (${columns.join(', ')})
+SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
+WHERE t.${type.key[0]!} IS NULL OR ${this.#differs(type)} ORDER BY ${type.key.map((column) => `s.${column}`).join(', ')}
+ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `${column} = EXCLUDED.${column}`).join(', ')}`;
+  }
+
+  async #writeRejects(rejects: RejectsFile): Promise<void> {
+    let last = { position: -1, line: 0 };
+    for (;;) {
+      const rows = await this.manager.query<{ file: number; line: number; reason: string; text: string }[]>(
+        `SELECT file, line, reason, text FROM import_rejects WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT ${CHUNK_RECORDS}`,
+        [last.position, last.line],
+      );
+      for (const { text, file, ...reject } of rows) {
+        await rejects.write({ file: this.source.files[file]!.name, ...reject }, decode(text));
+        last = { position: file, line: reject.line };
+      }
+      if (rows.length < CHUNK_RECORDS) return;
+    }
+  }
+
+  /** The next rejects in the order of the files. */
+  async #rejectsAfter(position: number, line: number, limit: number): Promise<Reject[]> {
+    const rows = await this.manager.query<{ file: number; line: number; reason: string }[]>(
+      `SELECT file, line, reason FROM import_rejects WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT ${limit}`,
+      [position, line],
+    );
+    return rows.map(({ file, ...reject }) => ({ file: this.source.files[file]!.name, ...reject }));
+  }
+}
+
+/** A line may hold U+0000, which no text of PostgreSQL can. */
+const encode = (text: string) => Buffer.from(text).toString('base64');
+const decode = (text: string) => Buffer.from(text, 'base64').toString();
+
+/** Gathers records, and hands them on as one JSON array. The next ones are read while the database takes them. */
+class Chunks {
+  #records: string[] = [];
+  #characters = 0;
+  #taking: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly take: (json: string) => Promise<unknown>) {}
+
+  async add(record: object): Promise<void> {
+    const json = JSON.stringify(record);
+    this.#records.push(json);
+    this.#characters += json.length;
+    if (this.#records.length >= CHUNK_RECORDS || this.#characters >= CHUNK_CHARACTERS) await this.#handOn();
+  }
+
+  async flush(): Promise<void> {
+    await this.#handOn();
+    await this.#taking;
+  }
+
+  async #handOn(): Promise<void> {
+    await this.#taking;
+    if (this.#records.length === 0) return;
+    this.#taking = this.take(`[${this.#records.join(',')}]`);
+    this.#taking.catch(() => undefined); // told to whoever waits for it next
+    this.#records = [];
+    this.#characters = 0;
+  }
+}
+
+function columnsOf(type: RecordType): readonly (readonly [string, string])[] {
+  return [...stagingColumns(type.fields), ...(type.extraColumns ?? [])];
+}
+
+/** Staged rows `s` with what is there, `t`. */
+function withPresent({ source, name, key }: RecordType): string {
+  return `${source} LEFT JOIN ${name} t ON ${key.map((column) => `t.${column} = s.${column}`).join(' AND ')}`;
+}
