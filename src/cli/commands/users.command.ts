@@ -86,10 +86,8 @@ export function usersCommands(program: Command): void {
       });
       const { id, username } = user;
       const ended = keepSessions ? '' : ', and is signed out everywhere';
-      print(
-        json,
-        { id, username, changed: true, sessions_kept: keepSessions === true },
-        () => plain(`${username} has a new password${ended}`),
+      print(json, { id, username, changed: true, sessions_kept: keepSessions === true }, () =>
+        plain(`${username} has a new password${ended}`),
       );
     });
 

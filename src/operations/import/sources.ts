@@ -155,8 +155,9 @@ function pick(record: Record<string, unknown>, fields: object): Record<string, u
 export function recordKeys({ type, row }: ReadLine): string[] {
   if (!type || !row) return [];
   return type.identities.flatMap((columns) => {
-    const values = columns.map((column) => row[column]);
+    const values = columns.map((column) => row[column] as number | null);
     // Sorted: whoever asked for a connection, it is the same.
-    return values.includes(null) ? [] : [`${type.name} ${columns.join()} ${values.toSorted().join()}`];
+    if (values.includes(null)) return [];
+    return [`${type.name} ${columns.join()} ${values.toSorted((a, b) => a! - b!).join()}`];
   });
 }
