@@ -3,6 +3,7 @@ import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { USE_ONCE } from '../auth/access-tokens/token-keys.js';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import type { NewAuthEvent } from '../auth/audit.js';
+import { isStorable } from '../http/text.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import type { KnownClients } from './known-clients.js';
@@ -91,7 +92,8 @@ class ClientAdapter extends Unsupported {
 
   /** A disabled client is unknown. */
   override async find(id: string): Promise<AdapterPayload | undefined> {
-    if (id.length > 100 || id.includes('\0')) return undefined;
+    // It may come from a claim of an assertion, which is whatever its sender wrote.
+    if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { clients, database } = this.parts;
     return clients.find(id, async () => {
       const [client] = await database.read<OauthClient & Record<string, unknown>>(FIND_CLIENT, [id]);

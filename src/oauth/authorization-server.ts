@@ -120,6 +120,7 @@ export class AuthorizationServer implements OnModuleInit {
         clients,
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),
+      parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, out) => {
         this.#show(ctx, {

@@ -14,6 +14,8 @@ export interface OauthRequest {
   readonly id: string;
   readonly ip: string | undefined;
   readonly userAgent: string | undefined;
+  /** What was wrong with the parameters of an authorization request; the library did not see them. */
+  readonly parameterFault?: string | undefined;
   /** The library hides what was thrown behind its own answer: why this request failed, the first error counts. */
   failure?: Error;
   /** The database was away or slow: whatever the library made of it, the answer is 503, and nothing more is tried. */
@@ -74,7 +76,7 @@ export class OauthDatabase {
   constructor(private readonly database: Database) {}
 
   /** Runs `work` for one request: what it needs to know of itself is found by {@link current} from anywhere. */
-  serve<T>(request: Pick<OauthRequest, 'id' | 'ip' | 'userAgent'>, work: () => Promise<T>): Promise<T> {
+  serve<T>(request: Omit<OauthRequest, 'signIns'>, work: () => Promise<T>): Promise<T> {
     return this.#requests.run({ ...request, signIns: new Map() }, work);
   }
 

@@ -9,6 +9,7 @@ import type {
   RefreshToken,
   ResourceServer,
 } from 'oidc-provider';
+import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
 import { LIFETIMES } from './lifetimes.js';
@@ -32,6 +33,8 @@ export interface ProviderParts {
   /** The current signing key first, then those that are only published. */
   readonly signingKeys: readonly JWK[];
   readonly findAccount: FindAccount;
+  /** What was wrong with the request before the library saw it; undefined where nothing was. */
+  readonly parameterFault: () => string | undefined;
   readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
   readonly renderError: NonNullable<Configuration['renderError']>;
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
@@ -88,11 +91,18 @@ export function createProvider(parts: ProviderParts): Provider {
       // Default: HS256 too, which needs a shared secret.
       clientAuthSigningAlgValues: ['ES256', 'RS256', 'PS256', 'Ed25519', 'EdDSA'],
     },
+    // Default: an assertion may be for several servers, and live for years: so long its id would be kept.
+    assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => {
+      checkAssertion(claims);
+      return Promise.resolve();
+    },
     // Default: the origins of redirect URIs. Where a page may call from is a decision of its own.
     clientBasedCORS: (_ctx, origin, client) => (client.allowed_origins as string[]).includes(origin),
     extraParams: {
       // Default: scopes that are not the client's are dropped in silence, to the last one.
       scope(_ctx: KoaContextWithOIDC, value: string | undefined, client: Client) {
+        const fault = parts.parameterFault();
+        if (fault !== undefined) throw new errors.InvalidRequest(fault);
         const allowed = allowedScopes(client);
         const scopes = (value ?? '').split(' ').filter(Boolean);
         if (scopes.length === 0) throw new errors.InvalidScope('scope is missing', '');
@@ -175,6 +185,17 @@ export function createProvider(parts: ProviderParts): Provider {
   // Host and protocol were pinned to PUBLIC_URL before the library sees a request; this makes it look there.
   provider.proxy = true;
   return provider;
+}
+
+/** @throws InvalidClientAuth; signature, issuer, and that it has not expired, the library has checked */
+function checkAssertion({ aud, exp, jti }: JWTPayload): void {
+  const refuse = (reason: string): never => {
+    throw new errors.InvalidClientAuth(reason);
+  };
+  if (typeof aud !== 'string') refuse('the audience of an assertion must be one string');
+  if (typeof exp !== 'number' || exp > Date.now() / 1000 + LIFETIMES.clientAssertion)
+    refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
+  if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
 }
 
 /** Attributes of the session's cookie. */

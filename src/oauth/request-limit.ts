@@ -45,6 +45,26 @@ function limitedRoute(server: AuthorizationServer, path: string): string | undef
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 
+/** `invalid_request`, in the form that the caller reads, before the library sees the request. */
+export function refuseParameters(
+  pages: PageRequests,
+  request: Request,
+  response: Response,
+  fault: string,
+): void {
+  const { id, path } = request.context;
+  request.context.problem = 'invalid_request';
+  response.status(400).set(SECURITY_HEADERS);
+  if (FOR_PROGRAMS.includes(path))
+    response
+      .set('Access-Control-Allow-Origin', '*')
+      .json({ error: 'invalid_request', error_description: fault, error_id: id });
+  else {
+    const message = `The request is not one that can be answered: ${fault}.`;
+    pages.send(response, 400, { name: 'error', title: 'This did not work', message, error_id: id });
+  }
+}
+
 /** In the form of RFC 6749 §5.2, which has no code of its own for this. Browser clients may read it, wherever they are. */
 function refuseProgram(request: Request, response: Response, seconds: number): void {
   response

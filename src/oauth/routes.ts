@@ -14,7 +14,8 @@ import { Interactions } from './interactions.js';
 import { OauthDatabase } from './oauth-database.js';
 import { PageRequests } from './page-requests.js';
 import { apiResource, ROUTES } from './provider.js';
-import { limitRequests } from './request-limit.js';
+import { parameterFault } from './parameters.js';
+import { limitRequests, refuseParameters } from './request-limit.js';
 import { Userinfo } from './userinfo.js';
 
 /**
@@ -27,17 +28,16 @@ export function oauthRoutes(app: NestExpressApplication): RequestHandler {
   return inTurn(
     pinOrigin(config),
     limitRequests(server, app.get(RateLimits), app.get(PageRequests)),
-    library(server, app.get(OauthDatabase)),
+    library(server, app.get(OauthDatabase), app.get(PageRequests)),
     exactly(ROUTES.userinfo, inTurn(apiHeaders, app.get(Userinfo).handler())),
     exactly('/.well-known/oauth-protected-resource/api/public', resourceMetadata(config)),
     ...(config.seedDemo ? [demoApp()] : []),
-    app.get(Interactions).router(),
-    app.get(AccountPages).router(),
+    spelledPlainly(inTurn(app.get(Interactions).router(), app.get(AccountPages).router())),
   );
 }
 
 /** What oidc-provider answers. */
-function library(server: AuthorizationServer, database: OauthDatabase): RequestHandler {
+function library(server: AuthorizationServer, database: OauthDatabase, pages: PageRequests): RequestHandler {
   return async (request, response, next) => {
     const { context, ip, headers } = request;
     const { path, id } = context;
@@ -46,9 +46,22 @@ function library(server: AuthorizationServer, database: OauthDatabase): RequestH
       return;
     }
     context.route = path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
-    await database.serve({ id, ip, userAgent: headers['user-agent'] }, () =>
+    const fault = await parameterFault(request);
+    if (fault !== undefined && path !== ROUTES.authorization) {
+      refuseParameters(pages, request, response, fault);
+      return;
+    }
+    await database.serve({ id, ip, userAgent: headers['user-agent'], parameterFault: fault }, () =>
       server.handle(request, response),
     );
+  };
+}
+
+/** What stands in paths of pages is made of these: what is spelled otherwise leads to no page. */
+function spelledPlainly(pages: RequestHandler): RequestHandler {
+  return (request, response, next) => {
+    if (/^(\/[\w-]{1,100})+$/.test(request.context.path)) void pages(request, response, next);
+    else next();
   };
 }
 

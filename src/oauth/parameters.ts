@@ -1,0 +1,148 @@
+import type { IncomingMessage } from 'node:http';
+import { parse } from 'node:querystring';
+import type { Request } from 'express';
+import { ROUTES } from './provider.js';
+
+const BODY_LIMIT = 16_384;
+
+/** What a parameter may have where it is not stored, in characters. */
+const LONGEST = 2048;
+
+/** Parameters of an authorization request, all of which the library stores until the member has signed in. */
+const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
+  acr_values: 200,
+  claims_locales: 100,
+  client_id: 100,
+  code_challenge: 128,
+  code_challenge_method: 20,
+  display: 20,
+  dpop_jkt: 100,
+  id_token_hint: LONGEST,
+  login_hint: 100,
+  max_age: 20,
+  nonce: 512,
+  prompt: 100,
+  redirect_uri: LONGEST,
+  registration: LONGEST,
+  request: LONGEST,
+  request_uri: 200,
+  resource: LONGEST,
+  response_mode: 50,
+  response_type: 100,
+  scope: 512,
+  state: LONGEST,
+  ui_locales: 100,
+};
+
+/** All of them together, as JSON in bytes: sealed and encoded a stored request stays under 8 KB. */
+const LONGEST_REQUEST = 5120;
+
+/** A name that does not stand here is unknown, and ignored (RFC 6749 §3.1 and §3.2). */
+const LIMITS: Readonly<Record<string, number>> = {
+  ...OF_AUTHORIZATION,
+  client_assertion: 8192,
+  client_assertion_type: 100,
+  client_secret: LONGEST,
+  code: LONGEST,
+  code_verifier: LONGEST,
+  grant_type: 200,
+  logout: 20,
+  logout_hint: 100,
+  post_logout_redirect_uri: LONGEST,
+  refresh_token: LONGEST,
+  token: LONGEST,
+  token_type_hint: 100,
+  xsrf: 200,
+};
+
+const NAMES = Object.keys(LIMITS);
+
+/**
+ * Judges the parameters of a request to the library before it sees one: text that the database cannot store or that no
+ * client sends, and more of it than a stored request may have. The query of an authorization request loses those that are
+ * wrong: the library refuses the rest of it, by a redirect where it has verified the way back.
+ *
+ * @returns what is wrong, for `error_description`; undefined where nothing is
+ */
+export async function parameterFault(request: Request): Promise<string | undefined> {
+  const { path } = request.context;
+  let query = new URLSearchParams();
+  let parameters: Parameters = (name) => query.getAll(name);
+  if (request.method === 'POST') {
+    if (!request.is('application/x-www-form-urlencoded')) return undefined; // the library refuses it
+    if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
+      return 'the body must be in UTF-8';
+    const body = await readAhead(request);
+    if (body === undefined) return `the body must have 1 to ${BODY_LIMIT} bytes`;
+    parameters = ofForm(body.toString());
+  } else {
+    const start = request.url.indexOf('?');
+    if (start === -1) return undefined;
+    query = new URLSearchParams(request.url.slice(start + 1)); // as the library does: it drops another question mark
+  }
+  const faults = NAMES.flatMap((name) => faultOf(name, parameters(name)) ?? []);
+  if (path === ROUTES.authorization && faults.length > 0) {
+    for (const { name } of faults) query.delete(name);
+    request.url = `${path}?${query}`;
+  }
+  return faults[0]?.reason ?? faultOfWhole(path, parameters);
+}
+
+/** All values of a parameter. */
+type Parameters = (name: string) => readonly string[];
+
+/** Read as the library reads a form, but all of it: what stands behind the thousandth name must not be what was not judged. */
+function ofForm(text: string): Parameters {
+  const form = parse(text, undefined, undefined, { maxKeys: 0 });
+  return (name) => [form[name] ?? []].flat();
+}
+
+function faultOf(name: string, values: readonly string[]) {
+  for (const text of values) {
+    // U+FFFD stands for what is not UTF-8.
+    if (/[\p{Cc}\u{fffd}]/u.test(text) || !text.isWellFormed())
+      return { name, reason: `${name} must be text in UTF-8 without control characters` };
+    if (text.length > LIMITS[name]!)
+      return { name, reason: `${name} must have at most ${LIMITS[name]} characters` };
+  }
+  return undefined;
+}
+
+function faultOfWhole(path: string, parameters: Parameters): string | undefined {
+  if (path !== ROUTES.authorization && path !== ROUTES.pushed_authorization_request) return undefined;
+  const stored = Object.keys(OF_AUTHORIZATION).map((name) => [name, parameters(name)] as const);
+  const sent = stored.filter(([, values]) => values.length > 0);
+  const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(sent)));
+  return bytes > LONGEST_REQUEST ? 'the authorization request is too long' : undefined;
+}
+
+/**
+ * Reads the body and puts it back, so that the library reads it as it came.
+ *
+ * @returns undefined where it is empty, too long, or was not sent to its end
+ */
+function readAhead(request: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const gone = () => end();
+    const end = (body?: Buffer) => {
+      request.off('readable', read).off('close', gone).off('error', gone);
+      resolve(body);
+    };
+    const read = () => {
+      for (let chunk: Buffer | null; (chunk = request.read() as Buffer | null) !== null;) {
+        size += chunk.length;
+        chunks.push(chunk);
+      }
+      if (size > BODY_LIMIT) end();
+      else if (request.complete) {
+        const body = Buffer.concat(chunks);
+        // At once: afterwards the stream has ended, and takes nothing back.
+        if (size > 0) request.unshift(body);
+        end(size > 0 ? body : undefined);
+      }
+    };
+    request.on('readable', read).once('close', gone).once('error', gone);
+  });
+}
