@@ -501,9 +501,10 @@ class ReplayAdapter extends Unsupported {
   }
 }
 
-/** Of an interaction: the member who is signing in or is signed in. */
-function memberOf({ result, lastSubmission, session }: AdapterPayload): number | null {
-  const accountId = result?.login?.accountId ?? lastSubmission?.login?.accountId ?? session?.accountId;
+/** Of an interaction: the member on whose sign-in it goes on; nobody where a sign-in is what it asks for. */
+function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): number | null {
+  const before = prompt?.name === 'login' ? undefined : (lastSubmission?.login ?? session);
+  const accountId = (result?.login ?? before)?.accountId;
   return accountId === undefined ? null : Number(accountId);
 }
 

@@ -195,7 +195,7 @@ export class OauthState {
   @Column('text')
   model: 'Interaction' | 'PushedAuthorizationRequest' | 'ReplayDetection';
 
-  /** Of an interaction: the member who is signing in or is signed in. */
+  /** Of an interaction: the member on whose sign-in it goes on. */
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
