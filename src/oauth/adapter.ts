@@ -11,7 +11,7 @@ import type { NewToken, OauthDatabase, TokenFamily, TokenRequest } from './oauth
 import type { Vault } from './vault.js';
 
 /** For this long a used refresh token gets the answer again that it got when it was used. */
-const REPEAT_SECONDS = 10;
+export const REPEAT_SECONDS = 10;
 
 export interface AdapterParts {
   readonly database: OauthDatabase;

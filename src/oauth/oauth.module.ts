@@ -10,6 +10,7 @@ import { KnownClients } from './known-clients.js';
 import { OauthDatabase } from './oauth-database.js';
 import { PageRequests } from './page-requests.js';
 import { Pages } from './pages/pages.js';
+import { Successors } from './successors.js';
 import { Userinfo } from './userinfo.js';
 
 /** The embedded authorization server; {@link oauthRoutes} puts it in front of the API's routes. */
@@ -25,6 +26,7 @@ import { Userinfo } from './userinfo.js';
     PageRequests,
     Interactions,
     AccountPages,
+    Successors,
     Userinfo,
   ],
   exports: [AuthorizationServer],
