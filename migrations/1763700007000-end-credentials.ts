@@ -26,7 +26,7 @@ export class EndCredentials1763700007000 implements MigrationInterface {
 -- them: sign-ins under way, browser sessions, grants with their codes and tokens.
 ALTER TABLE users ADD COLUMN sign_ins_valid_since timestamptz;
 
--- Of an interaction: the member who is signing in or is signed in.
+-- Of an interaction: the member on whose sign-in it goes on.
 ALTER TABLE oauth_state ADD COLUMN user_id bigint REFERENCES users (id) ON DELETE CASCADE;
 CREATE INDEX oauth_state_user_id_idx ON oauth_state (user_id) WHERE user_id IS NOT NULL;
 

@@ -215,11 +215,11 @@ async function signedInEarlier({ id }: Member, seconds: number): Promise<void> {
     'SELECT payload, key, uid_key FROM oauth_sessions WHERE user_id = $1',
     [id],
   );
-  const session = vault.open<{ loginTs: number }>(row!.payload, 'Session')!;
+  const session = vault.open<{ loginTs: number }>(row!.payload, 'Session', row!.uid_key, row!.key)!;
   const earlier = { ...session, loginTs: session.loginTs - seconds };
   await oauth.dataSource.query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
     row!.key,
-    vault.seal(earlier, 'Session'),
+    vault.seal(earlier, 'Session', row!.uid_key, row!.key),
   ]);
 }
 

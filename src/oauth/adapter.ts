@@ -12,7 +12,7 @@ import type { NewToken, OauthDatabase, TokenFamily, TokenRequest } from './oauth
 import type { Vault } from './vault.js';
 
 /** For this long a used refresh token gets the answer again that it got when it was used. */
-const REPEAT_SECONDS = 10;
+export const REPEAT_SECONDS = 10;
 
 export interface AdapterParts {
   readonly database: OauthDatabase;
@@ -250,7 +250,8 @@ class TokenAdapter extends Unsupported {
 
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys } = this.parts;
-    const { jti: _, ...stored } = payload;
+    // The session is asked for where tokens end with it, which ours do not: whoever reads the database learns no uid.
+    const { jti: _, sessionUid: __, ...stored } = payload;
     const token = {
       key: keys.keyOf(this.model, id),
       model: this.model,
@@ -354,6 +355,14 @@ UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, si
   expires_at = ${SESSION_ENDS}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip)
 WHERE uid_key = ANY ($10) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
 
+interface SessionRow extends Record<string, unknown> {
+  payload: Buffer;
+  uid_key: Buffer;
+  key: Buffer;
+  user_id: number | null;
+  valid_since: number | null;
+}
+
 class SessionAdapter extends Unsupported {
   constructor(private readonly parts: AdapterParts) {
     super();
@@ -374,11 +383,11 @@ class SessionAdapter extends Unsupported {
     const { current } = database;
     const { jti: _, ...stored } = payload;
     const userId = payload.accountId === undefined ? null : Number(payload.accountId);
+    const rowKeys = [keys.keyOf('Session.uid', payload.uid!), keys.keyOf('Session', id)];
     const values = [
       ...signedIn(database, userId),
-      keys.keyOf('Session.uid', payload.uid!),
-      keys.keyOf('Session', id),
-      vault.seal(stored, 'Session'),
+      ...rowKeys,
+      vault.seal(stored, 'Session', ...rowKeys),
       payload.loginTs ?? null,
       expiresIn,
       current?.userAgent?.slice(0, 300) ?? null,
@@ -403,12 +412,12 @@ class SessionAdapter extends Unsupported {
   async #read(column: 'key' | 'uid_key', candidates: Buffer[]): Promise<AdapterPayload | undefined> {
     if (candidates.length === 0) return undefined;
     const { database, vault } = this.parts;
-    const row = await database.row<{ payload: Buffer; user_id: number | null; valid_since: number | null }>(
-      `SELECT s.payload, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
+    const row = await database.row<SessionRow>(
+      `SELECT s.payload, s.uid_key, s.key, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
 FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id WHERE s.${column} = ANY($1) AND s.expires_at > now()`,
       [candidates],
     );
-    const payload = row && vault.open<AdapterPayload>(row.payload, 'Session');
+    const payload = row && vault.open<AdapterPayload>(row.payload, 'Session', row.uid_key, row.key);
     if (!payload) return undefined;
     const { current } = database;
     if (current) {
@@ -433,15 +442,16 @@ class StateAdapter extends Unsupported {
     if (candidates.length === 0) return undefined;
     const row = await database.row<{
       payload: Buffer;
+      key: Buffer;
       consumed: boolean;
       user_id: number | null;
       valid_since: number | null;
     }>(
-      `SELECT s.payload, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
+      `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
 FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key = ANY($1) AND s.model = $2 AND s.expires_at > now()`,
       [candidates, this.model],
     );
-    const payload = row && vault.open<AdapterPayload>(row.payload, this.model);
+    const payload = row && vault.open<AdapterPayload>(row.payload, this.model, row.key);
     if (!payload) return undefined;
     const userId = memberOf(payload);
     // Without the column it was stored by the version before: good as long as nothing was ended since.
@@ -467,7 +477,7 @@ RETURNING 1`,
         ...signedIn(database, memberOf(payload)),
         key,
         this.model,
-        vault.seal(stored, this.model),
+        vault.seal(stored, this.model, key!),
         expiresIn,
         earlierKeys,
       ],
@@ -514,9 +524,10 @@ class ReplayAdapter extends Unsupported {
   }
 }
 
-/** Of an interaction: the member who is signing in or is signed in. */
-function memberOf({ result, lastSubmission, session }: AdapterPayload): number | null {
-  const accountId = result?.login?.accountId ?? lastSubmission?.login?.accountId ?? session?.accountId;
+/** Of an interaction: the member on whose sign-in it goes on; nobody where a sign-in is what it asks for. */
+function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): number | null {
+  const before = prompt?.name === 'login' ? undefined : (lastSubmission?.login ?? session);
+  const accountId = (result?.login ?? before)?.accountId;
   return accountId === undefined ? null : Number(accountId);
 }
 

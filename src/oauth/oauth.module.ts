@@ -11,6 +11,7 @@ import { OauthDatabase } from './oauth-database.js';
 import { PageRequests } from './page-requests.js';
 import { Pages } from './pages/pages.js';
 import { SignInForm } from './sign-in-form.js';
+import { Successors } from './successors.js';
 import { Userinfo } from './userinfo.js';
 
 /** The embedded authorization server; {@link oauthRoutes} puts it in front of the API's routes. */
@@ -27,6 +28,7 @@ import { Userinfo } from './userinfo.js';
     SignInForm,
     Interactions,
     AccountPages,
+    Successors,
     Userinfo,
   ],
   exports: [AuthorizationServer],

@@ -6,8 +6,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encrypts what the database keeps for the authorization server: AES-256-GCM, nonce and tag in front. `context` says
- * which row it belongs to; moved to another row it does not open.
+ * Encrypts what the database keeps for the authorization server: AES-256-GCM, nonce and tag in front. What it is and the keys
+ * of its row are authenticated with it: moved to another row it does not open.
  */
 export class Vault {
   readonly #keys: readonly KeyObject[];
@@ -16,18 +16,25 @@ export class Vault {
     this.#keys = secrets.derive(label);
   }
 
-  seal(value: unknown, context: string): Buffer {
-    return seal(this.#keys[0]!, value, context);
+  seal(value: unknown, kind: string, ...rowKeys: Buffer[]): Buffer {
+    return seal(this.#keys[0]!, value, contextOf(kind, rowKeys));
   }
 
-  /** @returns undefined for what no key of ours opens, such as what is older than SECRET_KEY_PREVIOUS */
-  open<T>(sealed: Buffer, context: string): T | undefined {
-    for (const key of this.#keys) {
-      const value = open<T>(key, sealed, context);
-      if (value !== undefined) return value;
-    }
+  /** @returns undefined for what no key of ours opens here, such as what is older than SECRET_KEY_PREVIOUS */
+  open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
+    // What was stored before rows were bound by their keys is bound to its kind alone. None of it lives for longer than a day
+    // without being stored anew: the second context goes with the release after this one.
+    for (const context of new Set([contextOf(kind, rowKeys), kind]))
+      for (const key of this.#keys) {
+        const value = open<T>(key, sealed, context);
+        if (value !== undefined) return value;
+      }
     return undefined;
   }
+}
+
+function contextOf(kind: string, rowKeys: readonly Buffer[]): string {
+  return [kind, ...rowKeys.map((key) => key.toString('hex'))].join(':');
 }
 
 /** Encrypts under a key that only whoever holds `secret` can derive (HKDF-SHA-256). */

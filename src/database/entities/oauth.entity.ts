@@ -141,7 +141,10 @@ export class OauthToken {
   @Column('timestamptz')
   expires_at: Date;
 
-  /** The answer to the refresh that consumed this token, under a key that only the token itself gives. */
+  /**
+   * The answer to the refresh that consumed this token, under a key that only the token itself gives; null again when it
+   * cannot be asked for any more, some ten seconds later.
+   */
   @Column('bytea', { nullable: true })
   successor: Buffer | null;
 }
@@ -195,7 +198,7 @@ export class OauthState {
   @Column('text')
   model: 'Interaction' | 'PushedAuthorizationRequest' | 'ReplayDetection';
 
-  /** Of an interaction: the member who is signing in or is signed in. */
+  /** Of an interaction: the member on whose sign-in it goes on. */
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
