@@ -10,6 +10,7 @@ import { CreateRateLimitCounts1763700006000 } from '../../migrations/17637000060
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
 import { TellFailuresFromWhatIsUnderWay1763700008000 } from '../../migrations/1763700008000-tell-failures-from-what-is-under-way.js';
 import type { Config } from '../config/config.js';
+import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
@@ -83,19 +84,20 @@ export function createDataSource(config: Config, use: 'requests' | 'maintenance'
     applicationName: 'public-user-api',
     invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
     poolErrorHandler: () => undefined, // an idle connection broke: the pool has dropped it already
-    extra:
-      use === 'requests'
+    extra: {
+      ...(use === 'requests'
         ? {
             max: config.databasePoolSize,
             connectionTimeoutMillis: connect,
             lock_timeout: lock,
             statement_timeout: statement,
-            // Longer than the server's own limit: it speaks first, unless the server is gone.
-            query_timeout: statement + 50,
             idle_in_transaction_session_timeout: 5_000,
             keepAlive: true,
           }
-        : { max: 2, connectionTimeoutMillis: 5_000 },
+        : { max: 2, connectionTimeoutMillis: 5_000 }),
+      // Longer than the server's own limit: it speaks first, unless it is gone, or a COMMIT waits for a standby.
+      ...bounds(config, use === 'requests' ? statement + 50 : undefined),
+    },
   });
 }
 
@@ -103,4 +105,9 @@ function databaseAddress(config: Config, use: 'requests' | 'maintenance') {
   const url = use === 'requests' ? config.databaseUrl : config.databaseDirectUrl;
   if (url) return { url } satisfies Partial<DataSourceOptions & { url: string }>;
   return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };
+}
+
+function bounds({ databaseUrl }: Config, answerMs: number | undefined) {
+  if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate() };
+  return { query_timeout: answerMs }; // the embedded one takes no CancelRequest, and has no standby
 }
