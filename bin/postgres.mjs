@@ -17,20 +17,23 @@ export function freePort() {
 }
 
 /**
- * Starts the cluster in `folder`, which exists; makes it first where there is none.
+ * Starts the cluster in `folder`, which exists; makes it first where there is none, empty or as a streaming standby.
  *
  * @param {string} folder
  * @param {Record<string, string | number>} settings as in postgresql.conf
+ * @param {string} [primary] URL of the cluster that it is to follow
  * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>}
  */
-export async function startPostgres(folder, settings) {
+export async function startPostgres(folder, settings, primary) {
   const binaries = findBinaries();
   const owner = postgresUser();
   if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid);
   const data = join(folder, 'data');
   if (!existsSync(data)) {
-    const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
-    const { status, stderr } = spawnSync(join(binaries, 'initdb'), initdb, {
+    const [program, parameters] = primary
+      ? ['pg_basebackup', ['-d', primary, '-D', data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync']]
+      : ['initdb', ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']];
+    const { status, stderr } = spawnSync(join(binaries, program), parameters, {
       ...owner,
       encoding: 'utf8',
       cwd: folder,

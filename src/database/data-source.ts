@@ -12,6 +12,7 @@ import { TellFailuresFromWhatIsUnderWay1763700008000 } from '../../migrations/17
 import { ServeSweeping1763700010000 } from '../../migrations/1763700010000-serve-sweeping.js';
 import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
 import type { Config } from '../config/config.js';
+import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
@@ -96,19 +97,19 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
   });
 }
 
-function poolOptions({ databasePoolSize, databaseDeadlines }: Config, use: DataSourceUse) {
-  const { connect, lock, statement } = databaseDeadlines;
+function poolOptions(config: Config, use: DataSourceUse) {
+  const { connect, lock, statement } = config.databaseDeadlines;
   switch (use) {
     case 'requests':
       return {
-        max: databasePoolSize,
+        max: config.databasePoolSize,
         connectionTimeoutMillis: connect,
         lock_timeout: lock,
         statement_timeout: statement,
-        // Longer than the server's own limit: it speaks first, unless the server is gone.
-        query_timeout: statement + 50,
         idle_in_transaction_session_timeout: 5_000,
         keepAlive: true,
+        // Longer than the server's own limit: it speaks first, unless it is gone, or a COMMIT waits for a standby.
+        ...bounds(config, statement + 50),
       };
     case 'sweeping':
       return {
@@ -117,13 +118,13 @@ function poolOptions({ databasePoolSize, databaseDeadlines }: Config, use: DataS
         connectionTimeoutMillis: 5_000,
         lock_timeout: SWEEP_LOCK_MS,
         statement_timeout: SWEEP_STATEMENT_MS,
-        query_timeout: SWEEP_STATEMENT_MS + 1_000,
         keepAlive: true,
         // What a crash undoes is swept again; and a lost synchronous standby holds up nothing here.
         options: '-c synchronous_commit=off',
+        ...bounds(config, SWEEP_STATEMENT_MS + 1_000),
       };
     case 'maintenance':
-      return { max: 2, connectionTimeoutMillis: 5_000 };
+      return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined) };
   }
 }
 
@@ -131,4 +132,9 @@ function databaseAddress(config: Config, use: DataSourceUse) {
   const url = use === 'requests' ? config.databaseUrl : config.databaseDirectUrl;
   if (url) return { url } satisfies Partial<DataSourceOptions & { url: string }>;
   return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };
+}
+
+function bounds({ databaseUrl }: Config, answerMs: number | undefined) {
+  if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate() };
+  return { query_timeout: answerMs }; // the embedded one takes no CancelRequest, and has no standby
 }
