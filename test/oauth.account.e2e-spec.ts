@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { SignInThrottle } from '../src/accounts/sign-in-throttle.js';
+import type { Place } from '../src/accounts/sign-in-throttle.js';
 import { GrantUsageRecorder } from '../src/auth/access-tokens/grant-usage.js';
 import { OauthTest, PASSWORD } from './support/oauth.js';
 import type { Browser, FormPage } from './support/oauth.js';
@@ -72,6 +74,26 @@ describe('/account/apps', () => {
     });
     expect(forged.status).toBe(403);
     expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
+});
+
+describe('the sign-in page', () => {
+  it('says that too many sign in at once, and lets the member in a moment later', async () => {
+    const patience = await OauthTest.start({ signInPatience: 50 });
+    const throttle = patience.api.app.get(SignInThrottle);
+    const { username } = await patience.member();
+    const account = [{ kind: 'account', foldedName: username }] as const;
+    const underWay = await Promise.all(
+      Array.from({ length: 10 }, () => throttle.take(account, performance.now() + 1_000)),
+    );
+    const browser = patience.browser();
+    const page = await signedIn(browser, '/account/apps', username);
+    expect([page.status, page.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(page.html).toContain('Too many people are signing in.');
+    for (const place of underWay) await (place as Place).settle('signed-in');
+    const again = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    expect([again.status, again.url.pathname]).toEqual([200, '/account/apps']);
+    await patience.close();
   });
 });
 

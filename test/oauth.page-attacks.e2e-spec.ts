@@ -343,6 +343,63 @@ describe('who guesses names', () => {
   });
 });
 
+describe('who guesses passwords to keep a member out', () => {
+  const attempt = async (browser: Browser, username: string, password = PASSWORD) => {
+    const page = (await browser.open('/account/apps')) as FormPage;
+    return (await browser.submit(page, { username, password })) as FormPage;
+  };
+  const leave = async (browser: Browser) => {
+    const page = (await browser.open('/account/apps')) as FormPage;
+    await post(browser, '/account/sign-out', { csrf: csrfOf(page) });
+  };
+
+  it('does not keep the owner out of a browser in which he has signed in before, for an app or not', async () => {
+    const { username } = await oauth.member();
+    const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
+    await oauth.code(await oauth.client(), username, {}, onApp);
+    for (const browser of [onAccount, onApp]) await leave(browser);
+    for (let i = 0; i < 2; i++) {
+      const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
+      await Promise.all(guesses);
+    }
+    const stranger = await attempt(oauth.browser(), username);
+    expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
+
+    expect(isSignIn(await attempt(onAccount, username))).toBe(false);
+    expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
+      'code',
+    );
+    const other = await oauth.member();
+    const thief = await signedIn(other.username);
+    await leave(thief);
+    expect((await attempt(thief, username)).status).toBe(429);
+  });
+
+  it('gets no such cookie for a wrong password, and no script reads that of the owner', async () => {
+    const { username } = await oauth.member();
+    const device = (browser: Browser) => browser.cookies.get('pua_device;/');
+    const browser = oauth.browser();
+    await attempt(browser, username, 'guess');
+    expect(device(browser)).toBeUndefined();
+    await attempt(browser, username);
+    expect(device(browser)).toBeDefined();
+    const page = (await oauth.browser().open('/account/apps')) as FormPage;
+    expect(page.headers.getSetCookie().join()).not.toContain('pua_device');
+    const csrf = page.headers
+      .getSetCookie()
+      .find((line) => line.startsWith('pua_csrf='))!
+      .split(';')[0]!;
+    const answer = await fetch(`${oauth.issuer}/account/apps/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { Cookie: csrf },
+      body: new URLSearchParams({ csrf: csrfOf(page), username, password: PASSWORD }),
+    });
+    const line = answer.headers.getSetCookie().find((each) => each.startsWith('pua_device='));
+    expect(line).toMatch(/; Path=\/; Max-Age=15552000; HttpOnly; SameSite=Lax$/);
+  });
+});
+
 describe("another member's sessions", () => {
   it('cannot be ended by whoever knows how they are named', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
+import { cookiesNamed } from './cookies.js';
 
 /**
  * Forms of ours carry a token that only our pages can have made, for this browser alone (double submit, signed): the
@@ -56,11 +57,7 @@ export class Csrf {
   }
 
   #idOf(request: IncomingMessage): string | undefined {
-    for (const pair of request.headers.cookie?.split(';') ?? []) {
-      const [name, value] = pair.trim().split('=', 2);
-      if (name === this.#cookie && /^[\w-]{43}$/.test(value ?? '')) return value;
-    }
-    return undefined;
+    return cookiesNamed(request, this.#cookie).find((id) => /^[\w-]{43}$/.test(id));
   }
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { Unavailable } from '../database/unavailable.js';
+import { Busy } from './busy.js';
 import { HashingQueue } from './hashing-queue.js';
+
+const inAMinute = () => performance.now() + 60_000;
 
 /** A task that ends when it is told to. */
 function task() {
@@ -17,7 +19,7 @@ describe('HashingQueue', () => {
       queue.run(() => {
         started.push(i);
         return run();
-      }),
+      }, inAMinute()),
     );
     expect(started).toEqual([0, 1]);
     tasks[1]!.end();
@@ -29,22 +31,35 @@ describe('HashingQueue', () => {
     expect(started).toEqual([0, 1, 2, 3]);
   });
 
-  it('refuses more than a hundred that wait, and takes some again when there is room', async () => {
+  it('refuses more than 150 that wait, and takes some again when there is room', async () => {
     const queue = new HashingQueue();
-    const tasks = Array.from({ length: 102 }, task);
-    const runs = tasks.map(({ run }) => queue.run(run));
-    await expect(queue.run(async () => undefined)).rejects.toBeInstanceOf(Unavailable);
+    const tasks = Array.from({ length: 152 }, task);
+    const runs = tasks.map(({ run }) => queue.run(run, inAMinute()));
+    await expect(queue.run(async () => undefined, inAMinute())).rejects.toBeInstanceOf(Busy);
     for (const { end } of tasks) end();
     await Promise.all(runs);
-    await expect(queue.run(async () => 'done')).resolves.toBe('done');
+    await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
+  });
+
+  it('refuses what has not begun by its deadline, and runs the others in their turn', async () => {
+    const queue = new HashingQueue();
+    const running = [task(), task()];
+    const runs = running.map(({ run }) => queue.run(run, inAMinute()));
+    const late = queue.run(() => Promise.reject(new Error('began')), performance.now() + 20);
+    const patient = queue.run(async () => 'done', inAMinute());
+    await expect(late).rejects.toBeInstanceOf(Busy);
+    for (const { end } of running) end();
+    await expect(patient).resolves.toBe('done');
+    await Promise.all(runs);
+    await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
   it('gives a place back where a task fails', async () => {
     const queue = new HashingQueue();
     for (let i = 0; i < 5; i++) {
-      const failing = queue.run(() => Promise.reject(new Error('broken')));
+      const failing = queue.run(() => Promise.reject(new Error('broken')), inAMinute());
       await expect(failing).rejects.toThrow('broken');
     }
-    await expect(queue.run(async () => 'done')).resolves.toBe('done');
+    await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 });

@@ -1,30 +1,49 @@
-import { Unavailable } from '../database/unavailable.js';
+import { Busy } from './busy.js';
 
 /** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 19 MiB meanwhile. */
 const AT_ONCE = 2;
-/** About two seconds' worth. */
-const MOST_WAITING = 100;
+/** More could never be served while they wait. */
+const MOST_WAITING = 150;
 
 /** Lets few passwords be hashed at a time, so that a flood of sign-ins takes neither the processors nor the memory. */
 export class HashingQueue {
   #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  /** In the order of arrival: starts what waits. */
+  readonly #waiting = new Set<() => void>();
 
-  /** @throws Unavailable where too many wait already */
-  async run<T>(task: () => Promise<T>): Promise<T> {
-    if (this.#running >= AT_ONCE) {
-      if (this.#waiting.length >= MOST_WAITING) throw new Unavailable('too many sign-ins at once');
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else {
-      this.#running++;
-    }
+  /**
+   * @param deadline moment of performance.now() by which the task must have begun
+   * @throws Busy where it has not, or where too many wait already
+   */
+  async run<T>(task: () => Promise<T>, deadline: number): Promise<T> {
+    if (this.#running >= AT_ONCE) await this.#turn(deadline);
+    else this.#running++;
     try {
       return await task();
     } finally {
-      const next = this.#waiting.shift();
+      const [next] = this.#waiting;
       if (next)
         next(); // takes over the place
       else this.#running--;
     }
+  }
+
+  #turn(deadline: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.size >= MOST_WAITING) {
+        reject(new Busy());
+        return;
+      }
+      const start = () => {
+        this.#waiting.delete(start);
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(start);
+        reject(new Busy());
+      }, deadline - performance.now());
+      this.#waiting.add(start);
+    });
   }
 }

@@ -12,13 +12,16 @@ describe('passwords', () => {
     ] as const);
     expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
     expect(one).not.toBe(other);
-    expect(await verifyPassword(one, 'correct horse')).toEqual({ matches: true, needsUpgrade: false });
-    expect(await verifyPassword(one, 'correct horsf')).toEqual({ matches: false, needsUpgrade: false });
+    expect(await verifyPassword(one, 'correct horse')).toMatchObject({ matches: true, needsUpgrade: false });
+    expect(await verifyPassword(one, 'correct horsf')).toMatchObject({ matches: false, needsUpgrade: false });
   });
 
   it('are the same in every Unicode form', async () => {
     const stored = await hashPassword('caf\u00e9 \ufb01ne');
-    expect(await verifyPassword(stored, 'cafe\u0301 fine')).toEqual({ matches: true, needsUpgrade: false });
+    expect(await verifyPassword(stored, 'cafe\u0301 fine')).toMatchObject({
+      matches: true,
+      needsUpgrade: false,
+    });
   });
 
   it.each<[string, boolean, string]>([
@@ -39,7 +42,10 @@ describe('passwords', () => {
 
   it('beyond the limits never match', async () => {
     const long = 'x'.repeat(129);
-    expect(await verifyPassword(await hash(long), long)).toEqual({ matches: false, needsUpgrade: false });
+    expect(await verifyPassword(await hash(long), long)).toMatchObject({
+      matches: false,
+      needsUpgrade: false,
+    });
   });
 
   it.each([
@@ -51,8 +57,11 @@ describe('passwords', () => {
   ])('imported as %s are verified as they are, and want an upgrade', async (_, make) => {
     const stored = await make();
     expect(isPasswordHash(stored)).toBe(true);
-    expect(await verifyPassword(stored, 'old password')).toEqual({ matches: true, needsUpgrade: true });
-    expect(await verifyPassword(stored, 'bad password')).toEqual({ matches: false, needsUpgrade: false });
+    expect(await verifyPassword(stored, 'old password')).toMatchObject({ matches: true, needsUpgrade: true });
+    expect(await verifyPassword(stored, 'bad password')).toMatchObject({
+      matches: false,
+      needsUpgrade: false,
+    });
   });
 
   it('are verified beside the event loop, however dear the hash', async () => {
@@ -66,7 +75,7 @@ describe('passwords', () => {
 
   it('imported from a system that knew no NFKC match as typed', async () => {
     const stored = await bcrypt.hash('\ufb01ne', 4);
-    expect(await verifyPassword(stored, '\ufb01ne')).toEqual({ matches: true, needsUpgrade: true });
+    expect(await verifyPassword(stored, '\ufb01ne')).toMatchObject({ matches: true, needsUpgrade: true });
   });
 
   it.each([
@@ -79,6 +88,6 @@ describe('passwords', () => {
     ['argon2 that is cut off', '$argon2id$v=19$m=4096,t=2,p=1$'],
   ])('stored as %s are no hash, and match nothing', async (_, stored) => {
     expect(isPasswordHash(stored)).toBe(false);
-    expect(await verifyPassword(stored, stored)).toEqual({ matches: false, needsUpgrade: false });
+    expect(await verifyPassword(stored, stored)).toMatchObject({ matches: false, needsUpgrade: false });
   });
 });

@@ -11,9 +11,30 @@ const CURRENT = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** Imported hashes may cost up to this, or one sign-in could hold a processor for minutes. */
 const DEAREST = { bcryptCost: 15, memoryCost: 262_144, timeCost: 16, parallelism: 16 };
 
-const BCRYPT = /^\$2[aby]\$(\d\d)\$[./0-9A-Za-z]{53}$/;
+const BCRYPT = /^(\$2[aby]\$\d\d)\$[./0-9A-Za-z]{53}$/;
 const ARGON2 =
-  /^\$argon2(?:id|i|d)\$v=(?:16|19)\$m=\d{1,7},t=\d{1,3},p=\d{1,3}\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171}$/;
+  /^(\$argon2(?:id|i|d)\$v=(?:16|19)\$m=\d{1,7},t=\d{1,3},p=\d{1,3})\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171}$/;
+
+const BCRYPT_KIND = /^\$2[aby]\$(\d\d)$/;
+const ARGON2_KIND = /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})$/;
+/** As the library numbers them. */
+const ARGON2_VARIANTS: Readonly<Record<string, number>> = { d: 0, i: 1, id: 2 };
+
+/** The parameters of a stored hash, which say how long it takes to verify. */
+export interface HashKind {
+  readonly algorithm: 'bcrypt' | 'argon2';
+  /** What the time of one hash is proportional to, within an algorithm: rounds, or KiB × passes. */
+  readonly work: number;
+  /** Makes a hash of this kind. */
+  hash(password: string): Promise<string>;
+}
+
+/** The kind of our own hashes. */
+export const CURRENT_KIND: HashKind = {
+  algorithm: 'argon2',
+  work: CURRENT.memoryCost * CURRENT.timeCost,
+  hash: (password) => hash(password, CURRENT),
+};
 
 /**
  * Hashes a new password (argon2id, of its NFKC form).
@@ -57,28 +78,52 @@ export async function verifyPassword(
 
 /** Whether the text is an argon2 or bcrypt hash that {@link verifyPassword} will take. */
 export function isPasswordHash(text: string): boolean {
-  const bcryptCost = Number(BCRYPT.exec(text)?.[1] ?? Number.NaN);
-  if (!Number.isNaN(bcryptCost)) return bcryptCost >= 4 && bcryptCost <= DEAREST.bcryptCost;
-  if (!ARGON2.test(text)) return false;
+  return kindOf(text) !== undefined;
+}
+
+/** @returns undefined for what is no hash that {@link verifyPassword} will take */
+function kindOf(storedHash: string): HashKind | undefined {
+  const parameters = (BCRYPT.exec(storedHash) ?? ARGON2.exec(storedHash))?.[1];
+  if (parameters === undefined) return undefined;
   try {
-    const { memoryCost, timeCost, parallelism } = parseOptions(text);
-    return (
-      memoryCost <= DEAREST.memoryCost &&
-      timeCost <= DEAREST.timeCost &&
-      parallelism >= 1 &&
-      parallelism <= DEAREST.parallelism
-    );
+    if (!BCRYPT.test(storedHash)) parseOptions(storedHash); // looks at what is behind the parameters, too
   } catch {
-    return false;
+    return undefined;
   }
+  return kindFrom(parameters);
+}
+
+/**
+ * @param parameters as they stand at the beginning of a hash: `$2b$12`, `$argon2id$v=19$m=65536,t=3,p=4`
+ * @returns undefined where there is no such hash, or where it costs too much
+ */
+export function kindFrom(parameters: string): HashKind | undefined {
+  const bcryptCost = Number(BCRYPT_KIND.exec(parameters)?.[1] ?? Number.NaN);
+  if (bcryptCost >= 4 && bcryptCost <= DEAREST.bcryptCost) {
+    return {
+      algorithm: 'bcrypt',
+      work: 2 ** bcryptCost,
+      hash: (password) => bcrypt.hash(password, bcryptCost),
+    };
+  }
+  const [, variant, ...costs] = ARGON2_KIND.exec(parameters) ?? [];
+  if (variant === undefined) return undefined;
+  const [memoryCost, timeCost, parallelism] = costs.map(Number) as [number, number, number];
+  const isPossible = parallelism >= 1 && timeCost >= 1 && memoryCost >= 8 * parallelism; // RFC 9106 §3.1
+  const isCheapEnough =
+    memoryCost <= DEAREST.memoryCost && timeCost <= DEAREST.timeCost && parallelism <= DEAREST.parallelism;
+  if (!isPossible || !isCheapEnough) return undefined;
+  const algorithm = ARGON2_VARIANTS[variant]!;
+  return {
+    algorithm: 'argon2',
+    work: memoryCost * timeCost,
+    hash: (password) => hash(password, { algorithm, memoryCost, timeCost, parallelism }),
+  };
 }
 
 function isCurrent(storedHash: string): boolean {
-  if (!storedHash.startsWith('$argon2id$v=19$')) return false;
-  const { memoryCost, timeCost, parallelism } = parseOptions(storedHash);
-  return (
-    memoryCost === CURRENT.memoryCost && timeCost === CURRENT.timeCost && parallelism === CURRENT.parallelism
-  );
+  const { memoryCost, timeCost, parallelism } = CURRENT;
+  return storedHash.startsWith(`$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`);
 }
 
 function isUsable(password: string): boolean {

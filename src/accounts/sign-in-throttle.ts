@@ -1,15 +1,17 @@
 import { createHmac } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { networkOf } from '../http/network.js';
+import { Busy } from './busy.js';
 
 interface Allowance {
-  /** Failures in a window, before one more begins a block. */
+  /** Failures in a window, before one more attempt begins a block. */
   readonly failures: number;
-  /** Whether the window begins anew with each attempt, so that it ends only after a minute without one. */
+  /** Whether the window begins anew with each failure, so that it ends only after a minute without one. */
   readonly slides: boolean;
   /** Each block is twice as long as the one before, up to this. */
   readonly longestBlockSeconds: number;
@@ -18,48 +20,112 @@ interface Allowance {
 /** Length of a window, and of the first block. */
 const WINDOW_SECONDS = 60;
 
-/** From any address; cannot be switched off. In no 60 seconds are there more failures than this. */
+/** Cannot be switched off. In no 60 seconds are there more failures than this. */
 const PER_ACCOUNT: Allowance = { failures: 10, slides: true, longestBlockSeconds: 900 };
 
-/**
- * Takes an attempt before the password is looked at: of any number of guesses in parallel, on any number of instances,
- * only the allowed ones get through. Goes by the database's clock. Trying on does not lengthen a block.
- */
-const TAKE = `INSERT INTO login_throttle AS t (key, attempts, window_ends_at)
-VALUES ($1, 1, now() + make_interval(secs => ${WINDOW_SECONDS}))
-ON CONFLICT (key) DO UPDATE SET
-  attempts = CASE WHEN t.window_ends_at <= now() THEN 1 ELSE t.attempts + 1 END,
-  window_ends_at = CASE
-    WHEN t.window_ends_at <= now() OR (t.attempts < $2 AND $3) THEN EXCLUDED.window_ends_at
-    WHEN t.attempts = $2 THEN now() + make_interval(secs => LEAST($4, ${WINDOW_SECONDS} * 2.0 ^ LEAST(t.blocks, 20)))
-    ELSE t.window_ends_at
-  END,
-  blocks = CASE
-    WHEN t.window_ends_at <= now() - interval '1 hour' THEN 0
-    WHEN t.window_ends_at > now() AND t.attempts = $2 THEN t.blocks + 1
-    ELSE t.blocks
-  END
-RETURNING attempts, GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
+/** An attempt that nobody has settled by then counts as a failure: the server that took its place is gone. */
+const LEASE_SECONDS = 30;
 
-/** Not during a block: taking an attempt off would begin the next one. */
-const GIVE_BACK = `UPDATE login_throttle SET attempts = attempts - 1, blocks = CASE WHEN $3 THEN 0 ELSE blocks END
-WHERE key = $1 AND attempts BETWEEN 1 AND $2`;
+/** How often an instance looks whether another one has given a place back. */
+const POLL_MS = 50;
+
+/** How often a place is tried to be given back; then it counts as a failure. */
+const MOST_TRIES = 10;
+
+/** More for one account or address are refused at once. */
+const MOST_WAITING = 150;
+
+/**
+ * Takes a place before the password is looked at: failures and what is under way are never more than the allowance, of any
+ * number of guesses in parallel, on any number of instances. Goes by the database's clock. Trying on does not lengthen
+ * a block.
+ *
+ * `attempts` are the failures of the window and what is under way; in a block they are more than the allowance. No row
+ * comes back where every place is taken, and some of them may be given back.
+ */
+const TAKE = `INSERT INTO login_throttle AS t (key, attempts, window_ends_at, under_way)
+VALUES ($1, 1, now() + make_interval(secs => ${WINDOW_SECONDS}), ARRAY[clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})])
+ON CONFLICT (key) DO UPDATE SET (attempts, window_ends_at, blocks, under_way) = (
+  SELECT
+    attempts + 1,
+    CASE
+      WHEN is_over THEN EXCLUDED.window_ends_at
+      WHEN attempts = $2 THEN now() + make_interval(secs => LEAST($3, ${WINDOW_SECONDS} * 2.0 ^ LEAST(t.blocks, 20)))
+      ELSE t.window_ends_at
+    END,
+    CASE
+      WHEN t.window_ends_at <= now() - interval '1 hour' THEN 0
+      WHEN attempts = $2 AND NOT is_over THEN t.blocks + 1
+      ELSE t.blocks
+    END,
+    CASE WHEN attempts >= $2 THEN '{}' ELSE under_way || clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}) END
+  FROM (SELECT is_over, under_way, CASE WHEN is_over THEN cardinality(under_way) ELSE t.attempts END AS attempts
+    FROM (SELECT t.window_ends_at <= now() AS is_over,
+      ARRAY(SELECT lease FROM unnest(t.under_way) AS lease WHERE lease > now()) AS under_way) AS live) AS so_far)
+WHERE NOT EXISTS (SELECT FROM unnest(t.under_way) AS lease WHERE lease > now())
+  OR CASE WHEN t.window_ends_at <= now() THEN cardinality(t.under_way) ELSE t.attempts END < $2
+RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
+  GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
+
+/** Once for each place: the lease is gone afterwards. A failure after the window's end is the first of a new one. */
+const SETTLE = `UPDATE login_throttle SET
+  under_way = array_remove(under_way, $2::timestamptz),
+  attempts = CASE
+    WHEN $3 <> 'failed' THEN attempts - 1
+    WHEN window_ends_at <= now() THEN cardinality(under_way)
+    ELSE attempts
+  END,
+  window_ends_at = CASE
+    WHEN $3 = 'failed' AND ($4 OR window_ends_at <= now()) THEN now() + make_interval(secs => ${WINDOW_SECONDS})
+    ELSE window_ends_at
+  END,
+  blocks = CASE WHEN $3 = 'signed-in' THEN 0 ELSE blocks END
+WHERE key = $1 AND $2::timestamptz = ANY (under_way)`;
+
+/** What failures are counted for. */
+export type Subject =
+  | { readonly kind: 'address'; readonly address: string | undefined }
+  /** A name that nobody has is an account like any other here. In the form in which names are compared. */
+  | { readonly kind: 'account'; readonly foldedName: string }
+  /** A browser in which the member has signed in before. */
+  | { readonly kind: 'device'; readonly id: string };
 
 export interface Blocked {
+  readonly kind: Subject['kind'];
   readonly retryAfterSeconds: number;
   /** This attempt began the block. */
   readonly first: boolean;
 }
 
-export interface Taken {
-  /** The attempt was no failure after all. @param signedIn it succeeded: earlier blocks are forgotten */
-  giveBack(signedIn: boolean): Promise<void>;
+/** An attempt that may look at the password. */
+export interface Place {
+  /** @throws what the database throws: the attempt then counts as a failure */
+  settle(settlement: 'signed-in' | 'failed'): Promise<void>;
+  /** The password was not looked at: soon the attempt counts as nothing. */
+  withdraw(): void;
+}
+
+/** What one subject was taken for. */
+type Settle = (settlement: 'signed-in' | 'failed' | 'withdrawn') => Promise<void>;
+
+interface Waiting {
+  readonly deadline: number;
+  resolve(result: Settle | Blocked): void;
+  reject(error: unknown): void;
+}
+
+/** Those that wait for a place of one subject on this instance, first come first served. */
+interface Line {
+  readonly waiting: Waiting[];
+  /** A place was given back here: there is no need to wait for the next look. */
+  wake(): void;
 }
 
 /**
- * Bounds guessing, for all instances together: per account, whatever the address, and per address (RATE_LIMIT_AUTH a
- * minute), whatever the account. A name that nobody has is an account like any other here, so that being blocked tells
- * nothing.
+ * Bounds guessing, for all instances together: per account, whatever the address; per address (RATE_LIMIT_AUTH a
+ * minute), whatever the account; and per browser in which the member has signed in before, in place of both.
+ *
+ * Only failures count. What is under way takes a place until its outcome is known; where none is free, one waits.
  *
  * Not rate-limiter-flexible, whose PostgreSQL store goes by each instance's own clock, has fixed windows only (twice
  * the allowance around their edge), and names its statements, which the embedded database cannot take.
@@ -67,43 +133,142 @@ export interface Taken {
 @Injectable()
 export class SignInThrottle {
   readonly #key: KeyObject;
-  readonly #perAddress: Allowance;
+  readonly #allowances: Readonly<Record<Subject['kind'], Allowance>>;
+  readonly #lines = new Map<string, Line>();
 
   constructor(
     private readonly database: Database,
     @Inject(CONFIG) config: Config,
   ) {
     this.#key = config.secrets.derive('sign-in-throttle')[0]!;
-    this.#perAddress = {
-      failures: config.rateLimits.auth,
-      slides: false, // many members may share an address: there is hardly a quiet minute
-      longestBlockSeconds: WINDOW_SECONDS,
+    this.#allowances = {
+      account: PER_ACCOUNT,
+      device: PER_ACCOUNT,
+      address: {
+        failures: config.rateLimits.auth,
+        slides: false, // many members may share an address: there is hardly a quiet minute
+        longestBlockSeconds: WINDOW_SECONDS,
+      },
     };
   }
 
-  async takeForAddress(address: string | undefined): Promise<Taken | Blocked> {
-    if (this.#perAddress.failures === 0) return { giveBack: async () => undefined };
-    return this.#take(`address:${networkOf(address ?? '')}`, this.#perAddress);
-  }
-
-  /** @param foldedName the name that was typed, in the form in which names are compared */
-  takeForAccount(foldedName: string): Promise<Taken | Blocked> {
-    return this.#take(`account:${foldedName}`, PER_ACCOUNT);
-  }
-
-  async #take(subject: string, allowance: Allowance): Promise<Taken | Blocked> {
-    const key = createHmac('sha256', this.#key).update(subject).digest();
-    const { failures, slides, longestBlockSeconds } = allowance;
-    const [row] = await this.database.rows<{ attempts: number; seconds_left: number }>(TAKE, [
-      key,
-      failures,
-      slides,
-      longestBlockSeconds,
-    ]);
-    const { attempts, seconds_left } = row!;
-    if (attempts > failures) return { retryAfterSeconds: seconds_left, first: attempts === failures + 1 };
+  /**
+   * Takes a place of each subject, or of none.
+   *
+   * @param deadline moment of performance.now() until which it waits
+   * @throws Busy where places were taken all the time by attempts that are under way
+   */
+  async take(subjects: readonly Subject[], deadline: number): Promise<Place | Blocked> {
+    const taken: Settle[] = [];
+    const withdraw = () => {
+      for (const settle of taken) void insist(() => settle('withdrawn'));
+    };
+    try {
+      for (const subject of subjects) {
+        if (this.#allowances[subject.kind].failures === 0) continue; // switched off
+        const result = await this.#takeOne(subject, deadline);
+        if (typeof result !== 'function') {
+          withdraw();
+          return result;
+        }
+        taken.push(result);
+      }
+    } catch (error) {
+      withdraw();
+      throw error;
+    }
     return {
-      giveBack: async (signedIn) => void (await this.database.rows(GIVE_BACK, [key, failures, signedIn])),
+      settle: async (settlement) => {
+        for (const settle of taken) await settle(settlement);
+      },
+      withdraw,
     };
+  }
+
+  async #takeOne(subject: Subject, deadline: number): Promise<Settle | Blocked> {
+    const key = createHmac('sha256', this.#key).update(textOf(subject)).digest();
+    const id = key.toString('base64');
+    let line = this.#lines.get(id);
+    if (!line) {
+      const result = await this.#try(subject.kind, key, id);
+      if (result) return result;
+      line = this.#lines.get(id);
+    }
+    if (line && line.waiting.length >= MOST_WAITING) throw new Busy();
+    return new Promise((resolve, reject) => {
+      const waiting = { deadline, resolve, reject };
+      if (line) {
+        line.waiting.push(waiting);
+        return;
+      }
+      line = { waiting: [waiting], wake: () => undefined };
+      this.#lines.set(id, line);
+      void this.#serve(line, subject.kind, key, id);
+    });
+  }
+
+  /** One statement at a time, whatever the number of those that wait. */
+  async #serve(line: Line, kind: Subject['kind'], key: Buffer, id: string): Promise<void> {
+    const { waiting } = line;
+    const all = () => waiting.splice(0);
+    try {
+      while (waiting.length > 0) {
+        const woken = new Promise<void>((resolve) => (line.wake = resolve));
+        const result = await this.#try(kind, key, id);
+        if (typeof result === 'object') {
+          for (const [i, each] of all().entries())
+            each.resolve({ ...result, first: result.first && i === 0 });
+        } else if (result) {
+          waiting.shift()!.resolve(result);
+        } else {
+          await Promise.race([woken, setTimeout(POLL_MS)]);
+          while (waiting[0] && waiting[0].deadline <= performance.now()) waiting.shift()!.reject(new Busy());
+        }
+      }
+    } catch (error) {
+      for (const each of all()) each.reject(error);
+    } finally {
+      this.#lines.delete(id);
+    }
+  }
+
+  /** @returns undefined where every place is taken, and some may be given back */
+  async #try(kind: Subject['kind'], key: Buffer, id: string): Promise<Settle | Blocked | undefined> {
+    const { failures, slides, longestBlockSeconds } = this.#allowances[kind];
+    const [row] = await this.database.rows<{ attempts: number; lease: string | null; seconds_left: number }>(
+      TAKE,
+      [key, failures, longestBlockSeconds],
+    );
+    if (!row) return undefined;
+    const { attempts, lease, seconds_left } = row;
+    if (attempts > failures)
+      return { kind, retryAfterSeconds: seconds_left, first: attempts === failures + 1 };
+    return async (settlement) => {
+      await this.database.rows(SETTLE, [key, lease, settlement, slides]);
+      this.#lines.get(id)?.wake();
+    };
+  }
+}
+
+/** Many give their places back at once, just when there is too much to do; nobody is kept waiting for it. */
+async function insist(task: () => Promise<void>): Promise<void> {
+  for (let tries = 1; tries <= MOST_TRIES; tries++) {
+    try {
+      await task();
+      return;
+    } catch {
+      await setTimeout(POLL_MS);
+    }
+  }
+}
+
+function textOf(subject: Subject): string {
+  switch (subject.kind) {
+    case 'address':
+      return `address:${networkOf(subject.address ?? '')}`;
+    case 'account':
+      return `account:${subject.foldedName}`;
+    case 'device':
+      return `device:${subject.id}`;
   }
 }

@@ -1,21 +1,26 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
 import { AuthEvent } from '../database/entities/auth-event.entity.js';
 import { Database } from '../database/database.js';
 import { Refusal } from '../database/refusal.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { isStorable } from '../http/text.js';
+import { Busy } from './busy.js';
 import { HashingQueue } from './hashing-queue.js';
 import { hashPassword, verifyPassword } from './passwords.js';
+import { RefusalTime } from './refusal-time.js';
 import { SignInThrottle } from './sign-in-throttle.js';
-import type { Blocked } from './sign-in-throttle.js';
+import type { Blocked, Subject } from './sign-in-throttle.js';
 
 export interface SignInAttempt {
   readonly username: string;
   readonly password: string;
   readonly ip: string | undefined;
+  /** Tells whether the browser is one in which this member has signed in before, and which. */
+  readonly deviceOf?: (userId: number) => string | undefined;
 }
 
 /** A member who proved who they are. */
@@ -30,11 +35,13 @@ export interface SignedIn {
 export type SignInOutcome =
   | ({ readonly outcome: 'signed-in' } & SignedIn)
   | { readonly outcome: 'invalid' }
-  | { readonly outcome: 'throttled'; readonly retryAfterSeconds: number };
+  | { readonly outcome: 'throttled'; readonly retryAfterSeconds: number }
+  /** Too many are signing in: the password was not looked at. */
+  | { readonly outcome: 'busy' };
 
 /** Why somebody was not let in: for the audit trail alone. */
 type RefusalReason =
-  'unknown_user' | 'no_password' | 'disabled' | 'wrong_password' | 'account_blocked' | 'address_blocked';
+  'unknown_user' | 'no_password' | 'disabled' | 'wrong_password' | `${Subject['kind']}_blocked`;
 
 /** What is known of the name that was typed; all but `folded_name` is null where nobody has it. */
 interface Account {
@@ -54,12 +61,6 @@ FROM fold_case($1) AS folded_name LEFT JOIN users u ON fold_case(u.username) = f
 /** Nobody's name is longer. */
 const LONGEST_USERNAME = 100;
 
-/**
- * A refusal takes at least this long from when hashing began: imported hashes take longer to verify than ours, which
- * would tell that there is a member who has one.
- */
-const REFUSAL_MS = 500;
-
 /** Username and password → member. One answer, after one time, for whatever is wrong. */
 @Injectable()
 export class SignIn {
@@ -70,30 +71,37 @@ export class SignIn {
   constructor(
     private readonly database: Database,
     private readonly throttle: SignInThrottle,
+    private readonly refusalTime: RefusalTime,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /** @throws Unavailable (or what the database throws) where nobody can sign in now: it is never skipped */
-  async attempt({ username, password, ip }: SignInAttempt): Promise<SignInOutcome> {
-    const address = await this.throttle.takeForAddress(ip);
-    if ('retryAfterSeconds' in address) return this.#blocked(address, 'address_blocked', null, ip);
+  async attempt({ username, password, ip, deviceOf }: SignInAttempt): Promise<SignInOutcome> {
+    const deadline = performance.now() + this.config.signInPatience;
     const account = await this.#find(username);
-    const attempt = await this.throttle.takeForAccount(account.folded_name);
-    if ('retryAfterSeconds' in attempt) return this.#blocked(attempt, 'account_blocked', account.id, ip);
+    const device = account.id === null ? undefined : deviceOf?.(account.id);
+    try {
+      const place = await this.throttle.take(subjectsOf(account, ip, device), deadline);
+      if ('retryAfterSeconds' in place) return await this.#blocked(place, account.id, ip);
 
-    const hashing = this.#hashing.run(() => this.#verify(account, password));
-    const { matches, renewedHash, startedAt } = await hashing.catch(async (error: unknown) => {
-      await Promise.allSettled([address.giveBack(false), attempt.giveBack(false)]);
+      const hashing = this.#hashing.run(() => this.#verify(account, password), deadline);
+      const { matches, renewedHash, startedAt } = await hashing.catch((error: unknown) => {
+        place.withdraw();
+        throw error;
+      });
+      await place.settle(matches ? 'signed-in' : 'failed');
+      if (!matches || account.id === null) {
+        await this.#record('sign_in.refused', account.id, ip, { reason: reasonFor(account) });
+        await this.refusalTime.waitFrom(startedAt);
+        return { outcome: 'invalid' };
+      }
+      if (renewedHash !== undefined) await this.#renewHash(account, renewedHash);
+      await this.#record('sign_in.succeeded', account.id, ip);
+      return { outcome: 'signed-in', userId: account.id, at: account.now, validSince: account.valid_since };
+    } catch (error) {
+      if (error instanceof Busy) return { outcome: 'busy' };
       throw error;
-    });
-    if (!matches || account.id === null) {
-      await this.#record('sign_in.refused', account.id, ip, { reason: reasonFor(account) });
-      await setTimeout(Math.max(0, startedAt + REFUSAL_MS - performance.now()));
-      return { outcome: 'invalid' };
     }
-    await Promise.all([address.giveBack(true), attempt.giveBack(true)]);
-    if (renewedHash !== undefined) await this.#renewHash(account, renewedHash);
-    await this.#record('sign_in.succeeded', account.id, ip);
-    return { outcome: 'signed-in', userId: account.id, at: account.now, validSince: account.valid_since };
   }
 
   async #find(username: string): Promise<Account> {
@@ -108,10 +116,9 @@ export class SignIn {
   async #verify({ password_hash, disabled }: Account, password: string) {
     const startedAt = performance.now();
     const hash = disabled ? null : password_hash;
-    const verified = await verifyPassword(hash ?? (await this.#decoy), password);
-    const matches = hash !== null && verified.matches;
-    const renewedHash = matches && verified.needsUpgrade ? await renew(password) : undefined;
-    return { matches, renewedHash, startedAt };
+    const { matches, needsUpgrade } = await verifyPassword(hash ?? (await this.#decoy), password);
+    const renewedHash = hash !== null && matches && needsUpgrade ? await renew(password) : undefined;
+    return { matches: hash !== null && matches, renewedHash, startedAt };
   }
 
   /** Unless the password was changed meanwhile. */
@@ -124,13 +131,12 @@ export class SignIn {
   }
 
   async #blocked(
-    { retryAfterSeconds, first }: Blocked,
-    reason: RefusalReason,
+    { kind, retryAfterSeconds, first }: Blocked,
     userId: number | null,
     ip: string | undefined,
   ): Promise<SignInOutcome> {
     // Those after the first say nothing new, and there can be any number of them.
-    if (first) await this.#record('sign_in.refused', userId, ip, { reason });
+    if (first) await this.#record('sign_in.refused', userId, ip, { reason: `${kind}_blocked` });
     return { outcome: 'throttled', retryAfterSeconds };
   }
 
@@ -148,6 +154,15 @@ export class SignIn {
       details,
     });
   }
+}
+
+/** From a browser in which the member has signed in before, neither the account nor the address can be used up by others. */
+function subjectsOf(account: Account, ip: string | undefined, device: string | undefined): Subject[] {
+  if (device !== undefined) return [{ kind: 'device', id: device }];
+  return [
+    { kind: 'address', address: ip },
+    { kind: 'account', foldedName: account.folded_name },
+  ];
 }
 
 function reasonFor({ id, disabled, password_hash }: Account): RefusalReason {

@@ -32,6 +32,8 @@ export interface Config {
     /** Bounds the sum of the others. */
     readonly answer: number;
   };
+  /** Longest time a sign-in waits for its turn, in ms; then it is refused as busy. */
+  readonly signInPatience: number;
   readonly secrets: Secrets;
   readonly trustProxy: number;
   readonly redisUrl: string | undefined;
@@ -134,6 +136,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     databaseDeadlines: env.DATABASE_URL
       ? { connect: 300, lock: 300, statement: 600, answer: 900 }
       : { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 },
+    signInPatience: 2_000,
     secrets: new Secrets(env.SECRET_KEY ?? developmentSecret(dataDir), env.SECRET_KEY_PREVIOUS),
     trustProxy: env.TRUST_PROXY ?? 0,
     redisUrl: env.REDIS_URL,

@@ -8,6 +8,7 @@ import { CreateOauth1763700002000 } from '../../migrations/1763700002000-create-
 import { AnnounceOauthRevocations1763700005000 } from '../../migrations/1763700005000-announce-oauth-revocations.js';
 import { CreateRateLimitCounts1763700006000 } from '../../migrations/1763700006000-create-rate-limit-counts.js';
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
+import { TellFailuresFromWhatIsUnderWay1763700008000 } from '../../migrations/1763700008000-tell-failures-from-what-is-under-way.js';
 import type { Config } from '../config/config.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
@@ -60,6 +61,7 @@ export const MIGRATIONS = [
   AnnounceOauthRevocations1763700005000,
   CreateRateLimitCounts1763700006000,
   EndCredentials1763700007000,
+  TellFailuresFromWhatIsUnderWay1763700008000,
 ];
 
 /**

@@ -4,7 +4,6 @@ import type { Request, Response, Router } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { Csrf } from '../accounts/csrf.js';
-import { SignIn } from '../accounts/sign-in.service.js';
 import { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import { CredentialCache } from '../auth/credential-cache.js';
 import { Access } from './access.service.js';
@@ -15,6 +14,8 @@ import { OauthDatabase } from './oauth-database.js';
 import { hostOf } from './page-client.js';
 import { PageFault, PageRequests } from './page-requests.js';
 import type { Form } from './page-requests.js';
+import { SignInForm } from './sign-in-form.js';
+import type { SignInRefusal } from './sign-in-form.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 
@@ -32,7 +33,7 @@ export class AccountPages {
     private readonly requests: PageRequests,
     private readonly sessions: BrowserSessions,
     private readonly database: OauthDatabase,
-    private readonly signIn: SignIn,
+    private readonly signInForm: SignInForm,
     private readonly csrf: Csrf,
     private readonly credentials: CredentialCache,
   ) {
@@ -111,10 +112,7 @@ export class AccountPages {
     request: Request,
     response: Response,
     status: number,
-    said: {
-      username?: string;
-      fault?: { reason: 'invalid' } | { reason: 'throttled'; retryAfterSeconds: number };
-    } = {},
+    said: SignInRefusal['said'] = {},
   ): void {
     this.requests.send(response, status, {
       name: 'sign-in',
@@ -127,25 +125,13 @@ export class AccountPages {
 
   async #signIn(page: AccountPage, request: Request, response: Response, form: Form): Promise<void> {
     this.#checkCsrf(request, form);
-    const username = typeof form.username === 'string' ? form.username : '';
-    const password = typeof form.password === 'string' ? form.password : '';
-    const result = await this.signIn.attempt({ username, password, ip: request.ip });
-    if (result.outcome === 'throttled') {
-      const { retryAfterSeconds } = result;
-      response.set('Retry-After', String(retryAfterSeconds));
-      this.#showSignIn(page, request, response, 429, {
-        username: username.slice(0, 100),
-        fault: { reason: 'throttled', retryAfterSeconds },
-      });
-    } else if (result.outcome === 'invalid') {
-      this.#showSignIn(page, request, response, 401, {
-        username: username.slice(0, 100),
-        fault: { reason: 'invalid' },
-      });
-    } else {
-      await this.sessions.signIn(request, response, result);
-      this.requests.redirect(response, `/account/${page}`);
+    const result = await this.signInForm.submit(request, response, form);
+    if ('status' in result) {
+      this.#showSignIn(page, request, response, result.status, result.said);
+      return;
     }
+    await this.sessions.signIn(request, response, result);
+    this.requests.redirect(response, `/account/${page}`);
   }
 
   async #disconnect(request: Request, response: Response, form: Form): Promise<void> {

@@ -4,7 +4,6 @@ import type { Request, Response, Router } from 'express';
 import { errors } from 'oidc-provider';
 import type { Client, Interaction } from 'oidc-provider';
 import { Csrf } from '../accounts/csrf.js';
-import { SignIn } from '../accounts/sign-in.service.js';
 import { SCOPES } from '../auth/scopes.js';
 import type { Scope } from '../auth/scopes.js';
 import { AuthorizationServer } from './authorization-server.js';
@@ -14,8 +13,9 @@ import { OauthDatabase } from './oauth-database.js';
 import { formTargetsOf, pageClientOf } from './page-client.js';
 import { PageFault, PageRequests } from './page-requests.js';
 import type { Form } from './page-requests.js';
-import type { Page } from './pages/pages.js';
 import { allowedScopes, ROUTES } from './provider.js';
+import { SignInForm } from './sign-in-form.js';
+import type { SignInRefusal } from './sign-in-form.js';
 
 /** What consent says of the scopes that are not the API's. Both come with the sign-in itself. */
 const OPENID_MEANINGS: Readonly<Record<string, string>> = {
@@ -36,7 +36,7 @@ export class Interactions {
     private readonly sessions: BrowserSessions,
     private readonly consents: Consents,
     private readonly database: OauthDatabase,
-    private readonly signIn: SignIn,
+    private readonly signInForm: SignInForm,
     private readonly csrf: Csrf,
   ) {}
 
@@ -77,7 +77,7 @@ export class Interactions {
     response: Response,
     { interaction, client, formTargets }: Step,
     status: number,
-    said: Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'username'> = {},
+    said: SignInRefusal['said'] = {},
   ): void {
     const hint = interaction.params.login_hint;
     this.requests.send(
@@ -124,17 +124,9 @@ export class Interactions {
 
   async #signIn(request: Request, response: Response, form: Form): Promise<void> {
     const step = await this.#posted(request, response, form, 'login');
-    const username = textOf(form.username);
-    const result = await this.signIn.attempt({ username, password: textOf(form.password), ip: request.ip });
-    if (result.outcome !== 'signed-in') {
-      const throttled = result.outcome === 'throttled';
-      if (throttled) response.set('Retry-After', String(result.retryAfterSeconds));
-      this.#showSignIn(request, response, step, throttled ? 429 : 401, {
-        username: username.slice(0, 100),
-        fault: throttled
-          ? { reason: 'throttled', retryAfterSeconds: result.retryAfterSeconds }
-          : { reason: 'invalid' },
-      });
+    const result = await this.signInForm.submit(request, response, form);
+    if ('status' in result) {
+      this.#showSignIn(request, response, step, result.status, result.said);
       return;
     }
     const accountId = String(result.userId);
@@ -238,8 +230,4 @@ interface Step {
 function requestedScopes(interaction: Interaction, client: Client): string[] {
   const asked = (interaction.params.scope as string).split(' ');
   return allowedScopes(client).filter((scope) => asked.includes(scope));
-}
-
-function textOf(value: string | string[] | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -10,6 +10,7 @@ import { KnownClients } from './known-clients.js';
 import { OauthDatabase } from './oauth-database.js';
 import { PageRequests } from './page-requests.js';
 import { Pages } from './pages/pages.js';
+import { SignInForm } from './sign-in-form.js';
 import { Userinfo } from './userinfo.js';
 
 /** The embedded authorization server; {@link oauthRoutes} puts it in front of the API's routes. */
@@ -23,6 +24,7 @@ import { Userinfo } from './userinfo.js';
     BrowserSessions,
     Pages,
     PageRequests,
+    SignInForm,
     Interactions,
     AccountPages,
     Userinfo,

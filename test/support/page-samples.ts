@@ -37,6 +37,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     username: 'ada',
     fault: { reason: 'throttled', retryAfterSeconds: 125 },
   },
+  'sign-in busy': { ...signIn, client: web, username: 'ada', fault: { reason: 'busy' } },
   consent: {
     ...consent,
     client: web,

@@ -29,7 +29,8 @@ export type Page =
       /** null: the member signs in for the account pages. */
       readonly client: PageClient | null;
       readonly username?: string;
-      readonly fault?: { reason: 'invalid' } | { reason: 'throttled'; retryAfterSeconds: number };
+      readonly fault?:
+        { reason: 'invalid' } | { reason: 'throttled'; retryAfterSeconds: number } | { reason: 'busy' };
       /** Action of the form that leads back to the client. */
       readonly cancel?: string;
     }

@@ -1,0 +1,92 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Inject, Injectable } from '@nestjs/common';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { cookiesNamed } from './cookies.js';
+
+const LIFETIME_SECONDS = 180 * 24 * 3600;
+
+/** Members who share a browser. */
+const MOST_MEMBERS = 5;
+
+const TIME_BYTES = 6;
+const ID_BYTES = 16;
+const MAC_BYTES = 32;
+
+/**
+ * Remembers a browser in which a member has signed in (a device cookie, OWASP: Slow Down Online Guessing Attacks with
+ * Device Cookies). Attempts from it have an allowance of their own, so that nobody keeps the member out by guessing
+ * elsewhere. It opens nothing: the password is asked for as ever, and whoever steals it has one allowance of guesses at
+ * this one member. So it outlives signing out and a change of the password, which it could not help to guess; whoever
+ * changes the password because of an attack is the one who needs it.
+ *
+ * One cookie holds an entry for each member, newest first, joined by dots: base64url of the moment (6 bytes, seconds), a
+ * random id (16) and HMAC-SHA-256 (32) of both with the member's id, which stands nowhere in it.
+ */
+@Injectable()
+export class DeviceCookies {
+  readonly #keys: readonly KeyObject[];
+  readonly #name: string;
+  readonly #attributes: string;
+
+  constructor(@Inject(CONFIG) config: Config) {
+    const secure = config.publicUrl.startsWith('https:');
+    this.#keys = config.secrets.derive('device-cookie');
+    // __Host-: no neighbouring host can set it. Browsers refuse the name on http.
+    this.#name = secure ? '__Host-pua_device' : 'pua_device';
+    this.#attributes = `Path=/; Max-Age=${LIFETIME_SECONDS}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+  }
+
+  /** @returns the id of this browser as one in which the member has signed in */
+  find(request: IncomingMessage, userId: number): string | undefined {
+    return this.#entriesOf(request).find((entry) => this.#isOf(entry, userId))?.id;
+  }
+
+  /** The member has signed in here just now. */
+  issue(request: IncomingMessage, response: ServerResponse, userId: number): void {
+    const others = this.#entriesOf(request).filter((entry) => !this.#isOf(entry, userId));
+    const time = Buffer.alloc(TIME_BYTES);
+    time.writeUIntBE(Math.floor(Date.now() / 1000), 0, TIME_BYTES);
+    const signed = Buffer.concat([time, randomBytes(ID_BYTES)]);
+    const own = Buffer.concat([signed, mac(this.#keys[0]!, signed, userId)]).toString('base64url');
+    const value = [own, ...others.map(({ text }) => text)].slice(0, MOST_MEMBERS).join('.');
+    response.appendHeader('Set-Cookie', `${this.#name}=${value}; ${this.#attributes}`);
+  }
+
+  #isOf({ signed, tag }: Entry, userId: number): boolean {
+    return this.#keys.some((key) => timingSafeEqual(tag, mac(key, signed, userId)));
+  }
+
+  /** Those that have not expired; whose they are, and whether ours, is not known yet. */
+  #entriesOf(request: IncomingMessage): Entry[] {
+    const [value = ''] = cookiesNamed(request, this.#name);
+    const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
+    return value
+      .split('.', MOST_MEMBERS)
+      .map((text) => ({ text, bytes: Buffer.from(text, 'base64url') }))
+      .filter(({ text, bytes }) => {
+        const whole = bytes.length === TIME_BYTES + ID_BYTES + MAC_BYTES;
+        return whole && bytes.toString('base64url') === text && bytes.readUIntBE(0, TIME_BYTES) > oldest;
+      })
+      .map(({ text, bytes }) => ({
+        text,
+        signed: bytes.subarray(0, TIME_BYTES + ID_BYTES),
+        id: bytes.toString('base64url', TIME_BYTES, TIME_BYTES + ID_BYTES),
+        tag: bytes.subarray(TIME_BYTES + ID_BYTES),
+      }));
+  }
+}
+
+interface Entry {
+  /** As it stands in the cookie. */
+  readonly text: string;
+  readonly id: string;
+  readonly signed: Buffer;
+  readonly tag: Buffer;
+}
+
+function mac(key: KeyObject, signed: Buffer, userId: number): Buffer {
+  return createHmac('sha256', key).update(signed).update(String(userId)).digest();
+}

@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import type { OnModuleInit } from '@nestjs/common';
+import { Database } from '../database/database.js';
+import { CURRENT_KIND, kindFrom } from './passwords.js';
+import type { HashKind } from './passwords.js';
+
+/** A refusal takes at least this long. */
+const SHORTEST_MS = 500;
+
+/**
+ * Of the time of the dearest hash: an imported one is computed twice where the password's NFKC form is not the one that
+ * was typed, and each may take half as long again as it was measured.
+ */
+const MOST_HASHES = 3;
+
+/** How soon an import, of whichever process, is noticed. */
+const CHECK_MS = 10_000;
+
+/** Measuring takes this part of one processor's time at most. */
+const MEASURING_SHARE = 0.03;
+
+/** The longest of so many measurements counts: how busy the processors are changes quickly. */
+const RECENT = 3;
+
+/** More kinds than this nobody has. */
+const MOST_KINDS = 1_000;
+
+/** Each kind once, by one look into the index each, whatever the number of members. */
+export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
+  (SELECT imported_hash_kind(password_hash) AS kind FROM users
+    WHERE imported_hash_kind(password_hash) IS NOT NULL ORDER BY 1 LIMIT 1)
+  UNION ALL
+  SELECT (SELECT imported_hash_kind(password_hash) FROM users
+    WHERE imported_hash_kind(password_hash) IS NOT NULL AND imported_hash_kind(password_hash) > kinds.kind ORDER BY 1 LIMIT 1)
+  FROM kinds WHERE kinds.kind IS NOT NULL
+) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MOST_KINDS}`;
+
+/**
+ * How long a refusal takes: as long for a name that nobody has as for the member whose hash is the dearest of all that are
+ * stored, or time would tell who has an imported one. Hashes were imported with costs of their own, so this is measured:
+ * the dearest kind of each algorithm is computed beside the requests when the server starts, when an import changed it,
+ * and now and then while passwords are refused, since busy processors take longer. It never goes by the hash of an account
+ * that somebody asked about, which would tell about it.
+ */
+@Injectable()
+export class RefusalTime implements OnModuleInit {
+  readonly #measured = new Map<HashKind['algorithm'], { work: number; recent: number[] }>();
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #measureAgainAt = Number.NEGATIVE_INFINITY;
+  #checking: Promise<void> | undefined;
+
+  constructor(private readonly database: Database) {}
+
+  onModuleInit(): void {
+    this.#check().catch(() => undefined); // the first refusal tries again
+  }
+
+  /**
+   * Waits until a refusal may be answered.
+   *
+   * @param startedAt when hashing began, as performance.now() tells it
+   * @throws what the database throws
+   */
+  async waitFrom(startedAt: number): Promise<void> {
+    if (performance.now() - this.#checkedAt > CHECK_MS) await this.#check();
+    const dearest = Math.max(...[...this.#measured.values()].flatMap(({ recent }) => recent));
+    const whole = Math.max(SHORTEST_MS, dearest * MOST_HASHES);
+    await setTimeout(Math.max(0, startedAt + whole - performance.now()));
+  }
+
+  #check(): Promise<void> {
+    return (this.#checking ??= this.#measureDearest().finally(() => (this.#checking = undefined)));
+  }
+
+  async #measureDearest(): Promise<void> {
+    const rows = await this.database.rows<{ kind: string }>(IMPORTED_KINDS, []);
+    const dearest = new Map<HashKind['algorithm'], HashKind>();
+    for (const kind of [CURRENT_KIND, ...rows.flatMap(({ kind }) => kindFrom(kind) ?? [])])
+      if (kind.work > (dearest.get(kind.algorithm)?.work ?? 0)) dearest.set(kind.algorithm, kind);
+    for (const algorithm of this.#measured.keys())
+      if (!dearest.has(algorithm)) this.#measured.delete(algorithm);
+
+    const startedAt = performance.now();
+    const again = startedAt > this.#measureAgainAt;
+    for (const [algorithm, kind] of dearest) {
+      const before = this.#measured.get(algorithm);
+      const known = before?.work === kind.work ? before.recent : [];
+      if (known.length > 0 && !again) continue;
+      const recent = [await timeOf(kind), ...known].slice(0, RECENT);
+      this.#measured.set(algorithm, { work: kind.work, recent });
+    }
+    const now = performance.now();
+    if (again) this.#measureAgainAt = now + (now - startedAt) / MEASURING_SHARE;
+    this.#checkedAt = now;
+  }
+}
+
+async function timeOf(kind: HashKind): Promise<number> {
+  const startedAt = performance.now();
+  await kind.hash(randomBytes(24).toString('base64url'));
+  return performance.now() - startedAt;
+}
