@@ -36,13 +36,15 @@ inChromium('A member in Chromium, with the client on another origin (npm run tes
     const configuration = await oauth.configuration(clientId);
     const verifier = client.randomPKCECodeVerifier();
     const state = client.randomState();
-    const url = client.buildAuthorizationUrl(configuration, {
-      redirect_uri: redirectUri,
-      scope,
-      state,
-      code_challenge: await client.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-    });
+    const ask = async (asked: string) =>
+      client.buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope: asked,
+        state,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      });
+    const url = await ask(scope);
     const page = await (await browser.newContext(options)).newPage();
     const violations: string[] = [];
     page.on('console', (message) => {
@@ -59,7 +61,7 @@ inChromium('A member in Chromium, with the client on another origin (npm run tes
         pkceCodeVerifier: verifier,
         expectedState: state,
       });
-    return { page, violations, configuration, signIn, redeem };
+    return { page, violations, configuration, signIn, ask, redeem };
   }
 
   it('signs in, unticks a scope, allows the rest, and cuts the app off again', async () => {
@@ -91,6 +93,21 @@ inChromium('A member in Chromium, with the client on another origin (npm run tes
     await page.getByText('No app can see your account.').waitFor();
     await expect(call()).rejects.toMatchObject({ status: 401 });
     expect(violations).toEqual([]);
+  });
+
+  it('is asked again for what it refused, where the app asks for that alone', async () => {
+    const { username } = await oauth.member();
+    const { page, signIn, ask, redeem } = await start('profile:read events:read');
+    await signIn(username);
+    await page.getByLabel('See the events you organise').uncheck();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`${appUrl}/callback?*`);
+    await page.goto((await ask('events:read')).href);
+    await page.getByRole('heading', { name: 'Trailmix asks again' }).waitFor();
+    expect(await page.getByRole('checkbox').count()).toBe(1);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`${appUrl}/callback?*`);
+    expect((await redeem()).scope).toBe('events:read');
   });
 
   it('says no, and is back at the app', async () => {

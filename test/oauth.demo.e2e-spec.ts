@@ -1,6 +1,8 @@
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEMO_CLIENT, registerDemoClient } from '../src/oauth/demo.js';
-import { OauthTest } from './support/oauth.js';
+import { inChromium, launchChromium } from './support/chromium.js';
+import { OauthTest, PASSWORD } from './support/oauth.js';
 
 describe('/demo', () => {
   let oauth: OauthTest;
@@ -29,5 +31,37 @@ describe('/demo', () => {
     const back = await oauth.browser().authorize(url, { username });
     expect(back.origin + back.pathname).toBe(redirect_uri);
     expect(back.searchParams.get('code')).not.toBeNull();
+  });
+});
+
+inChromium('The demo app in Chromium (npm run test:pg)', () => {
+  let oauth: OauthTest;
+  let browser: Browser;
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ seedDemo: true });
+    await registerDemoClient(oauth.dataSource, oauth.api.config);
+    browser = await launchChromium();
+  }, 60_000);
+  afterAll(async () => {
+    await browser.close();
+    await oauth.close();
+  });
+
+  it('says what it was not allowed, and asks for it again', async () => {
+    const { username } = await oauth.member();
+    const page = await browser.newPage();
+    await page.goto(`${oauth.issuer}/demo`);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Username').fill(username);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('See the events').uncheck();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('You did not allow this app: events:read.').waitFor();
+    await page.getByRole('button', { name: 'Ask again' }).click();
+    await page.getByLabel('See the events').check();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('Signed in, with profile:read events:read.').waitFor();
+    expect(await page.getByText('You did not allow this app').isVisible()).toBe(false);
   });
 });

@@ -204,6 +204,71 @@ describe('consent', () => {
     expect(scopesOn(more.html)).toContain('connections:read');
   });
 
+  it('asks again for a scope that was refused where it is asked for by itself, and not among others', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const both = 'openid profile:read events:read';
+    const refusing = { username: member.username, untick: ['events:read'] };
+    await browser.authorize(oauth.request(clientId, { scope: both }).url, refusing);
+    expect(await browser.open(oauth.request(clientId, { scope: both }).url)).toBeInstanceOf(URL);
+
+    for (const scope of ['events:read', 'openid events:read', 'openid offline_access events:read']) {
+      const { url } = oauth.request(clientId, { scope });
+      const page = (await browser.open(url)) as FormPage;
+      expect(scopesOn(page.html)).toContain('events:read');
+      expect(page.html).toMatch(/value="events:read" checked/);
+    }
+    const more = oauth.request(clientId, { scope: 'events:read connections:read' });
+    expect(((await browser.open(more.url)) as FormPage).html).toMatch(/value="events:read"(?! checked)/);
+    const silent = (await browser.open(
+      oauth.request(clientId, { scope: 'openid events:read', prompt: 'none' }).url,
+    )) as URL;
+    expect(silent.searchParams.get('error')).toBe('consent_required');
+
+    const alone = oauth.request(clientId, { scope: 'events:read' });
+    const back = await browser.authorize(alone.url, { username: member.username });
+    const { body } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: alone.verifier,
+      redirect_uri: REDIRECT_URI,
+    });
+    expect(body.scope).toBe('events:read');
+    expect(await browser.open(oauth.request(clientId, { scope: 'events:read' }).url)).toBeInstanceOf(URL);
+  });
+
+  it('is asked for anew with prompt=consent, what was refused left unticked', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const scope = 'openid profile:read events:read';
+    const refusing = { username: member.username, untick: ['events:read'] };
+    await browser.authorize(oauth.request(clientId, { scope }).url, refusing);
+    const page = (await browser.open(oauth.request(clientId, { scope, prompt: 'consent' }).url)) as FormPage;
+    expect(page.html).toMatch(/value="profile:read" checked/);
+    expect(page.html).toMatch(/value="events:read"(?! checked)/);
+    const allowed = (await browser.submit(
+      page,
+      { decision: 'allow', scope: ['profile:read', 'events:read'] },
+      /consent$/,
+    )) as URL;
+    expect(allowed.searchParams.get('code')).not.toBeNull();
+  });
+
+  it('is over where all is refused again: the client is told, and nobody is asked in a circle', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const refusing = { username: member.username, untick: ['events:read'] };
+    for (let i = 0; i < 2; i++) {
+      const { url } = oauth.request(clientId, { scope: 'events:read' });
+      const back = await browser.authorize(url, refusing);
+      expect(back.searchParams.get('error')).toBe('access_denied');
+    }
+  });
+
   it('tells the client when the member denies', async () => {
     const member = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { state: 's1' });

@@ -22,7 +22,8 @@ async function readJson(url, options) {
 
 const discover = () => readJson('/.well-known/oauth-authorization-server');
 
-async function signIn() {
+/** @param prompt `consent`: ask the member again, also for what was refused before (OpenID Connect Core §3.1.2.1) */
+async function signIn(prompt) {
   const { authorization_endpoint, issuer } = await discover();
   const [verifier, state] = [random(), random()];
   sessionStorage.setItem('sign-in', JSON.stringify({ verifier, state, issuer }));
@@ -36,6 +37,7 @@ async function signIn() {
       state,
       code_challenge: base64url(new Uint8Array(digest)),
       code_challenge_method: 'S256',
+      ...(prompt ? { prompt } : {}),
     })}`,
   );
 }
@@ -81,11 +83,15 @@ async function show({ access_token, scope }) {
       }),
     );
   }
+  const refused = SCOPE.split(' ').filter((name) => !granted.includes(name));
+  element('refused').hidden = refused.length === 0;
+  element('refused-scopes').textContent = refused.join(', ');
   element('result').hidden = false;
   element('sign-out').hidden = false;
 }
 
 element('sign-in').addEventListener('click', () => signIn().catch((error) => say(error.message)));
+element('ask-again').addEventListener('click', () => signIn('consent').catch((error) => say(error.message)));
 element('sign-out').addEventListener('click', () => location.assign('/demo'));
 
 if (location.pathname === '/demo/callback') {

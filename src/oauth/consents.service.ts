@@ -68,7 +68,7 @@ ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
 
   /**
    * The grant of an authorization request: the one that the consent page just made, or a new one where everything that
-   * is asked for was answered before. Native clients are always asked: another app can claim their redirect URI (RFC
+   * is asked for was answered before, and not all of it refused. Native clients are always asked: another app can claim their redirect URI (RFC
    * 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
@@ -82,11 +82,21 @@ ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
     const allowed = allowedScopes(client);
     const asked = [...oidc.requestParamScopes].filter((scope) => allowed.includes(scope));
     if (!consent || !asked.every((scope) => isAnswered(consent, scope))) return undefined;
+    if (asksForRefusedAlone(consent, asked)) return undefined;
     return this.createGrant(provider, account.accountId, client.clientId, {
       granted: asked.filter((scope) => consent.granted.includes(scope)),
       rejected: asked.filter((scope) => consent.rejected.includes(scope)),
     });
   }
+}
+
+/**
+ * Whether a client asks for nothing of the API but what the member refused before: then the member is asked again, or the
+ * client could never have it. Among other scopes what was refused stays refused in silence.
+ */
+export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {
+  const [, api] = split(asked);
+  return api.length > 0 && api.every((scope) => rejected.includes(scope));
 }
 
 function isAnswered({ granted, rejected }: Consent, scope: string): boolean {

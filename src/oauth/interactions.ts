@@ -8,7 +8,7 @@ import { SCOPES } from '../auth/scopes.js';
 import type { Scope } from '../auth/scopes.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { BrowserSessions } from './browser-sessions.js';
-import { Consents } from './consents.service.js';
+import { asksForRefusedAlone, Consents } from './consents.service.js';
 import { OauthDatabase } from './oauth-database.js';
 import { formTargetsOf, pageClientOf } from './page-client.js';
 import { PageFault, PageRequests } from './page-requests.js';
@@ -100,6 +100,8 @@ export class Interactions {
     const { interaction, client, formTargets } = step;
     const user = await this.#user(interaction);
     const before = await this.consents.find(user.id, client.clientId);
+    const requested = requestedScopes(interaction, client);
+    const refused = before && !asksForRefusedAlone(before, requested) ? before.rejected : [];
     this.requests.send(
       response,
       200,
@@ -111,10 +113,10 @@ export class Interactions {
         client: pageClientOf(client, interaction.params.redirect_uri as string),
         user,
         again: before !== undefined,
-        scopes: requestedScopes(interaction, client).map((scope) => ({
+        scopes: requested.map((scope) => ({
           name: scope,
           meaning: meaningOf(scope),
-          checked: !before?.rejected.includes(scope),
+          checked: !refused.includes(scope),
           required: scope in OPENID_MEANINGS,
         })),
       },
