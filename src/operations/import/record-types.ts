@@ -112,7 +112,7 @@ const users: RecordType = {
   JOIN (SELECT fold_case(username) AS folded, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d
     ON d.folded = fold_case(s.username) WHERE s.line > d.first`,
     `SELECT s.line, 'username: is taken by member ' || t.id FROM import_users s
-  JOIN users t ON fold_case(t.username) = fold_case(s.username) AND t.id <> s.id
+  JOIN users t ON t.folded_username = fold_case(s.username) AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id)`,
   ],
   source: 'import_users s',
@@ -136,8 +136,8 @@ const users: RecordType = {
     edited_fields: `COALESCE(t.edited_fields, '{}')`,
   },
   release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
-  WHERE s.id = t.id AND fold_case(s.username) <> fold_case(t.username)
-    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = fold_case(t.username))`,
+  WHERE s.id = t.id AND fold_case(s.username) <> t.folded_username
+    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username)`,
   sequence: 'users_id_seq',
 };
 
