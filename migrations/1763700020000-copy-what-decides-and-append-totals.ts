@@ -294,7 +294,6 @@ BEGIN
 END $$;
 CREATE TRIGGER events_copy_on_replication AFTER INSERT OR UPDATE ON events FOR EACH ROW
   EXECUTE FUNCTION events_copy_on_replication();
-ALTER TABLE events ENABLE REPLICA TRIGGER events_copy_on_replication;
 
 CREATE FUNCTION users_copy_on_replication() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
@@ -308,18 +307,25 @@ BEGIN
 END $$;
 CREATE TRIGGER users_copy_on_replication AFTER INSERT OR UPDATE ON users FOR EACH ROW
   EXECUTE FUNCTION users_copy_on_replication();
-ALTER TABLE users ENABLE REPLICA TRIGGER users_copy_on_replication;
 `);
 
     await runner.query(`
--- Totals. Each function looks at the one row that changed, and appends.
+-- Totals. Each function looks at what changed alone, and appends. Row by row, but for what is inserted: that may be millions
+-- at once, and is summed up by statement; where changes are replicated into this database only triggers of rows fire.
 CREATE FUNCTION count_active_users() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   IF TG_OP <> 'INSERT' AND NOT OLD.is_disabled THEN INSERT INTO platform_total_deltas VALUES (-1); END IF;
   IF TG_OP <> 'DELETE' AND NOT NEW.is_disabled THEN INSERT INTO platform_total_deltas VALUES (1); END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER users_insert_count AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION count_active_users();
+CREATE FUNCTION count_new_users() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  INSERT INTO platform_total_deltas SELECT count(*) FROM new_rows WHERE NOT is_disabled HAVING count(*) > 0;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER users_count_new AFTER INSERT ON users REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION count_new_users();
+CREATE TRIGGER users_count_on_replication AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION count_active_users();
 CREATE TRIGGER users_update_count AFTER UPDATE ON users FOR EACH ROW
   WHEN (OLD.is_disabled <> NEW.is_disabled) EXECUTE FUNCTION count_active_users();
 CREATE TRIGGER users_delete_count AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION count_active_users();
@@ -334,7 +340,7 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER participants_insert_count AFTER INSERT ON participants FOR EACH ROW
+CREATE TRIGGER participants_count_on_replication AFTER INSERT ON participants FOR EACH ROW
   WHEN (NEW.is_visible) EXECUTE FUNCTION count_events();
 CREATE TRIGGER participants_update_count AFTER UPDATE ON participants FOR EACH ROW
   WHEN (OLD.is_visible <> NEW.is_visible OR OLD.user_id <> NEW.user_id) EXECUTE FUNCTION count_events();
@@ -351,8 +357,17 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER participants_insert_attendee AFTER INSERT ON participants FOR EACH ROW
+CREATE TRIGGER participants_attendee_on_replication AFTER INSERT ON participants FOR EACH ROW
   WHEN (NEW.rsvp_status = 'going') EXECUTE FUNCTION count_attendees();
+CREATE FUNCTION count_new_participants() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  INSERT INTO user_total_deltas (user_id, events_count)
+    SELECT user_id, count(*) FROM new_rows WHERE is_visible GROUP BY user_id;
+  INSERT INTO event_total_deltas SELECT event_id, count(*) FROM new_rows WHERE rsvp_status = 'going' GROUP BY event_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER participants_count_new AFTER INSERT ON participants REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION count_new_participants();
 CREATE TRIGGER participants_update_attendee AFTER UPDATE ON participants FOR EACH ROW
   WHEN ((OLD.rsvp_status = 'going') IS DISTINCT FROM (NEW.rsvp_status = 'going') OR OLD.event_id <> NEW.event_id)
   EXECUTE FUNCTION count_attendees();
@@ -369,7 +384,15 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER connections_insert_count AFTER INSERT ON connections FOR EACH ROW
+CREATE FUNCTION count_new_connections() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  INSERT INTO user_total_deltas (user_id, connections_count)
+    SELECT user_id, count(*) FROM new_rows WHERE status = 'accepted' AND NOT peer_is_disabled GROUP BY user_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER connections_count_new AFTER INSERT ON connections REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION count_new_connections();
+CREATE TRIGGER connections_count_on_replication AFTER INSERT ON connections FOR EACH ROW
   WHEN (NEW.status = 'accepted' AND NOT NEW.peer_is_disabled) EXECUTE FUNCTION count_connections();
 CREATE TRIGGER connections_update_count AFTER UPDATE ON connections FOR EACH ROW
   WHEN ((OLD.status = 'accepted' AND NOT OLD.peer_is_disabled) <> (NEW.status = 'accepted' AND NOT NEW.peer_is_disabled)
@@ -389,7 +412,17 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER user_achievements_insert_count AFTER INSERT ON user_achievements FOR EACH ROW
+CREATE FUNCTION count_new_achievements() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  INSERT INTO user_total_deltas (user_id, achievements_count)
+    SELECT user_id, count(*) FROM new_rows WHERE earned_at IS NOT NULL GROUP BY user_id;
+  INSERT INTO achievement_total_deltas SELECT achievement_id, count(*) FROM new_rows
+    WHERE earned_at IS NOT NULL AND NOT user_is_disabled GROUP BY achievement_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER user_achievements_count_new AFTER INSERT ON user_achievements REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION count_new_achievements();
+CREATE TRIGGER user_achievements_count_on_replication AFTER INSERT ON user_achievements FOR EACH ROW
   WHEN (NEW.earned_at IS NOT NULL) EXECUTE FUNCTION count_achievements();
 CREATE TRIGGER user_achievements_update_count AFTER UPDATE ON user_achievements FOR EACH ROW
   WHEN ((OLD.earned_at IS NULL, OLD.user_is_disabled, OLD.user_id, OLD.achievement_id)
@@ -427,13 +460,19 @@ END $$;
     await runner.query(
       ALWAYS.map(([table, trigger]) => `ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${trigger};`).join('\n'),
     );
+    await runner.query(
+      ON_REPLICATION.map(
+        ([table, trigger]) => `ALTER TABLE ${table} ENABLE REPLICA TRIGGER ${trigger};`,
+      ).join('\n'),
+    );
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
 DROP FUNCTION users_bump_version, participants_copy_event, connections_copy_peer, user_achievements_copy_user,
   events_copy_on_replication, users_copy_on_replication, count_active_users, count_events, count_attendees,
-  count_connections, count_achievements, refuse_new_id, refuse_truncate CASCADE;
+  count_connections, count_achievements, count_new_users, count_new_participants, count_new_connections,
+  count_new_achievements, refuse_new_id, refuse_truncate CASCADE;
 DO $$ BEGIN
   LOOP
     EXIT WHEN fold_totals(100000) = 0;
@@ -523,11 +562,9 @@ const COUNTED_TABLES = [
 
 const ALWAYS: readonly (readonly [table: string, trigger: string])[] = [
   ...['users', 'participants', 'connections', 'user_achievements'].flatMap((table) =>
-    ['insert', 'update', 'delete'].map((change) => [table, `${table}_${change}_count`] as const),
+    ['update', 'delete'].map((change) => [table, `${table}_${change}_count`] as const),
   ),
-  ...['insert', 'update', 'delete'].map(
-    (change) => ['participants', `participants_${change}_attendee`] as const,
-  ),
+  ...['update', 'delete'].map((change) => ['participants', `participants_${change}_attendee`] as const),
   ['participants', 'participants_copy_event'],
   ['participants', 'participants_copy_other_event'],
   ['connections', 'connections_copy_peer'],
@@ -536,6 +573,17 @@ const ALWAYS: readonly (readonly [table: string, trigger: string])[] = [
   ['user_achievements', 'user_achievements_copy_other_user'],
   ...['users', 'events', 'achievements'].map((table) => [table, `${table}_refuse_new_id`] as const),
   ...COUNTED_TABLES.map((table) => [table, `${table}_refuse_truncate`] as const),
+];
+
+/** Those that fire where changes are replicated into this database, and only there. */
+const ON_REPLICATION: readonly (readonly [table: string, trigger: string])[] = [
+  ['events', 'events_copy_on_replication'],
+  ['users', 'users_copy_on_replication'],
+  ['users', 'users_count_on_replication'],
+  ['participants', 'participants_count_on_replication'],
+  ['participants', 'participants_attendee_on_replication'],
+  ['connections', 'connections_count_on_replication'],
+  ['user_achievements', 'user_achievements_count_on_replication'],
 ];
 
 /** What stands in the second statement of the first migration, which never changes. */
