@@ -16,6 +16,7 @@ import { OpenApiModule } from './features/openapi/openapi.module.js';
 import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
 import { OauthModule } from './oauth/oauth.module.js';
+import { TotalsModule } from './operations/totals/totals.module.js';
 import { SweeperModule } from './operations/sweeper/sweeper.module.js';
 import { AcceptGuard } from './http/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
@@ -36,6 +37,7 @@ export class AppModule {
         AuthModule,
         OauthModule,
         SweeperModule,
+        TotalsModule,
         ProfileModule,
         EventsModule,
         ConnectionsModule,

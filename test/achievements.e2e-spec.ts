@@ -29,6 +29,7 @@ async function members(count: number): Promise<number[]> {
     `INSERT INTO users (username) SELECT 'crowd ' || gen_random_uuid() FROM generate_series(1, $1) RETURNING id`,
     [count],
   );
+  await api.platform.fold();
   return rows.map(({ id }) => id);
 }
 
@@ -37,6 +38,7 @@ async function earn(achievement: number, users: readonly number[]): Promise<void
     'INSERT INTO user_achievements (user_id, achievement_id, earned_at) SELECT unnest($2::bigint[]), $1, now()',
     [achievement, users],
   );
+  await api.platform.fold();
 }
 
 async function earned(userId: number, fields: Fields = {}, progress: Fields = {}): Promise<number> {
@@ -183,6 +185,7 @@ describe('rarity', () => {
     const [one, two, three] = await members(11);
     await earn(achievement, [id, one!, two!]);
     const numbers = async () => {
+      await api.platform.fold();
       const { body } = await detail(key, achievement);
       return [body.earned_by_count, body.eligible_users_count, body.rarity_percentage];
     };

@@ -661,21 +661,14 @@ describe('pua doctor', () => {
     healthy: boolean;
     checks: { name: string; status: string; message: string; mend: string | null }[];
   };
-  const examine = async (more: Record<string, string> = {}): Promise<Report & { code: number | null }> => {
-    const { code, stdout } = await pua({ ...api.environment, ...more }, ['doctor', '--json']);
+  const examine = async (
+    more: Record<string, string> = {},
+    args: readonly string[] = [],
+  ): Promise<Report & { code: number | null }> => {
+    const { code, stdout } = await pua({ ...api.environment, ...more }, ['doctor', ...args, '--json']);
     return { code, ...(JSON.parse(stdout) as Report) };
   };
   const bad = ({ checks }: Report) => checks.filter(({ status }) => status !== 'ok');
-  /** Writes past the triggers, as a careless admin may. */
-  const tamper = async (sql: string) => {
-    const [table] = /(?<=UPDATE |DELETE FROM )\w+/.exec(sql)!;
-    await api.dataSource.transaction(async (manager) => {
-      await manager.query(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
-      await manager.query(sql);
-      await manager.query(`ALTER TABLE ${table} ENABLE TRIGGER USER`);
-    });
-  };
-
   it('finds nothing on a healthy platform', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
     const event = await api.platform.event({ organizer_id: ada });
@@ -692,39 +685,52 @@ describe('pua doctor', () => {
 
   it.each<[string, string]>([
     ['user_totals.events_count', 'UPDATE user_totals SET events_count = events_count + 1'],
-    ['user_totals.connections_count', 'UPDATE user_totals SET connections_count = connections_count + 1'],
+    [
+      'user_totals.connections_count',
+      'INSERT INTO user_total_deltas (user_id, connections_count) VALUES (1, 5)',
+    ],
     ['user_totals.achievements_count', 'UPDATE user_totals SET achievements_count = achievements_count + 1'],
-    ['events.attendees_count', 'UPDATE events SET attendees_count = attendees_count + 1'],
-    ['achievements.earners_count', 'UPDATE achievements SET earners_count = earners_count + 1'],
+    ['event_totals.attendees_count', 'DELETE FROM event_totals'],
+    ['achievement_totals.earners_count', 'UPDATE achievement_totals SET earners_count = -3'],
     ['platform_totals.active_users_count', 'UPDATE platform_totals SET active_users_count = 99'],
-  ])('finds that %s is wrong, and its statement mends it', async (name, sql) => {
-    await api.platform.user();
-    await tamper(sql);
+  ])('finds that %s is wrong, and mends it', async (name, sql) => {
+    await api.platform.fold();
+    await api.dataSource.query(sql);
     const report = await examine();
     expect(report).toMatchObject({ code: 1, healthy: false });
     expect(bad(report)).toEqual([
       {
         name,
         status: 'fail',
-        message: expect.stringMatching(/^is wrong in \d+ rows: \w+ has \d+, counted are \d+$/),
-        mend: expect.anything(),
+        message: expect.stringMatching(/^is wrong in \d+ rows: \w+ has -?\d+, counted are \d+$/),
+        mend: expect.stringContaining('pua doctor --mend'),
       },
     ]);
-    await api.dataSource.query(/UPDATE [^;]+/.exec(bad(report)[0]!.mend!)![0]);
+    expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
+  it.each([
+    ['participants', "starts_at = starts_at + interval '1 day', event_is_draft = true"],
+    ['connections', "peer_name = 'zz', peer_is_disabled = true"],
+    ['user_achievements', 'user_is_disabled = true'],
+  ])('finds that %s does not say what it copies, and mends it', async (table, columns) => {
+    await api.dataSource.transaction(async (manager) => {
+      await manager.query('SET LOCAL session_replication_role = replica');
+      await manager.query(`UPDATE ${table} SET ${columns}`);
+    });
+    const report = await examine();
+    expect(bad(report).map(({ name }) => name)).toEqual([expect.stringContaining(`${table} (`)]);
+    expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
   });
 
   it('finds a connection that has lost its other side', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
     const id = await api.platform.connection(ada, bob);
-    await tamper(`DELETE FROM connections WHERE id = ${id} AND user_id = ${bob}`);
+    await api.dataSource.query('DELETE FROM connections WHERE id = $1 AND user_id = $2', [id, bob]);
     const names = bad(await examine()).map(({ name, message }) => `${name}: ${message}`);
-    expect(names).toContain('connections: 1 sides have no other side that says the same');
+    expect(names).toEqual(['connections: 1 sides have no other side that says the same']);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1', [id]);
-    await api.dataSource.query('UPDATE user_totals SET connections_count = 0 WHERE user_id IN ($1, $2)', [
-      ada,
-      bob,
-    ]);
     expect(await examine()).toMatchObject({ code: 0 });
   });
 

@@ -148,6 +148,7 @@ describe('paging', () => {
           'INSERT INTO user_achievements (user_id, achievement_id, earned_at) SELECT id, $1, now() FROM users WHERE id = ANY ($2)',
           [id, others.slice(0, level)],
         );
+        await api.platform.fold();
         const masked = is_hidden && !earned;
         const values = {
           name: masked ? 'Hidden achievement' : text,
@@ -166,6 +167,7 @@ describe('paging', () => {
         ]);
         if (all && id % 2) await sql('DELETE FROM achievements WHERE id = $1', [id]);
         else if (all) await sql('UPDATE achievements SET retired_at = now() WHERE id = $1', [id]);
+        await api.platform.fold();
       },
     };
   };

@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { AuthEvent } from '../database/entities/auth-event.entity.js';
 import { Refusal } from '../database/refusal.js';
+import { totalOfMember } from '../database/sql.js';
 import { hashPassword } from './passwords.js';
 
 type Actor = AuthEvent['actor'];
@@ -37,10 +38,12 @@ export interface UserDetails {
 
 const DETAILS = `SELECT u.id, u.username, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
   api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, u.password_hash IS NOT NULL AS has_password,
-  t.events_count, t.connections_count, t.achievements_count,
+  ${totalOfMember('events_count', 'u.id')} AS events_count,
+  ${totalOfMember('connections_count', 'u.id')} AS connections_count,
+  ${totalOfMember('achievements_count', 'u.id')} AS achievements_count,
   (SELECT count(*) FROM api_keys k WHERE k.user_id = u.id AND u.disabled_at IS NULL AND k.revoked_at IS NULL
     AND (k.expires_at IS NULL OR k.expires_at > now())) AS live_keys_count
-FROM users u JOIN user_totals t ON t.user_id = u.id`;
+FROM users u`;
 
 /** Members as accounts: made, found, given a password, disabled and enabled; used by the command line. */
 export class UsersService {
@@ -55,7 +58,7 @@ export class UsersService {
     return this.dataSource.transaction(async (manager) => {
       const [row] = await manager.query<{ id: number }[]>(
         `INSERT INTO users (username, password_hash, first_name, last_name, stored_display_name, bio, profile_picture)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (fold_case(username)) DO NOTHING RETURNING id`,
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RETURNING id`,
         [
           user.username,
           passwordHash,
@@ -80,7 +83,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (fold_case(username)) DO NOTHING
   async find(idOrUsername: string): Promise<UserDetails> {
     const id = /^\d{1,15}$/.test(idOrUsername) ? Number(idOrUsername) : null;
     const [user] = await this.dataSource.query<UserDetails[]>(
-      `${DETAILS} WHERE u.id = $1 OR fold_case(u.username) = fold_case($2) ORDER BY u.id = $1 DESC NULLS LAST LIMIT 1`,
+      `${DETAILS} WHERE u.id = $1 OR u.folded_username = fold_case($2) ORDER BY u.id = $1 DESC NULLS LAST LIMIT 1`,
       [id, idOrUsername],
     );
     if (!user) throw unknownUser(idOrUsername);

@@ -10,6 +10,8 @@ import { CreateRateLimitCounts1763700006000 } from '../../migrations/17637000060
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
 import { TellFailuresFromWhatIsUnderWay1763700008000 } from '../../migrations/1763700008000-tell-failures-from-what-is-under-way.js';
 import { ServeSweeping1763700010000 } from '../../migrations/1763700010000-serve-sweeping.js';
+import { CopyWhatDecidesAndAppendTotals1763700020000 } from '../../migrations/1763700020000-copy-what-decides-and-append-totals.js';
+import { BoundTimesAndPins1763700021000 } from '../../migrations/1763700021000-bound-times-and-pins.js';
 import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -29,12 +31,14 @@ import {
   OauthToken,
   SigningKey,
 } from './entities/oauth.entity.js';
-import { PlatformTotals, UserTotals } from './entities/user-totals.entity.js';
+import { AchievementTotals, EventTotals, PlatformTotals, UserTotals } from './entities/totals.entity.js';
 import { User } from './entities/user.entity.js';
 
 const ENTITIES = [
   User,
   UserTotals,
+  EventTotals,
+  AchievementTotals,
   PlatformTotals,
   Event,
   Participant,
@@ -66,6 +70,8 @@ export const MIGRATIONS = [
   EndCredentials1763700007000,
   TellFailuresFromWhatIsUnderWay1763700008000,
   ServeSweeping1763700010000,
+  CopyWhatDecidesAndAppendTotals1763700020000,
+  BoundTimesAndPins1763700021000,
   RememberEditedFields1763700030000,
 ];
 

@@ -5,10 +5,14 @@ import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { PipelinedReads } from './pipelined-reads.js';
 import type { NamedStatement } from './pipelined-reads.js';
+import { Turnstile } from './turnstile.js';
 import { Unavailable } from './unavailable.js';
 
 /** More requests than this for every connection waiting for one are refused at once instead. */
 const WAITERS_PER_CONNECTION = 20;
+
+/** Of the connections, for long statements. */
+const LONG_SHARE = 0.2;
 
 /**
  * Statements on TypeORM's own pool, without its layers: the one way in which requests read.
@@ -20,6 +24,7 @@ export class Database {
   readonly #mostWaiting: number;
   readonly #pipelined: PipelinedReads | undefined;
   readonly #names = new Map<string, string>();
+  readonly #long: Turnstile;
 
   constructor(
     readonly dataSource: DataSource,
@@ -27,6 +32,11 @@ export class Database {
   ) {
     this.#pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.#mostWaiting = config.databasePoolSize * WAITERS_PER_CONNECTION;
+    this.#long = new Turnstile(
+      Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE)),
+      config.databasePoolSize * WAITERS_PER_CONNECTION,
+      config.databaseDeadlines.connect,
+    );
     // The embedded database is one session for all connections, and a pooler in front of PostgreSQL gives each
     // transaction another one: prepared statements are neither's.
     const ownSessions = config.databaseUrl !== undefined && config.databaseUrl === config.databaseDirectUrl;
@@ -63,6 +73,21 @@ export class Database {
     let name = this.#names.get(text);
     if (name === undefined) this.#names.set(text, (name = `statement-${this.#names.size}`));
     return this.#query({ name, text, values });
+  }
+
+  /**
+   * A statement that takes as long as its member has rows: few of them at once, so that they leave connections to all others.
+   *
+   * @param statement with a name where its text never varies
+   * @throws Unavailable when too many of these wait already, or this one waited as long as for a connection
+   */
+  async long<Row extends QueryResultRow>(
+    { name, text }: { name?: string | undefined; text: string },
+    values: unknown[],
+  ): Promise<Row[]> {
+    return this.#long.take(() =>
+      this.#query({ ...(name !== undefined && this.#pipelined ? { name } : {}), text, values }),
+    );
   }
 
   /** Connections in use and idle, and requests that wait for one. */

@@ -2,11 +2,26 @@
  * SQL that more than one feature says: each rule stands here once.
  */
 
-/** A member's relations to events: `p` (participants) and `e` (events). */
-export const EVENT_RELATIONS = 'participants p JOIN events e ON e.id = p.event_id';
+/**
+ * The access rule of events, over `p` (participants): a relation of this member ($1), and what its role may see. The rule
+ * itself is the function `event_visible`; the row holds what it says.
+ */
+export const EVENT_ACCESS = 'p.user_id = $1 AND p.is_visible';
 
-/** The access rule of events, over {@link EVENT_RELATIONS}: a relation of this member ($1), and what its role may see. */
-export const EVENT_ACCESS = 'p.user_id = $1 AND event_visible(p.role, e.status, e.deleted_at)';
+/** A maintained total of a member: the base, and what has changed since, in the statement's one snapshot. */
+export function totalOfMember(
+  column: 'events_count' | 'connections_count' | 'achievements_count',
+  userId = '$1',
+): string {
+  return `COALESCE((SELECT ${column} FROM user_totals WHERE user_id = ${userId}), 0)
+    + COALESCE((SELECT sum(${column}) FROM user_total_deltas WHERE user_id = ${userId}), 0)`;
+}
+
+/** How many are going to the event whose id is `event`. */
+export function attendeesOf(event: string): string {
+  return `COALESCE((SELECT attendees_count FROM event_totals WHERE event_id = ${event}), 0)
+    + COALESCE((SELECT sum(attendees_count) FROM event_total_deltas WHERE event_id = ${event}), 0)`;
+}
 
 /**
  * The moment before which no sign-in of a member (`u`, users) counts, in microseconds since 1970; NULL where every one does.
@@ -25,7 +40,7 @@ export function foldedText(sql: string): string {
   return `(fold_case(${sql}) COLLATE "C")`;
 }
 
-/** Case-insensitive substring, `%` and `_` literal. */
-export function contains(sql: string, placeholder: string): string {
-  return `strpos(fold_case(${sql}), fold_case(${placeholder})) > 0`;
+/** Case-insensitive substring, `%` and `_` literal; of a text that is folded already. */
+export function contains(folded: string, placeholder: string): string {
+  return `strpos(${folded}, fold_case(${placeholder})) > 0`;
 }

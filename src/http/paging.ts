@@ -183,77 +183,120 @@ function queryText(list: ListIdentity, limit: number): string {
 export interface PageParts {
   /** For a prepared statement; only where the text never varies. */
   readonly name?: string;
-  readonly from: string;
+  /** The rows of the list, over which {@link PageParts.item} is made: those of the member. */
+  readonly rows: string;
+  /** Whose they are; enough, with the id, to find one of them by an index. */
+  readonly own: string;
+  /** What else the filters or the sort look at, as the rest of a FROM. */
+  readonly joined?: string;
   /** Access first, then the filters. */
   readonly where: string;
   /** SQL of the id that breaks ties. */
   readonly id: string;
   readonly sort: Sort;
-  /**
-   * SQL of the JSON text of one item. PostgreSQL makes it for the rows of the page alone, after sorting: what only the
-   * item needs is best looked up in it, not joined in {@link PageParts.from}.
-   */
+  /** SQL of the JSON text of one item; PostgreSQL makes it for the rows of the page alone. */
   readonly item: string;
-  /** SQL of the total; without it the rows are counted. */
+  /**
+   * SQL of the total, for a list that one index gives in its order: then no more is read than the page. Without it all rows
+   * that match are gone through once, for the total and the page alike.
+   */
   readonly total?: string;
+  /** Whether {@link PageParts.rows} are few for everybody: a catalogue, not what members gather. */
+  readonly few?: boolean;
   readonly values: readonly unknown[];
 }
 
-/** The statement of one page; with a name it is one of the hot path. */
+/** The statement of one page. */
 export interface PageStatement {
   readonly name?: string;
   readonly text: string;
   readonly values: unknown[];
+  /** Whether it takes as long as the member has rows. */
+  readonly long: boolean;
 }
 
-export async function readPage(database: Database, { name, text, values }: PageStatement): Promise<PageRow> {
-  const [row] = await (name === undefined
-    ? database.rows<PageRow>(text, values)
-    : database.read<PageRow>({ name, text }, values));
+export async function readPage(
+  database: Database,
+  { name, text, values, long }: PageStatement,
+): Promise<PageRow> {
+  const [row] = await (long
+    ? database.long<PageRow>({ name, text }, values)
+    : name === undefined
+      ? database.rows<PageRow>(text, values)
+      : database.read<PageRow>({ name, text }, values));
   return row!;
 }
 
 /** One statement for one page; see {@link PageRow}. */
 export function pageStatement(parts: PageParts, place: Place | undefined, limit: number): PageStatement {
-  const { sort, id, from, where } = parts;
+  const { sort, id, rows, own, joined = '', where, total, few = false } = parts;
+  const from = `${rows} ${joined}`;
   const values = [...parts.values, limit];
   const limitAt = `$${values.length}::int`;
-  let beyond = '';
-  let behind = 'false';
+  const sides = place && { here: place.side, there: OPPOSITE[place.side] };
+  let keyAt: string | undefined;
+  let idAt = '';
   if (place) {
     values.push(place.id);
-    const idAt = `$${values.length}`;
-    let keyAt: string | undefined;
+    idAt = `$${values.length}`;
     if (place.key !== null) {
       values.push(place.key);
       keyAt = `$${values.length}::${sort.type}`;
     }
-    beyond = `AND ${condition(sort, id, place.side, keyAt, idAt)}`;
-    const opposite = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
-    behind = `EXISTS (SELECT FROM ${from} WHERE ${where} AND ${condition(sort, id, opposite[place.side], keyAt, idAt)})`;
   }
   const backwards = place?.side === 'before' || place?.side === 'until';
   const direction = (sort.descending ?? false) !== backwards ? 'DESC' : 'ASC';
   const nulls = sort.nullable ? ` NULLS ${backwards ? 'FIRST' : 'LAST'}` : '';
+  const order = (key: string, tie: string) =>
+    `ORDER BY ${key} ${direction}${nulls}, ${tie} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt} + 1`;
   // What a cursor needs is made of the two rows that one can stand on.
   const keyOf = (row: string) => keyText({ ...sort, key: `max(key) FILTER (WHERE place = ${row})` });
-  const text = `SELECT (${parts.total ?? `SELECT count(*) FROM ${from} WHERE ${where}`}) AS total, ${behind} AS behind, page.*
-FROM (
+  const page = (placed: string) => `(
   SELECT count(*) AS found, string_agg(item, ',' ORDER BY place${backwards ? ' DESC' : ''}) FILTER (WHERE place <= ${limitAt}) AS items,
     ${keyOf('1')} AS near_key, max(id) FILTER (WHERE place = 1) AS near_id,
     ${keyOf(limitAt)} AS far_key, max(id) FILTER (WHERE place = ${limitAt}) AS far_id
-  FROM (
+  FROM (${placed}) placed
+) page`;
+
+  let text: string;
+  if (total === undefined) {
+    const onSide = (side: Place['side']) => condition({ ...sort, key: 'key' }, 'id', side, keyAt, idAt);
+    const { beyond, behind } = sides
+      ? {
+          beyond: `WHERE ${onSide(sides.here)}`,
+          behind: `EXISTS (SELECT FROM matching WHERE ${onSide(sides.there)})`,
+        }
+      : { beyond: '', behind: 'false' };
+    // OFFSET 0: each of the page's rows is looked up by its id, however many PostgreSQL believes that there are.
+    text = `WITH matching AS MATERIALIZED (SELECT ${sort.key} AS key, ${id} AS id FROM ${from} WHERE ${where})
+SELECT (SELECT count(*) FROM matching) AS total, ${behind} AS behind, page.*
+FROM ${page(`
+    SELECT found.*, shown.item FROM (
+      SELECT *, row_number() OVER () AS place FROM (SELECT * FROM matching ${beyond} ${order('key', 'id')}) rows
+    ) found CROSS JOIN LATERAL (SELECT ${parts.item} AS item FROM ${rows} WHERE ${own} AND ${id} = found.id OFFSET 0) shown
+  `)}`;
+  } else {
+    const onSide = (side: Place['side']) => condition(sort, id, side, keyAt, idAt);
+    const { beyond, behind } = sides
+      ? {
+          beyond: `AND ${onSide(sides.here)}`,
+          behind: `EXISTS (SELECT FROM ${from} WHERE ${where} AND ${onSide(sides.there)})`,
+        }
+      : { beyond: '', behind: 'false' };
+    text = `SELECT (${total}) AS total, ${behind} AS behind, page.*
+FROM ${page(`
     SELECT *, row_number() OVER () AS place FROM (
       SELECT ${parts.item} AS item, ${sort.key} AS key, ${id} AS id
-      FROM ${from} WHERE ${where} ${beyond}
-      ORDER BY ${sort.key} ${direction}${nulls}, ${id} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt} + 1
+      FROM ${from} WHERE ${where} ${beyond} ${order(sort.key, id)}
     ) rows
-  ) placed
-) page`;
+  `)}`;
+  }
   const name =
     parts.name && `${parts.name}${place ? `:${place.side}${place.key === null ? ':null' : ''}` : ''}`;
-  return { text, ...(name ? { name } : {}), values };
+  return { text, ...(name ? { name } : {}), values, long: total === undefined && !few };
 }
+
+const OPPOSITE = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
 
 function keyText(sort: Sort): string {
   return sort.type === 'timestamptz'

@@ -12,17 +12,19 @@ export function doctorCommand(program: Command): void {
   addCommand(
     program,
     'doctor',
-    'Check settings, proxy, database, migrations, keys and every maintained total, and say how to mend',
-    'pua doctor',
-  ).action(async ({ json }: { json?: boolean }) => {
-    const checks = await examine();
-    const healthy = checks.every(({ status }) => status !== 'fail');
-    print(json, { healthy, checks }, () => checks.map(line).join('\n'));
-    if (!healthy) throw new Refusal('The doctor found what must be mended');
-  });
+    'Check settings, proxy, database, migrations, keys, copies, totals, sequences and time zones, and say how to mend',
+    'pua doctor --mend',
+  )
+    .option('--mend', 'first put copies, totals and sequences right, beside everybody who writes')
+    .action(async ({ json, mend = false }: { json?: boolean; mend?: boolean }) => {
+      const checks = await examine(mend);
+      const healthy = checks.every(({ status }) => status !== 'fail');
+      print(json, { healthy, checks }, () => checks.map(line).join('\n'));
+      if (!healthy) throw new Refusal('The doctor found what must be mended');
+    });
 }
 
-async function examine(): Promise<Check[]> {
+async function examine(mend: boolean): Promise<Check[]> {
   let config: Config;
   try {
     config = readConfig();
@@ -34,7 +36,7 @@ async function examine(): Promise<Check[]> {
   try {
     return [
       ...checks,
-      ...(await withAnyDatabase(({ dataSource }) => checkDatabase(dataSource, config), config)),
+      ...(await withAnyDatabase(({ dataSource }) => checkDatabase(dataSource, config, mend), config)),
     ];
   } catch (error) {
     if (error instanceof StartupError) return [...checks, failed('database', error)];

@@ -1,12 +1,4 @@
-import {
-  Column,
-  Entity,
-  JoinColumn,
-  ManyToOne,
-  PrimaryColumn,
-  PrimaryGeneratedColumn,
-  Unique,
-} from 'typeorm';
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import type { Relation } from 'typeorm';
 import { User } from './user.entity.js';
 
@@ -49,10 +41,6 @@ export class Achievement {
   @Column('timestamptz', { nullable: true })
   retired_at: Date | null;
 
-  /** Active members who earned it; maintained by triggers. */
-  @Column({ type: 'bigint', default: 0, insert: false, update: false })
-  earners_count: number;
-
   /** What a hidden one does not tell before it is earned, as JSON text without braces; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   revealed: string;
@@ -60,13 +48,19 @@ export class Achievement {
 
 /** What a member did towards an achievement. */
 @Entity('user_achievements')
-@Unique('user_achievements_pin_key', ['user_id', 'pin_position'])
 export class UserAchievement {
   @PrimaryColumn('bigint')
   user_id: number;
 
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id' })
+  /** A copy of the member's, filled in by a trigger and kept true by the foreign key. */
+  @Column('boolean')
+  user_is_disabled: boolean;
+
+  @ManyToOne(() => User, { onUpdate: 'CASCADE' })
+  @JoinColumn([
+    { name: 'user_id', referencedColumnName: 'id' },
+    { name: 'user_is_disabled', referencedColumnName: 'is_disabled' },
+  ])
   user: Relation<User>;
 
   @PrimaryColumn('bigint')

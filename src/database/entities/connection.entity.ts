@@ -20,8 +20,25 @@ export class Connection {
   @Column('bigint')
   peer_id: number;
 
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'peer_id' })
+  /** Copies of the other person's, filled in by a trigger and kept true by the foreign key. */
+  @Column('boolean')
+  peer_is_disabled: boolean;
+
+  /** As `User.folded_name`. */
+  @Column('text')
+  peer_name: string;
+
+  /** As `User.folded_username`. */
+  @Column('text')
+  peer_username: string;
+
+  @ManyToOne(() => User, { onUpdate: 'CASCADE' })
+  @JoinColumn([
+    { name: 'peer_id', referencedColumnName: 'id' },
+    { name: 'peer_is_disabled', referencedColumnName: 'is_disabled' },
+    { name: 'peer_name', referencedColumnName: 'folded_name' },
+    { name: 'peer_username', referencedColumnName: 'folded_username' },
+  ])
   peer: Relation<User>;
 
   @Column('text')

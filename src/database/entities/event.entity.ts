@@ -11,7 +11,7 @@ import type { Relation } from 'typeorm';
 import { User } from './user.entity.js';
 
 @Entity('events')
-@Unique('events_id_starts_at_key', ['id', 'starts_at'])
+@Unique('events_id_copied_key', ['id', 'starts_at', 'is_draft', 'is_deleted'])
 export class Event {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
@@ -99,10 +99,6 @@ export class Event {
   @Column('timestamptz', { nullable: true })
   deleted_at: Date | null;
 
-  /** All whose rsvp is going; maintained by triggers. */
-  @Column({ type: 'bigint', default: 0, insert: false, update: false })
-  attendees_count: number;
-
   /** What lists show of the event, as JSON text open at the end; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   card: string;
@@ -110,6 +106,18 @@ export class Event {
   /** The place as lists show it, as JSON text; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   location: string;
+
+  /** Whether `status` is draft; made by the database. */
+  @Column({ type: 'boolean', insert: false, update: false, select: false })
+  is_draft: boolean;
+
+  /** Whether `deleted_at` is set; made by the database. */
+  @Column({ type: 'boolean', insert: false, update: false, select: false })
+  is_deleted: boolean;
+
+  /** What `title` sorts by and is searched in; made by the database. */
+  @Column({ type: 'text', insert: false, update: false, select: false })
+  folded_title: string;
 }
 
 /** A member's relation to an event: what gives access to it. */
@@ -137,14 +145,26 @@ export class Participant {
   @Column('timestamptz', { nullable: true })
   checked_in_at: Date | null;
 
-  /** A copy of the event's, kept true by the foreign key. */
+  /** Copies of the event's, filled in by a trigger and kept true by the foreign key. */
   @Column('timestamptz')
   starts_at: Date;
+
+  @Column('boolean')
+  event_is_draft: boolean;
+
+  @Column('boolean')
+  event_is_deleted: boolean;
+
+  /** What the access rule says of these and `role`; made by the database. */
+  @Column({ type: 'boolean', insert: false, update: false, select: false })
+  is_visible: boolean;
 
   @ManyToOne(() => Event, { onUpdate: 'CASCADE' })
   @JoinColumn([
     { name: 'event_id', referencedColumnName: 'id' },
     { name: 'starts_at', referencedColumnName: 'starts_at' },
+    { name: 'event_is_draft', referencedColumnName: 'is_draft' },
+    { name: 'event_is_deleted', referencedColumnName: 'is_deleted' },
   ])
   event: Relation<Event>;
 }

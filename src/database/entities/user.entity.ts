@@ -1,7 +1,9 @@
-import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
+import { Column, Entity, PrimaryGeneratedColumn, Unique } from 'typeorm';
 
 /** A member of the platform. */
 @Entity('users')
+@Unique('users_id_is_disabled_key', ['id', 'is_disabled'])
+@Unique('users_id_shown_key', ['id', 'is_disabled', 'folded_name', 'folded_username'])
 export class User {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
@@ -52,4 +54,16 @@ export class User {
   /** What lists show of the person, as JSON text; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   card: string;
+
+  /** Whether `disabled_at` is set; made by the database. */
+  @Column({ type: 'boolean', insert: false, update: false, select: false })
+  is_disabled: boolean;
+
+  /** What `username` is compared and searched by; made by the database. */
+  @Column({ type: 'text', insert: false, update: false, select: false })
+  folded_username: string;
+
+  /** What `display_name` sorts by and is searched in; made by the database. */
+  @Column({ type: 'text', insert: false, update: false, select: false })
+  folded_name: string;
 }

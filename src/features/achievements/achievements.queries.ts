@@ -4,25 +4,29 @@ import type { ALL_SORTS, EARNED_SORTS } from './achievement.dto.js';
 
 /**
  * Every achievement `a` with what the member ($1) did towards it, `ua` (null where nothing), and how many members
- * are active, `t`. A few hundred rows at most: the platform's catalogue, not the members' records.
+ * are active, `t`; how many earned it, `n`. A few hundred rows at most: the platform's catalogue, not the members' records.
  */
 export const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id
-  CROSS JOIN platform_totals t`;
+  LEFT JOIN achievement_totals n ON n.achievement_id = a.id CROSS JOIN platform_totals t`;
 
 /** Retired ones show only to those who earned them. */
 export const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
 /** What the member earned: the member's own rows lead. */
 export const EARNED_CATALOGUE = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id
-  CROSS JOIN platform_totals t`;
-export const EARNED = 'ua.user_id = $1 AND ua.earned_at IS NOT NULL';
+  LEFT JOIN achievement_totals n ON n.achievement_id = a.id CROSS JOIN platform_totals t`;
+export const OF_MEMBER = 'ua.user_id = $1';
+export const EARNED = `${OF_MEMBER} AND ua.earned_at IS NOT NULL`;
 
 /** Hidden and not earned: nothing may tell what it is. */
 const MASKED = '(a.is_hidden AND ua.earned_at IS NULL)';
 const HIDDEN_NAME = 'Hidden achievement';
 const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;
-export const TIER = 'rarity_tier(a.earners_count, t.active_users_count)';
-const RARITY_PERCENTAGE = `CASE WHEN t.active_users_count >= 10 THEN percentage(a.earners_count, t.active_users_count) END`;
+/** Active members who earned it, and all active ones. What one fold has taken in of many changes may be odd for a moment. */
+const ACTIVE = 'GREATEST(t.active_users_count, 0)';
+const EARNERS = `LEAST(GREATEST(n.earners_count, 0), ${ACTIVE})`;
+export const TIER = `rarity_tier(${EARNERS}, t.active_users_count)`;
+const RARITY_PERCENTAGE = `CASE WHEN t.active_users_count >= 10 THEN percentage(${EARNERS}, t.active_users_count) END`;
 const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a.target), a.target)';
 
 /** Among the member's pinned ones, so that positions close up to 1..n. */
@@ -30,8 +34,8 @@ const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*
       WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
 
 /**
- * The shares are maintained, so they are exact at every moment; the moment that is shown is the last full half
- * minute, so that an answer stays the same, and its ETag with it, for a while.
+ * The shares are those of the last fold, a second ago; the moment that is shown is the last full half minute, so that an
+ * answer stays the same, and its ETag with it, for a while.
  */
 export const COMPUTED_AT = `api_time(date_bin('30 seconds', now(), 'epoch'))`;
 
@@ -80,7 +84,7 @@ export const SORT_OF_PINNED: Sort = { key: 'ua.pin_position::bigint', type: 'big
 export const READ_DETAIL = {
   name: 'read-achievement',
   text: `SELECT ${FIELDS} || ',"criteria":' || json_text(CASE WHEN NOT ${MASKED} THEN a.criteria END)
-    || ',"earned_by_count":' || a.earners_count || ',"eligible_users_count":' || t.active_users_count
+    || ',"earned_by_count":' || ${EARNERS} || ',"eligible_users_count":' || ${ACTIVE}
     || ',"rarity_computed_at":"' || ${COMPUTED_AT} || '"}' AS json
 FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
 };

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { contains } from '../../database/sql.js';
+import { contains, foldedText } from '../../database/sql.js';
 import { Answer } from '../../http/answer.js';
 import { Conditions } from '../../http/conditions.js';
 import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
@@ -15,6 +15,7 @@ import {
   EARNED,
   EARNED_CATALOGUE,
   LIST_ITEM,
+  OF_MEMBER,
   READ_DETAIL,
   READ_STATISTICS,
   SORT_OF_PINNED,
@@ -37,16 +38,12 @@ export class AchievementsService {
     this.#filter(conditions, query);
     conditions.whereGiven(query.earned_after, (at) => `ua.earned_at >= ${at}::timestamptz`);
     conditions.whereGiven(query.earned_before, (at) => `ua.earned_at < ${at}::timestamptz`);
-    conditions.whereGiven(query.q, (at) => contains('a.name', at));
+    conditions.whereGiven(query.q, (at) => contains(foldedText('a.name'), at));
     return this.#list({ userId, path, sort: query.sort, filters: filtersOf(query) }, query, conditions, {
-      from: EARNED_CATALOGUE,
+      rows: EARNED_CATALOGUE,
+      own: OF_MEMBER,
       sort: SORTS_OF_EARNED[query.sort],
-      ...(conditions.unfiltered
-        ? {
-            name: `list-earned-achievements:${query.sort}`,
-            total: 'SELECT achievements_count FROM user_totals WHERE user_id = $1',
-          }
-        : {}),
+      ...(conditions.unfiltered ? { name: `list-earned-achievements:${query.sort}` } : {}),
     });
   }
 
@@ -56,7 +53,8 @@ export class AchievementsService {
     this.#filter(conditions, query);
     if (query.earned !== undefined) conditions.where(`ua.earned_at IS ${query.earned ? 'NOT ' : ''}NULL`);
     return this.#list({ userId, path, sort: query.sort, filters: filtersOf(query) }, query, conditions, {
-      from: CATALOGUE,
+      rows: CATALOGUE,
+      own: 'true',
       sort: SORTS_OF_ALL[query.sort],
       ...(conditions.unfiltered ? { name: `list-all-achievements:${query.sort}` } : {}),
     });
@@ -68,7 +66,8 @@ export class AchievementsService {
     const list = { userId, path, sort: 'pin_position', filters: { action: 'pinned' }, fixed: true };
     return this.#list(list, { limit: MOST_PINNED }, conditions, {
       name: 'list-pinned-achievements',
-      from: EARNED_CATALOGUE,
+      rows: EARNED_CATALOGUE,
+      own: OF_MEMBER,
       sort: SORT_OF_PINNED,
     });
   }
@@ -100,7 +99,7 @@ export class AchievementsService {
     list: ListIdentity,
     { limit, cursor }: { limit: number; cursor?: string },
     conditions: Conditions,
-    parts: Pick<PageParts, 'from' | 'sort' | 'name' | 'total'>,
+    parts: Pick<PageParts, 'rows' | 'own' | 'sort' | 'name'>,
   ): Promise<Answer> {
     const place = this.paging.place(list, cursor);
     const statement = pageStatement(
@@ -109,6 +108,7 @@ export class AchievementsService {
         where: conditions.sql,
         values: conditions.values,
         id: 'a.id',
+        few: true,
         item: LIST_ITEM,
       },
       place,

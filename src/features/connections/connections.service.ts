@@ -1,30 +1,31 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { contains, EVENT_ACCESS, EVENT_RELATIONS, foldedText, quoted } from '../../database/sql.js';
+import { contains, EVENT_ACCESS, quoted, totalOfMember } from '../../database/sql.js';
 import type { Answer } from '../../http/answer.js';
 import { Conditions } from '../../http/conditions.js';
 import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
 import type { Sort } from '../../http/paging.js';
 import type { CONNECTION_SORTS, ConnectionsQuery } from './connection.dto.js';
 
-/** The member's side of each connection, with the other person, who must not be disabled. */
-const CONNECTED = 'connections c JOIN users u ON u.id = c.peer_id';
-const OF_MEMBER = 'c.user_id = $1 AND u.disabled_at IS NULL';
+/** The member's side of each connection; the other person must not be disabled. */
+const CONNECTED = 'connections c';
+const OF_MEMBER = 'c.user_id = $1';
+const LISTED = `${OF_MEMBER} AND NOT c.peer_is_disabled`;
 
 /** What the member may know of the event where they met: nothing without access to it. */
 const MET_AT_EVENT = `(SELECT '{"id":' || e.id || ',"title":' || json_text(e.title) || '}'
-      FROM ${EVENT_RELATIONS} WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id)`;
+      FROM participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id)`;
 
 /** JSON text of an item, over {@link CONNECTED}. */
-const ITEM = `'{"id":' || c.id || ',"user":' || u.card || ',"status":"' || c.status
+const ITEM = `'{"id":' || c.id || ',"user":' || (SELECT u.card FROM users u WHERE u.id = c.peer_id) || ',"status":"' || c.status
     || '","requested_at":"' || api_time(c.requested_at) || '","connected_at":' || ${quoted('api_time(c.connected_at)')}
     || ',"source":' || ${quoted('c.source')} || ',"met_at_event":' || COALESCE(${MET_AT_EVENT}, 'null') || '}'`;
 
 const SORTS: Record<(typeof CONNECTION_SORTS)[number], Sort> = {
   connected_at: { key: 'c.connected_at', type: 'timestamptz' },
   '-connected_at': { key: 'c.connected_at', type: 'timestamptz', descending: true },
-  display_name: { key: foldedText('u.display_name'), type: 'text' },
-  '-display_name': { key: foldedText('u.display_name'), type: 'text', descending: true },
+  display_name: { key: 'c.peer_name', type: 'text' },
+  '-display_name': { key: 'c.peer_name', type: 'text', descending: true },
 };
 
 @Injectable()
@@ -38,21 +39,19 @@ export class ConnectionsService {
     const list = { userId, path, sort: query.sort, filters: filtersOf(query) };
     const place = this.paging.place(list, query.cursor);
     const acceptedOnly = query.status.length === 1 && query.status[0] === 'accepted';
-    const conditions = new Conditions(
-      [OF_MEMBER, ...(acceptedOnly ? [`c.status = 'accepted'`] : [])],
-      [userId],
-    );
+    const conditions = new Conditions([LISTED, ...(acceptedOnly ? [`c.status = 'accepted'`] : [])], [userId]);
     if (!acceptedOnly) conditions.whereGiven(query.status, (at) => `c.status = ANY (${at})`);
     conditions.whereGiven(
       query.q,
-      (at) => `${contains('u.username', at)} OR ${contains('u.display_name', at)}`,
+      (at) => `${contains('c.peer_username', at)} OR ${contains('c.peer_name', at)}`,
     );
     conditions.whereGiven(query.connected_after, (at) => `c.connected_at >= ${at}::timestamptz`);
     conditions.whereGiven(query.connected_before, (at) => `c.connected_at < ${at}::timestamptz`);
     conditions.whereGiven(query.source, (at) => `c.source = ANY (${at})`);
     const statement = pageStatement(
       {
-        from: CONNECTED,
+        rows: CONNECTED,
+        own: OF_MEMBER,
         where: conditions.sql,
         id: 'c.id',
         // Only those that were accepted have a time of connection.
@@ -62,7 +61,7 @@ export class ConnectionsService {
         ...(conditions.unfiltered
           ? {
               name: `list-connections:${query.sort}`,
-              total: 'SELECT connections_count FROM user_totals WHERE user_id = $1',
+              total: totalOfMember('connections_count'),
             }
           : {}),
       },

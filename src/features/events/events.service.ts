@@ -1,12 +1,25 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { contains, EVENT_ACCESS, EVENT_RELATIONS } from '../../database/sql.js';
+import { contains, EVENT_ACCESS, totalOfMember } from '../../database/sql.js';
 import { Answer } from '../../http/answer.js';
 import { Conditions } from '../../http/conditions.js';
 import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
 import { Problem } from '../../http/problems.js';
 import type { EventsQuery } from './event.dto.js';
-import { LIST_ITEM, READ_EVENT, SORTS, TIME_CONDITIONS } from './events.queries.js';
+import {
+  listItem,
+  OF_EVENT,
+  OF_MEMBER,
+  readEvent,
+  RELATIONS,
+  SORTS,
+  SORTS_OF_RELATION,
+  TIME_CONDITIONS,
+} from './events.queries.js';
+import type { LocalTime } from './events.queries.js';
+
+/** PostgreSQL, appendix A: among others, a time zone that it does not know. */
+const INVALID_PARAMETER_VALUE = '22023';
 
 @Injectable()
 export class EventsService {
@@ -27,27 +40,32 @@ export class EventsService {
     conditions.whereGiven(query.role, (at) => `p.role = ANY (${at})`);
     conditions.whereGiven(query.rsvp_status, (at) => `p.rsvp_status = ANY (${at})`);
     conditions.whereGiven(query.is_online, (at) => `e.is_online = ${at}`);
-    conditions.whereGiven(query.q, (at) => contains('e.title', at));
+    conditions.whereGiven(query.q, (at) => contains('e.folded_title', at));
     conditions.whereGiven(query.updated_since, (at) => `e.updated_at >= ${at}::timestamptz`);
-    const statement = pageStatement(
-      {
-        from: EVENT_RELATIONS,
-        where: conditions.sql,
-        id: 'p.event_id',
-        sort: SORTS[query.sort],
-        item: LIST_ITEM,
-        values: conditions.values,
-        ...(conditions.unfiltered
-          ? {
-              name: `list-events:${query.sort}`,
-              total: 'SELECT events_count FROM user_totals WHERE user_id = $1',
-            }
-          : {}),
-      },
-      place,
-      query.limit,
+    const byRelation = SORTS_OF_RELATION.includes(query.sort);
+    const page = await inKnownZones((localTime) =>
+      readPage(
+        this.database,
+        pageStatement(
+          {
+            rows: RELATIONS,
+            own: OF_MEMBER,
+            // By what stands in the relation itself, where that is all that is looked at.
+            ...(byRelation && !conditions.sql.includes('e.') ? {} : { joined: OF_EVENT }),
+            where: conditions.sql,
+            id: 'p.event_id',
+            sort: SORTS[query.sort],
+            item: listItem(localTime),
+            values: conditions.values,
+            ...(conditions.unfiltered ? { name: `list-events:${query.sort}:${localTime}` } : {}),
+            ...(conditions.unfiltered && byRelation ? { total: totalOfMember('events_count') } : {}),
+          },
+          place,
+          query.limit,
+        ),
+      ),
     );
-    return this.paging.answer(list, place, query.limit, await readPage(this.database, statement));
+    return this.paging.answer(list, place, query.limit, page);
   }
 
   /**
@@ -58,8 +76,20 @@ export class EventsService {
    */
   async read(userId: number, id: string): Promise<Answer> {
     const number = /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : 0;
-    const [row] = await this.database.read<{ json: string }>(READ_EVENT, [userId, number]);
+    const [row] = await inKnownZones((localTime) =>
+      this.database.read<{ json: string }>(readEvent(localTime), [userId, number]),
+    );
     if (!row) throw new Problem('event_not_found');
     return new Answer(row.json);
+  }
+}
+
+/** Where a time zone of an event is none any more, reads once more, its times in UTC. `pua doctor` names such events. */
+async function inKnownZones<T>(read: (localTime: LocalTime) => Promise<T>): Promise<T> {
+  try {
+    return await read('local_time');
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== INVALID_PARAMETER_VALUE) throw error;
+    return read('local_time_or_utc');
   }
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
+import { totalOfMember } from '../../database/sql.js';
 import { Answer } from '../../http/answer.js';
 import { versionedEtag, versionsOf } from '../../http/etag.js';
 import { momentOf } from '../../http/moments.js';
@@ -12,16 +13,13 @@ const READ_ME = {
 };
 
 /**
- * Of a member, over `u` (users) and `t` (user_totals). Plain columns: for one row PostgreSQL takes longer to get ready to make
- * JSON than Node to make it.
+ * Of a member `u` (users), with the totals `t`. Plain columns: for one row PostgreSQL takes longer to get ready to make JSON than
+ * Node to make it.
  */
 const PROFILE = `u.version, u.id, u.username, u.display_name, u.bio, u.profile_picture, u.created_at,
-  t.achievements_count, t.connections_count`;
+  ${totalOfMember('achievements_count')} AS achievements_count, ${totalOfMember('connections_count')} AS connections_count`;
 
-const READ_PROFILE = {
-  name: 'read-profile',
-  text: `SELECT ${PROFILE} FROM users u JOIN user_totals t ON t.user_id = u.id WHERE u.id = $1`,
-};
+const READ_PROFILE = { name: 'read-profile', text: `SELECT ${PROFILE} FROM users u WHERE u.id = $1` };
 
 /**
  * $2 holds the fields that change; a key that is absent leaves its column alone. $3: the versions that If-Match
@@ -39,7 +37,7 @@ const UPDATE_PROFILE = `WITH changed AS (
   WHERE id = $1 AND ($3::bigint[] IS NULL OR version = ANY ($3))
   RETURNING *
 )
-SELECT ${PROFILE}, u.first_name, u.last_name FROM changed u JOIN user_totals t ON t.user_id = u.id`;
+SELECT ${PROFILE}, u.first_name, u.last_name FROM changed u`;
 
 interface ProfileRow extends Omit<Profile, 'created_at'>, Record<string, unknown> {
   version: number;

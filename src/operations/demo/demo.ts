@@ -30,6 +30,7 @@ export async function seedDemo(dataSource: DataSource): Promise<void> {
     await insert(manager, 'connections', demoConnections(today));
     await insert(manager, 'achievements', demoAchievements(today));
     await insert(manager, 'user_achievements', demoProgress(today));
+    await manager.query('SELECT fold_totals(10000)'); // so that the first look at it shows its rarities
   });
 }
 

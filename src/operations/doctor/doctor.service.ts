@@ -2,7 +2,8 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { peppersOf } from '../../auth/api-keys/api-key-format.js';
 import type { Config } from '../../config/config.js';
 import { migrationStatus } from '../../database/migrate.js';
-import { findDrift, findMissingRows } from './totals.js';
+import { findDisabledTriggers, findLateSequences, findUnknownTimeZones, mendSequences } from './schema.js';
+import { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } from './totals.js';
 
 export interface Check {
   readonly name: string;
@@ -60,16 +61,29 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} in front`);
 }
 
-/** What the database tells; totals and keys in one snapshot. */
-export async function checkDatabase(dataSource: DataSource, config: Config): Promise<Check[]> {
+/**
+ * What the database tells; keys, copies and totals in one snapshot.
+ *
+ * @param mend whether what can be put right without a decision of anybody's is put right first
+ */
+export async function checkDatabase(dataSource: DataSource, config: Config, mend = false): Promise<Check[]> {
   const server = await checkServer(dataSource.manager, config);
   const migrations = checkMigrations(await migrationStatus(dataSource));
   if (migrations.status === 'fail') return [...server, migrations];
+  const mended = mend
+    ? Object.entries({
+        ...(await mendSequences(dataSource.manager)),
+        ...(await mendCopiesAndTotals(dataSource)),
+      }).map(([name, rows]) => ok(`mended ${name}`, `${rows} rows were put right`))
+    : [];
   const data = await dataSource.transaction('REPEATABLE READ', async (manager) => [
     ...(await checkKeys(manager, config)),
     ...(await checkTotals(manager)),
+    ...(await checkSequences(manager)),
+    ...(await checkTimeZones(manager)),
+    ...(await checkTriggers(manager)),
   ]);
-  return [...server, migrations, ...data];
+  return [...server, migrations, ...mended, ...data];
 }
 
 const OLDEST_VERSION = 150_000;
@@ -161,33 +175,68 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
   return checks;
 }
 
+const MEND = 'run `pua doctor --mend`: it counts and copies anew beside everybody who writes';
+
 async function checkTotals(manager: EntityManager): Promise<Check[]> {
-  const drifts = await findDrift(manager);
-  const missing = await findMissingRows(manager);
-  const checks = drifts.map(({ total, wrong, example }) =>
+  const copies = (await findStaleCopies(manager)).map(({ name, wrong }) =>
+    fail(name, `is not what it copies in ${wrong} rows`, MEND),
+  );
+  const totals = (await findDrift(manager)).map(({ name, wrong, example }) =>
     fail(
-      total.name,
+      name,
       `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, counted are ${example.counted}`,
-      `stop what writes past the triggers, then run in psql: ${total.mend};`,
+      MEND,
     ),
   );
-  if (missing.totals > 0)
-    checks.push(
-      fail(
-        'user_totals',
-        `${missing.totals} members have none`,
-        'run in psql: INSERT INTO user_totals (user_id) SELECT id FROM users ON CONFLICT DO NOTHING; then run the doctor again',
-      ),
-    );
-  if (missing.sides > 0)
-    checks.push(
-      fail(
-        'connections',
-        `${missing.sides} sides have no other side that says the same`,
-        'import these connections again, or delete both sides: every connection has two rows with one id',
-      ),
-    );
-  return checks.length > 0
-    ? checks
-    : [ok('totals', 'every maintained number was counted anew, and is right')];
+  const sides = await countLoneSides(manager);
+  const connections =
+    sides > 0
+      ? [
+          fail(
+            'connections',
+            `${sides} sides have no other side that says the same`,
+            'import these connections again, or delete both sides: every connection has two rows with one id',
+          ),
+        ]
+      : [];
+  return [
+    ...(copies.length > 0 ? copies : [ok('copies', 'every copied column is what it copies')]),
+    ...(totals.length > 0
+      ? totals
+      : [ok('totals', 'every maintained number was counted anew, and is right')]),
+    ...connections,
+  ];
+}
+
+async function checkSequences(manager: EntityManager): Promise<Check[]> {
+  const late = await findLateSequences(manager);
+  if (late.length === 0) return [ok('sequences', 'each is past the ids of its table')];
+  return late.map(({ sequence, last, highest }) =>
+    fail(sequence, `is at ${last}, but its table has the id ${highest}: the next new row is refused`, MEND),
+  );
+}
+
+async function checkTimeZones(manager: EntityManager): Promise<Check[]> {
+  const unknown = await findUnknownTimeZones(manager);
+  if (unknown.length === 0) return [ok('time zones', 'the database knows those of all events')];
+  return unknown.map(({ timezone, events }) =>
+    warn(
+      'time zones',
+      `${events} events are in ${timezone}, which the database does not know: their local times are shown in UTC`,
+      'install the time zone on the machine of PostgreSQL, or import these events with one of today',
+    ),
+  );
+}
+
+async function checkTriggers(manager: EntityManager): Promise<Check[]> {
+  const disabled = await findDisabledTriggers(manager);
+  if (disabled.length === 0)
+    return [ok('triggers', 'all are in force, where changes are replicated into this database, too')];
+  return disabled.map(({ table, trigger, statement }) =>
+    fail(
+      `${table}.${trigger}`,
+      'is not in force as it should be: what it counts, copies or refuses goes by',
+      `run in psql: ${statement}; then \`pua doctor --mend\``,
+    ),
+  );
 }

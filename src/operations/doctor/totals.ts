@@ -1,64 +1,105 @@
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 
-/** A number that triggers maintain, and how it is counted from what it sums up. */
+/** A number that triggers maintain as base + deltas, and how it is counted from what it sums up. */
 export interface Total {
-  /** `table.column`. */
+  /** `table.column` of the base. */
   readonly name: string;
-  /** Query for (id, kept, counted) of every row. */
+  /** Query for (id, kept, counted) of the ids after $1 and up to $2. */
   readonly recount: string;
-  /** Statement that puts the counted in place. */
+  /**
+   * Statement that appends what is missing, for the ids after $1 and up to $2. Kept and counted are taken in one snapshot, and
+   * whoever writes meanwhile changes both alike: so what is appended is right, whatever else goes on.
+   */
   readonly mend: string;
 }
 
-const total = (table: string, key: string, column: string, counted: string): Total => ({
-  name: `${table}.${column}`,
-  recount: `SELECT t.${key} AS id, t.${column} AS kept, COALESCE(c.n, 0) AS counted
-  FROM ${table} t LEFT JOIN (${counted}) c ON c.id = t.${key}`,
-  mend: `UPDATE ${table} t SET ${column} = COALESCE(c.n, 0) FROM ${table} o LEFT JOIN (${counted}) c ON c.id = o.${key} WHERE o.${key} = t.${key}`,
-});
+const total = (name: 'user' | 'event' | 'achievement', column: string, counted: string): Total => {
+  const id = `${name}_id`;
+  const kept = (table: string) =>
+    `SELECT ${id} AS id, ${column} AS n FROM ${table} WHERE ${id} > $1 AND ${id} <= $2`;
+  const recount = `SELECT id, COALESCE(k.n, 0) AS kept, COALESCE(c.n, 0) AS counted
+  FROM (SELECT id, sum(n) AS n FROM (${kept(`${name}_totals`)} UNION ALL ${kept(`${name}_total_deltas`)}) parts GROUP BY id) k
+  FULL JOIN (SELECT ${id} AS id, count(*) AS n FROM ${counted} AND ${id} > $1 AND ${id} <= $2 GROUP BY ${id}) c USING (id)`;
+  return {
+    name: `${name}_totals.${column}`,
+    recount,
+    mend: `INSERT INTO ${name}_total_deltas (${id}, ${column}) SELECT id, counted - kept FROM (${recount}) r WHERE kept <> counted`,
+  };
+};
+
+/** The one row of the platform stands for every id. */
+const ACTIVE_USERS = `SELECT 1::bigint AS id, count(*) AS counted,
+    (SELECT active_users_count FROM platform_totals)
+      + COALESCE((SELECT sum(active_users_count) FROM platform_total_deltas), 0) AS kept
+  FROM users WHERE NOT is_disabled HAVING 1 > $1::bigint AND 1 <= $2::bigint`;
 
 export const TOTALS: readonly Total[] = [
+  total('user', 'events_count', 'participants WHERE is_visible'),
+  total('user', 'connections_count', `connections WHERE status = 'accepted' AND NOT peer_is_disabled`),
+  total('user', 'achievements_count', 'user_achievements WHERE earned_at IS NOT NULL'),
+  total('event', 'attendees_count', `participants WHERE rsvp_status = 'going'`),
   total(
-    'user_totals',
-    'user_id',
-    'events_count',
-    `SELECT p.user_id AS id, count(*) AS n FROM participants p JOIN events e ON e.id = p.event_id WHERE event_visible(p.role, e.status, e.deleted_at) GROUP BY p.user_id`,
-  ),
-  total(
-    'user_totals',
-    'user_id',
-    'connections_count',
-    `SELECT c.user_id AS id, count(*) AS n FROM connections c JOIN users u ON u.id = c.peer_id WHERE c.status = 'accepted' AND u.disabled_at IS NULL GROUP BY c.user_id`,
-  ),
-  total(
-    'user_totals',
-    'user_id',
-    'achievements_count',
-    `SELECT user_id AS id, count(*) AS n FROM user_achievements WHERE earned_at IS NOT NULL GROUP BY user_id`,
-  ),
-  total(
-    'events',
-    'id',
-    'attendees_count',
-    `SELECT event_id AS id, count(*) AS n FROM participants WHERE rsvp_status = 'going' GROUP BY event_id`,
-  ),
-  total(
-    'achievements',
-    'id',
+    'achievement',
     'earners_count',
-    `SELECT a.achievement_id AS id, count(*) AS n FROM user_achievements a JOIN users u ON u.id = a.user_id WHERE a.earned_at IS NOT NULL AND u.disabled_at IS NULL GROUP BY a.achievement_id`,
+    'user_achievements WHERE earned_at IS NOT NULL AND NOT user_is_disabled',
   ),
-  total(
-    'platform_totals',
-    'id',
-    'active_users_count',
-    `SELECT true AS id, count(*) AS n FROM users WHERE disabled_at IS NULL`,
-  ),
+  {
+    name: 'platform_totals.active_users_count',
+    recount: ACTIVE_USERS,
+    mend: `INSERT INTO platform_total_deltas SELECT counted - kept FROM (${ACTIVE_USERS}) r WHERE kept <> counted`,
+  },
 ];
 
+/** Columns that a row copies from what it refers to; foreign keys keep them true. */
+export interface Copy {
+  /** `table.columns` for people. */
+  readonly name: string;
+  /** Query for (id, other) of the rows whose copy is not what it copies: of members after $1 and up to $2. */
+  readonly wrong: string;
+  /** Statement that copies anew, for members after $1 and up to $2. */
+  readonly mend: string;
+}
+
+const copy = (
+  table: string,
+  other: string,
+  reference: string,
+  columns: Readonly<Record<string, string>>,
+): Copy => {
+  const copies = Object.keys(columns);
+  const differ = `${table} t JOIN ${other} o ON o.id = t.${reference}
+  WHERE t.user_id > $1 AND t.user_id <= $2
+    AND (${copies.map((column) => `t.${column}`).join(', ')}) IS DISTINCT FROM (${copies.map((column) => `o.${columns[column]!}`).join(', ')})`;
+  return {
+    name: `${table} (${copies.join(', ')})`,
+    wrong: `SELECT t.user_id AS id, t.${reference} AS other FROM ${differ}`,
+    mend: `UPDATE ${table} t SET ${copies.map((column) => `${column} = o.${columns[column]!}`).join(', ')}
+  FROM ${other} o WHERE o.id = t.${reference} AND t.user_id > $1 AND t.user_id <= $2
+    AND (${copies.map((column) => `t.${column}`).join(', ')}) IS DISTINCT FROM (${copies.map((column) => `o.${columns[column]!}`).join(', ')})`,
+  };
+};
+
+export const COPIES: readonly Copy[] = [
+  copy('participants', 'events', 'event_id', {
+    starts_at: 'starts_at',
+    event_is_draft: 'is_draft',
+    event_is_deleted: 'is_deleted',
+  }),
+  copy('connections', 'users', 'peer_id', {
+    peer_is_disabled: 'is_disabled',
+    peer_name: 'folded_name',
+    peer_username: 'folded_username',
+  }),
+  copy('user_achievements', 'users', 'user_id', { user_is_disabled: 'is_disabled' }),
+];
+
+const NOTHING = '0';
+const EVERYTHING = '9223372036854775807';
+
 export interface Drift {
-  readonly total: Total;
-  /** Rows whose number is wrong. */
+  /** Of the total. */
+  readonly name: string;
+  /** Owners whose number is wrong. */
   readonly wrong: number;
   /** One of them. */
   readonly example: { readonly id: string; readonly kept: number; readonly counted: number };
@@ -67,25 +108,102 @@ export interface Drift {
 /** Counts every maintained total anew; all in one snapshot where the manager's transaction is REPEATABLE READ. */
 export async function findDrift(manager: EntityManager): Promise<Drift[]> {
   const drifts: Drift[] = [];
-  for (const total of TOTALS) {
+  for (const { name, recount } of TOTALS) {
     const [row] = await manager.query<{ wrong: number; example: Drift['example'] }[]>(
       `SELECT count(*) AS wrong, (array_agg(json_build_object('id', id::text, 'kept', kept, 'counted', counted)))[1] AS example
-FROM (${total.recount}) r WHERE kept <> counted`,
+FROM (${recount}) r WHERE kept <> counted`,
+      [NOTHING, EVERYTHING],
     );
-    if (row!.wrong > 0) drifts.push({ total, ...row! });
+    if (row!.wrong > 0) drifts.push({ name, ...row! });
   }
   return drifts;
 }
 
-/** Members without a row of totals, and sides of connections without the other: which no statement can leave behind. */
-export async function findMissingRows(manager: EntityManager): Promise<{ totals: number; sides: number }> {
-  const [row] = await manager.query<{ totals: number; sides: number }[]>(
-    `SELECT (SELECT count(*) FROM users u WHERE NOT EXISTS (SELECT FROM user_totals t WHERE t.user_id = u.id)) AS totals,
-  (SELECT count(*) FROM connections c WHERE NOT EXISTS (SELECT FROM connections o
+/** Compares every copy with what it copies. */
+export async function findStaleCopies(manager: EntityManager): Promise<{ name: string; wrong: number }[]> {
+  const stale: { name: string; wrong: number }[] = [];
+  for (const { name, wrong } of COPIES) {
+    const [row] = await manager.query<{ wrong: number }[]>(`SELECT count(*) AS wrong FROM (${wrong}) w`, [
+      NOTHING,
+      EVERYTHING,
+    ]);
+    if (row!.wrong > 0) stale.push({ name, wrong: row!.wrong });
+  }
+  return stale;
+}
+
+/** How many sides of connections have no other side that says the same. */
+export async function countLoneSides(manager: EntityManager): Promise<number> {
+  const [row] = await manager.query<{ sides: number }[]>(
+    `SELECT count(*) AS sides FROM connections c WHERE NOT EXISTS (SELECT FROM connections o
     WHERE o.user_id = c.peer_id AND o.id = c.id AND o.peer_id = c.user_id
       AND o.status = CASE c.status WHEN 'pending_sent' THEN 'pending_received' WHEN 'pending_received' THEN 'pending_sent' ELSE c.status END
       AND (o.source, o.met_at_event_id, o.requested_at, o.connected_at)
-        IS NOT DISTINCT FROM (c.source, c.met_at_event_id, c.requested_at, c.connected_at))) AS sides`,
+        IS NOT DISTINCT FROM (c.source, c.met_at_event_id, c.requested_at, c.connected_at))`,
   );
-  return row!;
+  return row!.sides;
+}
+
+/** Owners in one statement of a mend. */
+const BATCH = 10_000;
+/** Held while totals are mended: two menders would both append what is missing. */
+const MEND_LOCK = 7_862_013_004;
+const ATTEMPTS = 5;
+/** The copied row changed meanwhile, or a deadlock with a statement of many rows: the batch is right when it is done anew. */
+const TRY_AGAIN = ['23503', '40P01', '40001'];
+
+/**
+ * Puts copies and totals right, in batches and beside everybody who writes.
+ *
+ * @returns rows that were put right, by the name of the copy or total; without those that were right
+ */
+export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Record<string, number>> {
+  const lock = dataSource.createQueryRunner();
+  try {
+    await lock.query('SELECT pg_advisory_lock($1)', [MEND_LOCK]);
+    const mended: Record<string, number> = {};
+    for (const { name, mend } of [...COPIES, ...TOTALS]) {
+      const rows = await mendInBatches(dataSource, mend, ownersOf(name));
+      if (rows > 0) mended[name] = rows;
+    }
+    return mended;
+  } finally {
+    await lock.query('SELECT pg_advisory_unlock($1)', [MEND_LOCK]).catch(() => undefined);
+    await lock.release();
+  }
+}
+
+/** The table whose ids divide the work. */
+function ownersOf(name: string): string {
+  if (name.startsWith('event_totals')) return 'events';
+  return name.startsWith('achievement_totals') ? 'achievements' : 'users';
+}
+
+async function mendInBatches(dataSource: DataSource, mend: string, owners: string): Promise<number> {
+  let mended = 0;
+  for (let low = NOTHING; low !== EVERYTHING;) {
+    const [last] = await dataSource.query<{ id: string }[]>(
+      `SELECT id::text FROM ${owners} WHERE id > $1 ORDER BY id OFFSET ${BATCH - 1} LIMIT 1`,
+      [low],
+    );
+    const high = last?.id ?? EVERYTHING;
+    mended += await again(
+      dataSource,
+      `WITH mended AS (${mend} RETURNING 1) SELECT count(*) AS rows FROM mended`,
+      [low, high],
+    );
+    low = high;
+  }
+  return mended;
+}
+
+async function again(dataSource: DataSource, statement: string, values: string[]): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const [row] = await dataSource.query<{ rows: number }[]>(statement, values);
+      return row!.rows;
+    } catch (error) {
+      if (attempt === ATTEMPTS || !TRY_AGAIN.includes((error as { code?: string }).code ?? '')) throw error;
+    }
+  }
 }

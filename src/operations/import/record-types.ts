@@ -40,7 +40,7 @@ export interface RecordType {
   readonly values: Readonly<Record<string, string>>;
   /** What is compared with `t` in place of the value, to tell whether anything changes. */
   readonly compared?: Readonly<Record<string, string>>;
-  /** Joins that only the write needs. */
+  /** Join of the row `o` that it copies from; only the write needs it. */
   readonly joins?: string;
   /** Run before the write, where rows give up values that are unique and that other rows will take. */
   readonly release?: string;
@@ -112,7 +112,7 @@ const users: RecordType = {
   JOIN (SELECT fold_case(username) AS folded, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d
     ON d.folded = fold_case(s.username) WHERE s.line > d.first`,
     `SELECT s.line, 'username: is taken by member ' || t.id FROM import_users s
-  JOIN users t ON fold_case(t.username) = fold_case(s.username) AND t.id <> s.id
+  JOIN users t ON t.folded_username = fold_case(s.username) AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id)`,
   ],
   source: 'import_users s',
@@ -136,8 +136,8 @@ const users: RecordType = {
     edited_fields: `COALESCE(t.edited_fields, '{}')`,
   },
   release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
-  WHERE s.id = t.id AND fold_case(s.username) <> fold_case(t.username)
-    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = fold_case(t.username))`,
+  WHERE s.id = t.id AND fold_case(s.username) <> t.folded_username
+    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username)`,
   sequence: 'users_id_seq',
 };
 
@@ -288,11 +288,17 @@ const participants: RecordType = {
   key: ['user_id', 'event_id'],
   values: {
     ...as('user_id', 'event_id', 'role', 'rsvp_status', 'responded_at', 'checked_in_at'),
-    starts_at: 'e.starts_at',
+    starts_at: 'o.starts_at',
+    event_is_draft: 'o.is_draft',
+    event_is_deleted: 'o.is_deleted',
   },
-  // The foreign key keeps it true.
-  compared: { starts_at: 't.starts_at' },
-  joins: 'JOIN events e ON e.id = s.event_id',
+  // The foreign key keeps them true.
+  compared: {
+    starts_at: 't.starts_at',
+    event_is_draft: 't.event_is_draft',
+    event_is_deleted: 't.event_is_deleted',
+  },
+  joins: 'JOIN events o ON o.id = s.event_id',
   removal: {
     fields: { event_id: required(id), user_id: required(id), deleted: orElse(true, flag) },
     rows: `SELECT t.user_id, t.event_id FROM import_participants s
@@ -354,7 +360,17 @@ const connections: RecordType = {
   values: {
     ...as('user_id', 'id', 'peer_id', 'status', 'source', 'met_at_event_id', 'connected_at'),
     requested_at: 'COALESCE(s.requested_at, t.requested_at, now())',
+    peer_is_disabled: 'o.is_disabled',
+    peer_name: 'o.folded_name',
+    peer_username: 'o.folded_username',
   },
+  // The foreign key keeps them true.
+  compared: {
+    peer_is_disabled: 't.peer_is_disabled',
+    peer_name: 't.peer_name',
+    peer_username: 't.peer_username',
+  },
+  joins: 'JOIN users o ON o.id = s.peer_id',
   // Pairs whose id changes are written anew, so that two of them can change places.
   release: `WITH gone AS (
   DELETE FROM connections t USING ${SIDES}
@@ -407,7 +423,13 @@ const userAchievements: RecordType = {
   source: 'import_user_achievements s',
   rowsPerRecord: 1,
   key: ['user_id', 'achievement_id'],
-  values: as('user_id', 'achievement_id', 'progress', 'earned_at', 'pin_position'),
+  values: {
+    ...as('user_id', 'achievement_id', 'progress', 'earned_at', 'pin_position'),
+    user_is_disabled: 'o.is_disabled',
+  },
+  // The foreign key keeps it true.
+  compared: { user_is_disabled: 't.user_is_disabled' },
+  joins: 'JOIN users o ON o.id = s.user_id',
   release: `UPDATE user_achievements t SET pin_position = NULL FROM import_user_achievements s
   WHERE s.user_id = t.user_id AND s.achievement_id = t.achievement_id
     AND t.pin_position IS NOT NULL AND s.pin_position IS DISTINCT FROM t.pin_position`,

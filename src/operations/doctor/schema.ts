@@ -1,0 +1,65 @@
+import type { EntityManager } from 'typeorm';
+
+/** Tables whose ids come from a sequence, `<table>_id_seq`. */
+const NUMBERED = ['users', 'events', 'connections', 'achievements'];
+
+export interface LateSequence {
+  readonly sequence: string;
+  /** As text: they may be beyond what JavaScript counts. */
+  readonly last: string;
+  readonly highest: string;
+}
+
+/** Sequences that will give an id that is taken. */
+export async function findLateSequences(manager: EntityManager): Promise<LateSequence[]> {
+  const each = NUMBERED.map(
+    (table) => `SELECT '${table}_id_seq' AS sequence, last_value::text AS last, max(id)::text AS highest
+FROM ${table}, ${table}_id_seq GROUP BY last_value HAVING max(id) > last_value`,
+  );
+  return manager.query<LateSequence[]>(each.join(' UNION ALL '));
+}
+
+/** Moves late sequences past the ids. @returns for each, one row */
+export async function mendSequences(manager: EntityManager): Promise<Record<string, number>> {
+  const late = await findLateSequences(manager);
+  for (const { sequence } of late) {
+    const table = sequence.replace(/_id_seq$/, '');
+    // Never backwards: others may have taken numbers meanwhile.
+    await manager.query(
+      `SELECT setval('${sequence}', highest) FROM (SELECT max(id) AS highest FROM ${table}) h
+WHERE highest > (SELECT last_value FROM ${sequence})`,
+    );
+  }
+  return Object.fromEntries(late.map(({ sequence }) => [sequence, 1]));
+}
+
+/** Time zones of events that the database does not know. */
+export function findUnknownTimeZones(
+  manager: EntityManager,
+): Promise<{ timezone: string; events: number }[]> {
+  return manager.query(
+    `SELECT timezone, count(*) AS events FROM events
+WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORDER BY timezone`,
+  );
+}
+
+/** Triggers of ours that fire where changes are replicated into this database alone. */
+const ON_REPLICATION_ONLY = '_on_replication$';
+/** Those that fire there, too: what counts, copies and refuses. */
+const ALWAYS = '(_count|_attendee|_copy_\\w+|_refuse_\\w+)$';
+
+/** Triggers that somebody disabled, or enabled in another way than the migrations do. */
+export async function findDisabledTriggers(
+  manager: EntityManager,
+): Promise<{ table: string; trigger: string; statement: string }[]> {
+  return manager.query(
+    `SELECT t.tgrelid::regclass::text AS table, t.tgname::text AS trigger,
+  format('ALTER TABLE %s ENABLE %s TRIGGER %I', t.tgrelid::regclass,
+    CASE w.wanted WHEN 'A' THEN 'ALWAYS' WHEN 'R' THEN 'REPLICA' ELSE '' END, t.tgname) AS statement
+FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid,
+  LATERAL (SELECT CASE WHEN t.tgname ~ $1 THEN 'R' WHEN t.tgname ~ $2 THEN 'A' END AS wanted) w
+WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal
+  AND (t.tgenabled = 'D' OR t.tgenabled <> w.wanted::"char") ORDER BY 1, 2`,
+    [ON_REPLICATION_ONLY, ALWAYS],
+  );
+}
