@@ -16,6 +16,7 @@ import { OpenApiModule } from './features/openapi/openapi.module.js';
 import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
 import { OauthModule } from './oauth/oauth.module.js';
+import { ChangeMarksModule } from './operations/change-marks/change-marks.module.js';
 import { TotalsModule } from './operations/totals/totals.module.js';
 import { SweeperModule } from './operations/sweeper/sweeper.module.js';
 import { AcceptGuard } from './http/accept.guard.js';
@@ -38,6 +39,7 @@ export class AppModule {
         OauthModule,
         SweeperModule,
         TotalsModule,
+        ChangeMarksModule,
         ProfileModule,
         EventsModule,
         ConnectionsModule,

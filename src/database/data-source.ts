@@ -13,12 +13,14 @@ import { ServeSweeping1763700010000 } from '../../migrations/1763700010000-serve
 import { CopyWhatDecidesAndAppendTotals1763700020000 } from '../../migrations/1763700020000-copy-what-decides-and-append-totals.js';
 import { BoundTimesAndPins1763700021000 } from '../../migrations/1763700021000-bound-times-and-pins.js';
 import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
+import { MarkChanges1763700031000 } from '../../migrations/1763700031000-mark-changes.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';
+import { ChangeMark } from './entities/change-mark.entity.js';
 import { Connection } from './entities/connection.entity.js';
 import { Event, Participant } from './entities/event.entity.js';
 import {
@@ -42,6 +44,7 @@ const ENTITIES = [
   PlatformTotals,
   Event,
   Participant,
+  ChangeMark,
   Connection,
   Achievement,
   UserAchievement,
@@ -73,6 +76,7 @@ export const MIGRATIONS = [
   CopyWhatDecidesAndAppendTotals1763700020000,
   BoundTimesAndPins1763700021000,
   RememberEditedFields1763700030000,
+  MarkChanges1763700031000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

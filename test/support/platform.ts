@@ -34,6 +34,7 @@ export class Platform {
       user_id: userId,
       role: 'attendee',
       rsvp_status: fields.role === undefined || fields.role === 'attendee' ? 'going' : null,
+      changed_in: null, // it was there before anybody asked what is new
       ...fields,
     });
   }

@@ -115,6 +115,10 @@ export class Event {
   @Column({ type: 'boolean', insert: false, update: false, select: false })
   is_deleted: boolean;
 
+  /** The transaction in which it changed last; null where it did not since it came here. */
+  @Column('bigint', { nullable: true, select: false })
+  changed_in: number | null;
+
   /** What `title` sorts by and is searched in; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   folded_title: string;
@@ -158,6 +162,14 @@ export class Participant {
   /** What the access rule says of these and `role`; made by the database. */
   @Column({ type: 'boolean', insert: false, update: false, select: false })
   is_visible: boolean;
+
+  /** The transaction in which it came or changed last; null where the member came with it. */
+  @Column('bigint', {
+    nullable: true,
+    select: false,
+    default: () => '((pg_current_xact_id())::text)::bigint',
+  })
+  changed_in: number | null;
 
   @ManyToOne(() => Event, { onUpdate: 'CASCADE' })
   @JoinColumn([

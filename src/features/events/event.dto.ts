@@ -48,7 +48,9 @@ export class EventsQuery extends PageQuery {
   @Search(2, 100, 'Case-insensitive substring of the title')
   q?: string;
 
-  @Moment('Events changed at this moment or later')
+  @Moment(
+    'Events whose `updated_at` is this moment or later, and those that changed here after it, the member’s own role and answer included: ask with the `Date` of the last answer and nothing is missed',
+  )
   updated_since?: string;
 }
 

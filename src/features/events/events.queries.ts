@@ -11,7 +11,7 @@ export const OF_MEMBER = 'p.user_id = $1';
  * What filters and sorts look at and a relation does not hold. OFFSET 0: looked up by id for each relation of the member,
  * however many there are; never all events of the platform for one member's.
  */
-export const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, ends_at, created_at, updated_at
+export const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, ends_at, created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
 
 /** The SQL function for local times: the second one also where the system has forgotten a time zone. */
@@ -77,3 +77,12 @@ export const TIME_CONDITIONS = {
   ongoing: 'p.starts_at <= now() AND e.ends_at >= now()',
   past: 'p.starts_at <= now() AND (e.ends_at IS NULL OR e.ends_at < now())',
 };
+
+/**
+ * What the platform says was updated at the moment or later, and what became different here after it: the event, or the member's
+ * relation to it. So who polls with the time of the last answer misses nothing, however long a writer took to commit.
+ */
+export function changedSince(moment: string): string {
+  const mark = `(SELECT last_mark_before(${moment}::timestamptz))`;
+  return `e.updated_at >= ${moment}::timestamptz OR committed_after(p.changed_in, ${mark}) OR committed_after(e.changed_in, ${mark})`;
+}

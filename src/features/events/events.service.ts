@@ -7,6 +7,7 @@ import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js
 import { Problem } from '../../http/problems.js';
 import type { EventsQuery } from './event.dto.js';
 import {
+  changedSince,
   listItem,
   OF_EVENT,
   OF_MEMBER,
@@ -41,7 +42,7 @@ export class EventsService {
     conditions.whereGiven(query.rsvp_status, (at) => `p.rsvp_status = ANY (${at})`);
     conditions.whereGiven(query.is_online, (at) => `e.is_online = ${at}`);
     conditions.whereGiven(query.q, (at) => contains('e.folded_title', at));
-    conditions.whereGiven(query.updated_since, (at) => `e.updated_at >= ${at}::timestamptz`);
+    conditions.whereGiven(query.updated_since, changedSince);
     const byRelation = SORTS_OF_RELATION.includes(query.sort);
     const page = await inKnownZones((localTime) =>
       readPage(

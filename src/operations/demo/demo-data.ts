@@ -230,6 +230,7 @@ export function demoParticipants(today: Date) {
       responded_at: rsvp_status && rsvp_status !== 'pending' ? at(today, Math.min(day - 3, -2), 10) : null,
       checked_in_at: rsvp_status === 'going' && day < 0 ? starts_at : null,
       starts_at,
+      changed_in: null, // the members come with it: nobody has asked yet what is new
     });
     return [
       ...(ada ? [relation(1, ...ada)] : []),

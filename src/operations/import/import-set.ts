@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Refusal } from '../../database/refusal.js';
 import { stagingColumns } from './fields.js';
-import { RECORD_TYPES, staged } from './record-types.js';
+import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
 import type { RecordType } from './record-types.js';
 import type { RejectsFile } from './rejects-file.js';
 import type { ReadLine, Source } from './sources.js';
@@ -114,6 +114,7 @@ END $$`);
         `CREATE TEMP TABLE ${staged(type.name)} (line integer NOT NULL, text text, ${columns.join(', ')}) ON COMMIT DROP`,
       );
     }
+    await this.manager.query(`CREATE TEMP TABLE ${NEW_USERS} (id bigint PRIMARY KEY) ON COMMIT DROP`);
     await this.manager
       .query(`CREATE TEMP TABLE import_rejects (file integer NOT NULL, type text, line integer NOT NULL,
   reason text NOT NULL, text text) ON COMMIT DROP`);
@@ -222,6 +223,10 @@ FROM ${withPresent(type)}`,
   async #tryToWrite(attempt: number): Promise<boolean> {
     await this.manager.query('SAVEPOINT checked');
     try {
+      await this.manager.query(
+        `INSERT INTO ${NEW_USERS} SELECT id FROM ${staged('users')} s WHERE NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
+      );
+      await this.manager.query(`ANALYZE ${NEW_USERS}`);
       for (const type of this.#inOrder) await this.#remove(type);
       for (const type of this.#inOrder) await this.#write(type);
       return true;

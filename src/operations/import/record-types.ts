@@ -67,6 +67,9 @@ export interface Removal {
 
 export const staged = (name: string) => `import_${name}`;
 
+/** Temporary table of the members that this import brings. */
+export const NEW_USERS = 'import_new_users';
+
 /** Same `columns` as an earlier line. */
 const twice = (name: string, columns: string, what: string) =>
   `SELECT s.line, '${what} already stands in line ' || d.first FROM ${staged(name)} s
@@ -291,14 +294,17 @@ const participants: RecordType = {
     starts_at: 'o.starts_at',
     event_is_draft: 'o.is_draft',
     event_is_deleted: 'o.is_deleted',
+    // What comes with its member is nothing new to anybody.
+    changed_in: 'CASE WHEN n.id IS NULL THEN pg_current_xact_id()::text::bigint END',
   },
-  // The foreign key keeps them true.
+  // The foreign key keeps them true, and a trigger the last one.
   compared: {
+    changed_in: 't.changed_in',
     starts_at: 't.starts_at',
     event_is_draft: 't.event_is_draft',
     event_is_deleted: 't.event_is_deleted',
   },
-  joins: 'JOIN events o ON o.id = s.event_id',
+  joins: `JOIN events o ON o.id = s.event_id LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,
   removal: {
     fields: { event_id: required(id), user_id: required(id), deleted: orElse(true, flag) },
     rows: `SELECT t.user_id, t.event_id FROM import_participants s
