@@ -816,6 +816,16 @@ describe('pua import', () => {
         { bio: null, password_hash: null, active: true },
       ]);
     });
+
+    it('signs nobody out for another password hash, and whom it disables', async () => {
+      const since = async () =>
+        (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
+      await load({ users: [user(1, { password_hash: HASH })] });
+      await load({ users: [user(1, { password_hash: HASH.replace('$10$', '$11$') })] });
+      expect(await since()).toEqual({ ended: false });
+      await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
+      expect(await since()).toEqual({ ended: true });
+    });
   });
 
   describe('with --keep-profile', () => {
