@@ -287,6 +287,53 @@ describe('credentials', () => {
       expect(row).toEqual({ uses_count: 2, last_used_at: expect.any(Date) });
     });
 
+    it('has its use written whatever else is in the batch', async () => {
+      const recorder = api.app.get(ApiKeyUsageRecorder);
+      const [first, bad, last] = [await newKey(), await newKey(), await newKey()];
+      recorder.record(first.id, '192.0.2.1');
+      recorder.record('goneSince000', '192.0.2.1');
+      recorder.record(bad.id, 'unknown, 192.0.2.1');
+      recorder.record('\0', undefined);
+      recorder.record(last.id, '2001:db8::1');
+      recorder.record(last.id, '2001:db8::1');
+      await recorder.flush();
+      const written = () =>
+        api.dataSource.query<{ key_id: string; uses_count: number }[]>(
+          'SELECT key_id, uses_count FROM api_key_usage WHERE key_id = ANY($1) ORDER BY uses_count',
+          [[first.id, bad.id, last.id]],
+        );
+      const expected = [
+        { key_id: first.id, uses_count: 1 },
+        { key_id: last.id, uses_count: 2 },
+      ];
+      expect(await written()).toEqual(expected);
+      await recorder.flush(); // nothing is left over
+      expect(await written()).toEqual(expected);
+    });
+
+    it('has its use kept while it cannot be written, and is hashed anew all the same', async () => {
+      const recorder = api.app.get(ApiKeyUsageRecorder);
+      const { id } = await newKey();
+      const [{ hash, pepper_id }] = (await api.dataSource.query(
+        'SELECT hash, pepper_id FROM api_keys WHERE id = $1',
+        [id],
+      )) as [{ hash: Buffer; pepper_id: Buffer }];
+      const after = Buffer.alloc(32, 'anew');
+      recorder.record(id, '192.0.2.1');
+      recorder.rehash(id, hash, after, pepper_id);
+      await api.dataSource.query('ALTER TABLE api_key_usage RENAME TO away');
+      await recorder.flush();
+      await api.dataSource.query('ALTER TABLE away RENAME TO api_key_usage');
+      expect(await api.dataSource.query('SELECT hash FROM api_keys WHERE id = $1', [id])).toEqual([
+        { hash: after },
+      ]);
+      recorder.record(id, '192.0.2.1');
+      await recorder.flush();
+      expect(
+        await api.dataSource.query('SELECT uses_count FROM api_key_usage WHERE key_id = $1', [id]),
+      ).toEqual([{ uses_count: 2 }]);
+    });
+
     it('of the SECRET_KEY before works on, and is hashed anew under the current one when it is used', async () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');

@@ -7,10 +7,12 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { hash } from '@node-rs/argon2';
 import { verifyPassword } from '../src/accounts/passwords.js';
+import { ADVISORY_LOCKS } from '../src/database/advisory-locks.js';
 import { createDataSource } from '../src/database/data-source.js';
 import { seedDemo } from '../src/operations/demo/demo.js';
 import { importRecords } from '../src/operations/import/import.service.js';
 import type { ImportOptions, ImportReport } from '../src/operations/import/import.service.js';
+import { SigningKeysService } from '../src/oauth/signing-keys.service.js';
 import { folderSource } from '../src/operations/import/sources.js';
 import { TestApi } from './support/api.js';
 import { PROCESS, pua, puaJson } from './support/command-line.js';
@@ -814,6 +816,16 @@ describe('pua import', () => {
         { bio: null, password_hash: null, active: true },
       ]);
     });
+
+    it('signs nobody out for another password hash, and whom it disables', async () => {
+      const since = async () =>
+        (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
+      await load({ users: [user(1, { password_hash: HASH })] });
+      await load({ users: [user(1, { password_hash: HASH.replace('$10$', '$11$') })] });
+      expect(await since()).toEqual({ ended: false });
+      await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
+      expect(await since()).toEqual({ ended: true });
+    });
   });
 
   describe('with --keep-profile', () => {
@@ -1354,7 +1366,7 @@ describe('pua import', () => {
     it('refuses to run while another import does', async () => {
       const other = api.dataSource.createQueryRunner();
       await other.startTransaction();
-      await other.query('SELECT pg_advisory_xact_lock(7862013002)');
+      await other.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.import]);
       const { code, stderr } = await pua(api.environment, ['import', writeFolder(BASE)]);
       await other.rollbackTransaction();
       await other.release();
@@ -1362,6 +1374,16 @@ describe('pua import', () => {
         code: 1,
         stderr: 'Another import is running: wait until it has ended\n',
       });
+    });
+
+    it('keeps no server from making its signing keys meanwhile', async () => {
+      const other = api.dataSource.createQueryRunner();
+      await other.startTransaction();
+      await other.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.import]);
+      await api.dataSource.query('DELETE FROM signing_keys');
+      expect(await new SigningKeysService(api.dataSource, api.config).load()).toHaveLength(2);
+      await other.rollbackTransaction();
+      await other.release();
     });
 
     it('comes through a deadlock with who writes the same members in another order', async () => {

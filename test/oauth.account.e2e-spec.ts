@@ -62,6 +62,22 @@ describe('/account/apps', () => {
     expect(await oauth.me(tokens.access_token)).toBe(200);
   });
 
+  it('knows when an app was used, whatever else was used since', async () => {
+    const member = await oauth.member();
+    const { access_token } = await oauth.tokens(await oauth.client(), member.username);
+    const usage = oauth.api.app.get(GrantUsageRecorder);
+    usage.record('gone-since');
+    usage.record('\0');
+    expect(await oauth.me(access_token)).toBe(200);
+    usage.record('\ud800');
+    await usage.flush();
+    const written = await oauth.dataSource.query<object[]>(
+      'SELECT 1 FROM oauth_grant_usage u JOIN oauth_grants g ON g.id = u.grant_id WHERE g.user_id = $1',
+      [member.id],
+    );
+    expect(written).toHaveLength(1);
+  });
+
   it('cannot be posted to without the token of its form', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest from 'supertest';
 import { closeApp, createApp } from '../src/app.js';
+import { TokenKeys } from '../src/auth/access-tokens/token-keys.js';
 import { ApiKeysService } from '../src/auth/api-keys/api-keys.service.js';
 import { RevocationChannel } from '../src/auth/revocation-channel.js';
 import { UsersService } from '../src/accounts/users.service.js';
@@ -91,6 +93,31 @@ async function within(milliseconds: number, holds: () => Promise<boolean> | bool
       await new UsersService(api.dataSource).disable(user, 'admin');
       for (const app of [api.app, other])
         expect(await within(1_000, async () => (await ask(app, key)) === 401)).toBe(true);
+    });
+
+    it('refuses the tokens of a disabled client everywhere within a second, though its id has a colon', async () => {
+      const user = await api.platform.user();
+      const token = randomBytes(32).toString('base64url');
+      const key = new TokenKeys(api.config.secrets).keyOf('AccessToken', token);
+      const payload = { aud: `${api.config.publicUrl}/api/public`, scope: 'profile:read' };
+      await api.dataSource.query(
+        `WITH client AS (INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
+  VALUES ('urn:shop:web', 'Shop', 'web', '{https://shop.example/}', '{profile:read}')
+), family AS (INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+  VALUES ('family', ${user}, 'urn:shop:web', '{}', now() + interval '1 hour')
+) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at) VALUES ($1, 'AccessToken', 'family', $2, now() + interval '1 hour')`,
+        [key, JSON.stringify(payload)],
+      );
+      const bearer = async (app: NestExpressApplication) =>
+        (await supertest(app.getHttpServer()).get('/api/public/me').set('Authorization', `Bearer ${token}`))
+          .status;
+      for (const app of [api.app, other]) {
+        expect(await within(5_000, trusts(app))).toBe(true);
+        expect([await bearer(app), await bearer(app)]).toEqual([200, 200]);
+      }
+      await api.dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'urn:shop:web'`);
+      for (const app of [api.app, other])
+        expect(await within(1_000, async () => (await bearer(app)) === 401)).toBe(true);
     });
 
     it.each(['cut', 'stall'] as const)(

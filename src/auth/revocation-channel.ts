@@ -12,6 +12,9 @@ const HEARTBEAT_MS = 250;
 const TRUST_MS = 900;
 const RECONNECT_MS = 500;
 
+/** `<kind>:<id>`: an id may hold a colon itself. Anything else ends all. */
+const NOTICE = /^(key|user|grant|client):(.+)$/s;
+
 export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; readonly id: string } | 'all';
 
 /**
@@ -93,7 +96,7 @@ export class RevocationChannel implements OnModuleInit, OnApplicationShutdown {
   }
 
   #heard(payload: string | undefined): void {
-    const [kind, id] = (payload ?? '').split(':');
+    const [, kind, id] = NOTICE.exec(payload ?? '') ?? [];
     this.#tell(id === undefined ? 'all' : { kind: kind as 'key', id });
   }
 

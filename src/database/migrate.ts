@@ -1,10 +1,8 @@
 import { MigrationExecutor } from 'typeorm';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { StartupError } from '../config/config.js';
+import { ADVISORY_LOCKS } from './advisory-locks.js';
 import { MIGRATIONS } from './data-source.js';
-
-/** Taken while migrations run, so that instances that start together wait for one another. */
-const MIGRATION_LOCK = 7_862_013_001;
 
 export interface MigrationStatus {
   readonly applied: string[];
@@ -90,7 +88,7 @@ async function alone<T>(
   work: (executor: MigrationExecutor, manager: EntityManager) => Promise<T>,
 ): Promise<T> {
   return dataSource.transaction(async (manager) => {
-    await manager.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.migrations]);
     await refuseUnknown(manager);
     const executor = new MigrationExecutor(dataSource, manager.queryRunner);
     executor.transaction = 'all'; // the one that has begun

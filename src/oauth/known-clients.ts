@@ -16,9 +16,12 @@ const REMEMBERED_MS = 900;
 @Injectable()
 export class KnownClients {
   readonly #known = new LRUCache<string, AdapterPayload>({ max: MOST_CLIENTS, ttl: REMEMBERED_MS });
+  /** Counts revocations: what was looked up before one must not be stored after it. */
+  #epoch = 0;
 
   constructor(private readonly channel: RevocationChannel) {
     channel.onRevocation((revocation) => {
+      this.#epoch++;
       if (revocation === 'all') this.#known.clear();
       else if (revocation.kind === 'client') this.#known.delete(revocation.id);
     });
@@ -30,8 +33,9 @@ export class KnownClients {
   ): Promise<AdapterPayload | undefined> {
     const known = this.channel.trusted ? this.#known.get(id) : undefined;
     if (known) return known;
+    const epoch = this.#epoch;
     const found = await lookUp();
-    if (found && this.channel.trusted) this.#known.set(id, found);
+    if (found && epoch === this.#epoch && this.channel.trusted) this.#known.set(id, found);
     return found;
   }
 }

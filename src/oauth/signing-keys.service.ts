@@ -4,11 +4,9 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { eventValues, RECORD_EVENT } from '../auth/audit.js';
 import { StartupError } from '../config/config.js';
 import type { Config } from '../config/config.js';
+import { ADVISORY_LOCKS } from '../database/advisory-locks.js';
 import type { SigningKey } from '../database/entities/oauth.entity.js';
 import { Vault } from './vault.js';
-
-/** Held while the set of keys changes, so that instances that start together make one set. */
-const SIGNING_KEYS_LOCK = 7_862_013_002;
 
 /** What is known of a signing key; never its private half. Times in the API's form. */
 export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
@@ -88,7 +86,7 @@ export class SigningKeysService {
 
   async #change(work: (manager: EntityManager) => Promise<void>): Promise<void> {
     await this.dataSource.transaction(async (manager) => {
-      await manager.query('SELECT pg_advisory_xact_lock($1)', [SIGNING_KEYS_LOCK]);
+      await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.signingKeys]);
       await work(manager);
     });
   }

@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { ADVISORY_LOCKS } from '../../src/database/advisory-locks.js';
 
 type Fields = Record<string, unknown>;
 
@@ -82,7 +83,7 @@ export class Platform {
   /** Folds what was counted, as every server does each second; waits for one that is at it. */
   async fold(): Promise<void> {
     await this.dataSource.transaction(async (manager) => {
-      await manager.query('SELECT pg_advisory_xact_lock(7862013003)');
+      await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.foldTotals]);
       await manager.query('SELECT fold_totals(1000000)');
     });
   }

@@ -3,6 +3,7 @@ import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Database } from '../../database/database.js';
 import { LOGGER } from '../../http/logger.js';
+import { writeGoodRows } from '../usage-batch.js';
 
 const FLUSH_MS = 30_000;
 
@@ -30,19 +31,31 @@ export class GrantUsageRecorder implements OnModuleInit, OnApplicationShutdown {
     this.#uses.set(grantId, new Date());
   }
 
-  /** Writes what was gathered; what cannot be written now is kept for the next time. */
+  /** Writes what was gathered. What cannot be written now is kept for the next time; a row that never can is dropped. */
   async flush(): Promise<void> {
-    if (this.#uses.size === 0) return;
     const uses = this.#uses;
     this.#uses = new Map();
     try {
-      await this.database.rows(
-        // Grants that ended meanwhile are left out; the others cannot end before this has written.
-        `INSERT INTO oauth_grant_usage AS u (grant_id, last_used_at)
+      await writeGoodRows(
+        [...uses],
+        async (rows) => {
+          await this.database.rows(
+            // Grants that ended meanwhile are left out; the others cannot end before this has written.
+            `INSERT INTO oauth_grant_usage AS u (grant_id, last_used_at)
 SELECT g.id, r.at FROM jsonb_to_recordset($1) AS r (grant_id text, at timestamptz) JOIN oauth_grants g ON g.id = r.grant_id
 ORDER BY g.id FOR KEY SHARE OF g
 ON CONFLICT (grant_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`,
-        [JSON.stringify([...uses].map(([grant_id, at]) => ({ grant_id, at })))],
+            [JSON.stringify(rows.map(([grant_id, at]) => ({ grant_id, at })))],
+          );
+          for (const [grantId] of rows) uses.delete(grantId);
+        },
+        ([grantId], error) => {
+          uses.delete(grantId);
+          this.logger.warn(
+            { err: error, grant: grantId },
+            'the use of a grant cannot be written: it is dropped',
+          );
+        },
       );
     } catch (error) {
       this.logger.warn({ err: error }, 'the use of grants could not be written; it is kept');

@@ -3,6 +3,7 @@ import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Database } from '../../database/database.js';
 import { LOGGER } from '../../http/logger.js';
+import { writeGoodRows } from '../usage-batch.js';
 
 const FLUSH_MS = 30_000;
 
@@ -12,11 +13,18 @@ interface Use {
   ip: string | undefined;
 }
 
+/** A key's hash under the previous pepper, and the one that takes its place. */
+interface Rehash {
+  readonly before: Buffer;
+  readonly after: Buffer;
+  readonly pepperId: Buffer;
+}
+
 /** Remembers when keys were used, and writes it in batches: never on the way of a request. */
 @Injectable()
 export class ApiKeyUsageRecorder implements OnModuleInit, OnApplicationShutdown {
   #uses = new Map<string, Use>();
-  #rehashes = new Map<string, { before: Buffer; after: Buffer; pepperId: Buffer }>();
+  #rehashes = new Map<string, Rehash>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -63,30 +71,43 @@ SELECT 'key.exposed', 'system', $3, key_id, jsonb_build_object('origin', $2::tex
     );
   }
 
-  /** Writes what was gathered; what cannot be written now is kept for the next time. */
+  /** Writes what was gathered. What cannot be written now is kept for the next time; a row that never can is dropped. */
   async flush(): Promise<void> {
-    const uses = this.#uses;
-    const rehashes = this.#rehashes;
+    const [uses, rehashes] = [this.#uses, this.#rehashes];
     this.#uses = new Map();
     this.#rehashes = new Map();
+    await Promise.all([this.#writeUses(uses), this.#writeRehashes(rehashes)]);
+  }
+
+  async #writeUses(uses: Map<string, Use>): Promise<void> {
     try {
-      if (uses.size > 0) {
-        const rows = [...uses].map(([key_id, { count, at, ip }]) => ({ key_id, count, at, ip: ip ?? null }));
-        await this.database.rows(
-          `INSERT INTO api_key_usage AS u (key_id, last_used_at, last_used_ip, uses_count)
-SELECT key_id, at, ip, count FROM jsonb_to_recordset($1) AS r (key_id text, at timestamptz, ip inet, count bigint) ORDER BY key_id
+      await writeGoodRows(
+        [...uses],
+        async (rows) => {
+          await this.database.rows(
+            // Keys that are gone are left out; the others cannot go before this has written.
+            `INSERT INTO api_key_usage AS u (key_id, last_used_at, last_used_ip, uses_count)
+SELECT k.id, r.at, r.ip, r.count
+FROM jsonb_to_recordset($1) AS r (key_id text, at timestamptz, ip inet, count bigint) JOIN api_keys k ON k.id = r.key_id
+ORDER BY k.id FOR KEY SHARE OF k
 ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at),
   last_used_ip = EXCLUDED.last_used_ip, uses_count = u.uses_count + EXCLUDED.uses_count`,
-          [JSON.stringify(rows)],
-        );
-        uses.clear();
-      }
-      for (const [keyId, { before, after, pepperId }] of rehashes) {
-        await this.database.rows(
-          'UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2',
-          [keyId, before, after, pepperId],
-        );
-      }
+            [
+              JSON.stringify(
+                rows.map(([key_id, { count, at, ip }]) => ({ key_id, count, at, ip: ip ?? null })),
+              ),
+            ],
+          );
+          for (const [keyId] of rows) uses.delete(keyId);
+        },
+        ([keyId], error) => {
+          uses.delete(keyId);
+          this.logger.warn(
+            { err: error, key_id: keyId },
+            'the use of a key cannot be written: it is dropped',
+          );
+        },
+      );
     } catch (error) {
       this.logger.warn({ err: error }, 'the use of keys could not be written; it is kept');
       for (const [keyId, use] of uses) {
@@ -94,6 +115,28 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLU
         if (newer) newer.count += use.count;
         else this.#uses.set(keyId, use);
       }
+    }
+  }
+
+  async #writeRehashes(rehashes: Map<string, Rehash>): Promise<void> {
+    if (rehashes.size === 0) return;
+    const rows = [...rehashes.values()];
+    try {
+      await this.database.rows(
+        `UPDATE api_keys k SET hash = r.after, pepper_id = r.pepper_id
+FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::bytea[]) AS r (id, before, after, pepper_id)
+WHERE k.id = r.id AND k.hash = r.before`,
+        [
+          [...rehashes.keys()],
+          rows.map(({ before }) => before),
+          rows.map(({ after }) => after),
+          rows.map(({ pepperId }) => pepperId),
+        ],
+      );
+    } catch (error) {
+      this.logger.warn({ err: error }, 'keys could not be hashed anew; it is tried again');
+      for (const [keyId, rehash] of rehashes)
+        if (!this.#rehashes.has(keyId)) this.#rehashes.set(keyId, rehash);
     }
   }
 }

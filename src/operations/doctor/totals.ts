@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
+import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 
 /** A number that triggers maintain as base + deltas, and how it is counted from what it sums up. */
 export interface Total {
@@ -146,8 +147,6 @@ export async function countLoneSides(manager: EntityManager): Promise<number> {
 
 /** Owners in one statement of a mend. */
 const BATCH = 10_000;
-/** Held while totals are mended: two menders would both append what is missing. */
-const MEND_LOCK = 7_862_013_004;
 const ATTEMPTS = 5;
 /** The copied row changed meanwhile, or a deadlock with a statement of many rows: the batch is right when it is done anew. */
 const TRY_AGAIN = ['23503', '40P01', '40001'];
@@ -160,7 +159,7 @@ const TRY_AGAIN = ['23503', '40P01', '40001'];
 export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Record<string, number>> {
   const lock = dataSource.createQueryRunner();
   try {
-    await lock.query('SELECT pg_advisory_lock($1)', [MEND_LOCK]);
+    await lock.query('SELECT pg_advisory_lock($1)', [ADVISORY_LOCKS.mend]);
     const mended: Record<string, number> = {};
     for (const { name, mend } of [...COPIES, ...TOTALS]) {
       const rows = await mendInBatches(dataSource, mend, ownersOf(name));
@@ -168,7 +167,7 @@ export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Recor
     }
     return mended;
   } finally {
-    await lock.query('SELECT pg_advisory_unlock($1)', [MEND_LOCK]).catch(() => undefined);
+    await lock.query('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCKS.mend]).catch(() => undefined);
     await lock.release();
   }
 }

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import { Refusal } from '../../database/refusal.js';
 import { stagingColumns } from './fields.js';
 import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
@@ -10,8 +11,6 @@ import type { ReadLine, Source } from './sources.js';
 const CHUNK_RECORDS = 4_000;
 const CHUNK_CHARACTERS = 4_000_000;
 export const SHOWN_REJECTS = 20;
-/** Held by a run until its end. */
-const IMPORT_LOCK = 7_862_013_002;
 const ATTEMPTS = 5;
 
 /** PostgreSQL, appendix A: who changes the platform at the same moment came first. */
@@ -98,7 +97,7 @@ export class ImportSet {
   async #begin(): Promise<void> {
     const [row] = await this.manager.query<{ free: boolean }[]>(
       'SELECT pg_try_advisory_xact_lock($1) AS free',
-      [IMPORT_LOCK],
+      [ADVISORY_LOCKS.import],
     );
     if (!row!.free) throw new Refusal('Another import is running: wait until it has ended');
     // Waits of a server are bounded; an import takes as long as it takes. It ends with whoever started it.
