@@ -11,9 +11,17 @@ const TAG_BYTES = 16;
  */
 export class Vault {
   readonly #keys: readonly KeyObject[];
+  /** Names of the keys, which tell nothing of them. */
+  readonly #names: readonly string[];
 
   constructor(secrets: Secrets, label: string) {
     this.#keys = secrets.derive(label);
+    this.#names = secrets.derive(`${label}-name`).map((key) => key.export().subarray(0, 4).toString('hex'));
+  }
+
+  /** The name of the key that seals. */
+  get keyName(): string {
+    return this.#names[0]!;
   }
 
   seal(value: unknown, context: string): Buffer {
@@ -22,9 +30,14 @@ export class Vault {
 
   /** @returns undefined for what no key of ours opens, such as what is older than SECRET_KEY_PREVIOUS */
   open<T>(sealed: Buffer, context: string): T | undefined {
-    for (const key of this.#keys) {
+    return this.openNamed<T>(sealed, context)?.value;
+  }
+
+  /** The same, with the name of the key that opens it. */
+  openNamed<T>(sealed: Buffer, context: string): { value: T; keyName: string } | undefined {
+    for (const [i, key] of this.#keys.entries()) {
       const value = open<T>(key, sealed, context);
-      if (value !== undefined) return value;
+      if (value !== undefined) return { value, keyName: this.#names[i]! };
     }
     return undefined;
   }

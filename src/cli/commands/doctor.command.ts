@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { StartupError } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { Refusal } from '../../database/refusal.js';
+import { SigningKeysService } from '../../oauth/signing-keys.service.js';
 import { checkDatabase, checkSettings, failed } from '../../operations/doctor/doctor.service.js';
 import type { Check } from '../../operations/doctor/doctor.service.js';
 import { addCommand } from '../command.js';
@@ -34,7 +35,11 @@ async function examine(): Promise<Check[]> {
   try {
     return [
       ...checks,
-      ...(await withAnyDatabase(({ dataSource }) => checkDatabase(dataSource, config), config)),
+      ...(await withAnyDatabase(
+        ({ dataSource }) =>
+          checkDatabase(dataSource, config, () => new SigningKeysService(dataSource, config).sealState()),
+        config,
+      )),
     ];
   } catch (error) {
     if (error instanceof StartupError) return [...checks, failed('database', error)];
