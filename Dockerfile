@@ -13,6 +13,9 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/dist dist
 COPY bin bin
+# `pua` and `npx pua`. npx would install a package that has a command of that name itself, and has no network.
+RUN npm pkg delete bin && ln -s ../../bin/pua.mjs node_modules/.bin/pua
+ENV PATH=/app/node_modules/.bin:$PATH
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=2s CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT ?? 3000) + '/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

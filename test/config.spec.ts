@@ -75,6 +75,26 @@ describe('settings', () => {
     for (const name of ['PORT', 'SECRET_KEY', 'DATABASE_URL', 'PUBLIC_URL']) expect(refuse).toThrow(name);
   });
 
+  it.each([
+    'postgres://one,two/pua',
+    'postgres://pua@one:5432,two:5432/pua',
+    'postgresql://pua:hunter2@one,two:5432/pua?target_session_attrs=read-write',
+    'postgres:///pua?host=one,two',
+  ])('take one host for the database, and say what to do instead: %s', (DATABASE_URL) => {
+    const refuse = () => loadConfig({ ...production, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL });
+    expect(refuse).toThrow(
+      /DATABASE_URL names several hosts: name one .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL names/,
+    );
+    expect(refuse).not.toThrow('hunter2');
+  });
+
+  it('say where to put a password that breaks the URL', () => {
+    const DATABASE_URL = 'postgres://pua:p/a#ss@w%d@db:5432/pua';
+    expect(() => loadConfig({ ...production, DATABASE_URL })).toThrow(
+      /DATABASE_URL must be a URL .*PGPASSWORD/,
+    );
+  });
+
   it('are all read by something', () => {
     const source = readFileSync('src/config/config.ts', 'utf8');
     for (const name of Object.keys(SETTINGS)) expect(source).toMatch(new RegExp(`\\benv\\.${name}\\b`));

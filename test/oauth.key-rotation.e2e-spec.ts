@@ -144,7 +144,8 @@ describe('a new SECRET_KEY', () => {
 
   describe('without SECRET_KEY_PREVIOUS', () => {
     it('does not start over signing keys that it cannot open, and says what is missing', async () => {
-      const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(NEW) });
+      const other = Buffer.alloc(32, 'other');
+      const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
       await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
       await closeApp(unfit);
     });

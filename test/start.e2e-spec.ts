@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { startPostgres } from '../bin/postgres.mjs';
 import { createDataSource } from '../src/database/data-source.js';
+import { puaProcess } from './support/command-line.js';
 import { createTestDatabase, onPostgres, testConfig } from './support/database.js';
 import { freePort } from './support/oauth.js';
 import { ServerProcess } from './support/server.js';
@@ -330,5 +333,37 @@ alsoLong('a start that cannot be (npm run test:pg)', () => {
     );
     await dataSource.destroy();
     await database.drop();
+  });
+});
+
+alsoLong('a database whose password has characters that mean something in a URL (npm run test:pg)', () => {
+  const PGPASSWORD = String.raw`p/a#s@s%w0 o\:r?d&$'"`;
+  const role = `strange_${process.pid}`;
+
+  it('is reached with it in PGPASSWORD, as compose passes it on', async () => {
+    const compose = readFileSync('docker-compose.yml', 'utf8');
+    expect(/DATABASE_URL: (.*)/.exec(compose)![1]).toBe('postgres://pua@postgres:5432/pua');
+    expect(compose).toMatch(/ PGPASSWORD: \$\{POSTGRES_PASSWORD:/);
+
+    const cluster = await startPostgres(mkdtempSync(join(tmpdir(), 'pua-password-')), { fsync: 'off' });
+    const admin = new pg.Client({ connectionString: cluster.url });
+    await admin.connect();
+    await admin.query(`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD ${admin.escapeLiteral(PGPASSWORD)}`);
+    const { rows } = await admin.query<{ file: string }>("SELECT current_setting('hba_file') AS file");
+    writeFileSync(rows[0]!.file, 'host all all 127.0.0.1/32 scram-sha-256\n');
+    await admin.query('SELECT pg_reload_conf()');
+    await admin.end();
+    const settings = {
+      NODE_ENV: 'test',
+      SECRET_KEY: process.env.TEST_SECRET_KEY!,
+      DATABASE_URL: cluster.url.replace('postgres@', `${role}@`),
+    };
+    const wrong = await puaProcess({ ...settings, PGPASSWORD: 'wrong' }, ['db', 'status']);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/^The database cannot be reached/)]);
+    expect(await puaProcess({ ...settings, PGPASSWORD }, ['db', 'migrate'])).toMatchObject({ code: 0 });
+    const server = await ServerProcess.start({ ...settings, PGPASSWORD });
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+    expect(await server.kill()).toBe(0);
+    await cluster.stop();
   });
 });

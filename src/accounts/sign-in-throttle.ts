@@ -132,7 +132,7 @@ interface Line {
  */
 @Injectable()
 export class SignInThrottle {
-  readonly #key: KeyObject;
+  readonly #keys: readonly KeyObject[];
   readonly #allowances: Readonly<Record<Subject['kind'], Allowance>>;
   readonly #lines = new Map<string, Line>();
 
@@ -140,7 +140,8 @@ export class SignInThrottle {
     private readonly database: Database,
     @Inject(CONFIG) config: Config,
   ) {
-    this.#key = config.secrets.derive('sign-in-throttle')[0]!;
+    const keys = config.secrets.derive('sign-in-throttle');
+    this.#keys = keys.toSorted((one, other) => Buffer.compare(one.export(), other.export()));
     this.#allowances = {
       account: PER_ACCOUNT,
       device: PER_ACCOUNT,
@@ -166,12 +167,14 @@ export class SignInThrottle {
     try {
       for (const subject of subjects) {
         if (this.#allowances[subject.kind].failures === 0) continue; // switched off
-        const result = await this.#takeOne(subject, deadline);
-        if (typeof result !== 'function') {
-          withdraw();
-          return result;
+        for (const key of this.#keysOf(subject)) {
+          const result = await this.#takeOne(subject.kind, key, deadline);
+          if (typeof result !== 'function') {
+            withdraw();
+            return result;
+          }
+          taken.push(result);
         }
-        taken.push(result);
       }
     } catch (error) {
       withdraw();
@@ -185,12 +188,19 @@ export class SignInThrottle {
     };
   }
 
-  async #takeOne(subject: Subject, deadline: number): Promise<Settle | Blocked> {
-    const key = createHmac('sha256', this.#key).update(textOf(subject)).digest();
+  /**
+   * Where its failures are counted: under SECRET_KEY and the one before, in one order everywhere, so that instances that have one or
+   * the other first while it changes count together.
+   */
+  #keysOf(subject: Subject): Buffer[] {
+    return this.#keys.map((key) => createHmac('sha256', key).update(textOf(subject)).digest());
+  }
+
+  async #takeOne(kind: Subject['kind'], key: Buffer, deadline: number): Promise<Settle | Blocked> {
     const id = key.toString('base64');
     let line = this.#lines.get(id);
     if (!line) {
-      const result = await this.#try(subject.kind, key, id);
+      const result = await this.#try(kind, key, id);
       if (result) return result;
       line = this.#lines.get(id);
     }
@@ -203,7 +213,7 @@ export class SignInThrottle {
       }
       line = { waiting: [waiting], wake: () => undefined };
       this.#lines.set(id, line);
-      void this.#serve(line, subject.kind, key, id);
+      void this.#serve(line, kind, key, id);
     });
   }
 

@@ -64,6 +64,11 @@ export class Secrets {
     this.#generations = previous ? [current, previous] : [current];
   }
 
+  /** Whether SECRET_KEY_PREVIOUS is set. */
+  get hasPrevious(): boolean {
+    return this.#generations.length > 1;
+  }
+
   /**
    * 32-byte keys for one purpose, the current one first (HKDF-SHA-256, RFC 5869, the label as info). As KeyObject: from a
    * Buffer Node makes one for every HMAC, which takes 12 µs in place of 2.5.

@@ -19,6 +19,20 @@ const url = (...protocols: string[]) =>
     `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
 
+/** A database. Several hosts in one URL, as libpq takes them, are not understood by everything that reads it here. */
+const databaseUrl = z.string().superRefine((value, context) => {
+  const severalHosts = /^postgres(ql)?:\/\/[^/?]*,/.test(value) || /[?&]host=[^&]*(,|%2C)/i.test(value);
+  if (severalHosts) {
+    context.addIssue(
+      'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a name in DNS',
+    );
+  } else if (!/^postgres(ql)?:\/\//.test(value) || !URL.canParse(value)) {
+    context.addIssue(
+      'must be a URL that starts with postgres:// or postgresql://; leave a password with unusual characters out of it, and set PGPASSWORD',
+    );
+  }
+});
+
 const flag = z
   .enum(['true', 'false'], { error: 'must be true or false' })
   .transform((value) => value === 'true');
@@ -66,12 +80,12 @@ export const SETTINGS = {
     'folder of the embedded database, the development secrets and the demo’s test key',
   ),
   DATABASE_URL: setting(
-    url('postgres:', 'postgresql:'),
+    databaseUrl,
     'embedded',
-    'PostgreSQL 15 or newer, postgres://…; without it the embedded database in DATA_DIR',
+    'PostgreSQL 15 or newer, postgres://… with one host; the password may stand in PGPASSWORD instead, as it is; without DATABASE_URL the embedded database in DATA_DIR',
   ),
   DATABASE_DIRECT_URL: setting(
-    url('postgres:', 'postgresql:'),
+    databaseUrl,
     'DATABASE_URL',
     'the same database without a pooler in between, for migrations and notices (LISTEN)',
   ),

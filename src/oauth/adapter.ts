@@ -518,8 +518,7 @@ class ReplayAdapter extends Unsupported {
 
   override async upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys } = this.parts;
-    const key = keys.keyOf('ReplayDetection', id);
-    if ((await database.rows(USE_ONCE, [key, expiresIn])).length === 0)
+    if ((await database.rows(USE_ONCE, [keys.everyKeyOf('ReplayDetection', id), expiresIn])).length === 0)
       throw new errors.InvalidRequest('the proof or assertion was used before');
   }
 }

@@ -10,6 +10,7 @@ import { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import { CredentialCache } from '../auth/credential-cache.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
+import { isUnavailable } from '../database/unavailable.js';
 import { LOGGER } from '../http/logger.js';
 import { adapterFactory } from './adapter.js';
 import { Consents } from './consents.service.js';
@@ -71,6 +72,7 @@ export class AuthorizationServer implements OnModuleInit {
   /** @throws StartupError, and an Error where the signing keys cannot be decrypted */
   async onModuleInit(): Promise<void> {
     checkLifetimes(LIFETIMES);
+    await this.#moveKeys();
     await this.#build();
   }
 
@@ -86,6 +88,16 @@ export class AuthorizationServer implements OnModuleInit {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     await this.#freshKeys();
     await this.#handle(request, response);
+  }
+
+  /** What cannot be written now can be read all the same, and is moved at another start. */
+  async #moveKeys(): Promise<void> {
+    try {
+      await this.#keys.moveToCurrentSecret();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      this.logger.warn({ reason: (error as Error).message }, 'signing keys could not be moved to SECRET_KEY');
+    }
   }
 
   /** Builds the provider anew where the keys were rotated, by whichever process. */

@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto';
 import { errors, interactionPolicy, Provider } from 'oidc-provider';
 import type {
   AdapterFactory,
@@ -135,8 +136,7 @@ export function createProvider(parts: ProviderParts): Provider {
           return Promise.resolve(resourceServer(client));
         },
       },
-      // Default: a nonce secret of one process's own; here every instance knows the others' nonces.
-      dPoP: { enabled: true, nonceSecret: config.secrets.derive('dpop-nonce')[0]!.export() },
+      dPoP: { enabled: true, nonceSecret: nonceSecret(parts.signingKeys[0]!) }, // default: no nonces
       rpInitiatedLogout: {
         enabled: true,
         // Defaults: pages that load fonts from elsewhere.
@@ -196,6 +196,15 @@ function checkAssertion({ aud, exp, jti }: JWTPayload): void {
   if (typeof exp !== 'number' || exp > Date.now() / 1000 + LIFETIMES.clientAssertion)
     refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
   if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
+}
+
+/**
+ * Every instance has to know the others' nonces, and the library takes one secret: of SECRET_KEY and the one before, instances have
+ * one or the other first while it changes. So it comes from the key that signs, which they share; after a rotation a client is
+ * told a fresh nonce (RFC 9449 §8.2).
+ */
+function nonceSecret({ d }: JWK): Buffer {
+  return Buffer.from(hkdfSync('sha256', Buffer.from(d!, 'base64url'), '', 'pua:dpop-nonce', 32));
 }
 
 /** Attributes of the session's cookie. */

@@ -15,6 +15,14 @@ export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | '
   readonly retired_at: string | null;
 }
 
+/** How a private key stands in the database, encrypted. */
+interface Sealed extends JWK {
+  /** Name of the key under which it stood before it was moved to the one under which it stands, */
+  moved_from?: string;
+  /** and when (ISO 8601). */
+  moved_at?: string;
+}
+
 /**
  * The keys that sign ID tokens (ES256). `next` is published before it signs, `current` signs, `previous` is published
  * until the next rotation, so that what it signed stays valid. Used by the server and by the command line.
@@ -43,6 +51,45 @@ export class SigningKeysService {
       if (!keys.some(({ status }) => status === 'next')) await this.#create(manager, 'next');
     });
     return (await this.#read(this.dataSource.manager)).map((key) => this.#decrypt(key));
+  }
+
+  /**
+   * Encrypts under SECRET_KEY what stands under the one before. Instances that have one or the other first while it changes do
+   * not move a key to and fro: what was moved away from an instance's key is not moved back to it.
+   */
+  async moveToCurrentSecret(): Promise<void> {
+    for (const { kid, private_jwk } of await this.#read(this.dataSource.manager)) {
+      const found = this.#vault.openNamed<Sealed>(private_jwk!, kid);
+      if (!found || !this.#isToMove(found)) continue;
+      const moved = { ...found.value, moved_from: found.keyName, moved_at: new Date().toISOString() };
+      await this.dataSource.query(
+        'UPDATE signing_keys SET private_jwk = $3 WHERE kid = $1 AND private_jwk = $2',
+        [kid, private_jwk, this.#vault.seal(moved, kid)],
+      );
+    }
+  }
+
+  /**
+   * Under what the published keys stand: `current` and `previous` SECRET_KEY; `next`: moved away from the current one by an instance
+   * that has the next one already; `unknown`: none of these. And when the last of them was moved.
+   */
+  async sealState() {
+    const count = { current: 0, previous: 0, next: 0, unknown: 0 };
+    let movedAt: Date | undefined;
+    for (const { kid, private_jwk } of await this.#read(this.dataSource.manager)) {
+      const found = this.#vault.openNamed<Sealed>(private_jwk!, kid);
+      if (!found) count.unknown++;
+      else if (this.#isToMove(found)) count.previous++;
+      else if (found.keyName !== this.#vault.keyName) count.next++;
+      else count.current++;
+      const at = found?.value.moved_at && new Date(found.value.moved_at);
+      if (at && !(movedAt && movedAt > at)) movedAt = at;
+    }
+    return { ...count, movedAt };
+  }
+
+  #isToMove({ value, keyName }: { value: Sealed; keyName: string }): boolean {
+    return keyName !== this.#vault.keyName && value.moved_from !== this.#vault.keyName;
   }
 
   /** Changes with every change of the published set; cheap enough to ask every second. */
@@ -99,11 +146,13 @@ ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
   }
 
   #decrypt({ kid, private_jwk }: SigningKey): JWK {
-    const key = this.#vault.open<JWK>(private_jwk!, kid);
-    if (!key)
+    const sealed = this.#vault.open<Sealed>(private_jwk!, kid);
+    if (!sealed)
       throw new StartupError(
-        `The signing key ${kid} cannot be decrypted: set SECRET_KEY_PREVIOUS to the SECRET_KEY before this one`,
+        `The signing key ${kid} cannot be decrypted: set SECRET_KEY_PREVIOUS to the other SECRET_KEY that is in use, ` +
+          'the one before or the next (docs/operations.md)',
       );
+    const { moved_from: _from, moved_at: _at, ...key } = sealed;
     return key;
   }
 

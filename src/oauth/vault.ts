@@ -11,9 +11,17 @@ const TAG_BYTES = 16;
  */
 export class Vault {
   readonly #keys: readonly KeyObject[];
+  /** Names of the keys, which tell nothing of them. */
+  readonly #names: readonly string[];
 
   constructor(secrets: Secrets, label: string) {
     this.#keys = secrets.derive(label);
+    this.#names = secrets.derive(`${label}-name`).map((key) => key.export().subarray(0, 4).toString('hex'));
+  }
+
+  /** The name of the key that seals. */
+  get keyName(): string {
+    return this.#names[0]!;
   }
 
   seal(value: unknown, kind: string, ...rowKeys: Buffer[]): Buffer {
@@ -22,13 +30,23 @@ export class Vault {
 
   /** @returns undefined for what no key of ours opens here, such as what is older than SECRET_KEY_PREVIOUS */
   open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
+    return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
+  }
+
+  /** The same, with the name of the key that opens it. */
+  openNamed<T>(
+    sealed: Buffer,
+    kind: string,
+    ...rowKeys: Buffer[]
+  ): { value: T; keyName: string } | undefined {
     // What was stored before rows were bound by their keys is bound to its kind alone. None of it lives for longer than a day
     // without being stored anew: the second context goes with the release after this one.
-    for (const context of new Set([contextOf(kind, rowKeys), kind]))
-      for (const key of this.#keys) {
+    for (const context of new Set([contextOf(kind, rowKeys), kind])) {
+      for (const [i, key] of this.#keys.entries()) {
         const value = open<T>(key, sealed, context);
-        if (value !== undefined) return value;
+        if (value !== undefined) return { value, keyName: this.#names[i]! };
       }
+    }
     return undefined;
   }
 }

@@ -112,9 +112,9 @@ export class AccessTokens implements Authenticator {
           })
         : undefined;
     if (proof?.thumbprint !== thumbprint) throw refuse('no valid proof');
-    const key = this.#keys.keyOf('DPoP', `${thumbprint} ${proof.id}`);
+    const keys = this.#keys.everyKeyOf('DPoP', `${thumbprint} ${proof.id}`);
     // A proof counts from PROOF_SECONDS before its iat to as long after it.
-    const first = await this.database.rows(USE_ONCE, [key, 2 * PROOF_SECONDS]);
+    const first = await this.database.rows(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw refuse('a proof that was used before');
   }
 }

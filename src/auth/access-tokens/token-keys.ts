@@ -6,12 +6,14 @@ import type { Secrets } from '../../config/config.js';
 const ID = /^[\w-]{20,100}$/;
 
 /**
- * The id of a proof or an assertion, which may be used once: $1 its key, $2 the seconds for which it is to be known. A row where this
+ * The id of a proof or an assertion, which may be used once: $1 its keys, $2 the seconds for which it is to be known. A row where this
  * is the first use: of two at the same moment the insert decides.
  */
-export const USE_ONCE = `INSERT INTO oauth_state (key, model, expires_at)
-VALUES ($1, 'ReplayDetection', now() + make_interval(secs => $2))
-ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1`;
+export const USE_ONCE = `WITH first AS (
+  INSERT INTO oauth_state (key, model, expires_at)
+  SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key ORDER BY key
+  ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1
+) SELECT WHERE (SELECT count(*) FROM first) = cardinality($1)`;
 
 /**
  * By what the secrets of the authorization server (codes, tokens, session ids) are found: HMAC-SHA-256(pepper, model
@@ -30,11 +32,19 @@ export class TokenKeys {
   }
 
   /**
+   * The keys of what {@link USE_ONCE} takes: under every pepper, so that an instance that has the next SECRET_KEY already, or
+   * not yet, finds it used.
+   */
+  everyKeyOf(model: string, id: string): Buffer[] {
+    return this.#peppers.map((pepper) => digest(pepper, model, id));
+  }
+
+  /**
    * Where a presented secret may be found: the current pepper first. What is written again moves there. Empty for what was
    * never issued.
    */
   keysOf(model: string, id: string): Buffer[] {
-    return ID.test(id) ? this.#peppers.map((pepper) => digest(pepper, model, id)) : [];
+    return ID.test(id) ? this.everyKeyOf(model, id) : [];
   }
 }
 

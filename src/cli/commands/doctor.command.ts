@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { StartupError } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { Refusal } from '../../database/refusal.js';
+import { SigningKeysService } from '../../oauth/signing-keys.service.js';
 import { checkDatabase, checkSettings, failed } from '../../operations/doctor/doctor.service.js';
 import type { Check } from '../../operations/doctor/doctor.service.js';
 import { addCommand } from '../command.js';
@@ -36,7 +37,10 @@ async function examine(mend: boolean): Promise<Check[]> {
   try {
     return [
       ...checks,
-      ...(await withAnyDatabase(({ dataSource }) => checkDatabase(dataSource, config, mend), config)),
+      ...(await withAnyDatabase(({ dataSource }) => {
+        const sealState = () => new SigningKeysService(dataSource, config).sealState();
+        return checkDatabase(dataSource, config, { mend, sealState });
+      }, config)),
     ];
   } catch (error) {
     if (error instanceof StartupError) return [...checks, failed('database', error)];

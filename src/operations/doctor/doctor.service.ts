@@ -61,12 +61,28 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} in front`);
 }
 
-/**
- * What the database tells; keys, copies and totals in one snapshot.
- *
- * @param mend whether what can be put right without a decision of anybody's is put right first
- */
-export async function checkDatabase(dataSource: DataSource, config: Config, mend = false): Promise<Check[]> {
+/** Under which SECRET_KEY the published signing keys stand: how many under the current, the previous, the next, and none of these. */
+export interface SealState {
+  readonly current: number;
+  readonly previous: number;
+  readonly next: number;
+  readonly unknown: number;
+  /** When SECRET_KEY changed, as far as is known. */
+  readonly movedAt: Date | undefined;
+}
+
+export interface DoctorOptions {
+  /** Whether what can be put right without a decision of anybody's is put right first. */
+  readonly mend?: boolean;
+  readonly sealState: () => Promise<SealState>;
+}
+
+/** What the database tells; keys, copies and totals in one snapshot. */
+export async function checkDatabase(
+  dataSource: DataSource,
+  config: Config,
+  { mend = false, sealState }: DoctorOptions,
+): Promise<Check[]> {
   const server = await checkServer(dataSource.manager, config);
   const migrations = checkMigrations(await migrationStatus(dataSource));
   if (migrations.status === 'fail') return [...server, migrations];
@@ -83,7 +99,8 @@ export async function checkDatabase(dataSource: DataSource, config: Config, mend
     ...(await checkTimeZones(manager)),
     ...(await checkTriggers(manager)),
   ]);
-  return [...server, migrations, ...mended, ...data];
+  const secret = await checkSecret(dataSource, config, await sealState());
+  return [...server, migrations, ...mended, ...secret, ...data];
 }
 
 const OLDEST_VERSION = 150_000;
@@ -176,6 +193,56 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
 }
 
 const MEND = 'run `pua doctor --mend`: it counts and copies anew beside everybody who writes';
+
+/** What still needs SECRET_KEY_PREVIOUS, beside API keys. */
+async function checkSecret(dataSource: DataSource, config: Config, state: SealState): Promise<Check[]> {
+  const checks = [checkSigningKeys(state)];
+  if (!config.secrets.hasPrevious || !state.movedAt) return checks;
+  const [older] = await dataSource.query<{ tokens: number; sessions: number; until: string | null }[]>(
+    `WITH older AS (
+  SELECT true AS token, expires_at FROM oauth_tokens
+  WHERE model = 'RefreshToken' AND consumed_at IS NULL AND created_at < $1 AND expires_at > now()
+  UNION ALL
+  SELECT false, expires_at FROM oauth_sessions WHERE user_id IS NOT NULL AND last_seen_at < $1 AND expires_at > now())
+SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token) AS sessions,
+  left(max(expires_at)::text, 10) AS until FROM older`,
+    [state.movedAt],
+  );
+  const { tokens, sessions, until } = older!;
+  checks.push(
+    tokens + sessions > 0
+      ? warn(
+          'sign-ins',
+          `${tokens} refresh tokens and ${sessions} sessions are from before SECRET_KEY changed`,
+          `keep SECRET_KEY_PREVIOUS until ${until}, or they end then: each moves to SECRET_KEY when it is used`,
+        )
+      : ok('sign-ins', 'none is from before SECRET_KEY changed'),
+  );
+  return checks;
+}
+
+function checkSigningKeys({ current, previous, next, unknown }: SealState): Check {
+  const all = current + previous + next + unknown;
+  if (unknown > 0)
+    return fail(
+      'signing keys',
+      `${unknown} of ${all} cannot be decrypted, so that no server starts`,
+      'set SECRET_KEY_PREVIOUS to the other SECRET_KEY that is in use',
+    );
+  if (previous > 0)
+    return warn(
+      'signing keys',
+      `${previous} of ${all} still need SECRET_KEY_PREVIOUS`,
+      'start a server with these settings, which moves them to SECRET_KEY; keep SECRET_KEY_PREVIOUS until then',
+    );
+  if (next > 0)
+    return warn(
+      'signing keys',
+      `${next} of ${all} stand under the next SECRET_KEY already, which is SECRET_KEY_PREVIOUS here`,
+      'go on with the change: make it SECRET_KEY here, too',
+    );
+  return ok('signing keys', `${all}, all of the current SECRET_KEY`);
+}
 
 async function checkTotals(manager: EntityManager): Promise<Check[]> {
   const copies = (await findStaleCopies(manager)).map(({ name, wrong }) =>

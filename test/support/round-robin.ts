@@ -1,0 +1,47 @@
+import { createServer, request } from 'node:http';
+import type { Server } from 'node:http';
+import { pipeline } from 'node:stream';
+import { freePort } from './oauth.js';
+
+/** A balancer that sends each request to the next instance, so that no two of a flow that follow each other meet the same one. */
+export class RoundRobin {
+  /** Origins of the instances. */
+  targets: readonly string[] = [];
+  #next = 0;
+
+  private constructor(
+    private readonly server: Server,
+    readonly port: number,
+  ) {}
+
+  static async start(): Promise<RoundRobin> {
+    const server = createServer();
+    const balancer = new RoundRobin(server, await freePort());
+    server.on('request', (asked, answer) => {
+      const { hostname, port } = new URL(balancer.next());
+      const { method, url, headers } = asked;
+      const passed = request({ hostname, port, method, path: url, headers }, (got) => {
+        answer.writeHead(got.statusCode!, got.rawHeaders);
+        pipeline(got, answer, () => undefined);
+      });
+      passed.on('error', () => answer.destroy());
+      pipeline(asked, passed, () => undefined);
+    });
+    await new Promise<void>((resolve) => server.listen(balancer.port, '127.0.0.1', resolve));
+    return balancer;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The instance that is next. */
+  next(): string {
+    return this.targets[this.#next++ % this.targets.length]!;
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+}
