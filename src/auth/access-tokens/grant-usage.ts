@@ -11,6 +11,7 @@ const FLUSH_MS = 30_000;
 export class GrantUsageRecorder implements OnModuleInit, OnApplicationShutdown {
   #uses = new Map<string, Date>();
   #timer: NodeJS.Timeout | undefined;
+  #written = Promise.resolve();
 
   constructor(
     private readonly database: Database,
@@ -30,8 +31,12 @@ export class GrantUsageRecorder implements OnModuleInit, OnApplicationShutdown {
     this.#uses.set(grantId, new Date());
   }
 
-  /** Writes what was gathered; what cannot be written now is kept for the next time. */
-  async flush(): Promise<void> {
+  /** Writes what was gathered until now; what cannot be written is kept for the next time. */
+  flush(): Promise<void> {
+    return (this.#written = this.#written.then(() => this.#write()));
+  }
+
+  async #write(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = this.#uses;
     this.#uses = new Map();
