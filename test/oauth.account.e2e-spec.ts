@@ -48,6 +48,19 @@ describe('/account/apps', () => {
     expect((await oauth.refresh(cut, devices[0]!.refresh_token)).status).toBe(400);
   });
 
+  it('says when an app was last used seconds after it was', async () => {
+    const member = await oauth.member();
+    const { access_token } = await oauth.tokens(await oauth.client(), member.username);
+    const browser = oauth.browser();
+    expect((await signedIn(browser, '/account/apps', member.username)).html).toContain('Not seen yet');
+    expect(await oauth.me(access_token)).toBe(200);
+    const page = (await browser.open('/account/apps')) as FormPage;
+    expect(page.html).not.toContain('Not seen yet');
+    expect(page.html).toContain('Use shows here within a minute.');
+    const used = /<dt>Last used<\/dt><dd><time datetime="([^"]+)"/.exec(page.html)![1]!;
+    expect(Math.abs(Date.now() - Date.parse(used))).toBeLessThan(30_000);
+  });
+
   it('shows nothing of another member, and cuts off nothing of theirs', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client({ name: 'Their app' });
@@ -149,6 +162,13 @@ describe('/account/sessions', () => {
       true,
       true,
     ]);
+  });
+
+  it('advises nothing that no page does', async () => {
+    const { username } = await oauth.member();
+    const page = await signedIn(oauth.browser(), '/account/sessions', username);
+    expect(page.html).toContain('tell the platform');
+    expect(page.html).not.toMatch(/change your password/i);
   });
 
   it('signs the browser out', async () => {

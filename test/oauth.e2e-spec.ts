@@ -361,6 +361,57 @@ describe('sign-in', () => {
   });
 });
 
+describe('where nobody can be sent back to the app', () => {
+  it.each([
+    ['an unknown client', { client_id: 'nobody' }, 'This app is not known here', 'invalid_client'],
+    ['no client', { client_id: undefined }, 'The app made a mistake', 'invalid_request'],
+    [
+      'another redirect URI',
+      { redirect_uri: 'https://app.example/other' },
+      'The app cannot be sent your answer',
+      'invalid_redirect_uri',
+    ],
+    ['no redirect URI', { redirect_uri: undefined }, 'The app made a mistake', 'invalid_request'],
+    [
+      'a pushed request that is gone',
+      { request_uri: 'urn:ietf:params:oauth:request_uri:gone', redirect_uri: undefined },
+      'This sign-in has expired',
+      'invalid_request_uri',
+    ],
+  ])('says what happened in words for members, and the code for developers: %s', async (...row) => {
+    const [, parameters, title, code] = row;
+    const page = (await oauth
+      .browser()
+      .open(oauth.request(await oauth.client(), parameters).url)) as FormPage;
+    expect([page.status, /<h1>([^<]*)</.exec(page.html)![1]]).toEqual([400, title]);
+    expect(page.html).toContain(`For developers: <code>${code}</code>`);
+    expect(page.html).toMatch(/error id: <code>[\w-]{36}<\/code>/);
+    const words = page.html.replace(/<style>.*<\/style>/s, '').replace(/<code>[^<]*<\/code>/g, '');
+    expect(words).not.toMatch(/redirect_uri|client is invalid|request_uri|parameter|registered redirect/);
+  });
+
+  it('says so at sign-out, and at a sign-in that another tab has finished', async () => {
+    const browser = oauth.browser();
+    const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
+    const wrong = (await browser.open(bye)) as FormPage;
+    expect(wrong.html).toContain('<h1>You were not signed out</h1>');
+    expect(wrong.html).not.toContain('post_logout_redirect_uri');
+    const late = (await browser.open('/oauth/authorize/no-such-sign-in')) as FormPage;
+    expect(late.html).toContain('<h1>This sign-in has expired</h1>');
+    expect(late.html).not.toMatch(/interaction|session not found/);
+  });
+
+  it('still tells a program what the library knows', async () => {
+    const answer = await fetch(`${oauth.issuer}/oauth/logout?id_token_hint=x`, {
+      headers: { Accept: 'application/json' },
+    });
+    expect(await answer.json()).toMatchObject({
+      error: 'invalid_request',
+      error_description: expect.stringContaining('id_token_hint'),
+    });
+  });
+});
+
 describe('sign-out', () => {
   it('ends the browser session and leaves the apps their access', async () => {
     const member = await oauth.member();

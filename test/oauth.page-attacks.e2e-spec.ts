@@ -214,11 +214,12 @@ describe('an interaction', () => {
       await signedIn((await oauth.member()).username),
     );
     const { secrets } = oauth.api.config;
-    const [row] = await oauth.dataSource.query<{ payload: Buffer }[]>(
-      `SELECT payload FROM oauth_state WHERE key = ANY($1)`,
+    const [row] = await oauth.dataSource.query<{ key: Buffer; payload: Buffer }[]>(
+      `SELECT key, payload FROM oauth_state WHERE key = ANY($1)`,
       [new TokenKeys(secrets).keysOf('Interaction', path.split('/').pop()!)],
     );
-    const stored = new Vault(secrets, 'oauth-state').open<{ params: object }>(row!.payload, 'Interaction')!;
+    const { key, payload } = row!;
+    const stored = new Vault(secrets, 'oauth-state').open<{ params: object }>(payload, 'Interaction', key)!;
     expect(stored.params).toMatchObject({ prompt: 'login' });
     expect(JSON.stringify(stored)).not.toContain(sessionOf(browser));
   });

@@ -147,6 +147,18 @@ inChromium('In Chromium (npm run test:pg)', () => {
     });
   });
 
+  it.each(Object.keys(SAMPLES))('%s: a finger hits everything on a phone', async (name) => {
+    const { page } = await open(name, { viewport: { width: 390, height: 844 } });
+    const targets = page.locator('a, button, label:has(input), input:not([type=hidden]):not(label input)');
+    const small: string[] = [];
+    for (const target of await targets.all()) {
+      const box = await target.boundingBox();
+      if (!box || box.width < 44 || box.height < 44)
+        small.push(`${await target.textContent()}: ${box?.width} × ${box?.height}`);
+    }
+    expect(small).toEqual([]);
+  });
+
   it.each(['Allow', 'Deny'])('%s leads to a client on another origin, without JavaScript', async (button) => {
     formTargets = [clientUrl];
     redirectTo = `${clientUrl}/callback`;

@@ -43,9 +43,9 @@ export type SignInOutcome =
 type RefusalReason =
   'unknown_user' | 'no_password' | 'disabled' | 'wrong_password' | `${Subject['kind']}_blocked`;
 
-/** What is known of the name that was typed; all but `folded_name` is null where nobody has it. */
+/** What is known of the name that was typed; all but `folded_username` is null where nobody has it. */
 interface Account {
-  readonly folded_name: string;
+  readonly folded_username: string;
   readonly id: number | null;
   readonly password_hash: string | null;
   readonly disabled: boolean | null;
@@ -54,9 +54,9 @@ interface Account {
   readonly now: number;
 }
 
-const FIND_ACCOUNT = `SELECT typed AS folded_name, u.id, u.password_hash, u.disabled_at IS NOT NULL AS disabled,
+const FIND_ACCOUNT = `SELECT typed.folded_username, u.id, u.password_hash, u.disabled_at IS NOT NULL AS disabled,
   ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
-FROM fold_case($1) AS typed LEFT JOIN users u ON u.folded_username = typed`;
+FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`;
 
 /** Nobody's name is longer. */
 const LONGEST_USERNAME = 100;
@@ -161,7 +161,7 @@ function subjectsOf(account: Account, ip: string | undefined, device: string | u
   if (device !== undefined) return [{ kind: 'device', id: device }];
   return [
     { kind: 'address', address: ip },
-    { kind: 'account', foldedName: account.folded_name },
+    { kind: 'account', foldedName: account.folded_username },
   ];
 }
 

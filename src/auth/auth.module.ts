@@ -19,6 +19,6 @@ import { RevocationChannel } from './revocation-channel.js';
     RateLimits,
     RevocationChannel,
   ],
-  exports: [Authentication, CredentialCache, RateLimits, RevocationChannel],
+  exports: [Authentication, CredentialCache, GrantUsageRecorder, RateLimits, RevocationChannel],
 })
 export class AuthModule {}

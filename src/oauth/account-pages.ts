@@ -4,6 +4,7 @@ import type { Request, Response, Router } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { Csrf } from '../accounts/csrf.js';
+import { GrantUsageRecorder } from '../auth/access-tokens/grant-usage.js';
 import { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import { CredentialCache } from '../auth/credential-cache.js';
 import { Access } from './access.service.js';
@@ -12,7 +13,8 @@ import type { SignedInUser } from './browser-sessions.js';
 import { meaningOf } from './interactions.js';
 import { OauthDatabase } from './oauth-database.js';
 import { hostOf } from './page-client.js';
-import { PageFault, PageRequests } from './page-requests.js';
+import { PageFault } from './page-faults.js';
+import { PageRequests } from './page-requests.js';
 import type { Form } from './page-requests.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
@@ -36,6 +38,7 @@ export class AccountPages {
     private readonly signInForm: SignInForm,
     private readonly csrf: Csrf,
     private readonly credentials: CredentialCache,
+    private readonly usage: GrantUsageRecorder,
   ) {
     this.#access = new Access(dataSource);
     this.#keys = new TokenKeys(config.secrets);
@@ -82,6 +85,7 @@ export class AccountPages {
     const { session, user } = current;
     const csrf = this.csrf.token(request, response);
     if (page === 'apps') {
+      await this.usage.flush(); // what this process has seen shows at once
       const apps = (await this.#access.listApps(user.id)).map((app) => ({
         action: `/account/apps/${encodeURIComponent(app.client_id)}/disconnect`,
         client: { name: app.client_name, host: hostOf(app.redirect_uri) },

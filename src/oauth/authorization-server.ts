@@ -26,6 +26,7 @@ import { KnownClients } from './known-clients.js';
 import { OauthDatabase } from './oauth-database.js';
 import { Pages } from './pages/pages.js';
 import { formTargetsOf, pageClientOf } from './page-client.js';
+import { faultOf } from './page-faults.js';
 import { createProvider, ROUTES } from './provider.js';
 import { SigningKeysService } from './signing-keys.service.js';
 import { Vault } from './vault.js';
@@ -134,13 +135,9 @@ export class AuthorizationServer implements OnModuleInit {
       findAccount: (_ctx, sub) => this.findAccount(sub),
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
-      renderError: (ctx, out) => {
-        this.#show(ctx, {
-          name: 'error',
-          title: 'This did not work',
-          message: out.error_description ?? 'The request cannot be answered.',
-          error_id: database.current!.id,
-        });
+      renderError: (ctx, _out, error) => {
+        const fault = faultOf(error, ctx.path.startsWith(ROUTES.end_session));
+        this.#show(ctx, fault.page(database.current!.id));
       },
       renderSignOut: (ctx) => {
         const { session, client, params } = ctx.oidc;

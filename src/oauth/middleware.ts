@@ -7,6 +7,8 @@ import type { Config } from '../config/config.js';
 import { Unavailable } from '../database/unavailable.js';
 import { finish } from './adapter.js';
 import type { OauthDatabase, OauthRequest, TokenRequest } from './oauth-database.js';
+import { SERVER_BUSY, SERVER_FAILED } from './page-faults.js';
+import type { PageFault } from './page-faults.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
 import type { Pages } from './pages/pages.js';
 import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
@@ -32,17 +34,10 @@ export function answerFailures(
       await inTime(request, next(), deadlineMs);
     } catch (error) {
       request.failure ??= error as Error;
-      answer(ctx, pages, request, 500, 'server_error', 'The server failed in a way that is not your fault.');
+      answer(ctx, pages, request, SERVER_FAILED);
     }
     if (request.unavailable) {
-      answer(
-        ctx,
-        pages,
-        request,
-        503,
-        'temporarily_unavailable',
-        'The server is busy. Try again in a moment.',
-      );
+      answer(ctx, pages, request, SERVER_BUSY);
       ctx.set('Retry-After', '1');
     }
     if (!request.failure) return;
@@ -87,28 +82,16 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   }
 }
 
-function answer(
-  ctx: KoaContextWithOIDC,
-  pages: Pages,
-  request: OauthRequest,
-  status: number,
-  error: string,
-  message: string,
-): void {
+function answer(ctx: KoaContextWithOIDC, pages: Pages, request: OauthRequest, fault: PageFault): void {
   ctx.remove('Location');
-  ctx.status = status;
+  ctx.status = fault.status;
   if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') {
-    const { html, headers } = pages.render({
-      name: 'error',
-      title: 'This did not work',
-      message,
-      error_id: request.id,
-    });
+    const { html, headers } = pages.render(fault.page(request.id));
     ctx.set(headers);
     ctx.body = html;
   } else {
     ctx.type = 'json';
-    ctx.body = { error, error_description: message };
+    ctx.body = { error: fault.code, error_description: fault.message };
   }
 }
 

@@ -1,27 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import express from 'express';
 import type { Request, RequestHandler, Response } from 'express';
-import { errors } from 'oidc-provider';
 import type { Logger } from 'pino';
-import { isUnavailable } from '../database/unavailable.js';
 import { LOGGER } from '../http/logger.js';
 import { OauthDatabase } from './oauth-database.js';
+import { faultOf, PageFault } from './page-faults.js';
 import { Pages, SECURITY_HEADERS } from './pages/pages.js';
 import type { Page } from './pages/pages.js';
 
 /** A form of ours has a few short fields. */
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
-
-/** What a page cannot do, in words for the member; the log has the reason. */
-export class PageFault extends Error {
-  constructor(
-    readonly status: number,
-    readonly title: string,
-    message: string,
-  ) {
-    super(message);
-  }
-}
 
 /** What the request's form holds: a field that stands there twice is an array. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>;
@@ -77,12 +65,7 @@ export class PageRequests {
     if (fault.status === 500) this.logger.error({ ...line, err: error }, 'page failed');
     else this.logger.info(line, 'page refused');
     if (fault.status === 503) response.set('Retry-After', '1');
-    this.send(response, fault.status, {
-      name: 'error',
-      title: fault.title,
-      message: fault.message,
-      error_id: id,
-    });
+    this.send(response, fault.status, fault.page(id));
   }
 }
 
@@ -93,16 +76,4 @@ function formOf(request: Request, response: Response): Promise<Form> {
       else resolve({ ...(request.body as Form | undefined) });
     });
   });
-}
-
-function faultOf(error: unknown): PageFault {
-  if (error instanceof PageFault) return error;
-  if (error instanceof errors.SessionNotFound) {
-    return new PageFault(400, 'This sign-in has expired', 'Go back to the app and sign in from there again.');
-  }
-  if (isUnavailable(error))
-    return new PageFault(503, 'Please try again', 'The server is busy. Try again in a moment.');
-  if (error instanceof errors.OIDCProviderError && error.expose)
-    return new PageFault(400, 'This did not work', 'Go back to the app and try again.');
-  return new PageFault(500, 'This did not work', 'The server failed in a way that is not your fault.');
 }

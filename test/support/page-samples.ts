@@ -53,6 +53,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     title: 'This sign-in has expired',
     message: 'Go back to the app and start again.',
     error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+    code: 'invalid_request_uri',
   },
   'connected apps': {
     name: 'apps',
@@ -116,7 +117,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     again: false,
   },
   'hostile sign-in': { ...signIn, client: { name: HOSTILE, host: HOSTILE }, username: HOSTILE },
-  'hostile error': { name: 'error', title: HOSTILE, message: HOSTILE, error_id: HOSTILE },
+  'hostile error': { name: 'error', title: HOSTILE, message: HOSTILE, error_id: HOSTILE, code: HOSTILE },
   'hostile apps': {
     name: 'apps',
     csrf: 'token',

@@ -12,6 +12,7 @@ const FLUSH_MS = 30_000;
 export class GrantUsageRecorder implements OnModuleInit, OnApplicationShutdown {
   #uses = new Map<string, Date>();
   #timer: NodeJS.Timeout | undefined;
+  #written = Promise.resolve();
 
   constructor(
     private readonly database: Database,
@@ -31,8 +32,12 @@ export class GrantUsageRecorder implements OnModuleInit, OnApplicationShutdown {
     this.#uses.set(grantId, new Date());
   }
 
-  /** Writes what was gathered. What cannot be written now is kept for the next time; a row that never can is dropped. */
-  async flush(): Promise<void> {
+  /** Writes what was gathered until now. What cannot be written is kept for the next time; a row that never can is dropped. */
+  flush(): Promise<void> {
+    return (this.#written = this.#written.then(() => this.#write()));
+  }
+
+  async #write(): Promise<void> {
     const uses = this.#uses;
     this.#uses = new Map();
     try {

@@ -55,7 +55,14 @@ export type Page =
       readonly user: PageUser | null;
     }
   | { readonly name: 'signed-out'; readonly client: PageClient | null }
-  | { readonly name: 'error'; readonly title: string; readonly message: string; readonly error_id: string }
+  | {
+      readonly name: 'error';
+      readonly title: string;
+      readonly message: string;
+      readonly error_id: string;
+      /** For developers: the code of the RFC. */
+      readonly code?: string;
+    }
   | {
       readonly name: 'apps';
       readonly csrf: string;
