@@ -6,6 +6,7 @@ import { DataSource } from 'typeorm';
 import { Csrf } from '../accounts/csrf.js';
 import { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import { CredentialCache } from '../auth/credential-cache.js';
+import { addressOf } from '../http/network.js';
 import { Access } from './access.service.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
@@ -138,7 +139,7 @@ export class AccountPages {
     const { user } = await this.#signedIn(request, response, form);
     await this.#access.revoke(user.id, request.params.client as string, {
       actor: 'user',
-      ip: request.ip ?? null,
+      ip: addressOf(request) ?? null,
     });
     this.credentials.revoke({ kind: 'user', id: String(user.id) });
     this.requests.redirect(response, '/account/apps');
@@ -148,7 +149,7 @@ export class AccountPages {
     const { user } = await this.#signedIn(request, response, form);
     await this.#access.endSession(user.id, request.params.session as string, {
       actor: 'user',
-      ip: request.ip ?? null,
+      ip: addressOf(request) ?? null,
     });
     this.requests.redirect(response, '/account/sessions');
   }
@@ -157,7 +158,7 @@ export class AccountPages {
     const { user, session } = await this.#signedIn(request, response, form);
     await this.#access.endOtherSessions(
       user.id,
-      { actor: 'user', ip: request.ip ?? null },
+      { actor: 'user', ip: addressOf(request) ?? null },
       this.#keysOf(session),
     );
     this.requests.redirect(response, '/account/sessions');

@@ -5,6 +5,7 @@ import { errors } from 'oidc-provider';
 import type { Logger } from 'pino';
 import { isUnavailable } from '../database/unavailable.js';
 import { LOGGER } from '../http/logger.js';
+import { addressOf } from '../http/network.js';
 import { OauthDatabase } from './oauth-database.js';
 import { Pages, SECURITY_HEADERS } from './pages/pages.js';
 import type { Page } from './pages/pages.js';
@@ -41,9 +42,10 @@ export class PageRequests {
     answer: (request: Request, response: Response, form: Form) => Promise<void>,
   ): RequestHandler {
     return async (request, response) => {
-      const { context, ip, headers } = request;
+      const { context, headers } = request;
       context.route = route;
       response.set(SECURITY_HEADERS);
+      const ip = addressOf(request);
       await this.database.serve({ id: context.id, ip, userAgent: headers['user-agent'] }, async () => {
         try {
           await answer(request, response, await formOf(request, response));

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import { DeviceCookies } from '../accounts/device-cookies.js';
 import { SignIn } from '../accounts/sign-in.service.js';
 import type { SignedIn } from '../accounts/sign-in.service.js';
+import { addressOf } from '../http/network.js';
 import type { Form } from './page-requests.js';
 import type { Page } from './pages/pages.js';
 
@@ -26,7 +27,7 @@ export class SignInForm {
     const result = await this.signIn.attempt({
       username,
       password: textOf(form.password),
-      ip: request.ip,
+      ip: addressOf(request),
       deviceOf: (userId) => this.devices.find(request, userId),
     });
     const typed = { username: username.slice(0, 100) };
