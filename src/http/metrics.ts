@@ -44,11 +44,17 @@ export const METRICS = {
   },
   rate_limit_refusals_total: {
     type: 'counter',
-    help: 'Requests answered 429, by the limit that was used up and the kind of credential that came with them',
+    help: 'Requests over a limit, by the limit and the kind of credential that came with them',
     labels: {
       limit: ['read', 'write', 'failed_authentication', 'oauth_requests'],
       credential: ['api_key', 'oauth_token', 'none'],
     },
+  },
+  rate_limits_shared: {
+    type: 'gauge',
+    help: '1 while a limit holds for all instances together, 0 while the shared store is away and each limits alone',
+    labels: { limit: ['read', 'write', 'failed_authentication', 'oauth_requests'] },
+    together: 'min',
   },
   overload_refusals_total: {
     type: 'counter',
