@@ -40,8 +40,8 @@ describe('an address behind a proxy', () => {
   const behind = (entry: string): Browser => {
     const browser = oauth.browser();
     const send = browser.send.bind(browser);
-    browser.send = (url, init = {}) =>
-      send(url, { ...init, headers: { ...(init.headers as object), 'X-Forwarded-For': entry } });
+    browser.send = (url, init) =>
+      send(url, { ...init, headers: { ...(init?.headers as object), 'X-Forwarded-For': entry } });
     return browser;
   };
 

@@ -126,7 +126,7 @@ export class AccountPages {
 
   async #signIn(page: AccountPage, request: Request, response: Response, form: Form): Promise<void> {
     this.#checkCsrf(request, form);
-    const result = await this.signInForm.submit(request, response, form);
+    const result = await this.signInForm.submit(request, response, form, 'account');
     if ('status' in result) {
       this.#showSignIn(page, request, response, result.status, result.said);
       return;

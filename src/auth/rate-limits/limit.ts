@@ -73,6 +73,7 @@ export class Limit {
   #asked: ReadonlyMap<string, Entry> = new Map();
   #active: Entry[] = [];
   #alone: boolean;
+  /** Settles when the statement under way, or about to be, is done with. */
   #sending: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
 
@@ -131,12 +132,16 @@ export class Limit {
   async end(): Promise<void> {
     clearInterval(this.#timer);
     if (!this.shared || this.#alone) return;
-    while (this.#sending) await this.#sending; // what is under way may take more
+    await this.#quiet(); // what is under way may take more
     for (const entry of this.#entries.values()) {
       entry.usedAt = -Infinity;
       if (entry.leased > 0 || entry.spent > 0) this.#ask(entry);
     }
-    while (this.#sending) await this.#sending;
+    await this.#quiet();
+  }
+
+  async #quiet(): Promise<void> {
+    for (let sending = this.#sending; sending; sending = this.#sending) await sending;
   }
 
   /** @returns undefined where the store must be asked first */

@@ -102,7 +102,11 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
    *
    * @returns what to answer: `error`, or 429 where there were too many
    */
-  async afterRefusal(error: unknown, { kind }: Credential, address: string | undefined): Promise<unknown> {
+  async afterRefusal(
+    error: unknown,
+    { kind: credential }: Credential,
+    address: string | undefined,
+  ): Promise<unknown> {
     if (!(error instanceof Problem) || error.definition.code !== 'invalid_credentials') return error;
     const seconds = await this.#secondsOver('failed_authentication', credential, address);
     return seconds === undefined ? error : rateLimited(seconds);
