@@ -55,9 +55,9 @@ interface Account {
   readonly now: number;
 }
 
-const FIND_ACCOUNT = `SELECT folded_name, u.id, u.password_hash, u.disabled_at IS NOT NULL AS disabled,
+const FIND_ACCOUNT = `SELECT typed AS folded_name, u.id, u.password_hash, u.disabled_at IS NOT NULL AS disabled,
   ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
-FROM fold_case($1) AS folded_name LEFT JOIN users u ON u.folded_username = folded_name`;
+FROM fold_case($1) AS typed LEFT JOIN users u ON u.folded_username = typed`;
 
 /** Nobody's name is longer. */
 const LONGEST_USERNAME = 100;
