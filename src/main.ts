@@ -9,6 +9,8 @@ import { demoMembers, hasDemo, refuseDemoMembers, seedDemo } from './operations/
 import { testKey } from './operations/demo/test-key.js';
 import { welcome } from './operations/demo/welcome.js';
 import type { DemoFacts } from './operations/demo/welcome.js';
+import { serveMetrics } from './operations/metrics/metrics-server.js';
+import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
 import { superviseWorkers } from './workers.js';
 
 /** Makes everything ready that processes share, then serves: itself, or through workers. */
@@ -25,8 +27,10 @@ async function start(config: Config): Promise<void> {
   });
   const endWith = (end: () => Promise<void>) => onSignal(() => end().then(() => database.close()));
   if (config.workers > 1) {
+    const metrics = new WorkersMetrics();
+    const endMetrics = await serveMetrics(config, () => metrics.collect());
     const workers = superviseWorkers(config.workers);
-    endWith(() => workers.end()); // the first may serve before the last is ready
+    endWith(() => workers.end().then(endMetrics)); // the first may serve before the last is ready
     await workers.ready;
   } else {
     endWith(await serve(config));

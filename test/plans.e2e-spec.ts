@@ -137,7 +137,7 @@ interface Plan {
         return read.call(database, statement, values) as never;
       };
       database.rows = (text, values) => {
-        // Instances tell one another what they counted when it suits them: that is no statement of a request.
+        // Counts of windows that are over are swept when it suits the instance: that is no statement of a request.
         if (!text.includes('rate_limit_counts')) statements.push({ text, values });
         return rows.call(database, text, values) as never;
       };

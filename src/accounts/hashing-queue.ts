@@ -1,3 +1,4 @@
+import { Meter } from '../http/meter.js';
 import { Busy } from './busy.js';
 
 /** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 19 MiB meanwhile. */
@@ -10,6 +11,15 @@ export class HashingQueue {
   #running = 0;
   /** In the order of arrival: starts what waits. */
   readonly #waiting = new Set<() => void>();
+  #refusals = 0;
+
+  constructor(private readonly meter = new Meter()) {
+    meter.read('password_hashing_queue', () => [
+      [{ state: 'running' }, this.#running],
+      [{ state: 'waiting' }, this.#waiting.size],
+    ]);
+    meter.read('overload_refusals_total', () => [[{ reason: 'password_hashing' }, this.#refusals]]);
+  }
 
   /**
    * @param deadline moment of performance.now() by which the task must have begun
@@ -18,9 +28,11 @@ export class HashingQueue {
   async run<T>(task: () => Promise<T>, deadline: number): Promise<T> {
     if (this.#running >= AT_ONCE) await this.#turn(deadline);
     else this.#running++;
+    const startedAt = performance.now();
     try {
       return await task();
     } finally {
+      this.meter.observe('password_hashing_duration_seconds', {}, (performance.now() - startedAt) / 1000);
       const [next] = this.#waiting;
       if (next)
         next(); // takes over the place
@@ -30,8 +42,12 @@ export class HashingQueue {
 
   #turn(deadline: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.size >= MOST_WAITING) {
+      const refuse = () => {
+        this.#refusals++;
         reject(new Busy());
+      };
+      if (this.#waiting.size >= MOST_WAITING) {
+        refuse();
         return;
       }
       const start = () => {
@@ -41,7 +57,7 @@ export class HashingQueue {
       };
       const timer = setTimeout(() => {
         this.#waiting.delete(start);
-        reject(new Busy());
+        refuse();
       }, deadline - performance.now());
       this.#waiting.add(start);
     });

@@ -275,7 +275,7 @@ async function insist(task: () => Promise<void>): Promise<void> {
 function textOf(subject: Subject): string {
   switch (subject.kind) {
     case 'address':
-      return `address:${networkOf(subject.address ?? '')}`;
+      return `address:${networkOf(subject.address)}`;
     case 'account':
       return `account:${subject.foldedName}`;
     case 'device':

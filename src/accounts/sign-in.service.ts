@@ -7,6 +7,7 @@ import { AuthEvent } from '../database/entities/auth-event.entity.js';
 import { Database } from '../database/database.js';
 import { Refusal } from '../database/refusal.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
+import { Meter } from '../http/meter.js';
 import { isStorable } from '../http/text.js';
 import { Busy } from './busy.js';
 import { HashingQueue } from './hashing-queue.js';
@@ -64,7 +65,7 @@ const LONGEST_USERNAME = 100;
 /** Username and password → member. One answer, after one time, for whatever is wrong. */
 @Injectable()
 export class SignIn {
-  readonly #hashing = new HashingQueue();
+  readonly #hashing: HashingQueue;
   /** Compared with where there is no hash. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
 
@@ -73,7 +74,10 @@ export class SignIn {
     private readonly throttle: SignInThrottle,
     private readonly refusalTime: RefusalTime,
     @Inject(CONFIG) private readonly config: Config,
-  ) {}
+    meter: Meter = new Meter(),
+  ) {
+    this.#hashing = new HashingQueue(meter);
+  }
 
   /** @throws Unavailable (or what the database throws) where nobody can sign in now: it is never skipped */
   async attempt({ username, password, ip, deviceOf }: SignInAttempt): Promise<SignInOutcome> {

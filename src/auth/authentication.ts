@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
+import { addressOf } from '../http/network.js';
 import { Problem } from '../http/problems.js';
 import { AccessTokens } from './access-tokens/access-tokens.service.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
@@ -37,7 +38,7 @@ export class Authentication {
       (await this.cache.learn(kind, secret, () => authenticator.lookUp(credential, request)));
     request.context.credentialId = known.principal.credentialId;
     await this.#permit(known, credential, request);
-    authenticator.recordUse(known.principal, request.ip);
+    authenticator.recordUse(known.principal, addressOf(request));
     return known.principal;
   }
 
@@ -58,7 +59,8 @@ export class Authentication {
       await this.apiKeys.recordExposure(principal, String(origin));
       throw new Problem('api_key_in_browser');
     }
-    if (allowedCidrs.length > 0 && !isInside(allowedCidrs, request.ip)) throw new Problem('ip_not_allowed');
+    if (allowedCidrs.length > 0 && !isInside(allowedCidrs, addressOf(request)))
+      throw new Problem('ip_not_allowed');
   }
 
   #refusal(credential: Credential, request: Request, reason: string): Problem {

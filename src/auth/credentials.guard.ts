@@ -3,6 +3,7 @@ import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
+import { addressOf } from '../http/network.js';
 import { accessOf } from './auth.decorators.js';
 import { Authentication } from './authentication.js';
 import { missingCredentials } from './challenges.js';
@@ -33,7 +34,8 @@ export class CredentialsGuard implements CanActivate {
     request.context.credentialId = principal.credentialId;
     const response = context.switchToHttp().getResponse<Response>();
     response.setHeader('X-OAuth-Scopes', principal.scopesText);
-    request.overLimit = this.rateLimits.countCall(principal, request, response);
+    const limit = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
+    request.overLimit = await this.rateLimits.countCall(limit, principal, response);
     return true;
   }
 
@@ -41,7 +43,7 @@ export class CredentialsGuard implements CanActivate {
     try {
       return await this.authentication.authenticate(credential, request);
     } catch (error) {
-      throw this.rateLimits.afterRefusal(error, request.ip);
+      throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
     }
   }
 }

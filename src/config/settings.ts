@@ -104,7 +104,7 @@ export const SETTINGS = {
   REDIS_URL: setting(
     url('redis:', 'rediss:'),
     '–',
-    'instances share their rate-limit counts here; without it in PostgreSQL',
+    'instances share their rate limits here; without it in PostgreSQL',
   ),
   RATE_LIMIT_READ: setting(
     integer(0, 1_000_000),

@@ -9,6 +9,7 @@ import { AnnounceOauthRevocations1763700005000 } from '../../migrations/17637000
 import { CreateRateLimitCounts1763700006000 } from '../../migrations/1763700006000-create-rate-limit-counts.js';
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
 import { TellFailuresFromWhatIsUnderWay1763700008000 } from '../../migrations/1763700008000-tell-failures-from-what-is-under-way.js';
+import { LeaseRateLimits1763700009000 } from '../../migrations/1763700009000-lease-rate-limits.js';
 import { ServeSweeping1763700010000 } from '../../migrations/1763700010000-serve-sweeping.js';
 import { CopyWhatDecidesAndAppendTotals1763700020000 } from '../../migrations/1763700020000-copy-what-decides-and-append-totals.js';
 import { BoundTimesAndPins1763700021000 } from '../../migrations/1763700021000-bound-times-and-pins.js';
@@ -72,6 +73,7 @@ export const MIGRATIONS = [
   CreateRateLimitCounts1763700006000,
   EndCredentials1763700007000,
   TellFailuresFromWhatIsUnderWay1763700008000,
+  LeaseRateLimits1763700009000,
   ServeSweeping1763700010000,
   CopyWhatDecidesAndAppendTotals1763700020000,
   BoundTimesAndPins1763700021000,

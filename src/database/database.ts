@@ -25,6 +25,7 @@ export class Database {
   readonly #pipelined: PipelinedReads | undefined;
   readonly #names = new Map<string, string>();
   readonly #long: Turnstile;
+  #refusals = 0;
 
   constructor(
     readonly dataSource: DataSource,
@@ -96,6 +97,16 @@ export class Database {
     return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
+  /** Connections for pipelined reads that are up, and statements under way on them. */
+  pipelineState(): { up: number; underWay: number } {
+    return this.#pipelined?.state() ?? { up: 0, underWay: 0 };
+  }
+
+  /** Requests that were refused since too many waited for a connection. */
+  get refusals(): number {
+    return this.#refusals;
+  }
+
   async end(): Promise<void> {
     await this.#pipelined?.end();
     await this.dataSource.destroy();
@@ -103,6 +114,7 @@ export class Database {
 
   async #query<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
     if (this.#pool.waitingCount >= this.#mostWaiting) {
+      this.#refusals++;
       throw new Unavailable('too many requests wait for the database');
     }
     return (await this.#pool.query<Row>(query)).rows;

@@ -66,6 +66,12 @@ export class PipelinedReads {
     }
   }
 
+  /** Connections that are up, and statements under way on them. */
+  state(): { up: number; underWay: number } {
+    const up = this.#lanes.filter(({ client }) => client !== undefined).length;
+    return { up, underWay: this.#lanes.reduce((sum, { inFlight }) => sum + inFlight, 0) };
+  }
+
   async end(): Promise<void> {
     this.#ended = true;
     await Promise.allSettled(this.#lanes.flatMap(({ client }) => client?.end() ?? []));

@@ -18,11 +18,11 @@ describe('Meter', () => {
       observe: (...observed) => void heard.push(observed),
     });
     meter.count('http_problems_total', { code: 'not_found' });
-    meter.count('sweeper_rows_total', { table: 'oauth_tokens' }, 7);
+    meter.count('http_problems_total', { code: 'not_found' }, 7);
     meter.observe('password_hashing_duration_seconds', {}, 0.5);
     expect(heard).toEqual([
       ['http_problems_total', { code: 'not_found' }, 1],
-      ['sweeper_rows_total', { table: 'oauth_tokens' }, 7],
+      ['http_problems_total', { code: 'not_found' }, 7],
       ['password_hashing_duration_seconds', {}, 0.5],
     ]);
   });

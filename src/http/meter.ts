@@ -34,11 +34,11 @@ export class Meter {
 
   /**
    * `reader` says at each scrape what a gauge stands at, or a counter that its feature keeps itself. A metric may have
-   * several readers, each for labels of its own; one that throws leaves its readings out.
+   * several readers, each for labels of its own; one that fails leaves its readings out.
    */
-  read<Name extends GaugeName | CounterName>(
+  read<Name extends GaugeName | CounterName, const Read extends Readings<Name>>(
     name: Name,
-    reader: () => Readings<Name> | Promise<Readings<Name>>,
+    reader: () => Read | Promise<Read>,
   ): void {
     this.#readers.set(name, [...(this.#readers.get(name) ?? []), reader as Reader]);
   }

@@ -26,6 +26,12 @@ export const METRICS = {
     labels: { version: NAMES, node: NAMES },
     together: 'first',
   },
+  server_processes: {
+    type: 'gauge',
+    help: 'Server processes that answered this scrape, and that did not: those count on with what they said last',
+    labels: { state: ['answering', 'silent'] },
+    together: 'sum',
+  },
   http_request_duration_seconds: {
     type: 'histogram',
     help: 'Duration of requests, by route and status; `none` for paths that are no route',
@@ -44,22 +50,28 @@ export const METRICS = {
   },
   rate_limit_refusals_total: {
     type: 'counter',
-    help: 'Requests answered 429, by the limit that was used up and the kind of credential that came with them',
+    help: 'Requests over a limit, by the limit and the kind of credential that came with them',
     labels: {
       limit: ['read', 'write', 'failed_authentication', 'oauth_requests'],
       credential: ['api_key', 'oauth_token', 'none'],
     },
   },
+  rate_limits_shared: {
+    type: 'gauge',
+    help: '1 while a limit holds for all instances together, 0 while the shared store is away and each limits alone',
+    labels: { limit: ['read', 'write', 'failed_authentication', 'oauth_requests'] },
+    together: 'min',
+  },
   overload_refusals_total: {
     type: 'counter',
-    help: 'Requests refused since there was no room for them, by what was full',
+    help: 'Requests refused since there was no room for them, by what was full (`database_pool`, `password_hashing`)',
     labels: { reason: NAMES },
   },
   sign_ins_total: {
     type: 'counter',
-    help: 'Attempts to sign in, by result and by the page on which they were made',
+    help: 'Attempts to sign in, by result (`failed`: the database could not be asked) and by the page on which they were made',
     labels: {
-      result: ['signed_in', 'invalid', 'throttled', 'unavailable'],
+      result: ['signed-in', 'invalid', 'throttled', 'busy', 'failed'],
       way: ['authorization', 'account'],
     },
   },
@@ -76,7 +88,7 @@ export const METRICS = {
   },
   oauth_errors_total: {
     type: 'counter',
-    help: 'Answers of the authorization server that were errors, by their code (docs/oauth.md); `other` for codes that are not listed',
+    help: 'Answers of the authorization server that were errors, by their code; `other` for codes that no document of OAuth or OpenID has',
     labels: { error: NAMES },
   },
   database_pool_connections: {
@@ -108,19 +120,25 @@ export const METRICS = {
   },
   sweeper_last_success_timestamp_seconds: {
     type: 'gauge',
-    help: 'When expired rows of a table were last swept without an error, in seconds since 1970; 0 before the first time',
-    labels: { table: NAMES },
+    help: 'When expired rows of a kind were last swept without an error, in seconds since 1970; 0 before the first time',
+    labels: { rows: NAMES },
     together: 'max',
   },
-  sweeper_rows_total: {
+  sweeper_overdue_seconds: {
+    type: 'gauge',
+    help: 'For how long the oldest row that was left at the last sweep could be gone; 0 where there was none',
+    labels: { rows: NAMES },
+    together: 'max',
+  },
+  sweeper_deleted_rows_total: {
     type: 'counter',
-    help: 'Expired rows that were deleted, by table',
-    labels: { table: NAMES },
+    help: 'Expired rows that were deleted, by kind',
+    labels: { rows: NAMES },
   },
   sweeper_failures_total: {
     type: 'counter',
-    help: 'Sweeps of a table that ended with an error',
-    labels: { table: NAMES },
+    help: 'Sweeps of a kind of rows that ended with an error',
+    labels: { rows: NAMES },
   },
 } as const satisfies Readonly<Record<string, Metric>>;
 

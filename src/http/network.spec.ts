@@ -1,19 +1,65 @@
 import { describe, expect, it } from '@jest/globals';
-import { networkOf } from './network.js';
+import fc from 'fast-check';
+import { isIP } from 'node:net';
+import { networkOf, parseAddress } from './network.js';
+
+describe('parseAddress', () => {
+  it.each([
+    ['203.0.113.7', '203.0.113.7'],
+    [' 203.0.113.7 ', '203.0.113.7'],
+    ['203.0.113.7:4711', '203.0.113.7'],
+    ['[203.0.113.7]:4711', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['::FFFF:cb00:7107', '203.0.113.7'],
+    ['[::ffff:203.0.113.7]:443', '203.0.113.7'],
+    ['2001:DB8:0:0::0001', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['2001:db8::1%eth0', '2001:db8::1'],
+    ['[fe80::1%25eth0.1]:443', 'fe80::1'],
+    ['[fe80::1%eth0.1]:443', 'fe80::1'],
+  ])('reads %s as %s', (text, address) => expect(parseAddress(text)).toBe(address));
+
+  it.each([
+    '',
+    ' ',
+    'unknown',
+    '_hidden',
+    '-',
+    '203.0.113.7:http',
+    '203.0.113',
+    '203.0.113.7.8',
+    '1.2.3.4/8',
+    '[::1',
+    '"::1"',
+  ])('takes %j for no address', (text) => expect(parseAddress(text)).toBeUndefined());
+
+  it('gives an address or nothing for any text, and itself for what it gave', () => {
+    const near = fc.stringMatching(/^[[\]0-9a-f:.%]{0,30}$/);
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), near, fc.ipV4(), fc.ipV6()), (text) => {
+        const address = parseAddress(text);
+        if (isIP(text) !== 0) expect(address).toBeDefined();
+        if (address === undefined) return;
+        expect(isIP(address)).not.toBe(0);
+        expect(parseAddress(address)).toBe(address);
+      }),
+    );
+  });
+});
 
 describe('networkOf', () => {
-  it('keeps an IPv4 address, in IPv6 too', () => {
+  it('keeps an IPv4 address', () => {
     expect(networkOf('203.0.113.7')).toBe('203.0.113.7');
-    expect(networkOf('::ffff:203.0.113.7')).toBe('203.0.113.7');
-    expect(networkOf('')).toBe('');
+    expect(networkOf(undefined)).toBe('');
   });
 
   it('takes the first 64 bits of an IPv6 address, however it is written', () => {
-    const network = '2001:db8:5:0';
+    const of = (text: string) => networkOf(parseAddress(text));
     for (const address of ['2001:db8:5::1', '2001:0DB8:0005:0000:ffff::', '2001:db8:5:0:1:2:3:4'])
-      expect(networkOf(address)).toBe(network);
-    expect(networkOf('2001:db8:5:1::1')).not.toBe(network);
-    expect(networkOf('::1')).toBe('0:0:0:0');
-    expect(networkOf('fe80::1%eth0')).toBe('fe80:0:0:0');
+      expect(of(address)).toBe('2001:db8:5:0');
+    expect(of('2001:db8:5:1::1')).not.toBe('2001:db8:5:0');
+    expect(of('::1')).toBe('0:0:0:0');
+    expect(of('fe80::1%eth0')).toBe('fe80:0:0:0');
   });
 });

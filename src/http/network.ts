@@ -1,17 +1,47 @@
-import { isIPv6 } from 'node:net';
+import { isIPv4, isIPv6, SocketAddress } from 'node:net';
+import type { Request } from 'express';
 
 /**
- * What limits count an address by: itself; of an IPv6 one the first 64 bits, which are one subscriber's; IPv4 in IPv6
- * (`::ffff:…`) as IPv4.
+ * The address that a request came from, believed as far as TRUST_PROXY says: an IPv4 address, or an IPv6 one in its one
+ * canonical form (RFC 5952), without port, zone or brackets; IPv4 in IPv6 (`::ffff:…`) as IPv4. Nothing else is ever
+ * taken for an address: where an entry of X-Forwarded-For is none (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), it is
+ * the nearest proxy behind it that has one, at last the socket's.
+ *
+ * @returns undefined where the connection is gone already
  */
-export function networkOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
+export function addressOf(request: Request): string | undefined {
+  const { context } = request;
+  if (context.address === undefined) {
+    const hops = [...request.ips, request.socket.remoteAddress ?? ''];
+    for (const hop of hops) {
+      context.address = parseAddress(hop);
+      if (context.address !== undefined) break;
+    }
+  }
+  return context.address;
+}
+
+/** @returns undefined for what is no address, or one with something behind it that is neither port nor zone */
+export function parseAddress(text: string): string | undefined {
+  const [, bracketed, ported] = /^\s*(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})\s*$/.exec(text) ?? [];
+  const bare = (bracketed ?? ported ?? text.trim())
+    .replace(/%[\w.%-]+$/, '')
+    .replace(/^::ffff:(?=\d+\.)/i, '');
+  if (isIPv4(bare)) return bare;
+  if (!isIPv6(bare)) return undefined;
+  const { address } = new SocketAddress({ address: bare, family: 'ipv6' });
+  return address.replace(/^::ffff:(?=\d+\.)/, '');
+}
+
+/**
+ * What limits count an address by: itself; of an IPv6 one the first 64 bits, which are one subscriber's.
+ *
+ * @param address of {@link addressOf}
+ */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined || !isIPv6(address)) return address ?? '';
+  const [head = '', tail] = address.split('::');
   const groups = [head, tail ?? ''].map((part) => part.split(':').filter(Boolean));
   const zeros = Array.from({ length: tail === undefined ? 0 : 8 - groups.flat().length }, () => '0');
-  return [...groups[0]!, ...zeros, ...groups[1]!]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
+  return [...groups[0]!, ...zeros, ...groups[1]!].slice(0, 4).join(':');
 }

@@ -10,6 +10,8 @@ export interface RequestContext {
   readonly path: string;
   /** Template of the route, such as `/api/public/events/:id`, once it is known. */
   route: string | undefined;
+  /** Of the caller; see `addressOf`, which sets it. */
+  address?: string | undefined;
   /** For the log and the metrics: who called and how it ended. Never a secret. */
   userId: number | undefined;
   credentialId: string | undefined;

@@ -7,6 +7,7 @@ import { Csrf } from '../accounts/csrf.js';
 import { GrantUsageRecorder } from '../auth/access-tokens/grant-usage.js';
 import { TokenKeys } from '../auth/access-tokens/token-keys.js';
 import { CredentialCache } from '../auth/credential-cache.js';
+import { addressOf } from '../http/network.js';
 import { Access } from './access.service.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
@@ -129,7 +130,7 @@ export class AccountPages {
 
   async #signIn(page: AccountPage, request: Request, response: Response, form: Form): Promise<void> {
     this.#checkCsrf(request, form);
-    const result = await this.signInForm.submit(request, response, form);
+    const result = await this.signInForm.submit(request, response, form, 'account');
     if ('status' in result) {
       this.#showSignIn(page, request, response, result.status, result.said);
       return;
@@ -142,7 +143,7 @@ export class AccountPages {
     const { user } = await this.#signedIn(request, response, form);
     await this.#access.revoke(user.id, request.params.client as string, {
       actor: 'user',
-      ip: request.ip ?? null,
+      ip: addressOf(request) ?? null,
     });
     this.credentials.revoke({ kind: 'user', id: String(user.id) });
     this.requests.redirect(response, '/account/apps');
@@ -152,7 +153,7 @@ export class AccountPages {
     const { user } = await this.#signedIn(request, response, form);
     await this.#access.endSession(user.id, request.params.session as string, {
       actor: 'user',
-      ip: request.ip ?? null,
+      ip: addressOf(request) ?? null,
     });
     this.requests.redirect(response, '/account/sessions');
   }
@@ -161,7 +162,7 @@ export class AccountPages {
     const { user, session } = await this.#signedIn(request, response, form);
     await this.#access.endOtherSessions(
       user.id,
-      { actor: 'user', ip: request.ip ?? null },
+      { actor: 'user', ip: addressOf(request) ?? null },
       this.#keysOf(session),
     );
     this.requests.redirect(response, '/account/sessions');

@@ -12,6 +12,7 @@ import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { isUnavailable } from '../database/unavailable.js';
 import { LOGGER } from '../http/logger.js';
+import { Meter } from '../http/meter.js';
 import { adapterFactory } from './adapter.js';
 import { Consents } from './consents.service.js';
 import { checkLifetimes, LIFETIMES } from './lifetimes.js';
@@ -65,6 +66,7 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly consents: Consents,
     private readonly pages: Pages,
     private readonly credentials: CredentialCache,
+    private readonly meter: Meter,
     dataSource: DataSource,
   ) {
     this.#keys = new SigningKeysService(dataSource, config);
@@ -155,7 +157,7 @@ export class AuthorizationServer implements OnModuleInit {
       },
       renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
     });
-    provider.use(answerFailures(database, pages, logger, config.databaseDeadlines.answer));
+    provider.use(answerFailures(database, pages, logger, this.meter, config.databaseDeadlines.answer));
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));

@@ -127,7 +127,7 @@ export class Interactions {
 
   async #signIn(request: Request, response: Response, form: Form): Promise<void> {
     const step = await this.#posted(request, response, form, 'login');
-    const result = await this.signInForm.submit(request, response, form);
+    const result = await this.signInForm.submit(request, response, form, 'authorization');
     if ('status' in result) {
       this.#showSignIn(request, response, step, result.status, result.said);
       return;

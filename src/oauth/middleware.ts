@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { NewAuthEvent } from '../auth/audit.js';
 import type { Config } from '../config/config.js';
 import { Unavailable } from '../database/unavailable.js';
+import type { Meter } from '../http/meter.js';
 import { finish } from './adapter.js';
 import type { OauthDatabase, OauthRequest, TokenRequest } from './oauth-database.js';
 import { SERVER_BUSY, SERVER_FAILED } from './page-faults.js';
@@ -16,6 +17,32 @@ import { openWith, sealFor } from './vault.js';
 
 type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
 
+/** Codes of RFC 6749, 6750, 7009, 7591, 8707, 9101, 9126, 9449 and OpenID Connect Core, as labels of a metric. */
+const KNOWN_ERRORS: ReadonlySet<string> = new Set([
+  'access_denied',
+  'consent_required',
+  'interaction_required',
+  'invalid_client',
+  'invalid_dpop_proof',
+  'invalid_grant',
+  'invalid_redirect_uri',
+  'invalid_request',
+  'invalid_request_object',
+  'invalid_request_uri',
+  'invalid_scope',
+  'invalid_target',
+  'invalid_token',
+  'login_required',
+  'server_error',
+  'temporarily_unavailable',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'unsupported_response_mode',
+  'unsupported_response_type',
+  'unsupported_token_type',
+  'use_dpop_nonce',
+]);
+
 /**
  * Around everything: security headers on every answer; 503 where the database was away, whatever the library made of
  * it, or after `deadlineMs`; the true reason of a refusal to the log and the audit trail under the error id that the
@@ -25,6 +52,7 @@ export function answerFailures(
   database: OauthDatabase,
   pages: Pages,
   logger: Logger,
+  meter: Meter,
   deadlineMs: number,
 ): Middleware {
   return async (ctx, next) => {
@@ -43,6 +71,8 @@ export function answerFailures(
     if (!request.failure) return;
     const { failure } = request;
     const { error_detail, error_description, error: code } = failure as errors.OIDCProviderError;
+    const error = request.unavailable ? 'temporarily_unavailable' : (code ?? 'server_error');
+    meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
     const line = {
       request_id: request.id,
       route: ctx.oidc?.route,

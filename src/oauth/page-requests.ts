@@ -3,6 +3,7 @@ import express from 'express';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { LOGGER } from '../http/logger.js';
+import { addressOf } from '../http/network.js';
 import { OauthDatabase } from './oauth-database.js';
 import { faultOf, PageFault } from './page-faults.js';
 import { Pages, SECURITY_HEADERS } from './pages/pages.js';
@@ -29,9 +30,10 @@ export class PageRequests {
     answer: (request: Request, response: Response, form: Form) => Promise<void>,
   ): RequestHandler {
     return async (request, response) => {
-      const { context, ip, headers } = request;
+      const { context, headers } = request;
       context.route = route;
       response.set(SECURITY_HEADERS);
+      const ip = addressOf(request);
       await this.database.serve({ id: context.id, ip, userAgent: headers['user-agent'] }, async () => {
         try {
           await answer(request, response, await formOf(request, response));

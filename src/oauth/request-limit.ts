@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { RateLimits } from '../auth/rate-limits/rate-limits.js';
+import { addressOf } from '../http/network.js';
 import type { AuthorizationServer } from './authorization-server.js';
 import type { PageRequests } from './page-requests.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
@@ -22,9 +23,9 @@ export function limitRequests(
   limits: RateLimits,
   pages: PageRequests,
 ): RequestHandler {
-  return (request, response, next) => {
+  return async (request, response, next) => {
     const route = limitedRoute(server, request.context.path);
-    const seconds = route === undefined ? undefined : limits.countOauthRequest(request.ip);
+    const seconds = route === undefined ? undefined : await limits.countOauthRequest(addressOf(request));
     if (seconds === undefined) {
       next();
       return;

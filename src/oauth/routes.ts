@@ -7,6 +7,7 @@ import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { apiHeaders } from '../http/api-headers.js';
 import { inTurn } from '../http/in-turn.js';
+import { addressOf } from '../http/network.js';
 import { AccountPages } from './account-pages.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { demoApp } from './demo.js';
@@ -39,7 +40,7 @@ export function oauthRoutes(app: NestExpressApplication): RequestHandler {
 /** What oidc-provider answers. */
 function library(server: AuthorizationServer, database: OauthDatabase, pages: PageRequests): RequestHandler {
   return async (request, response, next) => {
-    const { context, ip, headers } = request;
+    const { context, headers } = request;
     const { path, id } = context;
     if (!server.answers(path)) {
       next();
@@ -51,8 +52,9 @@ function library(server: AuthorizationServer, database: OauthDatabase, pages: Pa
       refuseParameters(pages, request, response, fault);
       return;
     }
-    await database.serve({ id, ip, userAgent: headers['user-agent'], parameterFault: fault }, () =>
-      server.handle(request, response),
+    await database.serve(
+      { id, ip: addressOf(request), userAgent: headers['user-agent'], parameterFault: fault },
+      () => server.handle(request, response),
     );
   };
 }

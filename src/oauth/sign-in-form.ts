@@ -3,6 +3,9 @@ import type { Request, Response } from 'express';
 import { DeviceCookies } from '../accounts/device-cookies.js';
 import { SignIn } from '../accounts/sign-in.service.js';
 import type { SignedIn } from '../accounts/sign-in.service.js';
+import { Meter } from '../http/meter.js';
+import type { LabelsOf } from '../http/metrics.js';
+import { addressOf } from '../http/network.js';
 import type { Form } from './page-requests.js';
 import type { Page } from './pages/pages.js';
 
@@ -18,17 +21,31 @@ export class SignInForm {
   constructor(
     private readonly signIn: SignIn,
     private readonly devices: DeviceCookies,
+    private readonly meter: Meter,
   ) {}
 
-  /** @returns the member, whose browser is remembered; else how the page is shown again */
-  async submit(request: Request, response: Response, form: Form): Promise<SignedIn | SignInRefusal> {
+  /**
+   * @param way the page that it was typed into
+   * @returns the member, whose browser is remembered; else how the page is shown again
+   */
+  async submit(
+    request: Request,
+    response: Response,
+    form: Form,
+    way: LabelsOf<'sign_ins_total'>['way'],
+  ): Promise<SignedIn | SignInRefusal> {
     const username = textOf(form.username);
-    const result = await this.signIn.attempt({
+    const attempt = this.signIn.attempt({
       username,
       password: textOf(form.password),
-      ip: request.ip,
+      ip: addressOf(request),
       deviceOf: (userId) => this.devices.find(request, userId),
     });
+    const result = await attempt.catch((error: unknown) => {
+      this.meter.count('sign_ins_total', { result: 'failed', way });
+      throw error;
+    });
+    this.meter.count('sign_ins_total', { result: result.outcome, way });
     const typed = { username: username.slice(0, 100) };
     switch (result.outcome) {
       case 'signed-in':

@@ -3,10 +3,13 @@ import type { Request, RequestHandler, Response } from 'express';
 import { Authentication } from '../auth/authentication.js';
 import { insufficientScope, missingCredentials, refusal } from '../auth/challenges.js';
 import { credentialOf } from '../auth/credentials.js';
+import type { Credential } from '../auth/credentials.js';
+import type { Principal } from '../auth/principal.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
+import { addressOf } from '../http/network.js';
 import { ProblemFilter } from '../http/problem.filter.js';
 import { Problem } from '../http/problems.js';
 import { ROUTES } from './provider.js';
@@ -18,7 +21,10 @@ FROM oauth_grants g JOIN users u ON u.id = g.user_id
 WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope', ' '))`,
 };
 
-/** OpenID Connect Core §5.3, answered from the grant: tokens for the API carry none of OpenID's scopes themselves. */
+/**
+ * OpenID Connect Core §5.3, answered from the grant: tokens for the API carry none of OpenID's scopes themselves. It has
+ * the API's limit of reads, together with the API: its headers, and its 429 as a problem.
+ */
 @Injectable()
 export class Userinfo {
   constructor(
@@ -34,7 +40,7 @@ export class Userinfo {
       request.context.route = ROUTES.userinfo;
       response.setHeader('Cache-Control', 'no-store');
       this.#answer(request, response).catch((error: unknown) =>
-        this.problems.answer(this.rateLimits.afterRefusal(error, request.ip), request, response),
+        this.problems.answer(error, request, response),
       );
     };
   }
@@ -44,13 +50,22 @@ export class Userinfo {
       throw new Problem('method_not_allowed', { headers: { Allow: 'GET, HEAD, POST, OPTIONS' } });
     const credential = credentialOf(request);
     if (!credential) throw missingCredentials(this.config.publicUrl);
-    if (credential.kind === 'api_key')
-      throw refusal(this.config.publicUrl, credential, request, 'not a token');
-    const principal = await this.authentication.authenticate(credential, request);
+    const principal = await this.#authenticate(credential, request).catch(async (error: unknown) => {
+      throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
+    });
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
+    // POST reads, too (OpenID Connect Core §5.3.1).
+    const overLimit = await this.rateLimits.countCall('read', principal, response);
+    if (overLimit) throw overLimit;
     const [claims] = await this.database.read(FIND_CLAIMS, [principal.credentialId]);
     if (!claims) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
     response.json(claims);
+  }
+
+  async #authenticate(credential: Credential, request: Request): Promise<Principal> {
+    if (credential.kind === 'api_key')
+      throw refusal(this.config.publicUrl, credential, request, 'not a token');
+    return this.authentication.authenticate(credential, request);
   }
 }

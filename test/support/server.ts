@@ -38,6 +38,10 @@ export class ServerProcess {
     }
   }
 
+  get pid(): number {
+    return this.child.pid!;
+  }
+
   /** When it resolves, {@link output} is whole. @returns its exit code; null where the signal ended it */
   async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.child.exitCode === null && this.child.signalCode === null) {

@@ -1,5 +1,4 @@
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import cluster from 'node:cluster';
 import { Inject, Injectable } from '@nestjs/common';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
@@ -11,7 +10,9 @@ import { Database } from '../../database/database.js';
 import { Meter } from '../../http/meter.js';
 import { metricOf, METRICS } from '../../http/metrics.js';
 import type { LabelsOf, MetricName } from '../../http/metrics.js';
+import { serveMetrics } from './metrics-server.js';
 import { VERSION } from './version.js';
+import { tellPrimary } from './workers-metrics.js';
 
 type Method = LabelsOf<'http_request_duration_seconds'>['method'];
 
@@ -20,7 +21,7 @@ type Method = LabelsOf<'http_request_duration_seconds'>['method'];
 export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly registry = new Registry();
   #underWay = 0;
-  #server: Server | undefined;
+  #end: (() => Promise<void>) | undefined;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
@@ -32,11 +33,16 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     collectDefaultMetrics({ register: this.registry });
     this.#register();
     meter.read('build_info', () => [[{ version: VERSION, node: process.version }, 1]]);
+    meter.read('server_processes', () => [[{ state: 'answering' }, 1]]);
     meter.read('http_requests_under_way', () => [[{}, this.#underWay]]);
     meter.read('database_pool_connections', () => {
       const pool = database.poolState();
       return (['busy', 'idle', 'waiting'] as const).map((state) => [{ state }, pool[state]] as const);
     });
+    meter.read('database_pipelined_lanes', () => [[{}, database.pipelineState().up]]);
+    meter.read('database_pipelined_reads_under_way', () => [[{}, database.pipelineState().underWay]]);
+    meter.read('overload_refusals_total', () => [[{ reason: 'database_pool' }, database.refusals]]);
+    if (config.databaseUrl !== undefined) meter.read('database_dead_rows', () => deadRows(database));
     meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }
 
@@ -109,30 +115,24 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     });
   }
 
+  /** A worker's metrics are asked for by the primary process, which has the port. */
   async onApplicationBootstrap(): Promise<void> {
-    const { metricsPort, host } = this.config;
-    if (metricsPort === undefined) return;
-    const server = createServer((request, response) => {
-      if (request.url !== '/metrics') {
-        response.writeHead(404).end();
-        return;
-      }
-      this.registry.metrics().then(
-        (text) => response.writeHead(200, { 'Content-Type': this.registry.contentType }).end(text),
-        () => response.writeHead(500).end(),
-      );
-    });
-    this.#server = server;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(metricsPort, host, resolve);
-    });
+    if (!this.enabled) return;
+    if (cluster.isWorker) tellPrimary(this.registry);
+    else this.#end = await serveMetrics(this.config, () => this.registry.metrics());
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.#server?.closeAllConnections();
-    await new Promise<void>((resolve) => (this.#server ? this.#server.close(() => resolve()) : resolve()));
+    await this.#end?.();
   }
+}
+
+async function deadRows(database: Database) {
+  const rows = await database.rows<{ table: string; dead: number }>(
+    'SELECT relname AS table, n_dead_tup::float8 AS dead FROM pg_stat_user_tables',
+    [],
+  );
+  return rows.map(({ table, dead }) => [{ table }, dead] as const);
 }
 
 function methodOf({ method }: Request): Method {

@@ -6,6 +6,7 @@ import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { createDataSource } from '../../database/data-source.js';
 import { LOGGER } from '../../http/logger.js';
+import { Meter } from '../../http/meter.js';
 import { deleteExpired, EXPIRED_ROWS, oldestStatement } from './expired-rows.js';
 import type { ExpiredRows } from './expired-rows.js';
 
@@ -40,7 +41,26 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOGGER) private readonly logger: Logger,
+    meter: Meter,
   ) {
+    const readings = (read: (of: Sweeping) => number) => () =>
+      [...this.#sweeping].map(([rows, sweeping]) => [{ rows }, read(sweeping)] as const);
+    meter.read(
+      'sweeper_last_success_timestamp_seconds',
+      readings(({ lastSuccessAt }) => (lastSuccessAt?.getTime() ?? 0) / 1000),
+    );
+    meter.read(
+      'sweeper_overdue_seconds',
+      readings(({ overdueSince }) => (overdueSince ? (Date.now() - overdueSince.getTime()) / 1000 : 0)),
+    );
+    meter.read(
+      'sweeper_deleted_rows_total',
+      readings(({ deleted }) => deleted),
+    );
+    meter.read(
+      'sweeper_failures_total',
+      readings(({ failures }) => failures),
+    );
     for (const { name } of this.#rows) {
       this.#sweeping.set(name, {
         deleted: 0,

@@ -1,0 +1,322 @@
+import { WINDOW_SECONDS } from './shared-counts.js';
+import type { Answer, Ask, SharedCounts } from './shared-counts.js';
+
+/** What became of one call. */
+export interface Count {
+  readonly admitted: boolean;
+  /**
+   * Calls that are left in this window, over all instances, as far as is known here: what the others take before they are
+   * heard again is reckoned to be what they took before they were heard.
+   */
+  readonly left: number;
+  /** Whole seconds until the next window, at least 1. */
+  readonly resetSeconds: number;
+}
+
+/**
+ * Of what is left of a quota, an instance takes at most a twentieth in advance: while another instance holds that and does
+ * not use it, 95 % can be used.
+ */
+const LARGEST_SHARE = 20;
+/** What was taken and not used for so long is given back. */
+const IDLE_MS = 1_000;
+/** How often what is idle is given back, and what others took is heard. */
+const TICK_MS = 500;
+/** Keys that are remembered in a window; each takes some 200 bytes. Beyond them, the oldest are forgotten. */
+const MOST_KEYS = 100_000;
+
+interface Entry {
+  readonly key: string;
+  /** Taken from the shared store, and not used yet. */
+  leased: number;
+  /** Not taken by anybody when the store was last heard, less what was admitted since without having been taken. */
+  left: number;
+  /** Admitted without having been taken, and not told to the store yet. */
+  spent: number;
+  /** Of what is taken in the shared store: this instance's, and all others'. */
+  taken: number;
+  takenByOthers: number | undefined;
+  /** What the others are reckoned to take before the store is heard again. */
+  othersPace: number;
+  /** With the last answer that granted any. */
+  granted: number;
+  /** Calls to take in advance with the next ones that are needed: doubles while they are used. */
+  ahead: number;
+  /** By `performance.now()`. */
+  usedAt: number;
+  /** A call was refused since the store was last asked: somebody may have given back since. */
+  refused: boolean;
+  /** Looked at by the next tick. */
+  active: boolean;
+  /** Calls that wait until some are taken, in the order in which they came. */
+  readonly waiting: ((count: Count) => void)[];
+}
+
+/**
+ * One limit: a quota of calls for each key in fixed windows, for all instances together.
+ *
+ * An instance takes calls of a key from the shared store before it admits them, a few at a time: so all instances
+ * together never admit more than the quota, and most calls wait for nothing. What is taken is given back when it is not
+ * used. A key whose quota is used up is refused from memory until its window ends. Whatever is needed at the same
+ * time goes to the store in one statement, and only one is under way.
+ *
+ * Where the store is away, or slower than `patienceMs`, this instance limits alone with what it knew was left, and
+ * tells the store what it admitted when that is back. Without a store (one instance) it always does.
+ */
+export class Limit {
+  #window = Math.floor(Date.now() / 1000 / WINDOW_SECONDS);
+  /** By `performance.now()`. */
+  #endsAt = performance.now() + WINDOW_SECONDS * 1000 - (Date.now() % (WINDOW_SECONDS * 1000));
+  #entries = new Map<string, Entry>();
+  /** For the next statement, and in the one under way. */
+  readonly #toAsk = new Set<Entry>();
+  #asked: ReadonlyMap<string, Entry> = new Map();
+  #active: Entry[] = [];
+  #alone: boolean;
+  /** Settles when the statement under way, or about to be, is done with. */
+  #sending: Promise<void> | undefined;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param quota calls of a key in a window
+   * @param patienceMs longest time that a call waits for the store
+   * @param shared undefined where this is the only instance
+   * @param onChange is told when the store is away (why), and when it is back (undefined)
+   */
+  constructor(
+    readonly quota: number,
+    private readonly patienceMs: number,
+    private readonly shared: SharedCounts | undefined,
+    private readonly onChange: (reason: string | undefined) => void,
+  ) {
+    this.#alone = shared === undefined;
+    if (shared) this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
+  }
+
+  /** Whether all instances limit together; false while the store is away. */
+  get together(): boolean {
+    return !this.#alone;
+  }
+
+  /** Counts a call of `key`. Most are counted at once; never rejected. */
+  take(key: string): Count | Promise<Count> {
+    const now = performance.now();
+    if (now >= this.#endsAt) this.#turn(now);
+    const entry = this.#entry(key);
+    entry.usedAt = now;
+    this.#touch(entry);
+    const count = this.#decide(entry);
+    if (count) return count;
+    return new Promise<Count>((resolve) => {
+      entry.waiting.push(resolve);
+      this.#ask(entry);
+    });
+  }
+
+  /** Gives back what is idle, asks again for what was used up, and hears what others took. */
+  tick(): void {
+    const active = this.#active;
+    this.#active = [];
+    const now = performance.now();
+    for (const entry of active) {
+      const { leased, usedAt, spent, refused } = entry;
+      const used = now - usedAt < TICK_MS;
+      const idle = leased > 0 && now - usedAt >= IDLE_MS;
+      entry.active = used || (leased > 0 && !idle);
+      if (entry.active) this.#active.push(entry);
+      if (used || idle || refused || spent > 0) this.#ask(entry);
+    }
+  }
+
+  /** Gives back all that was taken. */
+  async end(): Promise<void> {
+    clearInterval(this.#timer);
+    if (!this.shared || this.#alone) return;
+    await this.#quiet(); // what is under way may take more
+    for (const entry of this.#entries.values()) {
+      entry.usedAt = -Infinity;
+      if (entry.leased > 0 || entry.spent > 0) this.#ask(entry);
+    }
+    await this.#quiet();
+  }
+
+  async #quiet(): Promise<void> {
+    for (let sending = this.#sending; sending; sending = this.#sending) await sending;
+  }
+
+  /** @returns undefined where the store must be asked first */
+  #decide(entry: Entry): Count | undefined {
+    if (entry.leased > 0) {
+      entry.leased--;
+      return this.#count(true, entry);
+    }
+    if (entry.left === 0) {
+      entry.refused = true;
+      return this.#count(false, entry);
+    }
+    if (!this.#alone) return undefined;
+    entry.left--;
+    entry.spent++;
+    return this.#count(true, entry);
+  }
+
+  #count(admitted: boolean, { leased, left, othersPace }: Entry): Count {
+    const resetSeconds = Math.max(1, Math.ceil((this.#endsAt - performance.now()) / 1000));
+    return { admitted, left: leased + Math.max(0, left - othersPace), resetSeconds };
+  }
+
+  #entry(key: string): Entry {
+    let entry = this.#entries.get(key);
+    if (entry) return entry;
+    if (this.#entries.size >= MOST_KEYS) {
+      const [oldest] = this.#entries.keys();
+      this.#entries.delete(oldest!);
+    }
+    entry = { key, usedAt: 0, waiting: [], ...this.#unused() };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  /** Of a key in a window in which nobody has used it. */
+  #unused() {
+    return {
+      leased: 0,
+      left: this.quota,
+      spent: 0,
+      taken: 0,
+      takenByOthers: undefined,
+      othersPace: 0,
+      granted: 0,
+      ahead: 0,
+      refused: false,
+      active: false,
+    };
+  }
+
+  #touch(entry: Entry): void {
+    if (entry.active || !this.shared) return;
+    entry.active = true;
+    this.#active.push(entry);
+  }
+
+  #ask(entry: Entry): void {
+    this.#toAsk.add(entry);
+    // What comes in this turn of the event loop goes along.
+    this.#sending ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#send());
+  }
+
+  async #send(): Promise<void> {
+    const entries = [...this.#toAsk];
+    this.#toAsk.clear();
+    this.#asked = new Map(entries.map((entry) => [entry.key, entry]));
+    const window = this.#window;
+    const sentAt = performance.now();
+    const asks = entries.map((entry) => this.#askOf(entry, sentAt));
+    let answered = false;
+    // An answer that came while this process was busy is read first.
+    const late = setTimeout(
+      () => setImmediate(() => answered || this.#goAlone(`no answer within ${this.patienceMs} ms`)),
+      this.patienceMs,
+    );
+    try {
+      const answer = await this.shared!.settle(this.quota, window, asks);
+      answered = true;
+      this.#hear(answer, asks, sentAt);
+      if (performance.now() - sentAt < this.patienceMs) this.#goTogether();
+    } catch (error) {
+      answered = true;
+      // Whether it was done is not known. What is told twice is safe, what is given back twice would not be.
+      if (window === this.#window) for (const { key, spent } of asks) this.#asked.get(key)!.spent += spent;
+      this.#goAlone((error as Error).message);
+    } finally {
+      clearTimeout(late);
+      this.#asked = new Map();
+      this.#sending = this.#toAsk.size > 0 ? this.#send() : undefined;
+    }
+  }
+
+  #askOf(entry: Entry, now: number): Ask {
+    const { key, spent, waiting, left, refused } = entry;
+    let wanted = waiting.length;
+    if (wanted > 0) {
+      wanted += Math.min(entry.ahead, Math.floor(left / LARGEST_SHARE));
+      entry.ahead = Math.min(this.quota, Math.max(1, 2 * entry.ahead));
+    } else if (now - entry.usedAt >= IDLE_MS) {
+      wanted = -entry.leased;
+      entry.leased = 0;
+      entry.ahead = 0;
+    } else if (refused) {
+      wanted = 1;
+    }
+    entry.spent = 0;
+    entry.refused = false;
+    return { key, spent, wanted };
+  }
+
+  #hear({ window, millisecondsLeft, told }: Answer, asks: readonly Ask[], sentAt: number): void {
+    if (window === this.#window) for (const { key, spent } of asks) this.#asked.get(key)!.taken += spent;
+    else this.#begin(window);
+    this.#endsAt = sentAt + millisecondsLeft;
+    for (const { key, used, granted } of told) {
+      const entry = this.#asked.get(key)!;
+      // The store has counted what was granted: calls that were admitted meanwhile without are among them.
+      const paid = Math.min(entry.spent, Math.max(0, granted));
+      entry.spent -= paid;
+      entry.leased += Math.max(0, granted) - paid;
+      entry.left = Math.max(0, this.quota - used - entry.spent);
+      entry.taken += granted;
+      const byOthers = used - entry.taken;
+      const lately = Math.max(0, byOthers - (entry.takenByOthers ?? byOthers));
+      // They go on as lately, longer where more was taken here, and may be about to take a next time.
+      const longer = entry.granted === 0 ? 1 : Math.max(1, granted / entry.granted);
+      entry.othersPace = byOthers > 0 ? Math.ceil(lately * longer + entry.left / LARGEST_SHARE) : 0;
+      entry.takenByOthers = byOthers;
+      if (granted > 0) entry.granted = granted;
+      if (entry.leased > 0) this.#touch(entry);
+    }
+    for (const entry of this.#asked.values()) this.#serve(entry);
+  }
+
+  /** Calls that wait get what there is now; those for which there may be more go on waiting. */
+  #serve(entry: Entry): void {
+    while (entry.waiting.length > 0) {
+      const count = this.#decide(entry);
+      if (!count) {
+        this.#ask(entry);
+        return;
+      }
+      entry.waiting.shift()!(count);
+    }
+  }
+
+  #goAlone(reason: string): void {
+    if (!this.#alone) {
+      this.#alone = true;
+      this.onChange(reason);
+    }
+    for (const entry of [...this.#asked.values(), ...this.#toAsk]) this.#serve(entry);
+  }
+
+  #goTogether(): void {
+    if (!this.#alone) return;
+    this.#alone = false;
+    this.onChange(undefined);
+  }
+
+  #turn(now: number): void {
+    const windows = 1 + Math.floor((now - this.#endsAt) / (WINDOW_SECONDS * 1000));
+    this.#endsAt += windows * WINDOW_SECONDS * 1000;
+    this.#begin(this.#window + windows);
+  }
+
+  /** A window begins with nothing used. What still waits, waits for this one. */
+  #begin(window: number): void {
+    this.#window = window;
+    this.#entries = new Map();
+    this.#active = [];
+    for (const entry of [...this.#asked.values(), ...this.#toAsk]) {
+      Object.assign(entry, this.#unused());
+      this.#entries.set(entry.key, entry);
+    }
+  }
+}

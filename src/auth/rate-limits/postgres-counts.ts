@@ -1,0 +1,113 @@
+import pg from 'pg';
+import type { Config } from '../../config/config.js';
+import type { Database } from '../../database/database.js';
+import { WINDOW_SECONDS } from './shared-counts.js';
+import type { Answer, Ask, SharedCounts, Told } from './shared-counts.js';
+
+const SWEEP_BATCH = 10_000;
+
+/**
+ * One row a key. By the database's clock; a row that another instance moved on to the next window while this statement
+ * waited for it counts there. In the order of keys, so that instances wait for one another and never deadlock.
+ * $1 quota, $2 window, $3 keys, $4 spent, $5 wanted.
+ */
+const SETTLE = `INSERT INTO rate_limit_counts AS c (key, window_number, used, granted)
+SELECT key, number, spent + GREATEST(0, granted), granted FROM (
+  SELECT key, number, spent, LEAST(wanted, GREATEST(0, $1::integer - spent)) AS granted FROM (
+    SELECT key, number, CASE number WHEN $2::bigint THEN spent ELSE 0 END AS spent,
+      CASE number WHEN $2 THEN wanted ELSE GREATEST(0, wanted) END AS wanted
+    FROM unnest($3::text[], $4::integer[], $5::integer[]) AS asked (key, spent, wanted),
+      floor(extract(epoch FROM now()) / ${WINDOW_SECONDS}) AS number) AS asked) AS first_of_window
+ORDER BY key
+ON CONFLICT (key) DO UPDATE SET (window_number, used, granted) = (
+  SELECT number, GREATEST(0, before + spent + granted), granted FROM (
+    SELECT number, before, spent, LEAST(EXCLUDED.granted, GREATEST(0, $1 - before - spent)) AS granted FROM (
+      SELECT EXCLUDED.used - GREATEST(0, EXCLUDED.granted) AS spent,
+        CASE WHEN same THEN c.window_number ELSE EXCLUDED.window_number END AS number,
+        CASE WHEN same THEN c.used ELSE 0 END AS before
+      FROM (SELECT c.window_number BETWEEN EXCLUDED.window_number AND EXCLUDED.window_number + 1 AS same) AS w) AS r) AS r)
+RETURNING key, window_number::integer, used, granted,
+  ((window_number + 1) * ${WINDOW_SECONDS} - extract(epoch FROM now()))::float8 * 1000 AS milliseconds_left`;
+
+interface Row extends Told {
+  readonly window_number: number;
+  readonly milliseconds_left: number;
+}
+
+/** On a connection of its own: where requests wait for the pool's, limits still hold. */
+export class PostgresCounts implements SharedCounts {
+  readonly #pool: pg.Pool;
+  readonly #statement: { text: string; name?: string };
+  #swept = 0;
+
+  private constructor(
+    config: Config,
+    private readonly database: Database,
+  ) {
+    const { connect, lock, statement } = config.databaseDeadlines;
+    this.#pool = new pg.Pool({
+      connectionString: config.databaseUrl,
+      application_name: 'public-user-api limits',
+      max: 1,
+      idleTimeoutMillis: 0, // never: the next call would wait for a connection
+      connectionTimeoutMillis: connect,
+      lock_timeout: lock,
+      statement_timeout: statement,
+      query_timeout: statement + 50,
+      keepAlive: true,
+    });
+    this.#pool.on('error', () => undefined); // told by the statement that fails
+    // A pooler in front of PostgreSQL gives each statement another session: none has this one prepared.
+    const ownSession = config.databaseUrl === config.databaseDirectUrl;
+    this.#statement = { text: SETTLE, ...(ownSession ? { name: 'settle-rate-limits' } : {}) };
+  }
+
+  /** Connects, or goes on trying. */
+  static async connect(config: Config, database: Database): Promise<PostgresCounts> {
+    const counts = new PostgresCounts(config, database);
+    await counts.#pool.query('SELECT').catch(() => undefined);
+    return counts;
+  }
+
+  async settle(quota: number, window: number, asks: readonly Ask[]): Promise<Answer> {
+    const { rows } = await this.#pool.query<Row>({
+      ...this.#statement,
+      values: [
+        quota,
+        window,
+        asks.map(({ key }) => key),
+        asks.map(({ spent }) => spent),
+        asks.map(({ wanted }) => wanted),
+      ],
+    });
+    const latest = rows.reduce((one, other) => (other.window_number > one.window_number ? other : one));
+    void this.#sweep(latest.window_number);
+    return {
+      window: latest.window_number,
+      millisecondsLeft: latest.milliseconds_left,
+      told: rows.filter((row) => row.window_number === latest.window_number),
+    };
+  }
+
+  async end(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  /** Once in a window: keys that nobody used in the last one. Rows that another instance is at are left to it. */
+  async #sweep(window: number): Promise<void> {
+    if (window === this.#swept) return;
+    this.#swept = window;
+    try {
+      for (let deleted = SWEEP_BATCH; deleted === SWEEP_BATCH;) {
+        const rows = await this.database.rows(
+          `DELETE FROM rate_limit_counts WHERE ctid = ANY(ARRAY(
+  SELECT ctid FROM rate_limit_counts WHERE window_number < $1 LIMIT ${SWEEP_BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+          [window - 1],
+        );
+        deleted = rows.length;
+      }
+    } catch {
+      // In the next window, then.
+    }
+  }
+}

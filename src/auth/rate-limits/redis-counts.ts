@@ -1,0 +1,71 @@
+import type { Redis } from 'ioredis';
+import type { Config } from '../../config/config.js';
+import { WINDOW_SECONDS } from './shared-counts.js';
+import type { Answer, Ask, SharedCounts } from './shared-counts.js';
+
+/** One hash a key. By the clock of Redis. ARGV: quota, window, then spent and wanted of each key. */
+const SETTLE = `
+local time = redis.call('TIME')
+local seconds = tonumber(time[1])
+local window = math.floor(seconds / ${WINDOW_SECONDS})
+local quota = tonumber(ARGV[1])
+local same = tonumber(ARGV[2]) == window
+local answer = { window, ((window + 1) * ${WINDOW_SECONDS} - seconds) * 1000 - math.ceil(tonumber(time[2]) / 1000) }
+for i, key in ipairs(KEYS) do
+  local spent, wanted = tonumber(ARGV[2 * i + 1]), tonumber(ARGV[2 * i + 2])
+  if not same then
+    spent, wanted = 0, math.max(0, wanted)
+  end
+  local stored = redis.call('HMGET', key, 'window', 'used')
+  local before = tonumber(stored[1]) == window and tonumber(stored[2]) or 0
+  local granted = math.min(wanted, math.max(0, quota - before - spent))
+  local used = math.max(0, before + spent + granted)
+  redis.call('HSET', key, 'window', window, 'used', used)
+  redis.call('EXPIRE', key, ${2 * WINDOW_SECONDS})
+  answer[#answer + 1] = used
+  answer[#answer + 1] = granted
+end
+return answer`;
+
+interface WithSettle {
+  settle(keys: number, ...values: (string | number)[]): Promise<number[]>;
+}
+
+export class RedisCounts implements SharedCounts {
+  private constructor(private readonly redis: Redis & WithSettle) {}
+
+  /** Connects, or goes on trying. Where there is no Redis, its client is not loaded. */
+  static async connect(
+    url: string,
+    { connect, statement }: Config['databaseDeadlines'],
+  ): Promise<RedisCounts> {
+    const { Redis } = await import('ioredis');
+    const redis = new Redis(url, {
+      lazyConnect: true,
+      maxRetriesPerRequest: 0,
+      enableOfflineQueue: false,
+      connectTimeout: connect,
+      commandTimeout: statement,
+    });
+    redis.on('error', () => undefined); // told by the commands that fail
+    redis.defineCommand('settle', { lua: SETTLE });
+    await redis.connect().catch(() => undefined);
+    return new RedisCounts(redis as Redis & WithSettle);
+  }
+
+  async settle(quota: number, window: number, asks: readonly Ask[]): Promise<Answer> {
+    const [now, millisecondsLeft, ...counts] = await this.redis.settle(
+      asks.length,
+      ...asks.map(({ key }) => `rate:${key}`),
+      quota,
+      window,
+      ...asks.flatMap(({ spent, wanted }) => [spent, wanted]),
+    );
+    const told = asks.map(({ key }, i) => ({ key, used: counts[2 * i]!, granted: counts[2 * i + 1]! }));
+    return { window: now!, millisecondsLeft: millisecondsLeft!, told };
+  }
+
+  async end(): Promise<void> {
+    this.redis.disconnect();
+  }
+}

@@ -1,0 +1,40 @@
+/** Length of a window, in seconds. Windows begin with the minute of the shared store, on every instance alike. */
+export const WINDOW_SECONDS = 60;
+
+/** What an instance tells of a key, and asks for. */
+export interface Ask {
+  readonly key: string;
+  /** Calls that were admitted without having been taken, while the store was away. */
+  readonly spent: number;
+  /** Calls to take; negative: to give back. */
+  readonly wanted: number;
+}
+
+export interface Told {
+  readonly key: string;
+  /** Calls that all instances together have taken in this window, these included. */
+  readonly used: number;
+  /** Of those that were wanted: all together never take more than the quota. */
+  readonly granted: number;
+}
+
+export interface Answer {
+  /** Minutes since 1970, by the clock of the store. */
+  readonly window: number;
+  /** Until this window ends, when the store was asked. */
+  readonly millisecondsLeft: number;
+  readonly told: readonly Told[];
+}
+
+/** Where instances add up the calls that each of them takes. */
+export interface SharedCounts {
+  /**
+   * Settles `asks`, which are of different keys, at once.
+   *
+   * @param quota calls of a key in a window
+   * @param window the one in which calls were spent, and taken that are given back; in another they are nothing
+   * @throws where the store is away
+   */
+  settle(quota: number, window: number, asks: readonly Ask[]): Promise<Answer>;
+  end(): Promise<void>;
+}

@@ -1,0 +1,40 @@
+import { createServer } from 'node:http';
+import { Registry } from 'prom-client';
+import { StartupError } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+
+/**
+ * Answers GET /metrics on METRICS_PORT with what `collect` gives; does nothing where there is no such port.
+ *
+ * @returns how to end it
+ * @throws StartupError where the port cannot be used
+ */
+export async function serveMetrics(
+  { metricsPort, host }: Config,
+  collect: () => Promise<string>,
+): Promise<() => Promise<void>> {
+  if (metricsPort === undefined) return async () => undefined;
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    collect().then(
+      (text) => response.writeHead(200, { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(metricsPort, host, resolve);
+  }).catch((error: NodeJS.ErrnoException) => {
+    throw new StartupError(
+      `METRICS_PORT ${metricsPort} on ${host} cannot be used (${error.code}): set another one`,
+      { cause: error },
+    );
+  });
+  return async () => {
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  };
+}

@@ -1,0 +1,117 @@
+import cluster from 'node:cluster';
+import type { Worker } from 'node:cluster';
+import { AggregatorRegistry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { METRICS } from '../../http/metrics.js';
+
+/** A worker that does not answer by then counts with what it said last: a scrape never waits for one that hangs. */
+const PATIENCE_MS = 1_000;
+
+/** What a worker's registry holds, as prom-client gives and takes it. */
+type Snapshot = readonly { readonly name: string; readonly type: string }[];
+
+interface Question {
+  readonly scrape: number;
+}
+
+interface Reply extends Question {
+  readonly snapshot: Snapshot;
+}
+
+/** In a worker: tells the primary what `registry` holds whenever it asks. */
+export function tellPrimary(registry: Registry): void {
+  process.on('message', (message: Partial<Question> | null) => {
+    const scrape = message?.scrape;
+    if (scrape !== undefined) void answer(scrape);
+  });
+  const answer = async (scrape: number) => {
+    const snapshot = await snapshotOf(registry);
+    if (process.connected) process.send?.({ scrape, snapshot } satisfies Reply);
+  };
+}
+
+/**
+ * The metrics of all workers as those of one process. What only grows never shrinks: a worker that has ended, or that does
+ * not answer, counts on with what it said last, or rate() would see a server that began anew. (prom-client's own
+ * clusterMetrics fails as a whole for one that hangs, and forgets those that ended.)
+ */
+export class WorkersMetrics {
+  /** By the worker's id, as long as it lives. */
+  readonly #said = new Map<number, Snapshot>();
+  /** What grows of those that have ended. */
+  #ended: Snapshot[] = [];
+  #scrapes = 0;
+  #collecting: Promise<string> | undefined;
+
+  constructor() {
+    cluster.on('exit', ({ id }) => {
+      const said = this.#said.get(id);
+      this.#said.delete(id);
+      if (said) this.#ended.push(said.filter(grows));
+    });
+  }
+
+  /** Whoever asks at the same time gets the same answer. */
+  collect(): Promise<string> {
+    this.#collecting ??= this.#collect().finally(() => (this.#collecting = undefined));
+    return this.#collecting;
+  }
+
+  async #collect(): Promise<string> {
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    const answered = await this.#ask(workers);
+    const ended = this.#ended.length;
+    if (ended > 1) {
+      const together = await snapshotOf(AggregatorRegistry.aggregate(this.#ended));
+      this.#ended.splice(0, ended, together);
+    }
+    const silent = { labels: { state: 'silent' }, value: workers.length - answered.size };
+    return AggregatorRegistry.aggregate([
+      ...[...this.#said].map(([id, said]) => (answered.has(id) ? said : said.filter(grows))),
+      ...this.#ended,
+      [{ ...METRICS.server_processes, name: 'server_processes', aggregator: 'sum', values: [silent] }],
+    ]).metrics();
+  }
+
+  /** @returns which of them answered in time */
+  async #ask(workers: readonly Worker[]): Promise<Set<number>> {
+    const scrape = ++this.#scrapes;
+    const answered = new Set<number>();
+    const waiting = new Set(workers.filter((worker) => worker.isConnected()).map(({ id }) => id));
+    let done = (): void => undefined;
+    const settled = new Promise<void>((resolve) => (done = resolve));
+    const settle = ({ id }: Worker): void => {
+      waiting.delete(id);
+      if (waiting.size === 0) done();
+    };
+    const hear = (worker: Worker, message: Partial<Reply> | null): void => {
+      if (message?.scrape !== scrape || message.snapshot === undefined) return;
+      answered.add(worker.id);
+      this.#said.set(worker.id, message.snapshot);
+      settle(worker);
+    };
+    const late = setTimeout(done, PATIENCE_MS);
+    cluster.on('message', hear);
+    cluster.on('exit', settle);
+    try {
+      if (waiting.size === 0) done();
+      for (const worker of workers)
+        if (waiting.has(worker.id)) worker.send({ scrape } satisfies Question, () => undefined);
+      await settled;
+    } finally {
+      clearTimeout(late);
+      cluster.off('message', hear);
+      cluster.off('exit', settle);
+    }
+    return answered;
+  }
+}
+
+function grows({ type }: Snapshot[number]): boolean {
+  return ['counter', 'histogram', 'summary'].includes(type);
+}
+
+async function snapshotOf(registry: Registry): Promise<Snapshot> {
+  // By its types `type` is a number; what prom-client gives are names.
+  return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
+}
