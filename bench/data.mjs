@@ -97,14 +97,16 @@ async function makeDataset(cluster, users) {
 
 const stepOf = (users) => Math.floor(users / ASKED);
 
-/** Puts the totals that triggers maintain in place, by the recount of `pua doctor`, which then must find no fault. */
+/** Puts the copies and totals that triggers maintain in place, by `pua doctor --mend`, which then must find no fault. */
 async function recount(dataSource) {
-  const { TOTALS, findDrift, findMissingRows } = await import('../dist/src/operations/doctor/totals.js');
-  for (const total of TOTALS) await dataSource.query(total.mend);
-  const drift = await findDrift(dataSource.manager);
-  const missing = await findMissingRows(dataSource.manager);
-  if (drift.length > 0 || missing.totals + missing.sides > 0) {
-    throw new Error(`The data is not in order: ${JSON.stringify({ drift, missing })}`);
+  const { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } =
+    await import('../dist/src/operations/doctor/totals.js');
+  await mendCopiesAndTotals(dataSource);
+  const { manager } = dataSource;
+  const [drift, stale] = [await findDrift(manager), await findStaleCopies(manager)];
+  const loneSides = await countLoneSides(manager);
+  if (drift.length + stale.length + loneSides > 0) {
+    throw new Error(`The data is not in order: ${JSON.stringify({ drift, stale, loneSides })}`);
   }
 }
 

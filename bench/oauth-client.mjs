@@ -10,7 +10,7 @@ const verifier = randomBytes(32).toString('base64url');
 const challenge = createHash('sha256').update(verifier).digest('base64url');
 
 /** An authorization request with PKCE. */
-const AUTHORIZE = `/oauth/authorize?${new URLSearchParams({
+export const AUTHORIZE = `/oauth/authorize?${new URLSearchParams({
   client_id: CLIENT_ID,
   response_type: 'code',
   redirect_uri: REDIRECT_URI,

@@ -19,6 +19,7 @@ import {
 import { compareOauth, prepareMembers, signIn } from './oauth.mjs';
 import { COMPARED } from './questions.mjs';
 import { markdownOf, plotOf } from './report.mjs';
+import { faultsOf, measureOverload, overloadQuestions, overloadTable } from './overload.mjs';
 import { checkSameness } from './sameness.mjs';
 import { OURS, PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
 import { judge } from './targets.mjs';
@@ -47,6 +48,7 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string' },
     connections: { type: 'string', default: '32' },
     flat: { type: 'boolean', default: false },
+    overload: { type: 'boolean', default: false },
     short: { type: 'boolean', default: false },
     only: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -62,8 +64,10 @@ if (flags.help) {
   --only TEXT      compare only questions whose name contains TEXT, and measure nothing else
   --flat           only this server, over 10,000 and 1,000,000 users in turns: whether the cost of a request stays flat.
                    The next full run reports it too. Takes 20 GB of disk and an hour the first time
+  --overload       only this server, at five times what it can do (open loop): how much is still answered, how fast the rest is refused.
+                   Ends with 1 where it collapses
   --short          2,000 members, 1 round of 1 s, the two questions and peers that count most, nothing written: for CI.
-                   With --flat 2,000 and 10,000 members
+                   With --flat 2,000 and 10,000 members; with --overload one question of each kind
 
 A full run writes bench/results and, with 100,000 users, docs/benchmark.md. Databases are kept in bench/.data for the
 next run with the same schema and size.`);
@@ -91,7 +95,8 @@ const keep = (what) => {
 requireWrk();
 await build();
 try {
-  if (flags.flat) await measureFlatness(flags.short ? [2_000, 10_000] : [10_000, 1_000_000]);
+  if (flags.overload) await measureOverloads();
+  else if (flags.flat) await measureFlatness(flags.short ? [2_000, 10_000] : [10_000, 1_000_000]);
   else await measureAll();
 } finally {
   for (const one of running.reverse()) await one.stop();
@@ -151,4 +156,29 @@ async function measureFlatness(sizes) {
   const flat = { date, sizes, compared };
   for (const { target, measured, wanted } of judge({ flat })) console.log(`${target} ${measured}, ${wanted}`);
   if (!flags.short) writeFileSync(flatFile, JSON.stringify(flat, null, 2));
+}
+
+async function measureOverloads() {
+  const dataset = keep(await openDataset(users));
+  const server = keep(await startOurs(dataset));
+  await prepareMembers(dataset);
+  const rows = {};
+  const questions = overloadQuestions(dataset).filter(
+    ({ name, short }) => name.includes(flags.only ?? '') && (short || !flags.short),
+  );
+  const faults = [];
+  for (const question of questions) {
+    const seconds = flags.short ? { peakSeconds: 3, seconds: 6 } : { peakSeconds: 5, seconds: 15 };
+    let found;
+    // A machine that does other things may take the processor away just then: what collapses does so again.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      rows[question.name] = await measureOverload(server, question, dataset, seconds);
+      found = faultsOf(question.name, rows[question.name]);
+      if (found.length === 0) break;
+    }
+    faults.push(...found);
+  }
+  console.log(overloadTable(rows));
+  for (const fault of faults) console.error(fault);
+  if (faults.length > 0) process.exitCode = 1;
 }

@@ -11,11 +11,15 @@ import { ApiAdapter } from './http/api.adapter.js';
 
 /** The whole application over one database, ready to listen; for main and for the tests. */
 export async function createApp(config: Config): Promise<NestExpressApplication> {
-  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config), new ApiAdapter(), {
-    bodyParser: false, // bodies are read after the credential was checked
-    logger: ['error', 'warn'],
-    abortOnError: false,
-  });
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(config),
+    new ApiAdapter({ https: config.publicUrl.startsWith('https:'), trustProxy: config.trustProxy }),
+    {
+      bodyParser: false, // bodies are read after the credential was checked
+      logger: ['error', 'warn'],
+      abortOnError: false,
+    },
+  );
   app.get(Readiness).watch(app.getHttpServer());
   configureApp(app);
   return app;

@@ -2,15 +2,19 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { CONFIG } from './config/config.js';
 import type { Config } from './config/config.js';
 import { OpenApiDocument } from './features/openapi/openapi-document.js';
-import { apiHeaders, isUnderApi, tolerateBadEncoding } from './http/api-headers.js';
-import { beginRequest } from './http/request-context.js';
+import { apiHeaders, isUnderApi } from './http/api-headers.js';
+import type { ApiAdapter } from './http/api.adapter.js';
+import { refuseBusy } from './http/busy.js';
 import { inTurn } from './http/in-turn.js';
 import { answerDeadline } from './http/answer-deadline.js';
 import { requestLog } from './http/request-log.js';
 import { LOGGER } from './http/logger.js';
+import { Meter } from './http/meter.js';
+import { refuseBusyOauth } from './oauth/request-limit.js';
 import { oauthRoutes } from './oauth/routes.js';
 import { Metrics } from './operations/metrics/metrics.service.js';
 import { ProblemFilter } from './http/problem.filter.js';
+import { Problem } from './http/problems.js';
 
 /** Everything between the socket and the controllers, in order; used by main and by the tests. */
 export function configureApp(app: NestExpressApplication): void {
@@ -18,19 +22,27 @@ export function configureApp(app: NestExpressApplication): void {
   const filter = app.get(ProblemFilter);
   const metrics = app.get(Metrics);
   app.set('trust proxy', config.trustProxy);
-  const ofApi = inTurn(
-    apiHeaders,
-    tolerateBadEncoding,
-    answerDeadline(config.databaseDeadlines.answer, filter),
-  );
-  const ofOthers = inTurn(oauthRoutes(app), tolerateBadEncoding);
+  const { refusals, admissions } = (app.getHttpAdapter() as unknown as ApiAdapter).frontDoor;
+  refusals.api = refuseBusy(config.publicUrl);
+  refusals.oauth = refusals.pages = refuseBusyOauth;
+  app
+    .get(Meter)
+    .read('overload_refusals_total', () =>
+      Object.values(admissions).flatMap(({ refused }) =>
+        Object.entries(refused).map(([reason, count]) => [{ reason }, count] as const),
+      ),
+    );
+  const ofApi = inTurn(apiHeaders, answerDeadline(config.databaseDeadlines.answer, filter));
+  const ofOthers = oauthRoutes(app);
   app.use(
     inTurn(
-      beginRequest,
       requestLog(app.get(LOGGER)),
       ...(metrics.enabled ? [metrics.observe()] : []),
-      (request, response, next) =>
-        (isUnderApi(request.context.path) ? ofApi : ofOthers)(request, response, next),
+      (request, response, next) => {
+        const { path, valid } = request.context;
+        if (valid) (isUnderApi(path) ? ofApi : ofOthers)(request, response, next);
+        else filter.answer(new Problem('not_found'), request, response);
+      },
     ),
   );
   app.useGlobalFilters(filter);

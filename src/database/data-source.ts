@@ -1,5 +1,4 @@
 import { DataSource } from 'typeorm';
-import type { DataSourceOptions } from 'typeorm';
 import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-create-platform.js';
 import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
 import { CreateLoginThrottle1763700003000 } from '../../migrations/1763700003000-create-login-throttle.js';
@@ -140,9 +139,19 @@ function poolOptions(config: Config, use: DataSourceUse) {
   }
 }
 
-function databaseAddress(config: Config, use: DataSourceUse) {
+interface DatabaseAddress {
+  readonly url?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly username?: string;
+  readonly password?: string;
+  readonly database?: string;
+}
+
+/** Where the database is, in TypeORM's words: a URL, or the embedded database's socket. */
+export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAddress {
   const url = use === 'requests' ? config.databaseUrl : config.databaseDirectUrl;
-  if (url) return { url } satisfies Partial<DataSourceOptions & { url: string }>;
+  if (url) return { url };
   return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };
 }
 

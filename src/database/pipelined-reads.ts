@@ -8,6 +8,7 @@ const CONNECTIONS = 2;
 const MOST_IN_FLIGHT = 64;
 /** A hot read takes well under a millisecond: one that takes this long blocks those behind it. */
 const STALLED_MS = 250;
+const WATCH_MS = 100;
 const RECONNECT_MS = 500;
 
 export interface NamedStatement {
@@ -18,6 +19,8 @@ export interface NamedStatement {
 interface Lane {
   client: Client | undefined;
   inFlight: number;
+  /** By `performance.now()`: when an answer came last, or the first of those in flight was asked. */
+  progressAt: number;
   /** What is asked now is gathered, to be sent when this turn of the event loop has asked everything. */
   gathering: boolean;
 }
@@ -27,6 +30,9 @@ interface Lane {
  * wire protocol). Only for prepared reads of sub-millisecond length: a slow one would hold up all that follow. One
  * that stalls costs the connection; whoever waited asks the pool instead.
  *
+ * A timer of each statement would also expire where this process is too busy to read answers that are there, and would
+ * break both connections just then: so it is a connection that is watched, and not while the event loop is late.
+ *
  * Gain: see docs/performance.md.
  */
 export class PipelinedReads {
@@ -34,12 +40,15 @@ export class PipelinedReads {
   readonly #config: Config;
   #next = 0;
   #ended = false;
+  #watchedAt = performance.now();
+  readonly #watch = setInterval(() => this.#dropStalled(), WATCH_MS).unref();
 
   constructor(config: Config) {
     this.#config = config;
     this.#lanes = Array.from({ length: CONNECTIONS }, () => ({
       client: undefined,
       inFlight: 0,
+      progressAt: 0,
       gathering: false,
     }));
     for (const lane of this.#lanes) void this.#connect(lane);
@@ -53,10 +62,12 @@ export class PipelinedReads {
     const lane = this.#lanes[(this.#next = (this.#next + 1) % CONNECTIONS)]!;
     const { client } = lane;
     if (client === undefined || lane.inFlight >= MOST_IN_FLIGHT) return undefined;
-    lane.inFlight++;
+    if (lane.inFlight++ === 0) lane.progressAt = performance.now();
     if (!lane.gathering) gather(lane, client);
     try {
-      return (await client.query<Row>({ name: statement.name, text: statement.text, values })).rows;
+      const { rows } = await client.query<Row>({ name: statement.name, text: statement.text, values });
+      lane.progressAt = performance.now();
+      return rows;
     } catch {
       // Broken, stalled or refused: the pool says which, to a caller who still has time.
       this.#drop(lane, client);
@@ -74,6 +85,7 @@ export class PipelinedReads {
 
   async end(): Promise<void> {
     this.#ended = true;
+    clearInterval(this.#watch);
     await Promise.allSettled(this.#lanes.flatMap(({ client }) => client?.end() ?? []));
   }
 
@@ -83,7 +95,6 @@ export class PipelinedReads {
       application_name: 'public-user-api reads',
       connectionTimeoutMillis: this.#config.databaseDeadlines.connect,
       statement_timeout: STALLED_MS,
-      query_timeout: STALLED_MS,
       keepAlive: true,
       pipeline: true,
     } as pg.ClientConfig);
@@ -102,7 +113,20 @@ export class PipelinedReads {
     if (lane.client !== client) return;
     lane.client = undefined;
     client.end().catch(() => undefined);
+    client.connection.stream.destroy(); // nobody waits for what is in flight
     this.#reconnect(lane);
+  }
+
+  #dropStalled(): void {
+    const now = performance.now();
+    const late = now - this.#watchedAt > 2 * WATCH_MS;
+    this.#watchedAt = now;
+    for (const lane of this.#lanes) {
+      if (lane.inFlight === 0 || lane.client === undefined) continue;
+      if (late)
+        lane.progressAt = now; // what was answered is still to be read
+      else if (now - lane.progressAt > STALLED_MS) this.#drop(lane, lane.client);
+    }
   }
 
   #reconnect(lane: Lane): void {

@@ -5,13 +5,22 @@ import { Problem } from './problems.js';
 /**
  * Answers 503 where nothing was answered within `milliseconds`: each wait for the database is bounded, and this
  * bounds their sum. What a write did by then is unknown to the caller; sending the same PUT again is safe.
+ *
+ * It counts anew from the end of the body (see {@link readBody}); how long that may take is the server's `requestTimeout`.
  */
 export function answerDeadline(milliseconds: number, filter: ProblemFilter) {
   return (request: Request, response: Response, next: NextFunction): void => {
+    const { context } = request;
     const timer = setTimeout(() => {
-      if (!response.headersSent) filter.answer(new Problem('temporarily_unavailable'), request, response);
+      if (context.readingBody) timer.refresh();
+      else if (!response.headersSent)
+        filter.answer(new Problem('temporarily_unavailable'), request, response);
     }, milliseconds);
-    response.once('close', () => clearTimeout(timer));
+    context.deadline = timer;
+    response.once('close', () => {
+      clearTimeout(timer);
+      context.deadline = undefined;
+    });
     next();
   };
 }

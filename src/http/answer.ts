@@ -1,3 +1,5 @@
+import { etagOf } from './etag.js';
+
 /**
  * A successful answer whose JSON text already exists (made by PostgreSQL), with headers of its own.
  * Controllers return this or a plain object; {@link ApiAdapter} sends both.
@@ -7,4 +9,10 @@ export class Answer {
     readonly json: string | Buffer,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {}
+
+  /** One that stays the same while the process lives: to be made once, with its bytes and its validator. */
+  static unchanging(value: object): Answer {
+    const json = Buffer.from(JSON.stringify(value));
+    return new Answer(json, { ETag: etagOf(json) });
+  }
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 
 /** The prefix of everything that callers of the API see. */
@@ -27,16 +28,21 @@ const PREFLIGHT = {
   'Access-Control-Max-Age': '7200',
 };
 
+/** Of every answer of the API, and of every problem, wherever it is: pages of any origin may read it. */
+export const SHARED_HEADERS = {
+  Vary: 'Authorization, X-API-Key, Origin',
+  'X-Content-Type-Options': 'nosniff',
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': EXPOSED,
+} as const;
+
 /**
  * Headers of every answer under {@link API_PREFIX} (contract §9, §10), errors and unknown routes too, and the
  * answer to preflight requests, which need no credential.
  */
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {
   response.setHeader('Cache-Control', 'private, no-cache');
-  response.setHeader('Vary', 'Authorization, X-API-Key, Origin');
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  response.setHeader('Access-Control-Allow-Origin', '*');
-  response.setHeader('Access-Control-Expose-Headers', EXPOSED);
+  setSharedHeaders(response);
   if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {
     for (const [name, value] of Object.entries(PREFLIGHT)) response.setHeader(name, value);
     response.statusCode = 204;
@@ -46,12 +52,9 @@ export function apiHeaders(request: Request, response: Response, next: NextFunct
   next();
 }
 
-/** A path that cannot be decoded names nothing: it goes on as what it says to the letter, and is not found. */
-export function tolerateBadEncoding(request: Request, _response: Response, next: NextFunction): void {
-  try {
-    decodeURIComponent(request.context.path);
-  } catch {
-    request.url = request.url.replace(/^[^?]*/, (path) => path.replaceAll('%', '%25'));
-  }
-  next();
+export function setSharedHeaders(response: ServerResponse): void {
+  response.setHeader('Vary', SHARED_HEADERS.Vary);
+  response.setHeader('X-Content-Type-Options', SHARED_HEADERS['X-Content-Type-Options']);
+  response.setHeader('Access-Control-Allow-Origin', SHARED_HEADERS['Access-Control-Allow-Origin']);
+  response.setHeader('Access-Control-Expose-Headers', SHARED_HEADERS['Access-Control-Expose-Headers']);
 }

@@ -5,13 +5,18 @@ import express from 'express';
 import type { Request, Response } from 'express';
 import { Answer } from './answer.js';
 import { etagOf, noneMatch } from './etag.js';
+import { FrontDoor } from './front-door.js';
+import type { FrontDoorOptions } from './front-door.js';
 
 /**
  * Express with exact paths, and with one way to send a successful answer: JSON with a strong ETag, and 304
  * where the caller has it already. What the answer is was decided before; here are only its bytes.
  */
 export class ApiAdapter extends ExpressAdapter {
-  constructor() {
+  readonly #options: FrontDoorOptions;
+  #frontDoor: FrontDoor | undefined;
+
+  constructor(options: FrontDoorOptions) {
     const app = express();
     app.enable('case sensitive routing');
     app.enable('strict routing');
@@ -20,6 +25,12 @@ export class ApiAdapter extends ExpressAdapter {
     app.set('query parser', false);
     app.set('env', 'production'); // Express shows stacks otherwise
     super(app);
+    this.#options = options;
+  }
+
+  /** Of the server that listens. */
+  get frontDoor(): FrontDoor {
+    return this.#frontDoor!;
   }
 
   /**
@@ -27,16 +38,16 @@ export class ApiAdapter extends ExpressAdapter {
    * at every second.
    */
   override initHttpServer(): void {
-    this.httpServer = createServer(
-      {
-        connectionsCheckingInterval: 1_000,
-        headersTimeout: 5_000,
-        requestTimeout: 10_000,
-        keepAliveTimeout: 65_000,
-      },
-      this.getInstance() as RequestListener,
-    );
-    this.httpServer.maxRequestsPerSocket = 100_000;
+    const server = createServer({
+      connectionsCheckingInterval: 1_000,
+      headersTimeout: 5_000,
+      requestTimeout: 10_000,
+      keepAliveTimeout: 65_000,
+      requireHostHeader: false, // the front door does: Node would answer all such requests of a connection in one turn
+    });
+    server.maxRequestsPerSocket = 100_000;
+    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, this.#options);
+    this.httpServer = server;
   }
 
   override reply(response: Response, body: unknown, statusCode?: number): void {

@@ -45,8 +45,12 @@ async function readJsonObject(request: Request, response: Response): Promise<Rec
 }
 
 async function readBytes(request: Request, response: Response): Promise<Buffer> {
+  const { context } = request;
+  context.readingBody = true;
   await new Promise<void>((resolve, reject) => {
     readRaw(request, response, (error?: unknown) => {
+      context.readingBody = false;
+      context.deadline?.refresh();
       if (error === undefined || error === null) resolve();
       else reject(bodyProblem(error as { type?: string; status?: number }));
     });

@@ -5,13 +5,11 @@ import type { Logger } from 'pino';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { isUnavailable } from '../database/unavailable.js';
-import { API_PREFIX } from './api-headers.js';
+import { API_PREFIX, setSharedHeaders } from './api-headers.js';
+import { RETRY_AFTER_SECONDS } from './busy.js';
 import { LOGGER } from './logger.js';
 import { Problem } from './problems.js';
 import { RouteTable } from './route-table.js';
-
-/** Seconds after which a caller may try again when the database is away. */
-const RETRY_AFTER_SECONDS = '1';
 
 /** Turns whatever was thrown into `application/problem+json` (RFC 9457). Stacks go to the log, never out. */
 @Catch()
@@ -83,6 +81,8 @@ export function sendProblem(problem: Problem, request: Request, response: Respon
   request.context.problem = code;
   response.removeHeader('ETag');
   response.removeHeader('Link');
+  // Where there is no such route, nothing of the API has set them yet (contract §8: everywhere).
+  if (!response.hasHeader('Access-Control-Allow-Origin')) setSharedHeaders(response);
   for (const name in headers) response.setHeader(name, headers[name]!);
   if (code === 'temporarily_unavailable') response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
   response.setHeader('Cache-Control', 'no-store');

@@ -3,6 +3,7 @@ import type { RequestHandler } from 'express';
 import type { DataSource } from 'typeorm';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
+import { UnchangingDocument } from '../http/unchanging-document.js';
 import { ClientsService } from './clients.service.js';
 
 /** The client_id of the demo app in examples/browser-client. */
@@ -57,17 +58,19 @@ export async function registerDemoClient(dataSource: DataSource, config: Config)
 
 /** Serves the demo app at /demo. */
 export function demoApp(): RequestHandler {
+  const documents = new Map(
+    Object.entries(FILES).map(([path, [file, type]]) => [
+      path,
+      new UnchangingDocument(readFileSync(new URL(file, FOLDER)), { ...HEADERS, 'Content-Type': type }),
+    ]),
+  );
   return (request, response, next) => {
-    const found = Object.hasOwn(FILES, request.context.path) ? FILES[request.context.path] : undefined;
-    if (!found || (request.method !== 'GET' && request.method !== 'HEAD')) {
+    const document = documents.get(request.context.path);
+    if (!document || (request.method !== 'GET' && request.method !== 'HEAD')) {
       next();
       return;
     }
-    const [file, type] = found;
     request.context.route = request.context.path;
-    response
-      .set(HEADERS)
-      .type(type)
-      .send(readFileSync(new URL(file, FOLDER)));
+    document.send(request, response);
   };
 }

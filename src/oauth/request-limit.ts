@@ -1,4 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
+import { RETRY_AFTER_SECONDS, sendBusy } from '../http/busy.js';
+import type { Refuse } from '../http/front-door.js';
 import type { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { addressOf } from '../http/network.js';
 import type { AuthorizationServer } from './authorization-server.js';
@@ -85,4 +87,34 @@ function refuseBrowser(pages: PageRequests, request: Request, response: Response
     message: `Too much was asked for from where you are. Try again in ${seconds} seconds.`,
     error_id: request.context.id,
   });
+}
+
+const BUSY = 'The server is busy. Try again in a moment.';
+/** Plain: a page with its style would cost as much as the answer that it takes the place of. */
+const BUSY_PAGE =
+  '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">' +
+  `<title>Please try again</title><h1>Please try again</h1><p>${BUSY}</p><p>Error id: `;
+const BUSY_JSON = JSON.stringify({ error: 'temporarily_unavailable', error_description: BUSY }).slice(0, -1);
+const RETRY = ['Retry-After', RETRY_AFTER_SECONDS];
+const BUSY_PAGE_HEADERS = [
+  ...Object.entries(SECURITY_HEADERS).flat(),
+  ...[...RETRY, 'Content-Type', 'text/html; charset=utf-8'],
+];
+const BUSY_JSON_HEADERS = [
+  ...Object.entries(SECURITY_HEADERS).flat(),
+  ...[...RETRY, 'Content-Type', 'application/json; charset=utf-8'],
+  ...['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', 'Retry-After'],
+];
+
+/** 503 where the process has too much to do already: JSON for programs, a page for browsers. */
+export const refuseBusyOauth: Refuse = (request, response) => {
+  const { id, path } = request.context; // the id is of letters, digits, dots, dashes and underscores
+  if (FOR_PROGRAMS.includes(path) || !opensPage(request.headers.accept))
+    sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
+  else sendBusy(request, response, `${BUSY_PAGE}${id}</p>`, BUSY_PAGE_HEADERS);
+};
+
+/** What browsers send for a page; programs leave it out, or ask for JSON. */
+function opensPage(accept: string | undefined): boolean {
+  return accept?.includes('text/html') ?? false;
 }

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.js';
 import { apiHeaders } from '../http/api-headers.js';
 import { inTurn } from '../http/in-turn.js';
 import { addressOf } from '../http/network.js';
+import { UnchangingDocument } from '../http/unchanging-document.js';
 import { AccountPages } from './account-pages.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { demoApp } from './demo.js';
@@ -88,25 +89,26 @@ function pinOrigin(config: Config): RequestHandler {
 
 /** RFC 9728 §3. */
 function resourceMetadata(config: Config): RequestHandler {
-  const body = {
+  const body = JSON.stringify({
     resource: apiResource(config),
     authorization_servers: [config.publicUrl],
     scopes_supported: ALL_SCOPES,
     bearer_methods_supported: ['header'],
     resource_name: 'Public User API',
     dpop_signing_alg_values_supported: SUPPORTED_DPOP_ALGORITHMS,
-  };
+  });
+  const document = new UnchangingDocument(body, {
+    'Access-Control-Allow-Origin': '*',
+    'Cache-Control': 'public, max-age=300',
+    'Content-Type': 'application/json; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+  });
   return (request, response, next) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       next();
       return;
     }
     request.context.route = request.context.path;
-    response.set({
-      'Access-Control-Allow-Origin': '*',
-      'Cache-Control': 'public, max-age=300',
-      'X-Content-Type-Options': 'nosniff',
-    });
-    response.json(body);
+    document.send(request, response);
   };
 }

@@ -10,8 +10,8 @@ import { SCOPES } from '../../auth/scopes.js';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { Produces } from '../../http/accept.guard.js';
-import { etagOf, noneMatch } from '../../http/etag.js';
 import { PROBLEMS } from '../../http/problems.js';
+import { UnchangingDocument } from '../../http/unchanging-document.js';
 import { OpenApiDocument } from './openapi-document.js';
 import { endpointsOf } from './reference.js';
 
@@ -22,7 +22,7 @@ const TEMPLATES = new URL('./templates/', import.meta.url);
 @Public()
 @ApiExcludeController()
 export class DocsController {
-  #html: string | undefined;
+  #page: UnchangingDocument | undefined;
   readonly #style = readFileSync(new URL('style.css', TEMPLATES), 'utf8');
   readonly #headers = {
     'Content-Type': 'text/html; charset=utf-8',
@@ -41,12 +41,8 @@ export class DocsController {
   @Get()
   @Produces('text/html')
   read(@Req() request: Request, @Res() response: Response): void {
-    const html = (this.#html ??= this.#render());
-    const etag = etagOf(html);
-    response.set({ ...this.#headers, ETag: etag });
-    const known = request.headers['if-none-match'];
-    if (known !== undefined && noneMatch(known, etag)) response.status(304).end();
-    else response.end(html);
+    this.#page ??= new UnchangingDocument(this.#render(), this.#headers);
+    this.#page.send(request, response);
   }
 
   #render(): string {

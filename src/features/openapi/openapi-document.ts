@@ -7,6 +7,7 @@ import type { Access } from '../../auth/auth.decorators.js';
 import { ALL_SCOPES, SCOPES } from '../../auth/scopes.js';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
+import { Answer } from '../../http/answer.js';
 import { PROBLEMS } from '../../http/problems.js';
 import type { ProblemCode } from '../../http/problems.js';
 import { parameterNames, queryOfHandler } from '../../http/query.js';
@@ -20,7 +21,7 @@ type Json = Record<string, unknown>;
 @Injectable()
 export class OpenApiDocument {
   #application: INestApplication | undefined;
-  #json: string | undefined;
+  #answer: Answer | undefined;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
@@ -31,13 +32,13 @@ export class OpenApiDocument {
     this.#application = application;
   }
 
-  get json(): string {
-    return (this.#json ??= JSON.stringify(this.#build()));
+  get answer(): Answer {
+    return (this.#answer ??= Answer.unchanging(this.#build()));
   }
 
   /** The document as its readers get it: plain JSON, a copy of its own. */
   read(): Json {
-    return JSON.parse(this.json) as Json;
+    return JSON.parse(String(this.answer.json)) as Json;
   }
 
   #build(): OpenAPIObject {

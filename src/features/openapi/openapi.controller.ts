@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
-import { Answer } from '../../http/answer.js';
+import type { Answer } from '../../http/answer.js';
 import { Answers } from '../../http/openapi.js';
 import { OpenApiDocument } from './openapi-document.js';
 
@@ -12,6 +12,6 @@ export class OpenApiController {
   @Get()
   @Answers('This document', { schema: { type: 'object' }, models: [] })
   read(): Answer {
-    return new Answer(this.document.json);
+    return this.document.answer;
   }
 }

@@ -1,9 +1,9 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
+import { Answer } from '../../http/answer.js';
 import { Answers } from '../../http/openapi.js';
 import { Problem, PROBLEMS } from '../../http/problems.js';
-import type { ProblemDefinition } from '../../http/problems.js';
 
 @ApiSchema({ name: 'ProblemDefinition' })
 class ProblemEntry {
@@ -29,21 +29,24 @@ class ProblemCatalogue {
   data: ProblemEntry[];
 }
 
+const CATALOGUE = Answer.unchanging({ data: [...PROBLEMS.values()] });
+const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, Answer.unchanging(problem)]));
+
 /** The catalogue of error codes, where `type` of every problem points to. */
 @Controller('api/public/problems')
 @Public()
 export class ProblemsController {
   @Get()
   @Answers('Every error code', ProblemCatalogue)
-  list(): { data: ProblemDefinition[] } {
-    return { data: [...PROBLEMS.values()] };
+  list(): Answer {
+    return CATALOGUE;
   }
 
   @Get(':code')
   @Answers('One error code: meaning, and how to fix it', ProblemEntry)
-  read(@Param('code') code: string): ProblemDefinition {
-    const problem = PROBLEMS.get(code);
-    if (!problem) throw new Problem('not_found', { detail: 'There is no such error code.' });
-    return problem;
+  read(@Param('code') code: string): Answer {
+    const entry = ENTRIES.get(code);
+    if (!entry) throw new Problem('not_found', { detail: 'There is no such error code.' });
+    return entry;
   }
 }

@@ -1,8 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
-import { Database } from '../../database/database.js';
-import { MIGRATIONS } from '../../database/data-source.js';
 import { Problem } from '../../http/problems.js';
+import { DatabaseCheck } from './database-check.js';
 import { Readiness } from './readiness.js';
 
 /** For balancers and orchestrators. */
@@ -10,7 +9,7 @@ import { Readiness } from './readiness.js';
 @Public()
 export class HealthController {
   constructor(
-    private readonly database: Database,
+    private readonly database: DatabaseCheck,
     private readonly readiness: Readiness,
   ) {}
 
@@ -25,16 +24,10 @@ export class HealthController {
   async ready(): Promise<object> {
     if (this.readiness.ending)
       throw new Problem('temporarily_unavailable', { detail: 'The server is shutting down.' });
-    const [state] = await this.database.rows<{ writable: boolean; migrated: number }>(
-      `SELECT current_setting('transaction_read_only') = 'off' AS writable,
-         (SELECT count(*) FROM migrations WHERE name = ANY ($1)) AS migrated`,
-      [MIGRATIONS.map((migration) => migration.name)],
-    );
-    if (!state!.writable)
+    const { writable, migrated } = await this.database.read();
+    if (!writable)
       throw new Problem('temporarily_unavailable', { detail: 'The database cannot be written to.' });
-    if (state!.migrated < MIGRATIONS.length) {
-      throw new Problem('temporarily_unavailable', { detail: 'The database lacks migrations.' });
-    }
+    if (!migrated) throw new Problem('temporarily_unavailable', { detail: 'The database lacks migrations.' });
     return { status: 'ok' };
   }
 }

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
+import { DatabaseCheck } from './database-check.js';
 import { HealthController } from './health.controller.js';
 import { Readiness } from './readiness.js';
 
-@Module({ controllers: [HealthController], providers: [Readiness], exports: [Readiness] })
+@Module({ controllers: [HealthController], providers: [DatabaseCheck, Readiness], exports: [Readiness] })
 export class HealthModule {}

@@ -1,0 +1,175 @@
+// A load generator with an open loop, in a process of its own: so many requests a second, whether or not the server keeps up, as
+// callers who know nothing of one another send them. Latency counts from the moment at which a request was meant to be sent, so
+// that one which had to wait for a connection has waited (no coordinated omission). With `rate` 0 the loop is closed: every
+// connection sends its next request when it has its answer.
+//
+// node open-loop.mjs PLAN, a file of JSON (Plan below); writes Outcome as JSON to stdout. Loopback only, and bounded in time,
+// connections and requests.
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+
+/**
+ * @typedef {object} Plan
+ * @property {number} port of a server on 127.0.0.1
+ * @property {string[]} requests as they are sent, in turn
+ * @property {number} rate requests a second; 0: closed loop
+ * @property {number} seconds
+ * @property {number} connections
+ *
+ * @typedef {object} Latencies
+ * @property {number} count
+ * @property {number} p50 ms
+ * @property {number} p99 ms
+ * @property {number} max ms
+ *
+ * @typedef {object} Outcome
+ * @property {number} sent
+ * @property {number} seconds
+ * @property {Latencies} answered with less than 400
+ * @property {Latencies} refused with 429 or 503
+ * @property {number} failed answered otherwise, or cut off
+ * @property {number} unanswered at the end
+ */
+
+/** Beyond these it would measure itself. */
+const MOST_CONNECTIONS = 4_000;
+const MOST_SECONDS = 120;
+/** What is still on its way at the end has so long. */
+const GRACE_MS = 2_000;
+
+/** @type {Plan} */
+const plan = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+const connections = Math.min(plan.connections, MOST_CONNECTIONS);
+const milliseconds = Math.min(plan.seconds, MOST_SECONDS) * 1000;
+const requests = plan.requests.map((text) => Buffer.from(text, 'latin1'));
+
+const answered = [];
+const refused = [];
+let failed = 0;
+let sent = 0;
+let ended = false;
+/** Moments at which requests were meant to be sent that had no connection yet; a ring, `first` is next. */
+const late = [];
+let first = 0;
+const free = [];
+let begun = 0;
+
+class Connection {
+  #socket;
+  #text = '';
+  /** Until the whole answer is there; 0: its headers are not. */
+  #length = 0;
+  #due = 0;
+
+  constructor() {
+    this.#open();
+  }
+
+  #open() {
+    this.#socket = connect(plan.port, '127.0.0.1');
+    this.#socket.setNoDelay(true).setEncoding('latin1');
+    this.#socket.on('data', (text) => this.#receive(text));
+    this.#socket.on('error', () => undefined);
+    this.#socket.on('connect', () => this.#next());
+    this.#socket.on('close', () => {
+      if (this.#due > 0 && !ended) failed++;
+      this.#due = 0;
+      const at = free.indexOf(this);
+      if (at !== -1) free.splice(at, 1);
+      if (!ended) setTimeout(() => (ended ? undefined : this.#open()), 10);
+    });
+  }
+
+  /** @param {number} due when it was meant to be sent */
+  send(due) {
+    this.#due = due;
+    this.#text = '';
+    this.#length = 0;
+    this.#socket.write(requests[sent++ % requests.length]);
+  }
+
+  end() {
+    this.#socket.destroy();
+  }
+
+  get waits() {
+    return this.#due > 0;
+  }
+
+  #receive(text) {
+    this.#text = this.#text === '' ? text : this.#text + text;
+    if (this.#length === 0) {
+      const headers = this.#text.indexOf('\r\n\r\n');
+      if (headers === -1) return;
+      const length = /\r\ncontent-length: (\d+)/i.exec(this.#text.slice(0, headers));
+      this.#length = headers + 4 + Number(length?.[1] ?? 0);
+    }
+    if (this.#text.length < this.#length) return;
+    const status = Number(this.#text.slice(9, 12));
+    const milliseconds = performance.now() - this.#due;
+    if (status < 400) answered.push(milliseconds);
+    else if (status === 503 || status === 429) refused.push(milliseconds);
+    else failed++;
+    this.#due = 0;
+    this.#next();
+  }
+
+  #next() {
+    if (ended) return;
+    if (first < late.length) this.send(late[first++]);
+    else if (plan.rate === 0 && begun > 0) this.send(performance.now());
+    else free.push(this);
+  }
+}
+
+/** @type {Connection[]} */
+const all = [];
+// Not all at once: a queue of the system that overflows tries again after a second, three, seven.
+while (free.length < connections) {
+  if (free.length === all.length)
+    for (let i = 0; i < 100 && all.length < connections; i++) all.push(new Connection());
+  await new Promise((resolve) => setTimeout(resolve, 10));
+}
+begun = performance.now();
+if (plan.rate === 0) for (const connection of free.splice(0)) connection.send(performance.now());
+await new Promise((resolve) => {
+  let scheduled = 0;
+  const turn = () => {
+    const now = performance.now() - begun;
+    if (now >= milliseconds) return resolve();
+    for (const due = (now / 1000) * plan.rate; scheduled < due; scheduled++) {
+      const moment = begun + (scheduled / plan.rate) * 1000;
+      const connection = free.pop();
+      if (connection) connection.send(moment);
+      else late.push(moment);
+    }
+    setTimeout(turn, 1);
+  };
+  turn();
+});
+const seconds = (performance.now() - begun) / 1000;
+const counts = { answered: answered.length, refused: refused.length };
+const grace = performance.now() + (plan.rate === 0 ? 0 : GRACE_MS);
+while (performance.now() < grace && (first < late.length || all.some(({ waits }) => waits)))
+  await new Promise((resolve) => setTimeout(resolve, 20));
+ended = true;
+const unanswered = late.length - first + all.filter(({ waits }) => waits).length;
+for (const connection of all) connection.end();
+
+/** @returns {Latencies} */
+function latencies(list, count) {
+  const sorted = Float64Array.from(list).sort();
+  const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+  return { count, p50: at(0.5), p99: at(0.99), max: at(1) };
+}
+
+/** @type {Outcome} */
+const outcome = {
+  sent,
+  seconds,
+  answered: latencies(answered, counts.answered),
+  refused: latencies(refused, counts.refused),
+  failed,
+  unanswered,
+};
+process.stdout.write(JSON.stringify(outcome));

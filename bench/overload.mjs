@@ -1,0 +1,252 @@
+// Several times as much as the server can do: how much of it is still answered, how fast, and how the rest is refused.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AUTHORIZE } from './oauth-client.mjs';
+import { cpuMicroseconds, machineMicroseconds, memoryMegabytes } from './usage.mjs';
+
+/** Of what the server can do. */
+export const TIMES = 5;
+/** Closed loop, to find out what it can do. */
+const PEAK_CONNECTIONS = 32;
+/** The open loop needs as many as are on their way at once. */
+const CONNECTIONS = 1_000;
+const PROBE_MS = 100;
+
+/**
+ * @typedef {object} Overload
+ * @property {number} peak answers/s
+ * @property {number} offered requests/s
+ * @property {number} goodput answers/s
+ * @property {number} ratio goodput to peak
+ * @property {number} cpuRatio the same, of answers for the same CPU time of the server
+ * @property {number} others share of the machine that went to what is not of the benchmark
+ * @property {number} p50 ms, of the answered
+ * @property {number} p99 ms, of the answered
+ * @property {number} refusedP99 ms
+ * @property {number} failed answered otherwise, cut off, or not answered in the end
+ * @property {number} refused requests/s
+ * @property {number} answerCpu µs of the server, at the peak
+ * @property {number} serverCpu share of a processor that the server got under overload
+ * @property {number} neighbour share of answers to a member who asks little, from the same address
+ * @property {number} notReady probes of /readyz that were not answered with 200
+ * @property {number} slowestProbe ms
+ * @property {number} memory MB, the highest seen
+ * @property {number} generatorCpu share of a processor that the load generator took
+ */
+
+/** What is asked, one of each kind that is admitted apart. */
+export function overloadQuestions(dataset) {
+  const keys = dataset.keys.slice(0, -1);
+  const ofApi = (path) => keys.map((key) => request(path, `X-API-Key: ${key}`));
+  return [
+    { name: 'GET /events (20)', requests: ofApi('/api/public/events'), short: true },
+    { name: 'GET /profile', requests: ofApi('/api/public/profile') },
+    {
+      name: 'GET /events (20), all with one key',
+      requests: ofApi('/api/public/events').slice(0, 1),
+      short: true,
+    },
+    { name: 'GET /oauth/authorize', requests: [request(AUTHORIZE, 'Accept: text/html')], short: true },
+    {
+      name: 'GET /account/apps (signed out)',
+      requests: [request('/account/apps', 'Accept: text/html')],
+    },
+  ];
+}
+
+function request(path, header) {
+  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${header}\r\n\r\n`;
+}
+
+/**
+ * @param {import('./servers.mjs').Server} server
+ * @param {{peakSeconds: number, seconds: number}} plan
+ * @returns {Promise<Overload>}
+ */
+export async function measureOverload(server, { requests }, dataset, { peakSeconds, seconds }) {
+  const port = Number(new URL(server.url).port);
+  const generate = (rate, length, connections) =>
+    runGenerator({ port, requests, rate, seconds: length, connections });
+  // Optimized code and full caches, of answers and of refusals.
+  const trial = await generate(0, 2, PEAK_CONNECTIONS);
+  await generate(Math.round((TIMES * trial.outcome.answered.count) / trial.outcome.seconds), 3, CONNECTIONS);
+  const idle = cpuMicroseconds(server.pid);
+  const closed = await generate(0, peakSeconds, PEAK_CONNECTIONS);
+  const peakCpu = cpuMicroseconds(server.pid) - idle;
+  const peak = closed.outcome.answered.count / closed.outcome.seconds;
+  const offered = Math.round(TIMES * peak);
+  const watch = startWatching(server, dataset.keys.at(-1));
+  const before = {
+    server: cpuMicroseconds(server.pid),
+    ours: cpuMicroseconds(process.pid),
+    ...machineMicroseconds(),
+  };
+  const open = await generate(offered, seconds, CONNECTIONS);
+  const after = {
+    server: cpuMicroseconds(server.pid),
+    ours: cpuMicroseconds(process.pid),
+    ...machineMicroseconds(),
+  };
+  const used = (what) => after[what] - before[what];
+  const watched = await watch.end();
+  const { answered, refused, failed, unanswered } = open.outcome;
+  const goodput = answered.count / open.outcome.seconds;
+  return {
+    peak,
+    offered,
+    goodput,
+    ratio: goodput / peak,
+    refused: refused.count / open.outcome.seconds,
+    answerCpu: peakCpu / closed.outcome.answered.count,
+    cpuRatio: answered.count / used('server') / (closed.outcome.answered.count / peakCpu),
+    serverCpu: used('server') / 1e6 / open.outcome.seconds,
+    others: Math.max(0, used('busy') - used('ours')) / used('all'),
+    p50: answered.p50,
+    p99: answered.p99,
+    refusedP99: refused.p99,
+    failed: failed + unanswered,
+    generatorCpu: open.cpu / 1e6 / open.outcome.seconds,
+    ...watched,
+  };
+}
+
+async function runGenerator(plan) {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-overload-'));
+  const file = join(folder, 'plan.json');
+  writeFileSync(file, JSON.stringify(plan));
+  try {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'open-loop.mjs'), file], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    let cpu = 0;
+    const sampling = setInterval(() => (cpu = Math.max(cpu, cpuMicroseconds(child.pid))), 200);
+    child.stdout.on('data', (text) => (output += text));
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    clearInterval(sampling);
+    if (code !== 0) throw new Error(`the load generator ended with ${code}`);
+    return { outcome: JSON.parse(output), cpu };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Probes as a balancer does, and asks as a member who knows nothing of the flood. */
+function startWatching(server, key) {
+  let ended = false;
+  let notReady = 0;
+  let slowestProbe = 0;
+  let memory = 0;
+  let asked = 0;
+  let answered = 0;
+  const watching = (async () => {
+    while (!ended) {
+      const start = performance.now();
+      const [ready, neighbour] = await Promise.all([
+        statusOf(`${server.url}/readyz`).then((status) => {
+          slowestProbe = Math.max(slowestProbe, performance.now() - start);
+          return status;
+        }),
+        statusOf(`${server.url}/api/public/me`, { 'X-API-Key': key }),
+      ]);
+      if (ready !== 200) notReady++;
+      asked++;
+      if (neighbour === 200) answered++;
+      memory = Math.max(memory, memoryMegabytes(server.pid));
+      await new Promise((resolve) =>
+        setTimeout(resolve, Math.max(0, PROBE_MS - (performance.now() - start))),
+      );
+    }
+  })();
+  return {
+    end: async () => {
+      ended = true;
+      await watching;
+      return { notReady, slowestProbe, memory, neighbour: answered / asked };
+    },
+  };
+}
+
+async function statusOf(url, headers = {}) {
+  try {
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(5_000) });
+    await response.arrayBuffer();
+    return response.status;
+  } catch {
+    return 0;
+  }
+}
+
+/** The goals (docs/performance.md), and what must hold: a collapse must fail it, what else a machine does must not. */
+const GOALS = { ratio: 0.9, p99: 250, refusedP99: 50 };
+const BOUNDS = { ratio: 0.6, p99: 1_000, refusedP99: 1_000 };
+/** Where others take more of the machine than this, its clock says nothing of the server. */
+const QUIET = 0.15;
+
+/** @returns what does not hold, in sentences */
+export function faultsOf(name, measured) {
+  const { ratio, cpuRatio, p99, refusedP99, notReady, neighbour, failed, offered, others } = measured;
+  const quiet = others <= QUIET;
+  const faults = [
+    Math.max(ratio, cpuRatio) < BOUNDS.ratio &&
+      `${percent(ratio)} of the peak are answered, ${percent(cpuRatio)} for the same CPU time`,
+    quiet && p99 > BOUNDS.p99 && `p99 of the answered is ${Math.round(p99)} ms`,
+    quiet && refusedP99 > BOUNDS.refusedP99 && `p99 of the refused is ${Math.round(refusedP99)} ms`,
+    notReady > 0 && `/readyz was not 200 ${notReady} times`,
+    // Where a thousand callers flood, nobody is among few.
+    name.includes('one key') &&
+      neighbour < 0.8 &&
+      `a member who asks little got ${percent(neighbour)} of the answers`,
+    quiet && failed > 0.01 * offered && `${failed} requests failed, or were not answered`,
+  ];
+  return faults.filter(Boolean).map((fault) => `${name}: ${fault}`);
+}
+
+/** A table for people. */
+export function overloadTable(rows) {
+  const head = [
+    ...[
+      '',
+      'peak/s',
+      'offered/s',
+      'answered/s',
+      `ratio (goal ${GOALS.ratio})`,
+      'ratio by CPU',
+      'p50 ms',
+      `p99 ms (goal ${GOALS.p99})`,
+    ],
+    ...[
+      `refused p99 ms (goal ${GOALS.refusedP99})`,
+      'failed',
+      '/readyz red',
+      'slowest ms',
+      'a neighbour’s answers',
+    ],
+    ...['memory MB', 'server CPU', 'generator CPU', 'others %'],
+  ];
+  const lines = Object.entries(rows).map(([name, row]) => [
+    ...[
+      name,
+      ...[row.peak, row.offered, row.goodput].map(Math.round),
+      row.ratio.toFixed(2),
+      row.cpuRatio.toFixed(2),
+    ],
+    ...[row.p50, row.p99, row.refusedP99, row.failed, row.notReady, row.slowestProbe].map(Math.round),
+    ...[
+      percent(row.neighbour),
+      Math.round(row.memory),
+      percent(row.serverCpu),
+      percent(row.generatorCpu),
+      Math.round(100 * row.others),
+    ],
+  ]);
+  return [head, head.map((_, i) => (i === 0 ? '---' : '---:')), ...lines]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
+}
+
+function percent(share) {
+  return `${Math.round(100 * share)} %`;
+}

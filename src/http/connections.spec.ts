@@ -1,0 +1,322 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { CONNECTION_BOUNDS, Connections } from './connections.js';
+import type { ConnectionBounds } from './connections.js';
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const DOCUMENT = Buffer.alloc(200_000, 'x');
+const sendDocument: Answer = (_request, response) => {
+  response.setHeader('Content-Length', DOCUMENT.length);
+  response.end(DOCUMENT);
+};
+const sendUrl: Answer = (request, response) => void response.end(request.url);
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+describe('connections', () => {
+  const ends: (() => void)[] = [];
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+  });
+
+  async function serve(answer: Answer, bounds: Partial<ConnectionBounds> = {}) {
+    const server: Server = createServer({ requireHostHeader: false, keepAliveTimeout: 60_000 });
+    const connections = new Connections(server, answer, { ...CONNECTION_BOUNDS, ...bounds });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    ends.push(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const { port } = server.address() as { port: number };
+    return { connections, server, open: () => open(port) };
+  }
+
+  /** A client that reads only when it is told to. */
+  async function open(port: number): Promise<Socket> {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    ends.push(() => socket.destroy());
+    await new Promise((resolve) => socket.once('connect', resolve));
+    return socket;
+  }
+
+  const closed = (socket: Socket) =>
+    socket.closed
+      ? Promise.resolve()
+      : new Promise<void>((resolve) => void socket.once('close', () => resolve()));
+  /** Reads until so many bytes are there. */
+  const read = (socket: Socket, enough: (text: string) => boolean) =>
+    new Promise<string>((resolve, reject) => {
+      let text = '';
+      socket.on('data', (bytes) => {
+        text += bytes.toString();
+        if (enough(text)) resolve(text);
+      });
+      socket.on('close', () => reject(new Error(`closed after ${text.length} bytes`)));
+    });
+  const until = async (condition: () => boolean) => {
+    while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it('answer what was sent at once one after the other, in order, none of it left out', async () => {
+    let underWay = 0;
+    let most = 0;
+    const { open, connections } = await serve((request, response) => {
+      most = Math.max(most, ++underWay);
+      setImmediate(() => {
+        underWay--;
+        response.end(`[${request.url}]`);
+      });
+    });
+    const socket = await open();
+    const paths = Array.from({ length: 2_000 }, (_, i) => `/${i}`);
+    socket.write(paths.map(get).join(''));
+    const text = await read(socket, (answers) => answers.includes('[/1999]'));
+    expect([...text.matchAll(/\[(.+?)\]/g)].map(([, path]) => path)).toEqual(paths);
+    expect(most).toBe(1);
+    await until(() => connections.state().idle === 1);
+    expect(connections.state()).toEqual({ open: 1, idle: 1, waiting: 0, behind: 0, unread: 0, heldBytes: 0 });
+  });
+
+  it('begin no more than one answer of each in a turn of the event loop, whatever was sent at once', async () => {
+    const begun = new Map<unknown, number>();
+    let most = 0;
+    const { open } = await serve((request, response) => {
+      const { socket } = request;
+      begun.set(socket, (begun.get(socket) ?? 0) + 1);
+      most = Math.max(most, begun.get(socket)!);
+      response.end(request.url);
+    });
+    let turning = true;
+    const turn = () => {
+      begun.clear();
+      if (turning) setImmediate(turn);
+    };
+    turn();
+    const sockets = await Promise.all(Array.from({ length: 12 }, open));
+    await Promise.all(
+      sockets.map((socket) => {
+        socket.write(get('/a').repeat(1_400) + get('/last'));
+        return read(socket, (text) => text.endsWith('/last'));
+      }),
+    );
+    turning = false;
+    expect(most).toBe(1);
+  });
+
+  it('parse so few requests ahead that 64 KB of them are never in memory as requests', async () => {
+    let most = 0;
+    const { open, connections } = await serve((request, response) => {
+      most = Math.max(most, connections.state().waiting);
+      sendUrl(request, response);
+    });
+    const socket = await open();
+    socket.write('GET / HTTP/1.1\r\n\r\n'.repeat(3_500) + get('/last'));
+    await read(socket, (text) => text.endsWith('/last'));
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThan(CONNECTION_BOUNDS.sliceBytes / 17);
+  });
+
+  it('make no more answers for who reads none, and cut it off', async () => {
+    let made = 0;
+    const { open, connections } = await serve(
+      (request, response) => {
+        made++;
+        sendDocument(request, response);
+      },
+      { stalledMs: 300 },
+    );
+    const sockets = await Promise.all(Array.from({ length: 12 }, open));
+    for (const socket of sockets) socket.pause().write(get('/').repeat(1_000));
+    // Whether a client was cut off it learns by reading.
+    await until(() => connections.state().open === 0);
+    expect(made).toBeLessThan(12 * 60); // what the system takes, some 4 MB each, of 200 MB each
+    expect(connections.state()).toEqual({ open: 0, idle: 0, waiting: 0, behind: 0, unread: 0, heldBytes: 0 });
+  });
+
+  it('let who reads slowly have the whole answer', async () => {
+    const large = Buffer.alloc(8_000_000, 'x'); // more than the system takes
+    const { open } = await serve((_request, response) => void response.end(large), { stalledMs: 400 });
+    const socket = await open();
+    socket.write(get('/'));
+    let bytes = 0;
+    socket.on('data', (part) => {
+      bytes += part.length;
+      socket.pause();
+      setTimeout(() => socket.resume(), 20); // much longer than a stalled client has
+    });
+    await until(() => bytes >= large.length || socket.closed);
+    expect(bytes).toBeGreaterThanOrEqual(large.length);
+  });
+
+  it('cut off who takes an answer for longer than any honest client, one byte at a time', async () => {
+    const large = Buffer.alloc(32_000_000, 'x');
+    const { open, connections } = await serve((_request, response) => void response.end(large), {
+      stalledMs: 10_000,
+      unreadMs: 500,
+    });
+    const socket = await open();
+    socket.write(get('/'));
+    const reading = setInterval(() => socket.read(1), 10);
+    socket.pause();
+    await until(() => connections.state().open === 0);
+    clearInterval(reading);
+  });
+
+  it('cut off the one that has left its answer unread for longest, where too many do', async () => {
+    const large = Buffer.alloc(32_000_000, 'x');
+    const { open, connections } = await serve((_request, response) => void response.end(large), {
+      unread: 2,
+    });
+    const sockets: Socket[] = [];
+    for (const unread of [1, 2, 2]) {
+      const socket = await open();
+      sockets.push(socket.pause());
+      socket.write(get('/'));
+      await until(() => connections.state().unread === unread && connections.state().open >= unread);
+    }
+    await until(() => connections.state().open === 2);
+    sockets[0]!.resume();
+    await closed(sockets[0]!);
+    expect(sockets.map((socket) => socket.closed)).toEqual([true, false, false]);
+  });
+
+  it('close the one that has been idle for longest where one too many is opened, and none that is at work', async () => {
+    const { open, connections } = await serve(
+      (request, response) => {
+        if (request.url !== '/slow') response.end('done');
+      },
+      { open: 3 },
+    );
+    const [slow, older, newer] = [await open(), await open(), await open()];
+    slow.write(get('/slow'));
+    for (const socket of [older, newer]) {
+      socket.write(get('/'));
+      await read(socket, (text) => text.endsWith('done'));
+    }
+    await until(() => connections.state().idle === 2);
+    const next = await open();
+    await closed(older);
+    next.write(get('/'));
+    await read(next, (text) => text.endsWith('done'));
+    expect([slow.closed, newer.closed]).toEqual([false, false]);
+  });
+
+  it('close a new one where all are at work', async () => {
+    const { open, connections } = await serve(() => undefined, { open: 2 });
+    const [first, second] = [await open(), await open()];
+    for (const socket of [first, second]) socket.write(get('/'));
+    await until(() => connections.state().idle === 0);
+    const third = await open();
+    await closed(third);
+    expect([first.closed, second.closed]).toEqual([false, false]);
+  });
+
+  it('read no more of who sends on and on than is answered', async () => {
+    let most = 0;
+    let answered = 0;
+    const { open, connections } = await serve((request, response) => {
+      most = Math.max(most, connections.state().heldBytes);
+      answered++;
+      sendUrl(request, response);
+    });
+    const socket = await open();
+    socket.on('data', () => undefined);
+    const sending = setInterval(() => socket.writableLength < 5e6 && socket.write(get('/').repeat(5_000)), 1);
+    await until(() => answered > 3_000);
+    clearInterval(sending);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(2 * 65_536);
+  });
+
+  it('cut off whose request is one too many of all that wait', async () => {
+    const { open, connections } = await serve(() => undefined, { waiting: 5 });
+    const [one, other] = [await open(), await open()];
+    one.write(get('/').repeat(5));
+    await until(() => connections.state().waiting === 4);
+    other.write(get('/').repeat(3));
+    await closed(other);
+    expect([one.closed, connections.state().waiting]).toEqual([false, 4]);
+  });
+
+  it('take a large body whole, in pieces of any size, and what follows it', async () => {
+    const { open } = await serve((request, response) => {
+      let length = 0;
+      request.on('data', (bytes: Buffer) => (length += bytes.length));
+      request.on('end', () => response.end(`[${length}]`));
+    });
+    const socket = await open();
+    const body = 'x'.repeat(3_000_000);
+    socket.write(`PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    socket.write(
+      `PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(20_000)}0\r\n\r\n`,
+    );
+    socket.write(get('/'));
+    const text = await read(socket, (answers) => answers.includes('[0]'));
+    expect([...text.matchAll(/\[(\d+)\]/g)].map(([, length]) => length)).toEqual(['3000000', '20000', '0']);
+  });
+
+  it('wait where nobody reads a body yet, and lose nothing of it', async () => {
+    let read: () => void = () => undefined;
+    const { open } = await serve((request, response) => {
+      read = () => {
+        let length = 0;
+        request.on('data', (bytes: Buffer) => (length += bytes.length));
+        request.on('end', () => response.end(`[${length}]`));
+      };
+    });
+    const socket = await open();
+    const body = 'x'.repeat(16_000_000); // more than the system takes
+    socket.write(`PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    for (let turn = 0; turn < 1_000; turn++) await new Promise((resolve) => setImmediate(resolve));
+    read();
+    const text = await new Promise<string>((resolve) =>
+      socket.on('data', (bytes) => /\[\d+\]/.test(bytes.toString()) && resolve(bytes.toString())),
+    );
+    expect(text).toContain('[16000000]');
+  });
+
+  it('forget everything of one that ends in the middle, whatever it was doing', async () => {
+    const late: ServerResponse[] = [];
+    const { open, connections } = await serve((request, response) => {
+      if (request.url === '/late') late.push(response);
+      else sendDocument(request, response);
+    });
+    const sent = [
+      '',
+      'GET /half HTTP/1.1\r\n',
+      get('/late'),
+      get('/late').repeat(1_000),
+      get('/').repeat(1_000),
+      'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx',
+      'no HTTP at all\r\n\r\n',
+      `${get('/')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n${get('/')}`,
+    ];
+    for (const how of ['end', 'destroy', 'reset'] as const) {
+      const sockets = await Promise.all(sent.map(open));
+      sockets.forEach((socket, i) => socket.write(sent[i]!));
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const socket of sockets) {
+        if (how === 'end') socket.end(() => socket.destroy());
+        else if (how === 'destroy') socket.destroy();
+        else socket.resetAndDestroy();
+      }
+      // Of a client that is not read from it is learned that it left when it is answered.
+      await until(() => {
+        for (const response of late.splice(0)) response.end('late');
+        return connections.state().open === 0;
+      });
+      expect(connections.state()).toEqual({
+        open: 0,
+        idle: 0,
+        waiting: 0,
+        behind: 0,
+        unread: 0,
+        heldBytes: 0,
+      });
+    }
+  });
+});

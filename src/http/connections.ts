@@ -1,0 +1,243 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+export interface ConnectionBounds {
+  /** Connections that are open at once. One more closes the one that has been idle for longest. */
+  readonly open: number;
+  /** Bytes of a connection that are parsed at a time: some forty of the smallest requests. */
+  readonly sliceBytes: number;
+  /** Slices that are parsed in one turn of the event loop, of all connections together. */
+  readonly slicesPerTurn: number;
+  /** Bytes that a client may be ahead of the answers. */
+  readonly aheadBytes: number;
+  /** Requests, of all connections together, that were parsed and wait for the answer before them on their connection. */
+  readonly waiting: number;
+  /** Answers that the system would not take whole, because their clients do not read; one more cuts off the oldest. */
+  readonly unread: number;
+  /** A client that takes nothing for so long is cut off, in ms. */
+  readonly stalledMs: number;
+  /** And one that has not taken its answer by then: 200 KB at 10 KB/s take 20 s. */
+  readonly unreadMs: number;
+}
+
+export const CONNECTION_BOUNDS: ConnectionBounds = {
+  open: 4_096,
+  sliceBytes: 2_048,
+  slicesPerTurn: 16,
+  aheadBytes: 262_144,
+  waiting: 4_096,
+  unread: 256,
+  stalledMs: 10_000,
+  unreadMs: 60_000,
+};
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+interface Connection {
+  readonly socket: Socket;
+  /** A request of this connection is being answered. */
+  underWay: boolean;
+  /** Parsed requests behind it, in their order. */
+  readonly waiting: Exchange[];
+  /** What was received and is not parsed yet; null at its end is the end of what the client sends. */
+  held: (Buffer | null)[];
+  heldBytes: number;
+  /** Gives bytes to Node's parser: the socket's own `push`. */
+  readonly parse: (bytes: Buffer | null) => boolean;
+}
+
+/**
+ * What a client may make the server do through its socket, whatever it sends and however little it reads.
+ *
+ * Node parses up to 64 KB at once, which can be 1,500 requests, and answers them all before anybody else has a turn. Here a
+ * connection is parsed in slices, some of them in one turn of the event loop; its requests are answered one after the other
+ * (RFC 9112 §9.3.2), the next one only when the answer before it was given to the system; and no more is parsed while one
+ * waits. So who does not read gets no more answers made, and is cut off in the end.
+ */
+export class Connections {
+  readonly #of = new WeakMap<Socket, Connection>();
+  readonly #idle = new Set<Connection>();
+  /** Connections with slices to be parsed in later turns, the next one first. */
+  readonly #behind = new Set<Connection>();
+  /** Of answers that were not taken whole. */
+  readonly #unread = new Set<Connection>();
+  #open = 0;
+  #waiting = 0;
+  #heldBytes = 0;
+  #parsing = false;
+
+  /** @param answer begins to answer a request, when its turn on its connection has come */
+  constructor(
+    server: Server,
+    private readonly answer: (request: IncomingMessage, response: ServerResponse) => void,
+    private readonly bounds: ConnectionBounds = CONNECTION_BOUNDS,
+  ) {
+    server.on('connection', (socket: Socket) => this.#accept(socket));
+    server.on('request', (request, response) => this.#take({ request, response }));
+    // Node would answer these itself, without taking turns.
+    for (const event of ['checkContinue', 'checkExpectation'])
+      server.on(event, (request, response) => server.emit('request', request, response));
+  }
+
+  /** For metrics and tests: all are back at 0 when nobody is connected. */
+  state(): Record<'open' | 'idle' | 'waiting' | 'behind' | 'unread' | 'heldBytes', number> {
+    return {
+      open: this.#open,
+      idle: this.#idle.size,
+      waiting: this.#waiting,
+      behind: this.#behind.size,
+      unread: this.#unread.size,
+      heldBytes: this.#heldBytes,
+    };
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#open >= this.bounds.open) {
+      const [oldest] = this.#idle;
+      (oldest?.socket ?? socket).destroy();
+      if (!oldest) return;
+    }
+    const connection: Connection = {
+      socket,
+      underWay: false,
+      waiting: [],
+      held: [],
+      heldBytes: 0,
+      parse: socket.push.bind(socket),
+    };
+    this.#of.set(socket, connection);
+    this.#open++;
+    this.#idle.add(connection);
+    socket.once('close', () => this.#forget(connection));
+    // Node's parser reads from the system past the stream, unless somebody listens to the stream.
+    socket.on('data', ignore).removeListener('data', ignore);
+    socket.push = (bytes: Buffer | null) => this.#receive(connection, bytes);
+    const read = socket._read.bind(socket);
+    socket._read = (size) => {
+      if (connection.held.length === 0) read(size);
+    };
+  }
+
+  #forget(connection: Connection): void {
+    this.#open--;
+    this.#waiting -= connection.waiting.length;
+    connection.waiting.length = 0;
+    connection.held = [];
+    this.#hold(connection, -connection.heldBytes);
+    this.#idle.delete(connection);
+    this.#behind.delete(connection);
+    this.#unread.delete(connection);
+  }
+
+  /** @returns whether more may be read, as Readable.push does */
+  #receive(connection: Connection, bytes: Buffer | null): boolean {
+    const { bounds } = this;
+    const { held, socket } = connection;
+    if (held.length === 0 && connection.waiting.length === 0) {
+      if (bytes === null || bytes.length <= bounds.sliceBytes) return connection.parse(bytes);
+    }
+    held.push(bytes);
+    this.#hold(connection, bytes?.length ?? 0);
+    if (connection.heldBytes > bounds.aheadBytes) socket.destroy();
+    else this.#parseLater(connection);
+    return false;
+  }
+
+  #hold(connection: Connection, bytes: number): void {
+    connection.heldBytes += bytes;
+    this.#heldBytes += bytes;
+  }
+
+  #parseLater(connection: Connection): void {
+    if (connection.held.length === 0 || connection.waiting.length > 0) return;
+    this.#behind.add(connection);
+    if (this.#parsing) return;
+    this.#parsing = true;
+    setImmediate(() => this.#parseSlices());
+  }
+
+  #parseSlices(): void {
+    this.#parsing = false;
+    let slices = 0;
+    for (const connection of this.#behind) {
+      if (slices++ === this.bounds.slicesPerTurn) break;
+      this.#behind.delete(connection);
+      // Node pauses where it has a body that nobody reads yet, or an answer that the client does not take.
+      if (connection.socket.isPaused()) connection.socket.once('resume', () => this.#parseLater(connection));
+      else {
+        this.#parseSlice(connection);
+        this.#parseLater(connection); // behind the others
+      }
+    }
+    const [next] = this.#behind;
+    if (next) this.#parseLater(next);
+  }
+
+  #parseSlice(connection: Connection): void {
+    const { held } = connection;
+    const first = held[0]!;
+    if (first === null || first.length <= this.bounds.sliceBytes) held.shift();
+    else held[0] = first.subarray(this.bounds.sliceBytes);
+    this.#hold(connection, -Math.min(first?.length ?? 0, this.bounds.sliceBytes));
+    connection.parse(first === null ? null : first.subarray(0, this.bounds.sliceBytes));
+  }
+
+  #take(exchange: Exchange): void {
+    const connection = this.#of.get(exchange.request.socket)!;
+    if (!connection.underWay && connection.waiting.length === 0) {
+      this.#begin(connection, exchange);
+      return;
+    }
+    connection.waiting.push(exchange);
+    if (++this.#waiting > this.bounds.waiting) connection.socket.destroy();
+  }
+
+  #begin(connection: Connection, { request, response }: Exchange): void {
+    connection.underWay = true;
+    this.#idle.delete(connection);
+    response.once('prefinish', () => this.#answered(connection, response));
+    response.once('close', () => this.#end(connection));
+    this.answer(request, response);
+  }
+
+  /** The answer was written: to the system, or as far as it takes it. */
+  #answered(connection: Connection, response: ServerResponse): void {
+    const { socket } = connection;
+    if (socket.writableLength === 0 || socket.destroyed) return;
+    const [oldest] = this.#unread;
+    if (oldest && this.#unread.size >= this.bounds.unread) oldest.socket.destroy();
+    this.#unread.add(connection);
+    // Counts from the last byte that was taken.
+    socket.setTimeout(this.bounds.stalledMs);
+    const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
+    response.once('close', () => {
+      clearTimeout(late);
+      this.#unread.delete(connection);
+      if (connection.waiting.length > 0) socket.setTimeout(0); // or it would count for the next answer
+    });
+  }
+
+  #end(connection: Connection): void {
+    connection.underWay = false;
+    const { socket, waiting } = connection;
+    if (!socket.writable) return; // that was the last answer
+    if (waiting.length === 0) {
+      this.#idle.add(connection);
+      this.#parseLater(connection);
+      return;
+    }
+    // In a later turn: the others have theirs in between.
+    setImmediate(() => {
+      const next = socket.writable ? waiting.shift() : undefined;
+      if (!next) return;
+      this.#waiting--;
+      this.#begin(connection, next);
+      this.#parseLater(connection);
+    });
+  }
+}
+
+function ignore(): void {}
