@@ -28,6 +28,7 @@ export interface UserDetails {
   readonly profile_picture: string | null;
   readonly created_at: string;
   readonly disabled_at: string | null;
+  readonly erased_at: string | null;
   readonly has_password: boolean;
   readonly events_count: number;
   readonly connections_count: number;
@@ -37,13 +38,21 @@ export interface UserDetails {
 }
 
 const DETAILS = `SELECT u.id, u.username, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
-  api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, u.password_hash IS NOT NULL AS has_password,
+  api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, api_time(u.erased_at) AS erased_at, u.password_hash IS NOT NULL AS has_password,
   ${totalOfMember('events_count', 'u.id')} AS events_count,
   ${totalOfMember('connections_count', 'u.id')} AS connections_count,
   ${totalOfMember('achievements_count', 'u.id')} AS achievements_count,
   (SELECT count(*) FROM api_keys k WHERE k.user_id = u.id AND u.disabled_at IS NULL AND k.revoked_at IS NULL
     AND (k.expires_at IS NULL OR k.expires_at > now())) AS live_keys_count
 FROM users u`;
+
+/** How many of each went with a member. */
+export interface ErasedRows {
+  readonly connections: number;
+  readonly participations: number;
+  readonly achievements: number;
+  readonly api_keys: number;
+}
 
 /** Members as accounts: made, found, given a password, disabled and enabled; used by the command line. */
 export class UsersService {
@@ -95,7 +104,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
    * the access of apps. API keys are not signed in by a password, and go on.
    *
    * @param keepSessions nothing ends
-   * @throws Refusal where the password is not allowed
+   * @throws Refusal where the password is not allowed, or the member was erased
    */
   async setPassword(
     userId: number,
@@ -103,6 +112,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
     actor: Actor,
     { keepSessions = false }: { keepSessions?: boolean } = {},
   ): Promise<void> {
+    await this.#refuseErased(userId);
     const passwordHash = await hashPassword(password);
     await this.dataSource.transaction(async (manager) => {
       await manager.query(
@@ -124,14 +134,65 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
     );
   }
 
-  /** Keys that have not ended meanwhile work again. @returns false where it was so already */
+  /**
+   * Keys that have not ended meanwhile work again.
+   *
+   * @returns false where it was so already
+   * @throws Refusal where the member was erased
+   */
   async enable(userId: number, actor: Actor): Promise<boolean> {
+    await this.#refuseErased(userId);
     return this.#change(
-      'UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL RETURNING id',
+      'UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL AND erased_at IS NULL RETURNING id',
       'user.enabled',
       userId,
       actor,
     );
+  }
+
+  /**
+   * Takes away everything of a member but the id, for good (GDPR art. 17): profile, password, connections on both sides, answers,
+   * achievements, API keys, sign-ins, and of the audit trail addresses and details. Events that they organised are the platform's,
+   * and stay.
+   *
+   * @returns what went; undefined where the member was erased already
+   */
+  async erase(userId: number, actor: Actor): Promise<ErasedRows | undefined> {
+    return this.dataSource.transaction(async (manager) => {
+      // First: it ends what is signed in, and keeps others from adding to the member meanwhile.
+      const [erased] = await manager.query<[unknown[], number]>(
+        `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
+  username = 'erased-' || id, password_hash = NULL, first_name = NULL, last_name = NULL, stored_display_name = NULL, bio = NULL,
+  profile_picture = NULL, edited_fields = '{}' WHERE id = $1 AND erased_at IS NULL RETURNING id`,
+        [userId],
+      );
+      if (erased.length === 0) return undefined;
+      const gone = async (sql: string) => (await manager.query<[unknown[], number]>(sql, [userId]))[1];
+      const sides = await gone('DELETE FROM connections WHERE user_id = $1 OR peer_id = $1');
+      const rows = {
+        connections: sides / 2,
+        participations: await gone('DELETE FROM participants WHERE user_id = $1'),
+        achievements: await gone('DELETE FROM user_achievements WHERE user_id = $1'),
+        api_keys: await this.#eraseKeys(gone),
+      };
+      await gone('DELETE FROM oauth_consents WHERE user_id = $1');
+      await gone(`UPDATE auth_events SET ip = NULL, details = '{}' WHERE user_id = $1`);
+      await audit(manager, 'user.erased', actor, userId);
+      return rows;
+    });
+  }
+
+  async #refuseErased(userId: number): Promise<void> {
+    const erased = await this.dataSource.query<unknown[]>(
+      'SELECT FROM users WHERE id = $1 AND erased_at IS NOT NULL',
+      [userId],
+    );
+    if (erased.length > 0) throw new Refusal(`The member ${userId} was erased: that cannot be undone`);
+  }
+
+  async #eraseKeys(gone: (sql: string) => Promise<number>): Promise<number> {
+    await gone('DELETE FROM api_key_usage WHERE key_id IN (SELECT id FROM api_keys WHERE user_id = $1)');
+    return gone('DELETE FROM api_keys WHERE user_id = $1');
   }
 
   async #change(update: string, type: string, userId: number, actor: Actor): Promise<boolean> {

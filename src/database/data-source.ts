@@ -14,6 +14,7 @@ import { CopyWhatDecidesAndAppendTotals1763700020000 } from '../../migrations/17
 import { BoundTimesAndPins1763700021000 } from '../../migrations/1763700021000-bound-times-and-pins.js';
 import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
 import { MarkChanges1763700031000 } from '../../migrations/1763700031000-mark-changes.js';
+import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded.js';
@@ -78,6 +79,7 @@ export const MIGRATIONS = [
   BoundTimesAndPins1763700021000,
   RememberEditedFields1763700030000,
   MarkChanges1763700031000,
+  EraseUsers1763700032000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

@@ -106,6 +106,31 @@ export function usersCommands(program: Command): void {
 
   addCommand(
     users,
+    'erase',
+    'Take away everything of a member but the id, for good: profile, connections, answers, achievements, keys, sign-ins',
+    'pua users erase ada --yes',
+  )
+    .argument('<id|username>', 'the member')
+    .option('--yes', 'do it: it cannot be undone')
+    .action(async (who: string, { yes, json }: { yes?: boolean; json?: boolean }, command: Command) => {
+      const { user, gone } = await withDatabase(async ({ dataSource }) => {
+        const users = new UsersService(dataSource);
+        const user = await users.find(who);
+        return { user, gone: yes ? await users.erase(user.id, 'admin') : undefined };
+      });
+      const { id, username } = user;
+      if (!yes)
+        command.error(
+          `error: nothing was erased: --yes is missing. Of ${plain(username)} (id ${id}) would go for good: the profile, ` +
+            `${user.connections_count} connections, ${user.events_count} events' answers, ${user.achievements_count} achievements, ` +
+            'all API keys and sign-ins',
+        );
+      if (!gone) note(`${id} was erased before: nothing changed`);
+      print(json, { id, erased: gone ?? null }, () => `${id} is erased`);
+    });
+
+  addCommand(
+    users,
     'sessions',
     'Show where a member is signed in, and which apps have access',
     'pua users sessions ada',

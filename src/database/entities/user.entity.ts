@@ -43,6 +43,10 @@ export class User {
   @Column('timestamptz', { nullable: true })
   sign_ins_valid_since: Date | null;
 
+  /** When everything but the id was taken away, for good. */
+  @Column('timestamptz', { nullable: true })
+  erased_at: Date | null;
+
   /** Counts the changes of what the member sees of the profile; If-Match compares it. */
   @Column({ type: 'bigint', default: 1, insert: false, update: false })
   version: number;

@@ -82,6 +82,11 @@ const missing = (name: string, column: string, table: string, of = 'true') =>
   WHERE ${of} AND s.${column} IS NOT NULL AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column})
     AND NOT EXISTS (SELECT FROM ${table} r WHERE r.id = s.${column})`;
 
+/** `column` names a member who was erased: nothing of them comes back. */
+const erased = (name: string, column: string, of = 'true') =>
+  `SELECT s.line, '${column}: the member ' || r.id || ' was erased' FROM ${staged(name)} s
+  JOIN users r ON r.id = s.${column} WHERE ${of} AND r.erased_at IS NOT NULL`;
+
 /** Each column as the record has it. */
 const as = (...columns: string[]) => Object.fromEntries(columns.map((column) => [column, `s.${column}`]));
 
@@ -111,6 +116,7 @@ const users: RecordType = {
   },
   rules: [
     twice('users', 'id', 'id: the same'),
+    erased('users', 'id'),
     `SELECT s.line, 'username: line ' || d.first || ' has the same' FROM import_users s
   JOIN (SELECT fold_case(username) AS folded, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d
     ON d.folded = fold_case(s.username) WHERE s.line > d.first`,
@@ -285,6 +291,7 @@ const participants: RecordType = {
     twice('participants', 'event_id, user_id', 'event_id, user_id: the same pair'),
     missing('participants', 'event_id', 'events', 'NOT s.deleted'),
     missing('participants', 'user_id', 'users', 'NOT s.deleted'),
+    erased('participants', 'user_id', 'NOT s.deleted'),
   ],
   source: '(SELECT * FROM import_participants WHERE NOT deleted) s',
   rowsPerRecord: 1,
@@ -352,6 +359,8 @@ const connections: RecordType = {
   WHERE s.line > d.first`,
     missing('connections', 'requester_id', 'users', 'NOT s.deleted'),
     missing('connections', 'addressee_id', 'users', 'NOT s.deleted'),
+    erased('connections', 'requester_id', 'NOT s.deleted'),
+    erased('connections', 'addressee_id', 'NOT s.deleted'),
     missing('connections', 'met_at_event_id', 'events', 'NOT s.deleted'),
     // Unless that one gives its id up: it is in the folder, with another id or deleted.
     `SELECT s.line, 'id: is that of a connection between other members' FROM import_connections s
@@ -419,6 +428,7 @@ const userAchievements: RecordType = {
     twice('user_achievements', 'user_id, achievement_id', 'user_id, achievement_id: the same pair'),
     twice('user_achievements', 'user_id, pin_position', 'pin_position: the same of this member'),
     missing('user_achievements', 'user_id', 'users'),
+    erased('user_achievements', 'user_id'),
     missing('user_achievements', 'achievement_id', 'achievements'),
     `SELECT s.line, 'pin_position: is taken by achievement ' || t.achievement_id FROM import_user_achievements s
   JOIN user_achievements t ON t.user_id = s.user_id AND t.pin_position = s.pin_position
