@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { Client } from 'pg';
 import { AUTH_EVENTS, boundedDetails } from '../src/auth/audit.js';
 import { SignIn } from '../src/accounts/sign-in.service.js';
 import { Meter } from '../src/http/meter.js';
@@ -10,6 +11,7 @@ import { Sweeper } from '../src/operations/sweeper/sweeper.service.js';
 import { onPostgres } from './support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from './support/oauth.js';
 import type { FormPage } from './support/oauth.js';
+import { ServerProcess } from './support/server.js';
 
 const DAY = 86_400;
 
@@ -303,6 +305,49 @@ describe('an audit event', () => {
       { id: young!.id },
     ]);
   });
+
+  (onPostgres ? it : it.skip)(
+    'is safe from a server that runs as a role of its own, which serves and cannot switch the triggers off',
+    async () => {
+      const role = `server_${randomBytes(4).toString('hex')}`;
+      await query(`CREATE ROLE ${role} LOGIN;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
+      const url = new URL(oauth.api.environment.DATABASE_URL!);
+      url.username = role;
+      const client = new Client({ connectionString: url.href });
+      const server = await ServerProcess.start({
+        ...oauth.api.environment,
+        DATABASE_URL: url.href,
+        NODE_ENV: 'production',
+        PUBLIC_URL: 'http://localhost:3000',
+        SWEEP_INTERVAL: '1',
+      });
+      try {
+        expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+        const key = await oauth.api.key((await oauth.member()).id);
+        const me = await fetch(`${server.url}/api/public/me`, { headers: { 'X-API-Key': key } });
+        expect(me.status).toBe(200);
+        await fetch(`${server.url}/oauth/authorize?client_id=by-the-role`);
+        expect(await query(`SELECT FROM oauth_refusals WHERE client_id = 'by-the-role'`)).toHaveLength(1);
+
+        await client.connect();
+        for (const attack of [
+          'ALTER TABLE auth_events DISABLE TRIGGER ALL',
+          'SET session_replication_role = replica',
+          'TRUNCATE auth_events',
+          'UPDATE auth_events SET user_id = NULL',
+          'DELETE FROM auth_events',
+        ])
+          await expect(client.query(attack)).rejects.toThrow(/must be owner|permission denied|refused/);
+      } finally {
+        await client.end();
+        await server.kill();
+        await query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+      }
+    },
+    60_000,
+  );
 
   it('is swept when it is older than AUDIT_RETENTION, no sooner, and never where that is 0', async () => {
     const sweeperOf = async (auditRetentionSeconds: number) =>

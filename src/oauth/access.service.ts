@@ -172,5 +172,9 @@ interface Counted {
 }
 
 function shownOf<Row extends object>(rows: readonly (Row & Counted)[]): Shown<Row> {
-  return { shown: rows.map(({ count: _, ...row }) => row as unknown as Row), count: rows[0]?.count ?? 0 };
+  const shown = rows.map((row) => {
+    const { count: _, ...own } = row;
+    return own as unknown as Row;
+  });
+  return { shown, count: rows[0]?.count ?? 0 };
 }

@@ -50,7 +50,7 @@ export function auditCommand(program: Command): void {
     `Show who did what, the newest first, at most ${MOST} lines; docs/audit.md has the types`,
     'pua audit --user ada --since 7d --type key.revoked',
   )
-    .enablePositionalOptions() // --json of `audit prune` is its own
+    .enablePositionalOptions()
     .option('--user <id|username>', 'only what concerns this member')
     .option('--client <id>', 'only what concerns this app')
     .option('--key <id>', 'only what concerns this API key')
