@@ -198,10 +198,7 @@ describe('Signing in', () => {
       expect(await reasonsOf(none)).toEqual([{ reason: 'no_password' }]);
       expect(await reasonsOf(disabled)).toEqual([{ reason: 'disabled' }]);
       expect(await reasonsOf(broken)).toEqual([{ reason: 'wrong_password' }]);
-      const unknown = await dataSource.query<{ details: object }[]>(
-        `SELECT details FROM auth_events WHERE type = 'sign_in.refused' AND user_id IS NULL`,
-      );
-      expect(unknown).toEqual(Array.from({ length: 5 }, () => ({ details: { reason: 'unknown_user' } })));
+      expect(await dataSource.query('SELECT FROM auth_events WHERE user_id IS NULL')).toEqual([]);
     });
 
     it('answers after half a second at the earliest, whoever it is', async () => {

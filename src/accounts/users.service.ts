@@ -1,10 +1,11 @@
-import type { DataSource, EntityManager } from 'typeorm';
-import { AuthEvent } from '../database/entities/auth-event.entity.js';
+import type { DataSource } from 'typeorm';
+import { recordEvent } from '../auth/audit.js';
+import type { NewAuthEvent } from '../auth/audit.js';
 import { Refusal } from '../database/refusal.js';
 import { totalOfMember } from '../database/sql.js';
 import { hashPassword } from './passwords.js';
 
-type Actor = AuthEvent['actor'];
+type Actor = NewAuthEvent['actor'];
 
 export interface NewUser {
   readonly username: string;
@@ -70,7 +71,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
         ],
       );
       if (!row) throw new Refusal(`The username ${user.username} is taken: choose another`);
-      await audit(manager, 'user.created', actor, row.id);
+      await recordEvent(manager, { type: 'user.created', actor, userId: row.id });
       return row.id;
     });
   }
@@ -110,7 +111,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
   sign_ins_valid_since = CASE WHEN $3 THEN sign_ins_valid_since ELSE clock_timestamp() END WHERE id = $1`,
         [userId, passwordHash, keepSessions],
       );
-      await audit(manager, 'user.password_set', actor, userId, { sessions_kept: keepSessions });
+      await recordEvent(manager, {
+        type: 'user.password_set',
+        actor,
+        userId,
+        details: { sessions_kept: keepSessions },
+      });
     });
   }
 
@@ -134,24 +140,19 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
     );
   }
 
-  async #change(update: string, type: string, userId: number, actor: Actor): Promise<boolean> {
+  async #change(
+    update: string,
+    type: 'user.disabled' | 'user.enabled',
+    userId: number,
+    actor: Actor,
+  ): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
       const [changed] = await manager.query<[unknown[], number]>(update, [userId]);
       if (changed.length === 0) return false;
-      await audit(manager, type, actor, userId);
+      await recordEvent(manager, { type, actor, userId });
       return true;
     });
   }
-}
-
-async function audit(
-  manager: EntityManager,
-  type: string,
-  actor: Actor,
-  userId: number,
-  details: object = {},
-): Promise<void> {
-  await manager.insert(AuthEvent, { type, actor, user_id: userId, details: { ...details } });
 }
 
 function unknownUser(idOrUsername: string): Refusal {

@@ -117,15 +117,21 @@ export function usersCommands(program: Command): void {
         const access = new Access(dataSource);
         return { sessions: await access.listSessions(id), apps: await access.listApps(id) };
       });
-      print(json, { sessions, apps }, () =>
+      const result = {
+        sessions: sessions.shown,
+        sessions_count: sessions.count,
+        apps: apps.shown,
+        apps_count: apps.count,
+      };
+      print(json, result, () =>
         [
-          table(sessions, {
+          table(sessions.shown, {
             'SIGNED IN': ({ signed_in_at }) => signed_in_at,
             'LAST SEEN': ({ last_seen_at }) => last_seen_at,
             ADDRESS: ({ ip }) => ip,
             BROWSER: ({ user_agent }) => user_agent,
           }),
-          table(apps, {
+          table(apps.shown, {
             APP: ({ client_id, client_name }) => `${client_id} ${client_name}`,
             SCOPES: ({ scopes }) => scopes,
             SINCE: ({ since }) => since,
@@ -133,6 +139,8 @@ export function usersCommands(program: Command): void {
           }),
         ].join('\n\n'),
       );
+      for (const [name, { shown, count }] of Object.entries({ sessions, apps }))
+        if (count > shown.length) note(`${count - shown.length} more ${name} are not shown`);
     });
 
   addCommand(
