@@ -455,8 +455,7 @@ FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key = ANY($1) A
     if (!payload) return undefined;
     const userId = memberOf(payload);
     // Without the column it was stored by the version before: good as long as nothing was ended since.
-    if (userId !== null)
-      database.current?.signIns.set(userId, row.user_id === userId ? row.valid_since : null);
+    if (userId !== null) relyOn(database, userId, row.user_id === userId ? row.valid_since : null);
     return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
   }
 
