@@ -733,6 +733,9 @@ describe('pua on an empty database', () => {
     expect(stderr).toMatch(/newer than this version \(Future9999999999999\): use the newer version/);
     for (const yes of [[], ['--yes']])
       expect(await run('db', 'rollback', ...yes)).toMatchObject({ code: 1, stdout: '' });
+    // Whose access is to end, loses it, whatever the version.
+    expect(await run('users', 'disable', 'one')).toMatchObject({ code: 0, stdout: 'one is disabled\n' });
+    expect(await run('users', 'revoke-access', 'one')).toMatchObject({ code: 0 });
     await withDatabase(environment, (query) => query("DELETE FROM migrations WHERE name LIKE 'Future%'"));
   });
 });
