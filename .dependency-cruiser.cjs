@@ -21,8 +21,8 @@ module.exports = {
     only('auth', ['http', 'database', 'config'], 'who calls does not depend on what is called'),
     only(
       'accounts',
-      ['http', 'database', 'config'],
-      'sign-in serves the authorization server, not the reverse',
+      ['auth', 'http', 'database', 'config'],
+      'sign-in serves the authorization server, not the reverse; it records in the audit trail',
     ),
     only(
       'oauth',

@@ -1,16 +1,17 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --no-audit --no-fund
+# Without scripts: the one that would run brings a Node, which is here.
+RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
-RUN npm run build
+RUN node bin/build.mjs
 
 FROM node:24-bookworm-slim
 # Fewer arenas and a smaller heap than Node takes where nothing bounds it: docs/performance.md, Memory.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/dist dist
 COPY bin bin
 # `pua` and `npx pua`. npx would install a package that has a command of that name itself, and has no network.

@@ -15,6 +15,8 @@ export async function pages() {
   const { METRICS } = await import('../dist/src/http/metrics.js');
   const { createProgram } = await import('../dist/src/cli/program.js');
   const { exampleOf } = await import('../dist/src/cli/command.js');
+  const { AUTH_EVENTS } = await import('../dist/src/auth/audit.js');
+  const { REFUSAL_REASONS } = await import('../dist/src/oauth/refusal-reasons.js');
   const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
   const errors = [
     '# Error codes',
@@ -53,6 +55,51 @@ export async function pages() {
         `| \`${name}\` | ${type} | ${Object.entries(labels).map(labelText).join('; ')} | ${together} | ${cell(help)} |`,
     ),
   ].join('\n');
+  const audit = [
+    '# The audit trail',
+    'Made by `npm run docs` from `src/auth/audit.ts` and `src/oauth/refusal-reasons.ts`.',
+    '',
+    'Who did what when stands in the table `auth_events`: time, type, actor (`user`, `client`, `admin`: the command line, `system`),',
+    'member, app, key, address, error id, and the details below. `npx pua audit` reads it, finds a refusal by the error id that the',
+    'caller saw, and follows what comes (`--follow`). It holds no secret, and nothing that a caller sent: details are words and',
+    'numbers of ours, or were typed by an admin. An event has at most 2,000 bytes of them.',
+    '',
+    '## Events',
+    '',
+    '| Type | Meaning | Details |',
+    '| --- | --- | --- |',
+    ...Object.entries(AUTH_EVENTS).map(
+      ([type, { meaning, details }]) =>
+        `| \`${type}\` | ${cell(meaning)} | ${Object.entries(details)
+          .map(([name, text]) => `\`${name}\`: ${cell(text)}`)
+          .join('; ')} |`,
+    ),
+    '',
+    '## Reasons of refusals',
+    '',
+    '`reason` of `authorization.refused` and `token.refused`, and of the log lines of refused requests:',
+    '',
+    '| Reason | Meaning |',
+    '| --- | --- |',
+    ...Object.entries(REFUSAL_REASONS).map(([reason, { meaning }]) => `| \`${reason}\` | ${cell(meaning)} |`),
+    '',
+    '## What strangers cause',
+    '',
+    'Refusals that concern no member (an unknown app, a redirect URI that is not registered, a code that never was, a sign-in that',
+    'has expired) are counted, and logged; of each process 100 a minute, 10 of them of one address, stand in the table',
+    '`oauth_refusals` too, where `npx pua audit --error-id` finds them: a ring of 10,000 rows, in which one that comes takes the',
+    'place of the oldest, and none stays longer than 30 days. The client id and the redirect URI stand there as they were sent, the',
+    'latter without query and fragment, both clipped, and with `***` for every run of characters that could be a token or a key.',
+    'Sign-ins under names that nobody has are not recorded.',
+    '',
+    '## How long it stays',
+    '',
+    '`AUDIT_RETENTION` (400d; 0: for ever) is the age after which events are swept, in batches, by any running server;',
+    '`npx pua audit prune --before <duration>` does it by hand, and is itself recorded. Nobody can change an event, empty the table, or',
+    'delete what is younger than seven days: triggers refuse it, whatever `session_replication_role` is. So whoever gets hold of',
+    'the server’s database role cannot wipe out fresh traces, as long as that role does not own the table: run `pua db migrate` as',
+    'an owner, and the server as a role that was granted `SELECT, INSERT, UPDATE, DELETE` on all tables and `USAGE` on all sequences.',
+  ].join('\n');
   const environment = Object.entries(SETTINGS).map(
     ([name, { default: value, meaning }]) =>
       `# ${meaning.replaceAll('`', '')} (default: ${value})\n# ${name}=\n`,
@@ -66,6 +113,7 @@ export async function pages() {
     'docs/errors.md': await markdown(errors),
     'docs/settings.md': await markdown(settings),
     'docs/metrics.md': await markdown(metrics),
+    'docs/audit.md': await markdown(audit),
     'docs/command-line.md': await markdown(commandLine(createProgram(), exampleOf)),
     'docs/import.md': await markdown(importPage),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
@@ -75,13 +123,13 @@ export async function pages() {
 /** Every command with its arguments, options and example. */
 function commandLine(program, exampleOf) {
   const section = (command, name) => {
-    if (command.commands.length > 0)
-      return command.commands.map((child) => section(child, `${name} ${child.name()}`));
+    const children = command.commands.map((child) => section(child, `${name} ${child.name()}`));
+    if (exampleOf(command) === undefined) return children;
     const rows = [
       ...command.registeredArguments.map((argument) => [`<${argument.name()}>`, argument.description]),
       ...command.options.map((option) => [option.flags, optionText(option)]),
     ];
-    return [
+    const own = [
       `## ${name}`,
       `${command.description()}.`,
       ['```sh', exampleOf(command), '```'].join('\n'),
@@ -91,6 +139,7 @@ function commandLine(program, exampleOf) {
         ...rows.map(([flags, text]) => `| \`${cell(flags)}\` | ${cell(text)} |`),
       ].join('\n'),
     ].join('\n\n');
+    return [own, ...children];
   };
   return [
     '# Command line',
@@ -101,7 +150,7 @@ function commandLine(program, exampleOf) {
     '',
     program.commands
       .flatMap((command) => section(command, `pua ${command.name()}`))
-      .flat()
+      .flat(Infinity)
       .join('\n\n'),
   ].join('\n');
 }

@@ -4,6 +4,7 @@ import { mkdtempSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ApiKeysService } from '../src/auth/api-keys/api-keys.service.js';
@@ -16,7 +17,7 @@ import { withAnyDatabase } from '../src/cli/database.js';
 import { loadConfig } from '../src/config/config.js';
 import { MIGRATIONS } from '../src/database/data-source.js';
 import { TestApi } from './support/api.js';
-import { pua, puaJson, puaProcess } from './support/command-line.js';
+import { pua, puaJson, puaProcess, startPua } from './support/command-line.js';
 import { createEmptyDatabase, onPostgres } from './support/database.js';
 
 type Key = KeyDetails & { key: string };
@@ -98,6 +99,14 @@ describe('pua', () => {
       ['one argument too many', ['keys', 'show', 'a', 'b'], /too many arguments/],
       ['a revocation without a reason', ['keys', 'revoke', 'a'], /required option '--reason/],
       ['a period without unit', ['audit', '--since', '24'], /whole number and s, m, h or d/],
+      [
+        'an unknown type of event',
+        ['audit', '--type', 'key.made'],
+        /There are: user\.created, .*; and all of one object: user, /,
+      ],
+      ['pruning without an age', ['audit', 'prune'], /--before/],
+      ['pruning what is young', ['audit', 'prune', '--before', '6d'], /from 7d/],
+      ['a word too many', ['audit', 'everything'], /too many arguments|unknown command/],
       [
         'a password as an argument',
         ['users', 'set-password', 'ada', 'secret'],
@@ -525,6 +534,123 @@ describe('pua', () => {
       expect(await types()).toEqual(['key.revoked', 'key.created']);
       expect(await types('--since', '4d')).toEqual(['key.revoked', 'key.created', 'user.old']);
     });
+
+    it('finds what concerns one key, one app, and one error id', async () => {
+      const user = await api.platform.user({ username: 'searched' });
+      const [{ id }] = [await createKey(user), await createKey(user)];
+      const record = (columns: string, values: string) =>
+        api.dataSource.query(
+          `INSERT INTO auth_events (type, actor, ${columns}) VALUES ('token.refused', 'client', ${values})`,
+        );
+      await record('client_id, error_id', `'app-1', 'error-1'`);
+      await record('client_id, error_id', `'app-2', 'error-2'`);
+      await api.dataSource.query(
+        `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, occurred_at)
+VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo', 'https://app.example/', now() - interval '3 days')`,
+      );
+      const find = async (...args: string[]) =>
+        (await json<{ data: Record<string, unknown>[] }>('audit', ...args)).data;
+      expect((await find('--key', id)).map(({ key_id, type }) => [key_id, type])).toEqual([
+        [id, 'key.created'],
+      ]);
+      expect((await find('--client', 'app-1')).map(({ error_id }) => error_id)).toEqual(['error-1']);
+      expect((await find('--error-id', 'error-2')).map(({ client_id }) => client_id)).toEqual(['app-2']);
+      expect(await find('--error-id', 'error-2', '--client', 'app-1')).toEqual([]);
+      expect(await find('--error-id', 'error-3')).toEqual([
+        {
+          id: null,
+          occurred_at: expect.any(String),
+          type: 'authorization.refused',
+          actor: 'client',
+          user_id: null,
+          client_id: 'typo',
+          key_id: null,
+          ip: null,
+          error_id: 'error-3',
+          details: {
+            error: 'invalid_client',
+            reason: 'unknown_client',
+            route: '/oauth/authorize',
+            redirect_uri: 'https://app.example/',
+          },
+        },
+      ]);
+      const { stdout } = await run('audit', '--error-id', 'error-1');
+      expect(stdout).toMatch(/ERROR ID/);
+      expect(stdout).toMatch(/error-1/);
+    });
+
+    it('prunes what is older than a week at least, says how many, and records that it did', async () => {
+      const insert = (days: number) =>
+        api.dataSource.query(
+          `INSERT INTO auth_events (type, actor, occurred_at) SELECT 'user.created', 'system', now() - $1 * interval '1 day' FROM generate_series(1, 3)`,
+          [days],
+        );
+      await insert(100);
+      await insert(20);
+      expect(await json('audit', 'prune', '--before', '90d')).toEqual({ deleted: 3 });
+      expect(await run('audit', 'prune', '--before', '8d')).toMatchObject({
+        code: 0,
+        stdout: '3 events deleted\n',
+      });
+      const [{ details } = { details: {} }] = (
+        await json<{ data: { details: object }[] }>('audit', '--type', 'audit.pruned')
+      ).data;
+      expect(details).toEqual({ older_than_seconds: 8 * 86_400 });
+    });
+
+    it('follows what is recorded, each event once, and ends with Ctrl-C', async () => {
+      const user = await api.platform.user({ username: 'followed' });
+      const record = (name: string) =>
+        api.dataSource.query(
+          `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('user.created', 'admin', $1, jsonb_build_object('name', $2::text))`,
+          [user, name],
+        );
+      await record('before');
+      const child = startPua(api.environment, ['audit', '--follow', '--json', '--user', 'followed']);
+      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+      const next = async () =>
+        (JSON.parse((await lines.next()).value as string) as { details: { name: string } }).details.name;
+      try {
+        expect(await next()).toBe('before');
+        await record('one');
+        expect(await next()).toBe('one');
+        // An event whose transaction ends after that of a later one.
+        await api.dataSource.transaction(async (manager) => {
+          await manager.query(
+            `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('user.created', 'admin', $1, '{"name": "late"}')`,
+            [user],
+          );
+          if (!onPostgres) return; // one session: nobody else writes meanwhile
+          await record('two');
+          expect(await next()).toBe('two');
+        });
+        expect(await next()).toBe('late');
+        child.kill('SIGINT');
+        expect((await lines.next()).done).toBe(true);
+        await (child.exitCode ?? once(child, 'close'));
+        expect([child.exitCode, child.signalCode]).toEqual([0, null]);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
+
+    it('ends without a word when whoever reads stops', async () => {
+      const user = await api.platform.user({ username: 'cut' });
+      const record = () =>
+        api.dataSource.query(
+          `INSERT INTO auth_events (type, actor, user_id) VALUES ('user.created', 'admin', $1)`,
+          [user],
+        );
+      await record();
+      const child = startPua(api.environment, ['audit', '--follow', '--json', '--user', 'cut']);
+      const errors = text(child.stderr);
+      await once(child.stdout, 'data');
+      child.stdout.destroy();
+      await record();
+      const [code] = (await once(child, 'exit')) as [number | null];
+      expect([code, await errors]).toEqual([0, '']);
+    });
   });
 });
 
@@ -607,6 +733,9 @@ describe('pua on an empty database', () => {
     expect(stderr).toMatch(/newer than this version \(Future9999999999999\): use the newer version/);
     for (const yes of [[], ['--yes']])
       expect(await run('db', 'rollback', ...yes)).toMatchObject({ code: 1, stdout: '' });
+    // Whose access is to end, loses it, whatever the version.
+    expect(await run('users', 'disable', 'one')).toMatchObject({ code: 0, stdout: 'one is disabled\n' });
+    expect(await run('users', 'revoke-access', 'one')).toMatchObject({ code: 0 });
     await withDatabase(environment, (query) => query("DELETE FROM migrations WHERE name LIKE 'Future%'"));
   });
 });

@@ -107,6 +107,20 @@ describe('settings', () => {
     });
   });
 
+  it.each([
+    ['400d', 400 * 86_400],
+    ['7d', 7 * 86_400],
+    ['168h', 7 * 86_400],
+    ['0', 0],
+    ['', 400 * 86_400],
+  ])('take AUDIT_RETENTION %p', (AUDIT_RETENTION, auditRetentionSeconds) =>
+    expect(loadConfig({ ...production, AUDIT_RETENTION })).toMatchObject({ auditRetentionSeconds }),
+  );
+
+  it.each(['6d', '400', '1y', '-7d', '99999d'])('refuse AUDIT_RETENTION %p', (AUDIT_RETENTION) =>
+    expect(() => loadConfig({ ...production, AUDIT_RETENTION })).toThrow(/AUDIT_RETENTION must be .* 7d to/),
+  );
+
   it.each(['http://api.example/path', 'https://api.example/', 'ftp://api.example', 'api.example'])(
     'take no PUBLIC_URL but an origin: %s',
     (PUBLIC_URL) => expect(() => loadConfig({ ...production, PUBLIC_URL })).toThrow('PUBLIC_URL'),

@@ -187,9 +187,9 @@ describe('credentials', () => {
         200, 200,
       ]);
       await api.dataSource.query(`UPDATE api_keys SET expires_at = now() WHERE id = $1`, [id]);
-      expect([(await api.get('/me', key)).status, (await api.get('/me', rotated.key)).status]).toEqual([
-        401, 200,
-      ]);
+      const deadline = performance.now() + 1_000; // where it was remembered, the notice has to be heard
+      while ((await api.get('/me', key)).status !== 401) expect(performance.now()).toBeLessThan(deadline);
+      expect((await api.get('/me', rotated.key)).status).toBe(200);
     });
 
     it.each([

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Place } from '../src/http/admission.js';
@@ -147,8 +146,14 @@ describe('the target of a request', () => {
   it('reaches a route only where it is that route to the letter', async () => {
     const routes = [
       ...api.app.get(RouteTable).routes.map(({ path }) => path),
-      ...['/account/apps', '/account/sessions', '/oauth/jwks', '/oauth/userinfo', '/oauth/authorize'],
-      ...['/oauth/logout', '/.well-known/openid-configuration', '/interaction/:uid'],
+      '/account/apps',
+      '/account/sessions',
+      '/oauth/jwks',
+      '/oauth/userinfo',
+      '/oauth/authorize',
+      '/oauth/logout',
+      '/.well-known/openid-configuration',
+      '/interaction/:uid',
       '/.well-known/oauth-authorization-server',
       '/.well-known/oauth-protected-resource/api/public',
     ];
@@ -295,25 +300,35 @@ describe('who sends requests without waiting for answers', () => {
   const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
   const flood = request('/api/public/openapi.json').repeat(1_200); // 62 KB
 
-  /** Longest delay of the event loop, in ms, while something happens; of 50 that are the goal a busy machine makes more. */
-  const delayDuring = async (work: () => Promise<void>) => {
-    const delay = monitorEventLoopDelay({ resolution: 5 });
-    delay.enable();
-    await work();
-    delay.disable();
-    return delay.max / 1e6 - 5;
+  /**
+   * Longest turn of the event loop while something happens, in ms of CPU time: what else the machine does holds up nobody here. The
+   * goal is 50; clients and a cold compiler are in this process, too.
+   */
+  const longestTurnDuring = async (work: () => Promise<void>) => {
+    let longest = 0;
+    let working = true;
+    let before = process.cpuUsage();
+    const turn = () => {
+      const { user, system } = process.cpuUsage(before);
+      longest = Math.max(longest, (user + system) / 1000);
+      before = process.cpuUsage();
+      if (working) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await work().finally(() => (working = false));
+    return longest;
   };
-  const BUSY_MACHINE_MS = 200;
+  const MOST_MS = 150;
 
   it('and reads none, holds up nobody, and takes no memory', async () => {
     const clients = await Promise.all(Array.from({ length: 12 }, () => Client.open(api.url)));
     const before = process.memoryUsage();
-    const delay = await delayDuring(async () => {
+    const longest = await longestTurnDuring(async () => {
       for (const { socket } of clients) socket.pause().write(flood);
       for (let i = 0; i < 20; i++) expect((await api.send('GET', '/livez')).status).toBe(200);
     });
     const after = process.memoryUsage();
-    expect(delay).toBeLessThan(50 + BUSY_MACHINE_MS);
+    expect(longest).toBeLessThan(MOST_MS);
     expect(after.rss - before.rss).toBeLessThan(200e6); // was 1.2 GB
     const { waiting, heldBytes } = frontDoorOf(api).connections.state();
     expect(waiting).toBeLessThan(12 * 50);
@@ -323,7 +338,7 @@ describe('who sends requests without waiting for answers', () => {
 
   it('in one write of 62 KB, holds up nobody, and gets all its answers in order', async () => {
     const client = await Client.open(api.url);
-    const delay = await delayDuring(async () => {
+    const longest = await longestTurnDuring(async () => {
       const ids = Array.from({ length: 700 }, (_, i) => i);
       client.socket.write(
         ids.map((id) => `GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n\r\n`).join(''),
@@ -331,7 +346,7 @@ describe('who sends requests without waiting for answers', () => {
       await client.until((text) => text.split('{"status":"ok"}').length > 700);
       expect([...client.text.matchAll(/X-Request-Id: (\d+)/g)].map(([, id]) => Number(id))).toEqual(ids);
     });
-    expect(delay).toBeLessThan(50 + BUSY_MACHINE_MS);
+    expect(longest).toBeLessThan(MOST_MS);
     client.socket.destroy();
   });
 
@@ -339,7 +354,7 @@ describe('who sends requests without waiting for answers', () => {
     const client = await Client.open(api.url);
     const sending = setInterval(() => client.socket.write(request('/readyz').repeat(1_500)), 250);
     let slowest = 0;
-    const delay = await delayDuring(async () => {
+    const longest = await longestTurnDuring(async () => {
       for (let i = 0; i < 30; i++) {
         const start = performance.now();
         expect((await api.send('GET', '/api/public/problems/not_found')).status).toBe(200);
@@ -349,7 +364,7 @@ describe('who sends requests without waiting for answers', () => {
     });
     clearInterval(sending);
     client.socket.destroy();
-    expect(delay).toBeLessThan(50 + BUSY_MACHINE_MS);
+    expect(longest).toBeLessThan(MOST_MS);
     expect(slowest).toBeLessThan(500); // was seconds
   });
 

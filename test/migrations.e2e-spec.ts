@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../src/database/data-source.js';
 import { migrate, migrationStatus, rollback } from '../src/database/migrate.js';
-import { createTestDatabase, testConfig } from './support/database.js';
+import { createTestDatabase, onPostgres, testConfig } from './support/database.js';
 import type { TestDatabase } from './support/database.js';
 
 /** Everything that migrations make: tables with their columns and constraints, indexes, functions, triggers. */
@@ -95,11 +95,44 @@ describe('migrations', () => {
     expect((await migrationStatus(dataSource)).pending).toEqual([]);
   });
 
-  it('refuse a database that is newer than the program', async () => {
+  it('refuse a database that is newer than the program, unless older programs may work over it', async () => {
     await dataSource.query(
       `INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`,
     );
     await expect(migrate(dataSource)).rejects.toThrow(/FromTheFuture/);
+    await dataSource.query(
+      `INSERT INTO compatible_migrations VALUES ('FromTheFuture9999999999999'), ('LaterStill9999999999999')`,
+    );
+    expect(await migrationStatus(dataSource)).toMatchObject({
+      unknown: ['FromTheFuture9999999999999'],
+      incompatible: [],
+    });
+    expect(await migrate(dataSource)).toEqual([]);
+    await expect(rollback(dataSource)).rejects.toThrow(/FromTheFuture/);
     await dataSource.query(`DELETE FROM migrations WHERE name = 'FromTheFuture9999999999999'`);
+    await dataSource.query('DELETE FROM compatible_migrations');
+  });
+
+  // The embedded database has one session: nobody else holds a lock there.
+  (onPostgres ? it : it.skip)('give way where somebody holds a lock, and come again', async () => {
+    await rollback(dataSource);
+    const holder = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    const holding = holder.createQueryRunner();
+    await holding.startTransaction();
+    await holding.query('LOCK TABLE users IN ACCESS SHARE MODE');
+    const migrating = migrate(dataSource);
+    const waiting = async () =>
+      (
+        await holder.query<unknown[]>(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+      ).length > 0;
+    while (!(await waiting()));
+    // Whoever comes now waits behind the migration, and only until it gives way.
+    expect(await holder.query('SELECT count(*) AS n FROM users')).toEqual([{ n: 0 }]);
+    await holding.rollbackTransaction();
+    await holding.release();
+    await holder.destroy();
+    expect(await migrating).toHaveLength(1);
   });
 });

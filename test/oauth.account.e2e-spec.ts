@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SignInThrottle } from '../src/accounts/sign-in-throttle.js';
 import type { Place } from '../src/accounts/sign-in-throttle.js';
 import { GrantUsageRecorder } from '../src/auth/access-tokens/grant-usage.js';
+import { pua } from './support/command-line.js';
 import { OauthTest, PASSWORD } from './support/oauth.js';
 import type { Browser, FormPage } from './support/oauth.js';
 
@@ -126,6 +127,26 @@ describe('the sign-in page', () => {
   });
 });
 
+describe('/account/apps of a member with very many', () => {
+  it('shows 100 of 1,000 apps, and says how many more there are', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await signedIn(browser, '/account/apps', member.username);
+    await oauth.dataSource.query(
+      `WITH made AS (INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
+  SELECT 'many-' || n, 'App ' || n, 'web', '{https://app.example/}', '{}' FROM generate_series(1, 1000) n RETURNING id
+), granted AS (INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+  SELECT id, $1, id, '{"openid": {"scope": "openid"}}', now() + interval '1 day' FROM made RETURNING id
+) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+  SELECT sha256(id::bytea), 'RefreshToken', id, '{}', now() + interval '1 day' FROM granted`,
+      [member.id],
+    );
+    const page = (await browser.open('/account/apps')) as FormPage;
+    expect(page.html.match(/class="item"/g)).toHaveLength(100);
+    expect(page.html).toContain('And 900 more');
+  });
+});
+
 describe('/account/sessions', () => {
   it('lists the browsers of the member, and ends one', async () => {
     const member = await oauth.member();
@@ -179,6 +200,43 @@ describe('/account/sessions', () => {
     await browser.send('/account/sign-out', { method: 'POST', body: new URLSearchParams({ csrf }) });
     const after = (await browser.open('/account/apps')) as FormPage;
     expect(after.html).toMatch(/type="password"/);
+  });
+
+  it('shows 100 of 8,000 sessions, this browser’s first, says how many more there are, and ends them all', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await signedIn(browser, '/account/sessions', member.username);
+    await oauth.dataSource.query(
+      `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, last_seen_at, expires_at, user_agent)
+SELECT sha256(('uid' || n)::bytea), sha256(('key' || n)::bytea), $1, '', now(), now() + n * interval '1 s', now() + interval '1 day', repeat('x', 300)
+FROM generate_series(1, 7999) n`,
+      [member.id],
+    );
+    const page = (await browser.open('/account/sessions')) as FormPage;
+    expect(page.html.match(/class="item"/g)).toHaveLength(100);
+    expect(page.html.indexOf('This browser')).toBeGreaterThan(0);
+    expect(page.html.indexOf('This browser')).toBeLessThan(page.html.indexOf('action="/account/sessions/'));
+    expect(page.html).toContain('And 7900 more');
+    expect(page.html.length).toBeLessThan(150_000);
+
+    const { stdout, stderr } = await pua(oauth.api.environment, [
+      'users',
+      'sessions',
+      member.username,
+      '--json',
+    ]);
+    const listed = JSON.parse(stdout) as { sessions: object[]; sessions_count: number };
+    expect([listed.sessions.length, listed.sessions_count]).toEqual([100, 8000]);
+    expect(stderr).toBe('7900 more sessions are not shown\n');
+
+    const after = (await browser.submit(page, {}, /end-others/)) as FormPage;
+    expect(after.html.match(/class="item"/g)).toHaveLength(1);
+    expect(after.html).not.toContain('more, seen');
+    const trail = await oauth.dataSource.query<{ details: object }[]>(
+      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
+      [member.id],
+    );
+    expect(trail).toEqual([{ details: { sessions: 7999 } }]);
   });
 
   it('never takes over the session that a browser had before', async () => {

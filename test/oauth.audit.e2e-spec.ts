@@ -36,7 +36,7 @@ describe('the audit trail', () => {
     expect(trail.at(-1)!.error_id).toBe(reused.body.error_id);
     expect(trail.at(-1)!.details).toMatchObject({
       error: 'invalid_grant',
-      reason: 'refresh token already used',
+      reason: 'refresh_token_used',
     });
   });
 
@@ -70,11 +70,11 @@ describe('the audit trail', () => {
         expect(reasons).toEqual([
           expect.objectContaining({
             request_id: refused.body.error_id,
-            reason: 'authorization code not found',
+            reason: 'code_not_found',
           }),
           expect.objectContaining({
             request_id: unknown.headers.get('x-request-id'),
-            reason: 'client not found',
+            reason: 'unknown_client',
           }),
         ]);
       } finally {

@@ -59,7 +59,7 @@ describe('a refresh token', () => {
       `SELECT details->>'reason' AS reason FROM auth_events WHERE client_id = $1 AND type = 'token.refused' ORDER BY id LIMIT 1`,
       [clientId],
     );
-    expect(row!.reason).toBe('refresh token already used');
+    expect(row!.reason).toBe('refresh_token_used');
   });
 
   it('of a web client is refused after 14 days', async () => {

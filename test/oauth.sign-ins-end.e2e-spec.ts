@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { hashPassword } from '../src/accounts/passwords.js';
 import { UsersService } from '../src/accounts/users.service.js';
 import { Access } from '../src/oauth/access.service.js';
 import { Vault } from '../src/oauth/vault.js';
@@ -297,17 +296,6 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     await ending;
     expect(await left(member)).toEqual(NOTHING);
     expect(((await browser.open(location)) as FormPage).status).toBe(400);
-  });
-
-  it('does not wait for a writer who changes something else of the member', async () => {
-    const member = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
-    const runner = oauth.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query(`UPDATE users SET bio = 'imported' WHERE id = $1`, [member.id]);
-    const { access_token } = await oauth.tokens(await oauth.client(), member.username);
-    expect(await oauth.me(access_token)).toBe(200);
-    await runner.rollbackTransaction();
-    await runner.release();
   });
 
   it('whose session was ended from another browser does not bring it back', async () => {

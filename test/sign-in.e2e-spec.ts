@@ -198,10 +198,7 @@ describe('Signing in', () => {
       expect(await reasonsOf(none)).toEqual([{ reason: 'no_password' }]);
       expect(await reasonsOf(disabled)).toEqual([{ reason: 'disabled' }]);
       expect(await reasonsOf(broken)).toEqual([{ reason: 'wrong_password' }]);
-      const unknown = await dataSource.query<{ details: object }[]>(
-        `SELECT details FROM auth_events WHERE type = 'sign_in.refused' AND user_id IS NULL`,
-      );
-      expect(unknown).toEqual(Array.from({ length: 5 }, () => ({ details: { reason: 'unknown_user' } })));
+      expect(await dataSource.query('SELECT FROM auth_events WHERE user_id IS NULL')).toEqual([]);
     });
 
     it('answers after half a second at the earliest, whoever it is', async () => {
@@ -535,26 +532,32 @@ describe('Signing in', () => {
       120_000,
     );
 
-    it('takes as long as the dearest hash that was imported meanwhile, and no longer once it is gone', async () => {
-      const database = instances[0]!.database;
-      const refusal = async () => {
-        const startedAt = performance.now();
-        await new RefusalTime(database).waitFrom(startedAt);
-        return performance.now() - startedAt;
-      };
-      await dataSource.query('UPDATE users SET password_hash = NULL WHERE password_hash NOT LIKE $1', [
-        '$argon2id$v=19$m=19456,t=2,p=1$%',
-      ]);
-      const hash = await bcrypt.hash(PASSWORD, 13);
-      const startedAt = process.cpuUsage();
-      await bcrypt.compare('wrong', hash);
-      const milliseconds = process.cpuUsage(startedAt).user / 1000;
-      expect(await refusal()).toBeGreaterThan(495);
-      const userId = await platform.user({ username: 'dearest', password_hash: hash });
-      expect(await refusal()).toBeGreaterThan(milliseconds * 1.5);
-      await dataSource.query('UPDATE users SET password_hash = NULL WHERE id = $1', [userId]);
-      expect(await refusal()).toBeLessThan(milliseconds * 2);
-    }, 30_000);
+    (onPostgres ? it : it.skip)(
+      'takes as long as the dearest hash that was imported meanwhile, and no longer once it is gone',
+      async () => {
+        const database = instances[0]!.database;
+        const refusal = async () => {
+          const time = new RefusalTime(database);
+          await time.waitFrom(Number.NEGATIVE_INFINITY); // measures, and has nothing to wait for
+          const startedAt = performance.now();
+          await time.waitFrom(startedAt);
+          return performance.now() - startedAt;
+        };
+        await dataSource.query('UPDATE users SET password_hash = NULL WHERE password_hash NOT LIKE $1', [
+          '$argon2id$v=19$m=19456,t=2,p=1$%',
+        ]);
+        const hash = await bcrypt.hash(PASSWORD, 13);
+        const startedAt = process.cpuUsage();
+        await bcrypt.compare('wrong', hash);
+        const milliseconds = process.cpuUsage(startedAt).user / 1000;
+        expect(await refusal()).toBeGreaterThan(495);
+        const userId = await platform.user({ username: 'dearest', password_hash: hash });
+        expect(await refusal()).toBeGreaterThan(milliseconds * 2.5);
+        await dataSource.query('UPDATE users SET password_hash = NULL WHERE id = $1', [userId]);
+        expect(await refusal()).toBeLessThan(milliseconds * 2);
+      },
+      30_000,
+    );
 
     it('takes no heed of what is no hash that is ever verified', async () => {
       for (const hash of ['no hash', `$2b$31$${'a'.repeat(53)}`, '$argon2id$v=19$m=9999999,t=99,p=1$x$y'])

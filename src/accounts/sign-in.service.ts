@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
+import { recordEvent } from '../auth/audit.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
-import { AuthEvent } from '../database/entities/auth-event.entity.js';
 import { Database } from '../database/database.js';
 import { Refusal } from '../database/refusal.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
@@ -150,13 +150,8 @@ export class SignIn {
     ip: string | undefined,
     details: { reason?: RefusalReason } = {},
   ): Promise<void> {
-    await this.database.dataSource.manager.insert(AuthEvent, {
-      type,
-      actor: 'user',
-      user_id: userId,
-      ip: ip ?? null,
-      details,
-    });
+    if (userId === null) return; // anybody can try any number of names that nobody has
+    await recordEvent(this.database.dataSource, { type, actor: 'user', userId, ip: ip ?? null, details });
   }
 }
 

@@ -1,10 +1,11 @@
-import type { DataSource, EntityManager } from 'typeorm';
-import { AuthEvent } from '../database/entities/auth-event.entity.js';
+import type { DataSource } from 'typeorm';
+import { recordEvent } from '../auth/audit.js';
+import type { NewAuthEvent } from '../auth/audit.js';
 import { Refusal } from '../database/refusal.js';
 import { totalOfMember } from '../database/sql.js';
 import { hashPassword } from './passwords.js';
 
-type Actor = AuthEvent['actor'];
+type Actor = NewAuthEvent['actor'];
 
 export interface NewUser {
   readonly username: string;
@@ -54,6 +55,9 @@ export interface ErasedRows {
   readonly api_keys: number;
 }
 
+/** PostgreSQL, appendix A: undefined_table, undefined_column. */
+const OTHER_SCHEMA = ['42P01', '42703'];
+
 /** Members as accounts: made, found, given a password, disabled and enabled; used by the command line. */
 export class UsersService {
   constructor(private readonly dataSource: DataSource) {}
@@ -79,7 +83,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
         ],
       );
       if (!row) throw new Refusal(`The username ${user.username} is taken: choose another`);
-      await audit(manager, 'user.created', actor, row.id);
+      await recordEvent(manager, { type: 'user.created', actor, userId: row.id });
       return row.id;
     });
   }
@@ -94,6 +98,26 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
     const [user] = await this.dataSource.query<UserDetails[]>(
       `${DETAILS} WHERE u.id = $1 OR u.folded_username = fold_case($2) ORDER BY u.id = $1 DESC NULLS LAST LIMIT 1`,
       [id, idOrUsername],
+    );
+    if (!user) throw unknownUser(idOrUsername);
+    return user;
+  }
+
+  /**
+   * The same of any schema, so that nobody keeps access because a migration is ahead or behind.
+   *
+   * @throws Refusal where there is no such member
+   */
+  async identify(idOrUsername: string): Promise<Pick<UserDetails, 'id' | 'username' | 'disabled_at'>> {
+    try {
+      return await this.find(idOrUsername);
+    } catch (error) {
+      if (!OTHER_SCHEMA.includes((error as { code?: string }).code ?? '')) throw error;
+    }
+    const [user] = await this.dataSource.query<Pick<UserDetails, 'id' | 'username' | 'disabled_at'>[]>(
+      `SELECT id, username, api_time(disabled_at) AS disabled_at FROM users
+WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $1 DESC LIMIT 1`,
+      [idOrUsername],
     );
     if (!user) throw unknownUser(idOrUsername);
     return user;
@@ -120,7 +144,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
   sign_ins_valid_since = CASE WHEN $3 THEN sign_ins_valid_since ELSE clock_timestamp() END WHERE id = $1`,
         [userId, passwordHash, keepSessions],
       );
-      await audit(manager, 'user.password_set', actor, userId, { sessions_kept: keepSessions });
+      await recordEvent(manager, {
+        type: 'user.password_set',
+        actor,
+        userId,
+        details: { sessions_kept: keepSessions },
+      });
     });
   }
 
@@ -177,7 +206,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
       };
       await gone('DELETE FROM oauth_consents WHERE user_id = $1');
       await gone(`UPDATE auth_events SET ip = NULL, details = '{}' WHERE user_id = $1`);
-      await audit(manager, 'user.erased', actor, userId);
+      await recordEvent(manager, { type: 'user.erased', actor, userId });
       return rows;
     });
   }
@@ -195,24 +224,19 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
     return gone('DELETE FROM api_keys WHERE user_id = $1');
   }
 
-  async #change(update: string, type: string, userId: number, actor: Actor): Promise<boolean> {
+  async #change(
+    update: string,
+    type: 'user.disabled' | 'user.enabled',
+    userId: number,
+    actor: Actor,
+  ): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
       const [changed] = await manager.query<[unknown[], number]>(update, [userId]);
       if (changed.length === 0) return false;
-      await audit(manager, type, actor, userId);
+      await recordEvent(manager, { type, actor, userId });
       return true;
     });
   }
-}
-
-async function audit(
-  manager: EntityManager,
-  type: string,
-  actor: Actor,
-  userId: number,
-  details: object = {},
-): Promise<void> {
-  await manager.insert(AuthEvent, { type, actor, user_id: userId, details: { ...details } });
 }
 
 function unknownUser(idOrUsername: string): Refusal {

@@ -1,19 +1,151 @@
 import type { AuthEvent } from '../database/entities/auth-event.entity.js';
 
-/** An event of the audit trail as it is recorded. Nothing in it may be secret. */
-export interface NewAuthEvent {
-  readonly type: string;
-  readonly actor: AuthEvent['actor'];
-  readonly userId?: number | null;
-  readonly clientId?: string | null;
-  readonly keyId?: string | null;
-  readonly ip?: string | null;
-  readonly errorId?: string | null;
-  readonly details?: Record<string, unknown>;
+/** What an event tells beside who, when, which member, client and key: name of the detail → what it holds. */
+interface EventDefinition {
+  readonly meaning: string;
+  readonly details: Readonly<Record<string, string>>;
 }
 
-export const RECORD_EVENT = `INSERT INTO auth_events (type, actor, user_id, client_id, key_id, ip, error_id, details)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+/**
+ * Every event of the audit trail: type → meaning and details. This list is the only one: no other type can be recorded, and
+ * docs/audit.md is made of it. A detail is a word, a number or a name of ours, or was typed by an admin: never what a
+ * caller sent.
+ */
+export const AUTH_EVENTS = {
+  'user.created': { meaning: 'A member was made', details: {} },
+  'user.password_set': {
+    meaning: 'A member was given a new password',
+    details: { sessions_kept: 'whether their sign-ins went on' },
+  },
+  'user.disabled': { meaning: 'A member was disabled, and all their access ended', details: {} },
+  'user.enabled': { meaning: 'A member was enabled again', details: {} },
+  'user.erased': {
+    meaning:
+      'Everything of a member but the id was taken away; so were the addresses and details of their events here',
+    details: {},
+  },
+  'sign_in.succeeded': { meaning: 'A member signed in with a password', details: {} },
+  'sign_in.refused': {
+    meaning:
+      'A sign-in under the name of a member was refused; under a name that nobody has it is not recorded',
+    details: {
+      reason: 'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked',
+    },
+  },
+  'session.ended': {
+    meaning: 'Browser sessions of a member were ended',
+    details: { session: 'one session: the beginning of its name', sessions: 'how many, where it was all' },
+  },
+  'session.signed_out': { meaning: 'A member signed out on the account pages', details: {} },
+  'consent.granted': {
+    meaning: 'A member allowed an app what it asked for, or a part of it',
+    details: { granted: 'scopes', rejected: 'scopes that were unticked' },
+  },
+  'consent.denied': { meaning: 'A member allowed an app nothing', details: { scopes: 'that it asked for' } },
+  'access.revoked': {
+    meaning: 'The access of one app, or of all, to a member’s data was ended',
+    details: {
+      grants: 'how many sign-ins of apps ended',
+      sessions: 'how many browser sessions, where it was all access',
+    },
+  },
+  'authorization.refused': {
+    meaning: 'A request of an app that concerns a member was refused, by any endpoint but the token endpoint',
+    details: { error: 'code of the answer (RFC 6749 §4.1.2.1)', reason: 'see below' },
+  },
+  'token.issued': {
+    meaning: 'A code was redeemed',
+    details: { grant: 'id of the sign-in of the app', scope: 'of the access token' },
+  },
+  'token.refreshed': {
+    meaning: 'A refresh token was used',
+    details: { grant: 'id of the sign-in of the app', scope: 'of the access token' },
+  },
+  'token.refused': {
+    meaning: 'The token endpoint refused a request that concerns a member',
+    details: { error: 'code of the answer (RFC 6749 §5.2)', reason: 'see below' },
+  },
+  'token.reused': {
+    meaning:
+      'A code or refresh token was used a second time: it was stolen, and all tokens of that sign-in ended',
+    details: { grant: 'id of the sign-in of the app' },
+  },
+  'grant.revoked': {
+    meaning: 'An app revoked a token, and so its sign-in',
+    details: { grant: 'id of the sign-in of the app' },
+  },
+  'key.created': { meaning: 'An API key was issued', details: { name: 'of the key', scopes: 'of the key' } },
+  'key.rotated': {
+    meaning: 'An API key was replaced',
+    details: { replaced_by: 'id of the new key', overlap_seconds: 'for which both are accepted' },
+  },
+  'key.revoked': { meaning: 'An API key was revoked', details: { reason: 'as the admin wrote it' } },
+  'key.exposed': {
+    meaning: 'An API key came from a browser for the first time: `pua keys show` has the page’s origin',
+    details: {},
+  },
+  'client.created': {
+    meaning: 'An app was registered',
+    details: { name: 'of the app', scopes: 'that it may ask for', redirect_uris: 'of the app' },
+  },
+  'client.disabled': { meaning: 'An app was disabled', details: {} },
+  'client.enabled': { meaning: 'An app was enabled again', details: {} },
+  'signing_key.rotated': {
+    meaning: 'The keys that sign ID tokens moved on by one',
+    details: { next: 'id of the key that was made' },
+  },
+  'platform.imported': {
+    meaning: 'An import changed something',
+    details: {
+      users: 'what became of the records of that file, in numbers',
+      events: 'the same',
+      participants: 'the same',
+      connections: 'the same',
+      achievements: 'the same',
+      user_achievements: 'the same',
+    },
+  },
+  'audit.pruned': {
+    meaning: 'The deletion of old events by hand was begun',
+    details: { older_than_seconds: 'what was asked for' },
+  },
+} as const satisfies Readonly<Record<string, EventDefinition>>;
+
+export type AuthEventType = keyof typeof AUTH_EVENTS;
+
+type Detail = string | number | boolean | readonly string[] | object;
+
+/** An event of the audit trail as it is recorded. Nothing in it may be secret. */
+export type NewAuthEvent = {
+  [Type in AuthEventType]: {
+    readonly type: Type;
+    /** `admin` is the command line. */
+    readonly actor: AuthEvent['actor'];
+    readonly userId?: number | null;
+    /** Of a client that exists. */
+    readonly clientId?: string | null;
+    readonly keyId?: string | null;
+    readonly ip?: string | null;
+    readonly errorId?: string | null;
+    readonly details?: { readonly [Name in keyof (typeof AUTH_EVENTS)[Type]['details']]?: Detail };
+  };
+}[AuthEventType];
+
+const COLUMNS = '(type, actor, user_id, client_id, key_id, ip, error_id, details)';
+
+/** Records one event; its parameters are {@link eventValues}. */
+export const RECORD_EVENT = `INSERT INTO auth_events ${COLUMNS} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+
+/**
+ * SQL that records an event where `source` has a row: a part of a statement that does what is recorded.
+ *
+ * @param first number of the first of the parameters that are {@link eventValues}
+ */
+export function recordEventIf(source: string, first: number): string {
+  const types = ['text', 'text', 'bigint', 'text', 'text', 'inet', 'text', 'jsonb'];
+  const values = types.map((type, i) => `$${first + i}::${type}`);
+  return `INSERT INTO auth_events ${COLUMNS} SELECT ${values.join(', ')} FROM ${source}`;
+}
 
 /** Parameters of {@link RECORD_EVENT}. */
 export function eventValues(event: NewAuthEvent): unknown[] {
@@ -25,6 +157,41 @@ export function eventValues(event: NewAuthEvent): unknown[] {
     event.keyId ?? null,
     event.ip ?? null,
     event.errorId ?? null,
-    JSON.stringify(event.details ?? {}),
+    boundedDetails(event.details ?? {}),
   ];
+}
+
+/** Records one event by whatever runs statements: a DataSource, or the manager of a transaction. */
+export async function recordEvent(
+  database: { query(text: string, values: unknown[]): Promise<unknown> },
+  event: NewAuthEvent,
+): Promise<void> {
+  await database.query(RECORD_EVENT, eventValues(event));
+}
+
+/** Of the JSON. PostgreSQL writes it with more spaces, at most as long again: its CHECK is 2,000. */
+const MOST_BYTES = 1_000;
+const MOST_ITEMS = 10;
+
+/**
+ * Details as JSON that the database takes whatever stands in them: an event must never make what it tells of fail. Long
+ * texts and lists are clipped, as little as will do.
+ */
+export function boundedDetails(details: object): string {
+  for (const longest of [600, 150, 40]) {
+    const json = JSON.stringify(details, (_, value: unknown) => clipped(value, longest));
+    if (Buffer.byteLength(json) <= MOST_BYTES) return json;
+  }
+  return '{"clipped":true}';
+}
+
+function clipped(value: unknown, longest: number): unknown {
+  if (Array.isArray(value) && value.length > MOST_ITEMS) {
+    return [...(value.slice(0, MOST_ITEMS - 1) as unknown[]), `and ${value.length - MOST_ITEMS + 1} more`];
+  }
+  // PostgreSQL writes 1e300 in 301 digits.
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value);
+  if (typeof value !== 'string') return value;
+  const storable = value.replaceAll('\0', '\u{fffd}').toWellFormed();
+  return storable.length <= longest ? storable : `${storable.slice(0, longest).toWellFormed()}…`;
 }

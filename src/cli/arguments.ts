@@ -1,10 +1,11 @@
 import { isIP, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
+import { secondsOf } from '../config/duration.js';
 import { isHttpUrl, isStorable } from '../http/text.js';
 import { ALL_SCOPES, isScope } from '../auth/scopes.js';
 import type { Scope } from '../auth/scopes.js';
 
-const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+const DAY_SECONDS = 86_400;
 
 /**
  * Reads a duration: a whole number and s, m, h or d.
@@ -13,9 +14,10 @@ const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
  * @throws InvalidArgumentError
  */
 export function parseDuration(text: string): number {
-  const match = /^(\d{1,9})([smhd])$/.exec(text);
-  if (!match) throw new InvalidArgumentError('Write a whole number and s, m, h or d, such as 90d.');
-  return Number(match[1]) * UNITS[match[2] as keyof typeof UNITS];
+  const seconds = secondsOf(text);
+  if (seconds === undefined)
+    throw new InvalidArgumentError('Write a whole number and s, m, h or d, such as 90d.');
+  return seconds;
 }
 
 /** A duration within bounds, both in seconds and included. */
@@ -29,8 +31,7 @@ export function durationBetween(shortest: number, longest: number): (text: strin
 }
 
 function spell(seconds: number): string {
-  const unit = seconds > 0 && seconds % UNITS.d === 0 ? 'd' : 's';
-  return `${seconds / UNITS[unit]}${unit}`;
+  return seconds > 0 && seconds % DAY_SECONDS === 0 ? `${seconds / DAY_SECONDS}d` : `${seconds}s`;
 }
 
 /** Comma separated; an empty text is no scope at all. */

@@ -35,6 +35,15 @@ export function withDatabase<T>(work: (of: Work) => Promise<T>): Promise<T> {
   });
 }
 
+/** The same for what revokes: where anything was ever migrated, no version is a reason to refuse. */
+export function withDatabaseOfAnyVersion<T>(work: (of: Work) => Promise<T>): Promise<T> {
+  return withAnyDatabase(async (of) => {
+    const { applied } = await migrationStatus(of.dataSource);
+    if (applied.length === 0) await requireSchema(of);
+    return work(of);
+  });
+}
+
 /** The same, whatever the state of its schema. */
 export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config = readConfig()): Promise<T> {
   const { embedded, dataSource } = await open(config);
@@ -61,10 +70,10 @@ async function open(config: Config): Promise<{ embedded?: EmbeddedDatabase; data
 }
 
 async function requireSchema({ config, dataSource }: Work): Promise<void> {
-  const { applied, pending, unknown } = await migrationStatus(dataSource);
-  if (unknown.length > 0)
+  const { applied, pending, incompatible } = await migrationStatus(dataSource);
+  if (incompatible.length > 0)
     throw new Refusal(
-      `The database is newer than this version (${unknown.join(', ')}): use the newer version`,
+      `The database is newer than this version (${incompatible.join(', ')}): use the newer version`,
     );
   if (pending.length === 0) return;
   if (applied.length > 0 || config.databaseUrl)

@@ -79,3 +79,11 @@ function show(cell: Cell): string {
   if (typeof cell === 'object') return cell.length === 0 ? '–' : show(cell.join(','));
   return typeof cell === 'string' ? plain(cell).replaceAll('\n', ' ') : String(cell);
 }
+
+/** One line whose cells have these widths at least; the last one has none. */
+export function columns(cells: readonly Cell[], widths: readonly number[]): string {
+  return cells
+    .map((cell, i) => show(cell).padEnd(widths[i] ?? 0))
+    .join('  ')
+    .trimEnd();
+}

@@ -27,6 +27,7 @@ export function createProgram(): Command {
   const program = new Command('pua')
     .description('Runs the Public User API: keys, members, data, database')
     .exitOverride()
+    .enablePositionalOptions() // an option belongs to the command that it stands behind
     .showHelpAfterError('(add --help to see how it is used)');
   for (const register of COMMANDS) register(program);
   return program;

@@ -45,6 +45,8 @@ export interface Config {
   /** For so long an ending instance serves on, not ready any more. */
   readonly shutdownDelaySeconds: number;
   readonly sweepIntervalSeconds: number;
+  /** Age after which audit events are swept; 0: never. */
+  readonly auditRetentionSeconds: number;
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
   /** Whether PUBLIC_URL and HOST are this machine's own: nobody else is let in. */
@@ -154,6 +156,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     metricsPort: env.METRICS_PORT,
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
+    auditRetentionSeconds: env.AUDIT_RETENTION ?? 400 * 86_400,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     loopbackOnly,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { secondsOf } from './duration.js';
 
 /**
  * Every setting of the process: name → how it is read, and what it means. This list is the only one:
@@ -44,6 +45,16 @@ const key = z
     'must be at least 32 random bytes in base64: make one with `npx pua secrets generate`',
   )
   .transform((value) => Buffer.from(value, 'base64'));
+
+/** In seconds; 0 alone needs no unit. */
+const duration = (shortest: string, longest: string) =>
+  z
+    .string()
+    .transform((value) => (value === '0' ? 0 : (secondsOf(value) ?? Number.NaN)))
+    .refine(
+      (seconds) => seconds === 0 || (seconds >= secondsOf(shortest)! && seconds <= secondsOf(longest)!),
+      `must be a whole number and s, m, h or d, from ${shortest} to ${longest}, or 0`,
+    );
 
 export interface Setting {
   readonly read: z.ZodType;
@@ -137,6 +148,11 @@ export const SETTINGS = {
     'seconds for which an ending instance serves on while `/readyz` says 503, so that balancers look elsewhere first',
   ),
   SWEEP_INTERVAL: setting(integer(1, 86_400), '60', 'seconds between sweeps of expired rows'),
+  AUDIT_RETENTION: setting(
+    duration('7d', '36500d'),
+    '400d',
+    'age after which audit events are swept: a whole number and s, m, h or d, 7 days at least; 0: never',
+  ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be fatal, error, warn, info, debug, trace or silent',

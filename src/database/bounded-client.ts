@@ -96,7 +96,7 @@ export class BoundedClient extends pg.Client {
     if (typeof values === 'function') return this.#bounded(query, undefined, values);
     const result = this.#run(query, values);
     if (!callback) return result;
-    result.then((done) => callback(undefined, done), callback);
+    void tell(callback, result);
     return undefined;
   }
 
@@ -155,4 +155,15 @@ export class BoundedClient extends pg.Client {
       socket.resume().end(request);
     });
   }
+}
+
+async function tell(callback: Callback, result: Promise<QueryResult>): Promise<void> {
+  let done: QueryResult;
+  try {
+    done = await result;
+  } catch (error) {
+    callback(error as Error);
+    return;
+  }
+  callback(undefined, done);
 }

@@ -10,6 +10,7 @@ import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-
 import { TellFailuresFromWhatIsUnderWay1763700008000 } from '../../migrations/1763700008000-tell-failures-from-what-is-under-way.js';
 import { LeaseRateLimits1763700009000 } from '../../migrations/1763700009000-lease-rate-limits.js';
 import { ServeSweeping1763700010000 } from '../../migrations/1763700010000-serve-sweeping.js';
+import { BoundAuditTrail1763700011000 } from '../../migrations/1763700011000-bound-audit-trail.js';
 import { CopyWhatDecidesAndAppendTotals1763700020000 } from '../../migrations/1763700020000-copy-what-decides-and-append-totals.js';
 import { BoundTimesAndPins1763700021000 } from '../../migrations/1763700021000-bound-times-and-pins.js';
 import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
@@ -34,6 +35,7 @@ import {
   OauthToken,
   SigningKey,
 } from './entities/oauth.entity.js';
+import { OauthRefusal } from './entities/oauth-refusal.entity.js';
 import { AchievementTotals, EventTotals, PlatformTotals, UserTotals } from './entities/totals.entity.js';
 import { User } from './entities/user.entity.js';
 
@@ -60,6 +62,7 @@ const ENTITIES = [
   OauthSession,
   OauthState,
   SigningKey,
+  OauthRefusal,
 ];
 
 /** In the order in which they run. */
@@ -75,6 +78,7 @@ export const MIGRATIONS = [
   TellFailuresFromWhatIsUnderWay1763700008000,
   LeaseRateLimits1763700009000,
   ServeSweeping1763700010000,
+  BoundAuditTrail1763700011000,
   CopyWhatDecidesAndAppendTotals1763700020000,
   BoundTimesAndPins1763700021000,
   RememberEditedFields1763700030000,

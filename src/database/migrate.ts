@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { MigrationExecutor } from 'typeorm';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { StartupError } from '../config/config.js';
@@ -9,6 +10,8 @@ export interface MigrationStatus {
   readonly pending: string[];
   /** In the database, but not in this build: the database is newer than the program. */
   readonly unknown: string[];
+  /** Those of them over which this program cannot work: all that do not say that older ones can. */
+  readonly incompatible: string[];
 }
 
 export async function migrationStatus(dataSource: Pick<DataSource, 'query'>): Promise<MigrationStatus> {
@@ -18,12 +21,20 @@ export async function migrationStatus(dataSource: Pick<DataSource, 'query'>): Pr
   const rows = table?.present
     ? await dataSource.query<{ name: string }[]>('SELECT name FROM migrations ORDER BY id')
     : [];
+  const [marks] = await dataSource.query<{ present: boolean }[]>(
+    `SELECT to_regclass('compatible_migrations') IS NOT NULL AS present`,
+  );
+  const compatible = marks?.present
+    ? await dataSource.query<{ name: string }[]>('SELECT name FROM compatible_migrations')
+    : [];
   const applied = rows.map((row) => row.name);
   const known = MIGRATIONS.map((migration) => migration.name);
+  const unknown = applied.filter((name) => !known.includes(name));
   return {
     applied,
     pending: known.filter((name) => !applied.includes(name)),
-    unknown: applied.filter((name) => !known.includes(name)),
+    unknown,
+    incompatible: unknown.filter((name) => !compatible.some((mark) => mark.name === name)),
   };
 }
 
@@ -39,6 +50,14 @@ export async function migrate(dataSource: DataSource): Promise<string[]> {
   );
 }
 
+/** What a statement of a migration waits for a lock; all others who want that table wait behind it meanwhile. */
+const LOCK_TIMEOUT_MS = 3_000;
+/** Between two attempts: who waited has its turn. */
+const PAUSE_MS = 1_000;
+const ATTEMPTS = 60;
+/** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
+const TRY_AGAIN = ['55P03', '40P01'];
+
 /** The migration that ran last. */
 export interface UndoableMigration {
   readonly name: string;
@@ -53,7 +72,7 @@ export interface UndoableMigration {
  * @throws StartupError where the database is newer than the program
  */
 export async function lastMigration(dataSource: DataSource): Promise<UndoableMigration | undefined> {
-  await refuseUnknown(dataSource);
+  refuseNewer((await migrationStatus(dataSource)).unknown);
   const name = (await migrationStatus(dataSource)).applied.at(-1);
   const Last = MIGRATIONS.find((migration) => migration.name === name);
   if (!name || !Last) return undefined;
@@ -72,7 +91,8 @@ export async function lastMigration(dataSource: DataSource): Promise<UndoableMig
  */
 export async function rollback(dataSource: DataSource): Promise<string | undefined> {
   return alone(dataSource, async (executor, manager) => {
-    const { applied } = await migrationStatus(manager);
+    const { applied, unknown } = await migrationStatus(manager);
+    refuseNewer(unknown);
     if (applied.length > 0) await executor.undoLastMigration();
     return applied.at(-1);
   });
@@ -82,25 +102,40 @@ export async function rollback(dataSource: DataSource): Promise<string | undefin
  * One transaction that looks and writes, so that whoever comes at the same moment finds it done. On PostgreSQL the lock makes
  * them wait. The embedded database has one session for all connections, in which a lock keeps nobody out; there it is the
  * transaction that nobody gets between.
+ *
+ * Where a lock does not come, what was done is undone and tried again.
  */
 async function alone<T>(
   dataSource: DataSource,
   work: (executor: MigrationExecutor, manager: EntityManager) => Promise<T>,
 ): Promise<T> {
-  return dataSource.transaction(async (manager) => {
-    await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.migrations]);
-    await refuseUnknown(manager);
-    const executor = new MigrationExecutor(dataSource, manager.queryRunner);
-    executor.transaction = 'all'; // the one that has begun
-    return work(executor, manager);
-  });
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await dataSource.transaction(async (manager) => {
+        await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.migrations]);
+        refuseNewer((await migrationStatus(manager)).incompatible);
+        await manager.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+        const executor = new MigrationExecutor(dataSource, manager.queryRunner);
+        executor.transaction = 'all'; // the one that has begun
+        return await work(executor, manager);
+      });
+    } catch (error) {
+      if (!TRY_AGAIN.includes((error as { code?: string }).code ?? '')) throw error;
+      if (attempt === ATTEMPTS)
+        throw new StartupError(
+          `The migrations could not get their locks (${(error as Error).message}): ` +
+            'end the transactions that hold them (pg_stat_activity shows them), then run them again',
+          { cause: error },
+        );
+      await pause(PAUSE_MS);
+    }
+  }
 }
 
-async function refuseUnknown(manager: Pick<DataSource, 'query'>): Promise<void> {
-  const { unknown } = await migrationStatus(manager);
-  if (unknown.length > 0) {
+function refuseNewer(names: readonly string[]): void {
+  if (names.length > 0) {
     throw new StartupError(
-      `The database has migrations that this version does not know (${unknown.join(', ')}): ` +
+      `The database has migrations that this version does not know (${names.join(', ')}): ` +
         'start the version that wrote them, or `npx pua db rollback --yes` with it first',
     );
   }

@@ -57,10 +57,10 @@ export async function connect(config: Config): Promise<DataSource> {
 }
 
 async function refusePending(dataSource: DataSource): Promise<void> {
-  const { pending, unknown } = await migrationStatus(dataSource);
-  if (unknown.length > 0) {
+  const { pending, incompatible } = await migrationStatus(dataSource);
+  if (incompatible.length > 0) {
     throw new StartupError(
-      `The database is newer than this version (${unknown.join(', ')}): start the newer version`,
+      `The database is newer than this version (${incompatible.join(', ')}): start the newer version`,
     );
   }
   if (pending.length > 0) {

@@ -8,8 +8,12 @@ export const RETRY_AFTER_SECONDS = '1';
 /** Of every 503 of the API. */
 const HEADERS = [
   ...Object.entries(SHARED_HEADERS).flat(),
-  ...['Cache-Control', 'no-store', 'Retry-After', RETRY_AFTER_SECONDS],
-  ...['Content-Type', 'application/problem+json; charset=utf-8'],
+  'Cache-Control',
+  'no-store',
+  'Retry-After',
+  RETRY_AFTER_SECONDS,
+  'Content-Type',
+  'application/problem+json; charset=utf-8',
 ];
 
 /** The problem `temporarily_unavailable`, made of finished parts: see {@link FrontDoor}. */
@@ -32,7 +36,10 @@ export function sendBusy(
   headers: readonly string[],
 ): void {
   response.writeHead(503, [
-    ...['X-Request-Id', context.id, 'Content-Length', String(Buffer.byteLength(body))],
+    'X-Request-Id',
+    context.id,
+    'Content-Length',
+    String(Buffer.byteLength(body)),
     ...headers,
   ]);
   response.end(method === 'HEAD' ? undefined : body);

@@ -138,15 +138,15 @@ describe('connections', () => {
   });
 
   it('let who reads slowly have the whole answer', async () => {
-    const large = Buffer.alloc(8_000_000, 'x'); // more than the system takes
-    const { open } = await serve((_request, response) => void response.end(large), { stalledMs: 400 });
+    const large = Buffer.alloc(16_000_000, 'x'); // more than the system takes
+    const { open } = await serve((_request, response) => void response.end(large), { stalledMs: 3_000 });
     const socket = await open();
     socket.write(get('/'));
     let bytes = 0;
     socket.on('data', (part) => {
       bytes += part.length;
       socket.pause();
-      setTimeout(() => socket.resume(), 20); // much longer than a stalled client has
+      setTimeout(() => socket.resume(), 15); // much longer than a stalled client has
     });
     await until(() => bytes >= large.length || socket.closed);
     expect(bytes).toBeGreaterThanOrEqual(large.length);

@@ -4,7 +4,7 @@ import { Admission } from './admission.js';
 import type { Caller, Capacity } from './admission.js';
 import { isUnderApi } from './api-headers.js';
 import { Connections } from './connections.js';
-import { networkOf } from './network.js';
+import { networkOf, parseAddress } from './network.js';
 import { describeRequest } from './request-context.js';
 import type { RequestContext } from './request-context.js';
 
@@ -116,12 +116,14 @@ export class FrontDoor {
   #addressOf(forwardedFor: string | string[] | undefined, socket: Socket): string {
     const { trustProxy } = this.#options;
     if (trustProxy > 0 && typeof forwardedFor === 'string') {
-      const addresses = forwardedFor.split(',');
-      return networkOf(addresses[Math.max(0, addresses.length - trustProxy)]!.trim());
+      // As addressOf: the nearest proxy behind it where an entry is no address.
+      const hops = forwardedFor.split(',').slice(-trustProxy).map(parseAddress);
+      const address = hops.find((hop) => hop !== undefined);
+      if (address !== undefined) return networkOf(address);
     }
     let address = this.#addresses.get(socket);
     if (address === undefined) {
-      address = networkOf(socket.remoteAddress ?? '');
+      address = networkOf(parseAddress(socket.remoteAddress ?? ''));
       this.#addresses.set(socket, address);
     }
     return address;

@@ -64,7 +64,7 @@ export const METRICS = {
   },
   overload_refusals_total: {
     type: 'counter',
-    help: 'Requests refused since there was no room for them, by what was full (`database_pool`, `password_hashing`)',
+    help: 'Requests refused since there was no room for them, by reason: `overload`, `caller_share` and `address_share` at the front door, `database_pool`, `password_hashing`',
     labels: { reason: NAMES },
   },
   sign_ins_total: {

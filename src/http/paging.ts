@@ -280,7 +280,9 @@ FROM ${page(`
     const { beyond, behind } = sides
       ? {
           beyond: `AND ${onSide(sides.here)}`,
-          behind: `EXISTS (SELECT FROM ${from} WHERE ${where} AND ${onSide(sides.there)})`,
+          // Ordered, so that the index is entered at the place, and not the table gone through for any such row.
+          behind: `COALESCE((SELECT true FROM ${from} WHERE ${where} AND ${onSide(sides.there)}
+  ORDER BY ${sort.key} ${direction} LIMIT 1), false)`,
         }
       : { beyond: '', behind: 'false' };
     text = `SELECT (${total}) AS total, ${behind} AS behind, page.*

@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import type { QueryResultRow } from 'pg';
-import { eventValues, RECORD_EVENT } from '../auth/audit.js';
+import { recordEvent } from '../auth/audit.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import { foldedText } from '../database/sql.js';
 
@@ -25,6 +25,16 @@ export interface BrowserSession extends QueryResultRow {
   readonly user_agent: string | null;
 }
 
+/** A member may have connected or opened any number of them: so many are shown. */
+const SHOWN = 100;
+
+/** The first of what there is. */
+export interface Shown<Row> {
+  readonly shown: readonly Row[];
+  /** Of all. */
+  readonly count: number;
+}
+
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
 /**
@@ -34,9 +44,10 @@ type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 export class Access {
   constructor(private readonly dataSource: DataSource) {}
 
-  async listApps(userId: number): Promise<ConnectedApp[]> {
-    return this.dataSource.query<ConnectedApp[]>(
-      `SELECT c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri, a.scopes,
+  /** By name. */
+  async listApps(userId: number): Promise<Shown<ConnectedApp>> {
+    const rows = await this.dataSource.query<(ConnectedApp & Counted)[]>(
+      `SELECT count(*) OVER ()::integer AS count, c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri, a.scopes,
   api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
 FROM (
   SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
@@ -47,18 +58,26 @@ FROM (
   WHERE g.user_id = $1 AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
     AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
   GROUP BY g.client_id
-) a JOIN oauth_clients c ON c.id = a.client_id ORDER BY ${foldedText('c.name')}, c.id`,
+) a JOIN oauth_clients c ON c.id = a.client_id ORDER BY ${foldedText('c.name')}, c.id LIMIT ${SHOWN}`,
       [userId],
     );
+    return shownOf(rows);
   }
 
-  async listSessions(userId: number): Promise<BrowserSession[]> {
-    return this.dataSource.query<BrowserSession[]>(
-      `SELECT encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at, api_time(last_seen_at) AS last_seen_at,
-  host(ip) AS ip, user_agent
-FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_sessions.last_seen_at DESC, uid_key`,
-      [userId],
+  /**
+   * The last seen first.
+   *
+   * @param own keys of the session that asks, which stands above all
+   */
+  async listSessions(userId: number, own: readonly Buffer[] = []): Promise<Shown<BrowserSession>> {
+    const rows = await this.dataSource.query<(BrowserSession & Counted)[]>(
+      `SELECT count(*) OVER ()::integer AS count, encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at,
+  api_time(last_seen_at) AS last_seen_at, host(ip) AS ip, user_agent
+FROM oauth_sessions WHERE user_id = $1 AND expires_at > now()
+ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_key LIMIT ${SHOWN}`,
+      [userId, own],
     );
+    return shownOf(rows);
   }
 
   /**
@@ -68,16 +87,25 @@ FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_ses
    * @returns how many grants ended
    */
   async revoke(userId: number, clientId: string, actor: Actor): Promise<number> {
-    const [row] = await this.dataSource.query<{ count: number }[]>(
+    const [row] = await this.dataSource.query<{ count: number; forgotten: boolean }[]>(
       `WITH forgotten AS (
-  DELETE FROM oauth_consents WHERE user_id = $1 AND client_id = $2
+  DELETE FROM oauth_consents WHERE user_id = $1 AND client_id = $2 RETURNING 1
 ), ended AS (
   DELETE FROM oauth_grants WHERE user_id = $1 AND client_id = $2 RETURNING 1
-) SELECT count(*) AS count FROM ended`,
+) SELECT count(*) AS count, EXISTS (SELECT FROM forgotten) AS forgotten FROM ended`,
       [userId, clientId],
     );
-    const { count } = row!;
-    await this.#record({ ...actor, type: 'access.revoked', userId, clientId, details: { grants: count } });
+    const { count, forgotten } = row!;
+    // Where nothing ended there may be no such client: what a member makes up is not recorded.
+    if (count > 0 || forgotten) {
+      await recordEvent(this.dataSource, {
+        ...actor,
+        type: 'access.revoked',
+        userId,
+        clientId,
+        details: { grants: count },
+      });
+    }
     return count;
   }
 
@@ -95,7 +123,7 @@ FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_ses
   (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions`,
       [userId],
     );
-    await this.#record({ ...actor, type: 'access.revoked', userId, details: { ...ended } });
+    await recordEvent(this.dataSource, { ...actor, type: 'access.revoked', userId, details: { ...ended } });
     return ended!;
   }
 
@@ -107,7 +135,7 @@ FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_ses
       [userId, sessionId],
     );
     if (count > 0)
-      await this.#record({
+      await recordEvent(this.dataSource, {
         ...actor,
         type: 'session.ended',
         userId,
@@ -127,11 +155,26 @@ FROM oauth_sessions WHERE user_id = $1 AND expires_at > now() ORDER BY oauth_ses
       'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])',
       [userId, kept],
     );
-    await this.#record({ ...actor, type: 'session.ended', userId, details: { sessions: count } });
+    if (count > 0) {
+      await recordEvent(this.dataSource, {
+        ...actor,
+        type: 'session.ended',
+        userId,
+        details: { sessions: count },
+      });
+    }
     return count;
   }
+}
 
-  async #record(event: NewAuthEvent): Promise<void> {
-    await this.dataSource.query(RECORD_EVENT, eventValues(event));
-  }
+interface Counted {
+  readonly count: number;
+}
+
+function shownOf<Row extends object>(rows: readonly (Row & Counted)[]): Shown<Row> {
+  const shown = rows.map((row) => {
+    const { count: _, ...own } = row;
+    return own as unknown as Row;
+  });
+  return { shown, count: rows[0]?.count ?? 0 };
 }

@@ -87,17 +87,20 @@ export class AccountPages {
     const csrf = this.csrf.token(request, response);
     if (page === 'apps') {
       await this.usage.flush(); // what this process has seen shows at once
-      const apps = (await this.#access.listApps(user.id)).map((app) => ({
+      const { shown, count } = await this.#access.listApps(user.id);
+      const apps = shown.map((app) => ({
         action: `/account/apps/${encodeURIComponent(app.client_id)}/disconnect`,
         client: { name: app.client_name, host: hostOf(app.redirect_uri) },
         scopes: app.scopes.map((name) => ({ name, meaning: meaningOf(name) })),
         since: app.since,
         last_used_at: app.last_used_at,
       }));
-      this.requests.send(response, 200, { name: 'apps', csrf, user, apps });
+      this.requests.send(response, 200, { name: 'apps', csrf, user, apps, more: count - shown.length });
     } else {
-      const own = this.#keysOf(session).map((key) => key.toString('hex'));
-      const sessions = (await this.#access.listSessions(user.id)).map(({ id, ...seen }) => ({
+      const keys = this.#keysOf(session);
+      const own = keys.map((key) => key.toString('hex'));
+      const { shown, count } = await this.#access.listSessions(user.id, keys);
+      const sessions = shown.map(({ id, ...seen }) => ({
         ...seen,
         action: `/account/sessions/${id}/end`,
         current: own.includes(id),
@@ -107,6 +110,7 @@ export class AccountPages {
         csrf,
         user,
         sessions,
+        more: count - shown.length,
         end_others: '/account/sessions/end-others',
       });
     }

@@ -2,6 +2,7 @@ import { errors } from 'oidc-provider';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { USE_ONCE } from '../auth/access-tokens/token-keys.js';
 import type { TokenKeys } from '../auth/access-tokens/token-keys.js';
+import { recordEventIf } from '../auth/audit.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import { isStorable } from '../http/text.js';
 import type { OauthClient } from '../database/entities/oauth.entity.js';
@@ -317,8 +318,7 @@ const FINISH = `WITH family AS MATERIALIZED (
   UPDATE oauth_tokens t SET consumed_at = clock_timestamp(), successor = $6 FROM family
   WHERE t.key = $7 AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
 ), issued AS (${NEW_TOKENS}, used), recorded AS (
-  INSERT INTO auth_events (type, actor, user_id, client_id, key_id, ip, error_id, details)
-  SELECT $8, $9, $10::bigint, $11, $12, $13::inet, $14, $15::jsonb FROM used
+  ${recordEventIf('used', 8)}
 ) SELECT FROM used`;
 
 /**
@@ -455,8 +455,7 @@ FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key = ANY($1) A
     if (!payload) return undefined;
     const userId = memberOf(payload);
     // Without the column it was stored by the version before: good as long as nothing was ended since.
-    if (userId !== null)
-      database.current?.signIns.set(userId, row.user_id === userId ? row.valid_since : null);
+    if (userId !== null) relyOn(database, userId, row.user_id === userId ? row.valid_since : null);
     return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
   }
 

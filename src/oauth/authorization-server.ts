@@ -29,6 +29,7 @@ import { Pages } from './pages/pages.js';
 import { formTargetsOf, pageClientOf } from './page-client.js';
 import { faultOf } from './page-faults.js';
 import { createProvider, ROUTES } from './provider.js';
+import { Refusals } from './refusals.service.js';
 import { SigningKeysService } from './signing-keys.service.js';
 import { Vault } from './vault.js';
 
@@ -62,6 +63,7 @@ export class AuthorizationServer implements OnModuleInit {
     @Inject(CONFIG) private readonly config: Config,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly database: OauthDatabase,
+    private readonly refusals: Refusals,
     private readonly clients: KnownClients,
     private readonly consents: Consents,
     private readonly pages: Pages,
@@ -124,7 +126,7 @@ export class AuthorizationServer implements OnModuleInit {
   async #build(): Promise<void> {
     const signingKeys = await this.#keys.load();
     this.#keysVersion = await this.#keys.version();
-    const { config, database, clients, pages, logger } = this;
+    const { config, database, refusals, clients, pages, logger } = this;
     const provider = createProvider({
       config,
       signingKeys,
@@ -157,7 +159,9 @@ export class AuthorizationServer implements OnModuleInit {
       },
       renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
     });
-    provider.use(answerFailures(database, pages, logger, this.meter, config.databaseDeadlines.answer));
+    provider.use(
+      answerFailures(database, refusals, pages, logger, this.meter, config.databaseDeadlines.answer),
+    );
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));

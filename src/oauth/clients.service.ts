@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
-import { eventValues, RECORD_EVENT } from '../auth/audit.js';
+import { recordEvent } from '../auth/audit.js';
 import type { NewAuthEvent } from '../auth/audit.js';
 import { ALL_SCOPES, isScope } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
@@ -79,15 +79,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
           wanted.jwks ? JSON.stringify(wanted.jwks) : null,
         ],
       );
-      await manager.query(
-        RECORD_EVENT,
-        eventValues({
-          type: 'client.created',
-          actor: wanted.actor,
-          clientId: id,
-          details: { name: wanted.name, scopes, redirect_uris: wanted.redirectUris },
-        }),
-      );
+      await recordEvent(manager, {
+        type: 'client.created',
+        actor: wanted.actor,
+        clientId: id,
+        details: { name: wanted.name, scopes, redirect_uris: wanted.redirectUris },
+      });
     });
     return id;
   }
@@ -126,7 +123,7 @@ WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2`,
       );
       if (changed === 0) return false;
       const type = disabled ? 'client.disabled' : 'client.enabled';
-      await manager.query(RECORD_EVENT, eventValues({ type, actor, clientId: id }));
+      await recordEvent(manager, { type, actor, clientId: id });
       return true;
     });
   }

@@ -13,6 +13,9 @@ import type { PageFault } from './page-faults.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
 import type { Pages } from './pages/pages.js';
 import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
+import { refusalOf } from './refusal-reasons.js';
+import { looksSecret } from './refusals.service.js';
+import type { Refusals } from './refusals.service.js';
 import { openWith, sealFor } from './vault.js';
 
 type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
@@ -45,11 +48,12 @@ const KNOWN_ERRORS: ReadonlySet<string> = new Set([
 
 /**
  * Around everything: security headers on every answer; 503 where the database was away, whatever the library made of
- * it, or after `deadlineMs`; the true reason of a refusal to the log and the audit trail under the error id that the
- * caller sees.
+ * it, or after `deadlineMs`; the true reason of a refusal to the log, and to the audit trail where it concerns a member, else
+ * to {@link Refusals}, under the error id that the caller sees.
  */
 export function answerFailures(
   database: OauthDatabase,
+  refusals: Refusals,
   pages: Pages,
   logger: Logger,
   meter: Meter,
@@ -70,30 +74,44 @@ export function answerFailures(
     }
     if (!request.failure) return;
     const { failure } = request;
-    const { error_detail, error_description, error: code } = failure as errors.OIDCProviderError;
-    const error = request.unavailable ? 'temporarily_unavailable' : (code ?? 'server_error');
+    const unexpected = (failure as errors.OIDCProviderError).error === undefined;
+    const words = refusalOf(failure);
+    const error = request.unavailable ? 'temporarily_unavailable' : words.error;
     meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
-    const line = {
-      request_id: request.id,
-      route: ctx.oidc?.route,
-      client_id: ctx.oidc?.client?.clientId,
-      error: code ?? 'server_error',
-      reason: error_detail ?? error_description ?? failure.message,
-    };
-    if (code === undefined && !request.unavailable)
-      logger.error({ ...line, err: failure }, 'oauth request failed');
+    const route = routeOf(ctx);
+    const clientId = ctx.oidc?.client?.clientId;
+    const line = { request_id: request.id, route, client_id: clientId, ...words };
+    if (unexpected && !request.unavailable) logger.error({ ...line, err: failure }, 'oauth request failed');
     else logger.info(line, 'oauth request refused');
     if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
-    if (line.client_id === undefined || request.unavailable) return; // anybody can cause any number of those
+    if (request.unavailable) return;
+    const userId = idOf(ctx.oidc?.account?.accountId) ?? request.token?.family?.user_id;
+    if (userId === undefined) {
+      const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };
+      await refusals.keep({
+        ...words,
+        errorId: request.id,
+        route,
+        clientId: clientId ?? sent.client_id,
+        redirectUri: sent.redirect_uri,
+        ip: request.ip,
+      });
+      return;
+    }
     await record(database, logger, {
       type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
       actor: 'client',
-      clientId: line.client_id,
-      userId: idOf(ctx.oidc.account?.accountId),
-      errorId: request.id,
-      details: { error: line.error, reason: line.reason },
+      clientId: clientId ?? null,
+      userId,
+      errorId: looksSecret(request.id) ? null : request.id,
+      details: words,
     });
   };
+}
+
+/** How the log and the refusals call the route: never by the id of a sign-in. */
+function routeOf({ path }: KoaContextWithOIDC): string {
+  return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 
 /** Each wait for the database is bounded; this bounds their sum. What is left of `work` then fails at its next statement. */
@@ -311,6 +329,6 @@ function isErrorBody(body: unknown): body is { error: string } {
   return typeof body === 'object' && body !== null && 'error' in body;
 }
 
-function idOf(accountId: string | undefined): number | null {
-  return accountId === undefined ? null : Number(accountId);
+function idOf(accountId: string | undefined): number | undefined {
+  return accountId === undefined ? undefined : Number(accountId);
 }

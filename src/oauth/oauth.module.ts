@@ -10,6 +10,7 @@ import { KnownClients } from './known-clients.js';
 import { OauthDatabase } from './oauth-database.js';
 import { PageRequests } from './page-requests.js';
 import { Pages } from './pages/pages.js';
+import { Refusals } from './refusals.service.js';
 import { SignInForm } from './sign-in-form.js';
 import { Successors } from './successors.js';
 import { Userinfo } from './userinfo.js';
@@ -19,6 +20,7 @@ import { Userinfo } from './userinfo.js';
   imports: [AuthModule, AccountsModule],
   providers: [
     OauthDatabase,
+    Refusals,
     KnownClients,
     Consents,
     AuthorizationServer,

@@ -64,7 +64,7 @@ const WORDS: Readonly<Record<string, Words>> = {
 };
 
 /**
- * Words of ours for whatever was thrown: the library's are for developers, and go to the log, into JSON and into redirects.
+ * Words of ours for whatever was thrown: the library's are for developers, and go into JSON and into redirects.
  *
  * @param signingOut whether it was thrown at sign-out, where an app that is named wrong matters less than being signed in still
  */

@@ -8,6 +8,9 @@ import { OauthDatabase } from './oauth-database.js';
 import { faultOf, PageFault } from './page-faults.js';
 import { Pages, SECURITY_HEADERS } from './pages/pages.js';
 import type { Page } from './pages/pages.js';
+import { refusalOf } from './refusal-reasons.js';
+import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
+import { Refusals } from './refusals.service.js';
 
 /** A form of ours has a few short fields. */
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
@@ -20,6 +23,7 @@ export type Form = Readonly<Record<string, string | string[] | undefined>>;
 export class PageRequests {
   constructor(
     private readonly database: OauthDatabase,
+    private readonly refusals: Refusals,
     private readonly pages: Pages,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
@@ -38,7 +42,7 @@ export class PageRequests {
         try {
           await answer(request, response, await formOf(request, response));
         } catch (error) {
-          this.#answerFault(error, request, response);
+          await this.#answerFault(error, request, response);
         }
       });
     };
@@ -56,17 +60,19 @@ export class PageRequests {
     response.status(303).set('Location', location).end();
   }
 
-  #answerFault(error: unknown, request: Request, response: Response): void {
+  async #answerFault(error: unknown, request: Request, response: Response): Promise<void> {
     if (response.headersSent) {
       response.destroy();
       return;
     }
     const { id, route } = request.context;
     const fault = faultOf(error);
-    const line = { request_id: id, route, reason: (error as Error).message };
+    const words = error instanceof PageFault ? wordsOf(error) : refusalOf(error as Error);
+    const line = { request_id: id, route, ...words };
     if (fault.status === 500) this.logger.error({ ...line, err: error }, 'page failed');
     else this.logger.info(line, 'page refused');
     if (fault.status === 503) response.set('Retry-After', '1');
+    else await this.refusals.keep({ ...words, errorId: id, route: route!, ip: addressOf(request) });
     this.send(response, fault.status, fault.page(id));
   }
 }
@@ -78,4 +84,9 @@ function formOf(request: Request, response: Response): Promise<Form> {
       else resolve({ ...(request.body as Form | undefined) });
     });
   });
+}
+
+function wordsOf({ status }: PageFault): RefusalWords {
+  const reasons: Record<number, RefusalReason> = { 401: 'sign_in_expired', 403: 'foreign_form' };
+  return { error: 'invalid_request', reason: reasons[status] ?? 'malformed_request' };
 }

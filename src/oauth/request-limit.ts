@@ -98,12 +98,19 @@ const BUSY_JSON = JSON.stringify({ error: 'temporarily_unavailable', error_descr
 const RETRY = ['Retry-After', RETRY_AFTER_SECONDS];
 const BUSY_PAGE_HEADERS = [
   ...Object.entries(SECURITY_HEADERS).flat(),
-  ...[...RETRY, 'Content-Type', 'text/html; charset=utf-8'],
+  ...RETRY,
+  'Content-Type',
+  'text/html; charset=utf-8',
 ];
 const BUSY_JSON_HEADERS = [
   ...Object.entries(SECURITY_HEADERS).flat(),
-  ...[...RETRY, 'Content-Type', 'application/json; charset=utf-8'],
-  ...['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', 'Retry-After'],
+  ...RETRY,
+  'Content-Type',
+  'application/json; charset=utf-8',
+  'Access-Control-Allow-Origin',
+  '*',
+  'Access-Control-Expose-Headers',
+  'Retry-After',
 ];
 
 /** 503 where the process has too much to do already: JSON for programs, a page for browsers. */

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, hash } from 'node:crypto';
 import type { JWK } from 'oidc-provider';
 import type { DataSource, EntityManager } from 'typeorm';
-import { eventValues, RECORD_EVENT } from '../auth/audit.js';
+import { recordEvent } from '../auth/audit.js';
 import { StartupError } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { ADVISORY_LOCKS } from '../database/advisory-locks.js';
@@ -123,10 +123,7 @@ export class SigningKeysService {
         `UPDATE signing_keys SET status = 'current', activated_at = now() WHERE status = 'next'`,
       );
       const kid = await this.#create(manager, 'next');
-      await manager.query(
-        RECORD_EVENT,
-        eventValues({ type: 'signing_key.rotated', actor: 'admin', details: { next: kid } }),
-      );
+      await recordEvent(manager, { type: 'signing_key.rotated', actor: 'admin', details: { next: kid } });
     });
     return this.list();
   }

@@ -45,17 +45,22 @@ export function pua(
   return ended;
 }
 
+/** Starts `pua` as a shell does, as a process of its own; whoever calls reads what it writes, and ends it. */
+export function startPua(environment: Readonly<Record<string, string>>, args: readonly string[]) {
+  // As `npm test` itself: an embedded database that lives for one command is not worth optimizing.
+  return spawn(process.execPath, ['--liftoff-only', join(process.cwd(), 'bin/pua.mjs'), ...args], {
+    cwd: process.env.TEST_FOLDER,
+    env: { ...PROCESS, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
 /** Runs `pua` as a shell does, as a process of its own. */
 export async function puaProcess(
   environment: Readonly<Record<string, string>>,
   args: readonly string[],
 ): Promise<Ended> {
-  // As `npm test` itself: an embedded database that lives for one command is not worth optimizing.
-  const child = spawn(process.execPath, ['--liftoff-only', join(process.cwd(), 'bin/pua.mjs'), ...args], {
-    cwd: process.env.TEST_FOLDER,
-    env: { ...PROCESS, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = startPua(environment, args);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

@@ -3,6 +3,7 @@ import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Database } from '../../database/database.js';
 import { LOGGER } from '../../http/logger.js';
+import { eventValues, recordEventIf } from '../audit.js';
 import { writeGoodRows } from '../usage-batch.js';
 
 const FLUSH_MS = 30_000;
@@ -57,7 +58,11 @@ export class ApiKeyUsageRecorder implements OnModuleInit, OnApplicationShutdown 
     this.#rehashes.set(keyId, { before, after, pepperId });
   }
 
-  /** The first time counts: who sees `exposed_at` should know since when the key can be in other hands. */
+  /**
+   * The first time counts: who sees `exposed_at` should know since when the key can be in other hands.
+   *
+   * @param origin the header Origin, or Sec-Fetch-Site, as it was sent
+   */
   async recordExposure(keyId: string, userId: number, origin: string): Promise<void> {
     await this.database.rows(
       `WITH first AS (
@@ -65,9 +70,8 @@ export class ApiKeyUsageRecorder implements OnModuleInit, OnApplicationShutdown 
   ON CONFLICT (key_id) DO UPDATE SET exposed_at = now(), exposed_origin = EXCLUDED.exposed_origin
     WHERE api_key_usage.exposed_at IS NULL
   RETURNING key_id)
-INSERT INTO auth_events (type, actor, user_id, key_id, details)
-SELECT 'key.exposed', 'system', $3, key_id, jsonb_build_object('origin', $2::text) FROM first`,
-      [keyId, origin.slice(0, 300), userId],
+${recordEventIf('first', 3)}`,
+      [keyId, originOf(origin), ...eventValues({ type: 'key.exposed', actor: 'system', userId, keyId })],
     );
   }
 
@@ -139,4 +143,11 @@ WHERE k.id = r.id AND k.hash = r.before`,
         if (!this.#rehashes.has(keyId)) this.#rehashes.set(keyId, rehash);
     }
   }
+}
+
+/** Of the page that sent the request, or its site; nothing else of what stands there. */
+function originOf(sent: string): string {
+  if (['null', 'cross-site', 'same-site', 'same-origin', 'none'].includes(sent)) return sent;
+  const { origin = 'null' } = URL.parse(sent) ?? {};
+  return origin === 'null' ? 'unknown' : origin.slice(0, 300);
 }

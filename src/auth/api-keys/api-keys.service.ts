@@ -1,12 +1,13 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
-import { AuthEvent } from '../../database/entities/auth-event.entity.js';
 import { Refusal } from '../../database/refusal.js';
+import { recordEvent } from '../audit.js';
+import type { NewAuthEvent } from '../audit.js';
 import type { Scope } from '../scopes.js';
 import { hashKey, makeKey, peppersOf } from './api-key-format.js';
 import type { KeyEnvironment, Pepper } from './api-key-format.js';
 
-type Actor = AuthEvent['actor'];
+type Actor = NewAuthEvent['actor'];
 
 export interface NewKey {
   readonly userId: number;
@@ -87,9 +88,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
           wanted.noExpiryReason ?? null,
         ],
       );
-      await this.#audit(manager, 'key.created', wanted.actor, wanted.userId, id, {
-        name: wanted.name,
-        scopes: wanted.scopes,
+      await recordEvent(manager, {
+        type: 'key.created',
+        actor: wanted.actor,
+        userId: wanted.userId,
+        keyId: id,
+        details: { name: wanted.name, scopes: wanted.scopes },
       });
       return { key, id };
     });
@@ -134,9 +138,12 @@ RETURNING user_id`,
         [id, newId, overlapSeconds],
       );
       if (!replaced[0]) throw await this.#notRotatable(manager, id);
-      await this.#audit(manager, 'key.rotated', actor, replaced[0].user_id, id, {
-        replaced_by: newId,
-        overlap_seconds: overlapSeconds,
+      await recordEvent(manager, {
+        type: 'key.rotated',
+        actor,
+        userId: replaced[0].user_id,
+        keyId: id,
+        details: { replaced_by: newId, overlap_seconds: overlapSeconds },
       });
       return { key, id: newId };
     });
@@ -155,7 +162,8 @@ RETURNING user_id`,
         [id, reason],
       );
       if (revoked[0]) {
-        await this.#audit(manager, 'key.revoked', actor, revoked[0].user_id, id, { reason });
+        const [{ user_id: userId }] = revoked;
+        await recordEvent(manager, { type: 'key.revoked', actor, userId, keyId: id, details: { reason } });
         return true;
       }
       const known = await manager.query<unknown[]>('SELECT 1 FROM api_keys WHERE id = $1', [id]);
@@ -167,17 +175,6 @@ RETURNING user_id`,
   /** Hash, pepper and last four characters, in the order of the columns. */
   #stored(key: string): [Buffer, Buffer, string] {
     return [hashKey(key, this.#pepper), this.#pepper.id, key.slice(-4)];
-  }
-
-  async #audit(
-    manager: EntityManager,
-    type: string,
-    actor: Actor,
-    userId: number,
-    keyId: string,
-    details: object,
-  ) {
-    await manager.insert(AuthEvent, { type, actor, user_id: userId, key_id: keyId, details: { ...details } });
   }
 
   async #notRotatable(manager: EntityManager, id: string): Promise<Refusal> {

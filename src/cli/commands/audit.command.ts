@@ -1,77 +1,150 @@
-import { Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type { Command } from 'commander';
-import type { DataSource } from 'typeorm';
 import { UsersService } from '../../accounts/users.service.js';
+import { AUTH_EVENTS, recordEvent } from '../../auth/audit.js';
+import { AuditTrail } from '../../auth/audit-trail.js';
+import type { AuditFilter, AuditLine } from '../../auth/audit-trail.js';
+import { auditEventsOlderThan, deleteExpired } from '../../operations/sweeper/expired-rows.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand } from '../command.js';
 import { withDatabase } from '../database.js';
-import { note, print, table } from '../output.js';
+import { columns, note, print, table } from '../output.js';
 
 /** More than this nobody reads, and it would have to fit into memory. */
 const MOST = 1000;
+const DAY_SECONDS = 86_400;
+const LONGEST_SECONDS = 36_500 * DAY_SECONDS;
+const FOLLOW_MS = 500;
 
-interface Filter {
-  readonly userId: number | undefined;
-  readonly sinceSeconds: number;
-  readonly type: string | undefined;
+const TYPES = Object.keys(AUTH_EVENTS);
+const OBJECTS = [...new Set(TYPES.map((type) => type.split('.')[0]!))];
+
+interface Options {
+  user?: string;
+  client?: string;
+  key?: string;
+  errorId?: string;
+  since?: number;
+  type?: string;
+  follow?: boolean;
+  json?: boolean;
 }
 
-interface AuditLine {
-  readonly id: number;
-  readonly occurred_at: string;
-  readonly type: string;
-  readonly actor: string;
-  readonly user_id: number | null;
-  readonly client_id: string | null;
-  readonly key_id: string | null;
-  readonly ip: string | null;
-  readonly error_id: string | null;
-  readonly details: Record<string, unknown>;
-}
+const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
+  'TIME (UTC)': (line) => line.occurred_at,
+  TYPE: (line) => line.type,
+  ACTOR: (line) => line.actor,
+  USER: (line) => line.user_id,
+  'KEY OR CLIENT': (line) => line.key_id ?? line.client_id,
+  IP: (line) => line.ip,
+  'ERROR ID': (line) => line.error_id,
+  DETAILS: (line) => JSON.stringify(line.details),
+};
+/** Of the columns before the last, where lines come one by one. */
+const WIDTHS = [24, 24, 6, 10, 36, 15, 36];
 
 export function auditCommand(program: Command): void {
-  addCommand(
+  const audit = addCommand(
     program,
     'audit',
-    `Show who did what, the newest first, at most ${MOST} lines`,
+    `Show who did what, the newest first, at most ${MOST} lines; docs/audit.md has the types`,
     'pua audit --user ada --since 7d --type key.revoked',
   )
+    .enablePositionalOptions()
     .option('--user <id|username>', 'only what concerns this member')
-    .addOption(
-      new Option('--since <duration>', 'how far back: number and s, m, h or d')
-        .argParser(durationBetween(1, 36_500 * 86_400))
-        .default(86_400, '24h'),
+    .option('--client <id>', 'only what concerns this app')
+    .option('--key <id>', 'only what concerns this API key')
+    .option(
+      '--error-id <id>',
+      'why a request was refused, by the id on the page or in the answer (also requests of unknown apps)',
     )
-    .option('--type <type>', 'only this type, such as key.created, or all of one object: key')
-    .action(async (options: { user?: string; since: number; type?: string; json?: boolean }) => {
-      const lines = await withDatabase(async ({ dataSource }) => {
-        const { user } = options;
-        const userId = user === undefined ? undefined : (await new UsersService(dataSource).find(user)).id;
-        return readAudit(dataSource, { userId, sinceSeconds: options.since, type: options.type });
+    .option(
+      '--since <duration>',
+      'how far back: number and s, m, h or d (default 24h; with --error-id all)',
+      durationBetween(1, LONGEST_SECONDS),
+    )
+    .option('--type <type>', 'only this type, such as key.created, or all of one object: key', parseType)
+    .option(
+      '--follow',
+      'then go on with what is recorded, the newest last, until Ctrl-C; with --json one object a line',
+    )
+    .action(async ({ user, client, key, errorId, since, type, follow, json }: Options) => {
+      await withDatabase(async ({ dataSource }) => {
+        const filter: AuditFilter = {
+          userId: user === undefined ? undefined : (await new UsersService(dataSource).find(user)).id,
+          clientId: client,
+          keyId: key,
+          errorId,
+          type,
+          sinceSeconds: since ?? (errorId === undefined ? DAY_SECONDS : undefined),
+        };
+        const trail = new AuditTrail(dataSource);
+        if (follow) await followTrail(trail, filter, json);
+        else show(await trail.find(filter, MOST + 1), json);
       });
-      const truncated = lines.length > MOST;
-      const shown = lines.slice(0, MOST);
-      print(options.json, { data: shown, truncated }, () =>
-        table(shown, {
-          'TIME (UTC)': (line) => line.occurred_at,
-          TYPE: (line) => line.type,
-          ACTOR: (line) => line.actor,
-          USER: (line) => line.user_id,
-          'KEY OR CLIENT': (line) => line.key_id ?? line.client_id,
-          IP: (line) => line.ip,
-          DETAILS: (line) => JSON.stringify(line.details),
-        }),
-      );
-      if (truncated) note(`There is more: narrow it down with --since, --user or --type`);
+    });
+
+  addCommand(
+    audit,
+    'prune',
+    'Delete events that are older; what is younger than 7 days nobody can delete',
+    'pua audit prune --before 90d',
+  )
+    .requiredOption(
+      '--before <duration>',
+      'age from which on they go: number and s, m, h or d, 7d at least',
+      durationBetween(7 * DAY_SECONDS, LONGEST_SECONDS),
+    )
+    .action(async ({ before, json }: { before: number; json?: boolean }) => {
+      const deleted = await withDatabase(async ({ dataSource }) => {
+        await recordEvent(dataSource, {
+          type: 'audit.pruned',
+          actor: 'admin',
+          details: { older_than_seconds: before },
+        });
+        return deleteExpired(dataSource, auditEventsOlderThan(before));
+      });
+      print(json, { deleted }, () => `${deleted} events deleted`);
     });
 }
 
-function readAudit(dataSource: DataSource, { userId, sinceSeconds, type }: Filter): Promise<AuditLine[]> {
-  return dataSource.query<AuditLine[]>(
-    `SELECT id, api_time(occurred_at) AS occurred_at, type, actor, user_id, client_id, key_id, host(ip) AS ip, error_id, details
-FROM auth_events WHERE occurred_at >= now() - make_interval(secs => $1) AND ($2::bigint IS NULL OR user_id = $2)
-  AND ($3::text IS NULL OR type = $3 OR split_part(type, '.', 1) = $3)
-ORDER BY occurred_at DESC, id DESC LIMIT ${MOST + 1}`,
-    [sinceSeconds, userId ?? null, type ?? null],
+function show(lines: readonly AuditLine[], json: boolean | undefined): void {
+  const truncated = lines.length > MOST;
+  const shown = lines.slice(0, MOST);
+  print(json, { data: shown, truncated }, () => table(shown, COLUMNS));
+  if (truncated) note('There is more: narrow it down with --since, --user, --client, --key or --type');
+}
+
+async function followTrail(trail: AuditTrail, filter: AuditFilter, json: boolean | undefined): Promise<void> {
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  process.once('SIGINT', end).once('SIGTERM', end);
+  const write = (line: AuditLine) =>
+    process.stdout.write(
+      `${
+        json
+          ? JSON.stringify(line)
+          : columns(
+              Object.values(COLUMNS).map((cell) => cell(line)),
+              WIDTHS,
+            )
+      }\n`,
+    );
+  // What is recorded while the past is read is followed; ids tell what was shown already.
+  const following = trail.follow(filter, ended.signal, FOLLOW_MS);
+  const next = following.next();
+  const past = (await trail.find(filter, MOST)).reverse();
+  if (!json) note(columns(Object.keys(COLUMNS), WIDTHS));
+  past.forEach(write);
+  const shown = new Set(past.map(({ id }) => id));
+  for (let line = await next; !line.done; line = await following.next())
+    if (!shown.has(line.value.id)) write(line.value);
+  process.off('SIGINT', end).off('SIGTERM', end);
+}
+
+function parseType(text: string): string {
+  if (TYPES.includes(text) || OBJECTS.includes(text)) return text;
+  throw new InvalidArgumentError(
+    `There is no such type. There are: ${TYPES.join(', ')}; and all of one object: ${OBJECTS.join(', ')}.`,
   );
 }

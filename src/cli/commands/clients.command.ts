@@ -6,7 +6,7 @@ import { ClientsService } from '../../oauth/clients.service.js';
 import type { ClientDetails } from '../../oauth/clients.service.js';
 import { parseScopes, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
-import { withDatabase } from '../database.js';
+import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
 
 interface CreateOptions {
@@ -112,7 +112,8 @@ const COLUMNS: Record<string, (client: ClientDetails) => string | number | reado
 };
 
 async function change(id: string, disabled: boolean, json: boolean | undefined): Promise<void> {
-  const { changed, client } = await withDatabase(async ({ config, dataSource }) => {
+  const reach = disabled ? withDatabaseOfAnyVersion : withDatabase;
+  const { changed, client } = await reach(async ({ config, dataSource }) => {
     const clients = new ClientsService(dataSource, config);
     const changed = await clients.setDisabled(id, disabled, 'admin');
     return { changed, client: await clients.find(id) };

@@ -7,7 +7,7 @@ import type { Scope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
 import { collectCidr, durationBetween, parseScopes, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
-import { withDatabase } from '../database.js';
+import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
 
 const DAY = 86_400;
@@ -139,7 +139,7 @@ export function keysCommands(program: Command): void {
     .argument('<id>', 'id of the key')
     .requiredOption('--reason <text>', 'why; kept with the key', textOf(1, 500))
     .action(async (id: string, { reason, json }: { reason: string; json?: boolean }) => {
-      await withDatabase(async ({ config, dataSource }) => {
+      await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
         const keys = new ApiKeysService(dataSource, config);
         const changed = await keys.revoke(id, reason, 'admin');
         const key = (await keys.find(id))!;

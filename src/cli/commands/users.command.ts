@@ -4,7 +4,7 @@ import { Access } from '../../oauth/access.service.js';
 import { ClientsService } from '../../oauth/clients.service.js';
 import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
-import { withDatabase } from '../database.js';
+import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, plain, print, table } from '../output.js';
 
 interface CreateOptions {
@@ -142,15 +142,21 @@ export function usersCommands(program: Command): void {
         const access = new Access(dataSource);
         return { sessions: await access.listSessions(id), apps: await access.listApps(id) };
       });
-      print(json, { sessions, apps }, () =>
+      const result = {
+        sessions: sessions.shown,
+        sessions_count: sessions.count,
+        apps: apps.shown,
+        apps_count: apps.count,
+      };
+      print(json, result, () =>
         [
-          table(sessions, {
+          table(sessions.shown, {
             'SIGNED IN': ({ signed_in_at }) => signed_in_at,
             'LAST SEEN': ({ last_seen_at }) => last_seen_at,
             ADDRESS: ({ ip }) => ip,
             BROWSER: ({ user_agent }) => user_agent,
           }),
-          table(apps, {
+          table(apps.shown, {
             APP: ({ client_id, client_name }) => `${client_id} ${client_name}`,
             SCOPES: ({ scopes }) => scopes,
             SINCE: ({ since }) => since,
@@ -158,6 +164,8 @@ export function usersCommands(program: Command): void {
           }),
         ].join('\n\n'),
       );
+      for (const [name, { shown, count }] of Object.entries({ sessions, apps }))
+        if (count > shown.length) note(`${count - shown.length} more ${name} are not shown`);
     });
 
   addCommand(
@@ -169,8 +177,8 @@ export function usersCommands(program: Command): void {
     .argument('<id|username>', 'the member')
     .option('--client <id>', 'end the access of this app alone, and no session')
     .action(async (who: string, { client, json }: { client?: string; json?: boolean }) => {
-      const ended = await withDatabase(async ({ config, dataSource }) => {
-        const { id, username } = await new UsersService(dataSource).find(who);
+      const ended = await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
+        const { id, username } = await new UsersService(dataSource).identify(who);
         if (client !== undefined) await new ClientsService(dataSource, config).find(client);
         const access = new Access(dataSource);
         const by = { actor: 'admin' } as const;
@@ -187,11 +195,12 @@ export function usersCommands(program: Command): void {
 }
 
 async function change(who: string, verb: 'disable' | 'enable', json: boolean | undefined): Promise<void> {
-  const { changed, user } = await withDatabase(async ({ dataSource }) => {
+  const reach = verb === 'disable' ? withDatabaseOfAnyVersion : withDatabase;
+  const { changed, user } = await reach(async ({ dataSource }) => {
     const users = new UsersService(dataSource);
-    const { id } = await users.find(who);
+    const { id } = await users.identify(who);
     const changed = await users[verb](id, 'admin');
-    return { changed, user: await users.find(String(id)) };
+    return { changed, user: await users.identify(String(id)) };
   });
   const { id, username, disabled_at } = user;
   if (!changed) note(`${username} was ${verb}d before: nothing changed`);

@@ -1,6 +1,9 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
-/** One line of the audit trail: who did what when, without secrets. Insert only. */
+/**
+ * One line of the audit trail: who did what when, without secrets. Never changed, and deleted at the earliest when it is
+ * a week old.
+ */
 @Entity('auth_events')
 export class AuthEvent {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
@@ -9,7 +12,7 @@ export class AuthEvent {
   @Column('timestamptz', { default: () => 'now()' })
   occurred_at: Date;
 
-  /** `<object>.<verb>`, as in `key.created`. */
+  /** `<object>.<verb>`, as in `key.created`: see docs/audit.md. */
   @Column('text')
   type: string;
 

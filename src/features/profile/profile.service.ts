@@ -65,7 +65,7 @@ export class ProfileService {
    */
   async update(userId: number, changes: ProfileChanges, ifMatch: string | undefined): Promise<Answer> {
     const versions = versionsOf(ifMatch) ?? null;
-    const [row] = await this.database.rows<ProfileRow & Me>(UPDATE_PROFILE, [
+    const [row] = await this.database.write<ProfileRow & Me>(UPDATE_PROFILE, [
       userId,
       JSON.stringify(changes),
       versions,

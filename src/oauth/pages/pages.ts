@@ -74,6 +74,8 @@ export type Page =
         readonly since: string;
         readonly last_used_at: string | null;
       }[];
+      /** How many others there are. */
+      readonly more?: number;
     }
   | {
       readonly name: 'sessions';
@@ -87,6 +89,8 @@ export type Page =
         readonly user_agent: string | null;
         readonly current: boolean;
       }[];
+      /** How many others there are, seen longer ago. */
+      readonly more?: number;
       /** Action of the form that ends every session but this one. */
       readonly end_others?: string;
     };

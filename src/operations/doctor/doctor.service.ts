@@ -142,14 +142,25 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
   return checks;
 }
 
-function checkMigrations({ applied, pending, unknown }: Awaited<ReturnType<typeof migrationStatus>>): Check {
-  if (unknown.length > 0)
+function checkMigrations({
+  applied,
+  pending,
+  unknown,
+  incompatible,
+}: Awaited<ReturnType<typeof migrationStatus>>): Check {
+  if (incompatible.length > 0)
     return fail(
       'migrations',
-      `the database is newer than this version: ${unknown.join(', ')}`,
+      `the database is newer than this version: ${incompatible.join(', ')}`,
       'use the newer version',
     );
   if (pending.length > 0) return fail('migrations', `pending: ${pending.join(', ')}`, 'run `pua db migrate`');
+  if (unknown.length > 0)
+    return warn(
+      'migrations',
+      `the database is newer than this version, which can work over it: ${unknown.join(', ')}`,
+      'use the newer version soon',
+    );
   return ok('migrations', `${applied.length} applied, none pending`);
 }
 

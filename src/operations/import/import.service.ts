@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { AuthEvent } from '../../database/entities/auth-event.entity.js';
+import { recordEvent } from '../../auth/audit.js';
 import { Refusal } from '../../database/refusal.js';
 import { ImportSet, noCounts, SHOWN_REJECTS } from './import-set.js';
 import type { Portion, Reject, RecordCounts } from './import-set.js';
@@ -220,10 +220,10 @@ async function recordRun(manager: EntityManager, counts: ReadonlyMap<string, Rec
     ([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0,
   );
   if (changed.length === 0) return;
-  await manager.insert(AuthEvent, {
+  await recordEvent(manager, {
     type: 'platform.imported',
     actor: 'admin',
-    details: Object.fromEntries(changed) as never,
+    details: Object.fromEntries(changed),
   });
 }
 

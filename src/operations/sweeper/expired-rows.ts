@@ -33,7 +33,7 @@ const END_GRANTS = `UPDATE oauth_grants SET expires_at = now() WHERE ctid = ANY(
       AND NOT EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at >= now() - ${MINUTE})
     FOR UPDATE SKIP LOCKED))`;
 
-/** Everything that expires, in the order in which it is swept. Audit events: {@link auditEventsBefore}. */
+/** Everything that expires, in the order in which it is swept. Audit events: {@link auditEventsOlderThan}. */
 export const EXPIRED_ROWS: readonly ExpiredRows[] = [
   {
     // A code that comes a second time within ten minutes betrays a theft: that it was used must still be known.
@@ -62,7 +62,23 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
     moment: 'window_ends_at',
     before: `now() - interval '1 hour'`,
   },
+  {
+    name: 'oauth_refusals',
+    table: 'oauth_refusals',
+    moment: 'occurred_at',
+    before: `now() - interval '30 days'`,
+  },
 ];
+
+/** The database refuses the deletion of audit events that are younger than a week. */
+export function auditEventsOlderThan(seconds: number): ExpiredRows {
+  return {
+    name: 'auth_events',
+    table: 'auth_events',
+    moment: 'occurred_at',
+    before: `now() - make_interval(secs => ${seconds})`,
+  };
+}
 
 /** One batch, from the moment $1 on, oldest first; rows that somebody else is at are left to them. */
 export function batchStatement({ table, moment, before, only = 'true', also }: ExpiredRows): string {

@@ -7,7 +7,7 @@ import type { Config } from '../../config/config.js';
 import { createDataSource } from '../../database/data-source.js';
 import { LOGGER } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
-import { deleteExpired, EXPIRED_ROWS, oldestStatement } from './expired-rows.js';
+import { auditEventsOlderThan, deleteExpired, EXPIRED_ROWS, oldestStatement } from './expired-rows.js';
 import type { ExpiredRows } from './expired-rows.js';
 
 /** So long one kind of rows is swept; what is left of them waits for the next time, and the others do not. */
@@ -31,7 +31,7 @@ export interface Sweeping {
  */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
-  readonly #rows: readonly ExpiredRows[] = EXPIRED_ROWS;
+  readonly #rows: readonly ExpiredRows[];
   readonly #sweeping = new Map<string, Sweeping>();
   #dataSource: Promise<DataSource> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -61,6 +61,11 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
       'sweeper_failures_total',
       readings(({ failures }) => failures),
     );
+    const { auditRetentionSeconds } = config;
+    this.#rows = [
+      ...EXPIRED_ROWS,
+      ...(auditRetentionSeconds > 0 ? [auditEventsOlderThan(auditRetentionSeconds)] : []),
+    ];
     for (const { name } of this.#rows) {
       this.#sweeping.set(name, {
         deleted: 0,

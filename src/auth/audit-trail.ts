@@ -1,0 +1,122 @@
+import { setTimeout } from 'node:timers/promises';
+import type { DataSource } from 'typeorm';
+import type { AuthEventType } from './audit.js';
+
+/** An event as an admin reads it. */
+export interface AuditLine {
+  /** null: a refusal that concerns no member, which stands beside the trail. */
+  readonly id: number | null;
+  /** In the API's form. */
+  readonly occurred_at: string;
+  readonly type: string;
+  readonly actor: string;
+  readonly user_id: number | null;
+  readonly client_id: string | null;
+  readonly key_id: string | null;
+  readonly ip: string | null;
+  readonly error_id: string | null;
+  readonly details: Record<string, unknown>;
+}
+
+/** Conditions that all hold. */
+export interface AuditFilter {
+  readonly userId?: number;
+  readonly clientId?: string;
+  readonly keyId?: string;
+  readonly errorId?: string;
+  /** A type, or the object before its dot: all types of it. */
+  readonly type?: string;
+  readonly sinceSeconds?: number;
+}
+
+const LINE = `id, api_time(occurred_at) AS occurred_at, type, actor, user_id, client_id, key_id, host(ip) AS ip, error_id, details`;
+
+/** The end of the trail may not be all there yet: an event with a lower id can be committed after one with a higher. */
+const COMMITTED_AFTER_MS = 10_000;
+/** Lines that are read at once while the trail is followed. */
+const FOLLOWED = 1_000;
+
+/** Reads the audit trail; used by the command line. */
+export class AuditTrail {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** The newest first. By an error id refusals are found that concern no member, too. */
+  async find(filter: AuditFilter, limit: number): Promise<AuditLine[]> {
+    const { where, values } = conditions(filter);
+    const events = await this.dataSource.query<AuditLine[]>(
+      `SELECT ${LINE} FROM auth_events WHERE ${where} ORDER BY auth_events.occurred_at DESC, id DESC LIMIT ${limit}`,
+      values,
+    );
+    if (filter.errorId === undefined) return events;
+    return [...events, ...(await this.#findRefusals(filter.errorId))].slice(0, limit);
+  }
+
+  /**
+   * What is recorded from now on, the oldest first, as it comes; ends when `signal` says so.
+   *
+   * @param everyMs how often it is looked for
+   */
+  async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditLine> {
+    const { where, values } = conditions(filter);
+    const [from, seenBefore] = [`$${values.length + 1}`, `$${values.length + 2}`];
+    /** Ids up to which there was something, and when: whatever is to come before them has come after a while. */
+    const heads = [{ at: performance.now(), id: await this.#lastId() }];
+    const seen = new Set<number>();
+    while (!signal.aborted) {
+      const head = { at: performance.now(), id: await this.#lastId() };
+      const found = await this.dataSource.query<(AuditLine & { id: number })[]>(
+        `SELECT ${LINE} FROM auth_events WHERE ${where} AND id > ${from} AND id <> ALL (${seenBefore}) ORDER BY id LIMIT ${FOLLOWED}`,
+        [...values, heads[0]!.id, [...seen]],
+      );
+      for (const line of found) {
+        seen.add(line.id);
+        yield line;
+      }
+      if (found.length === FOLLOWED) continue;
+      heads.push(head);
+      while (heads[1]!.at < performance.now() - COMMITTED_AFTER_MS) heads.shift();
+      for (const id of seen) if (id <= heads[0]!.id) seen.delete(id);
+      await setTimeout(everyMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #lastId(): Promise<number> {
+    const [row] = await this.dataSource.query<{ id: number }[]>(
+      'SELECT COALESCE(max(id), 0) AS id FROM auth_events',
+    );
+    return row!.id;
+  }
+
+  async #findRefusals(errorId: string): Promise<AuditLine[]> {
+    const type: AuthEventType = 'authorization.refused';
+    const ofToken: AuthEventType = 'token.refused';
+    return this.dataSource.query<AuditLine[]>(
+      `SELECT NULL::bigint AS id, api_time(occurred_at) AS occurred_at,
+  CASE route WHEN '/oauth/token' THEN '${ofToken}' ELSE '${type}' END AS type, 'client' AS actor, NULL::bigint AS user_id,
+  client_id, NULL AS key_id, host(ip) AS ip, error_id,
+  jsonb_strip_nulls(jsonb_build_object('error', error, 'reason', reason, 'route', route, 'redirect_uri', redirect_uri)) AS details
+FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC`,
+      [errorId],
+    );
+  }
+}
+
+function conditions(filter: AuditFilter): { where: string; values: unknown[] } {
+  const { userId, clientId, keyId, errorId, type, sinceSeconds } = filter;
+  const values: unknown[] = [];
+  const all = (
+    [
+      ['user_id = ?', userId],
+      ['client_id = ?', clientId],
+      ['key_id = ?', keyId],
+      ['error_id = ?', errorId],
+      ['occurred_at >= now() - make_interval(secs => ?)', sinceSeconds],
+      [type?.includes('.') ? 'type = ?' : `split_part(type, '.', 1) = ?`, type],
+    ] as const
+  ).flatMap(([condition, value]) => {
+    if (value === undefined) return [];
+    values.push(value);
+    return [condition.replace('?', `$${values.length}`)];
+  });
+  return { where: all.join(' AND ') || 'true', values };
+}

@@ -1,0 +1,143 @@
+import { errors } from 'oidc-provider';
+
+interface Reason {
+  readonly meaning: string;
+  /** What the library says, or this server to it: where it matches, this is the reason. */
+  readonly said?: RegExp;
+  /** Codes of answers whose reason this is where nothing of the above says more. */
+  readonly codes?: readonly string[];
+}
+
+/**
+ * Why the authorization server and its pages refuse: word → meaning. What the library says of it holds what the caller sent
+ * (an origin, a piece of a body), so that nothing but these words stands in the audit trail and in the log. Goes from the
+ * special to the general.
+ */
+export const REFUSAL_REASONS = {
+  unknown_client: {
+    meaning: 'There is no such client, or it is disabled',
+    said: /^client not found$|^the client is gone$/,
+  },
+  unregistered_redirect_uri: {
+    meaning: 'The redirect URI is not registered for the client',
+    said: /^redirect_uri did not match/,
+    codes: ['invalid_redirect_uri'],
+  },
+  unregistered_post_logout_redirect_uri: {
+    meaning: 'The URI to go to after signing out is not registered for the client',
+    said: /^post_logout_redirect_uri not registered$/,
+  },
+  origin_not_allowed: {
+    meaning: 'A page of another origin than those of the client called',
+    said: /^origin [^]* not allowed for client/,
+  },
+  code_not_found: { meaning: 'There is no such code', said: /^authorization code not found$/ },
+  code_expired: { meaning: 'The code has expired', said: /^authorization code is expired$/ },
+  code_used: { meaning: 'The code was used before', said: /^authorization code already consumed$/ },
+  refresh_token_not_found: { meaning: 'There is no such refresh token', said: /^refresh token not found$/ },
+  refresh_token_expired: { meaning: 'The refresh token has expired', said: /^refresh token is expired$/ },
+  refresh_token_used: { meaning: 'The refresh token was used before', said: /^refresh token already used$/ },
+  token_used_meanwhile: {
+    meaning: 'Another request used the code or token at the same moment',
+    said: /^the token was used (by another request|a moment ago)$/,
+  },
+  other_redirect_uri: {
+    meaning: 'The redirect URI is not the one that the code was asked for with',
+    said: /^authorization code redirect_uri mismatch$/,
+  },
+  other_client: {
+    meaning: 'The code, token or hint belongs to another client',
+    said: /client(_id)? mismatch|^client_id does not match|not authorized to revoke/,
+  },
+  access_ended: {
+    meaning: 'The sign-in was cut off or has ended',
+    said: /^grant (not found|is expired)$|^the grant was revoked$/,
+  },
+  member_gone: {
+    meaning: 'The member is disabled or gone',
+    said: /account not found\)?$|^accountId mismatch$|^nobody is signed in$/,
+  },
+  wrong_code_verifier: { meaning: 'PKCE: the verifier does not fit the code', said: /code_verifier/ },
+  no_pkce: { meaning: 'PKCE with S256 is missing or malformed', said: /code_challenge|PKCE/ },
+  proof_used: {
+    meaning: 'The DPoP proof or client assertion was used before',
+    said: /used before$|Replay detected$|only be used once$/,
+  },
+  bad_dpop_proof: {
+    meaning: 'The DPoP proof is missing, malformed, or for something else',
+    said: /DPoP|jkt/,
+    codes: ['invalid_dpop_proof', 'use_dpop_nonce'],
+  },
+  request_uri: {
+    meaning: 'The pushed request is unknown, used or expired',
+    said: /request_uri|^the request_uri/,
+    codes: ['invalid_request_uri', 'request_uri_not_supported'],
+  },
+  bad_id_token_hint: { meaning: 'The id_token_hint is not one of ours', said: /id_token_hint/ },
+  sign_in_expired: {
+    meaning: 'The sign-in has expired, is done, or belongs to another browser',
+    said: /session|^another (step|interaction)$|^authorization request has expired$/i,
+  },
+  foreign_form: {
+    meaning: 'The form was not sent from our page',
+    said: /xsrf/,
+  },
+  member_declined: { meaning: 'The member did not allow it', codes: ['access_denied'] },
+  interaction_needed: {
+    meaning: 'prompt=none, and the member has to sign in or be asked',
+    codes: ['login_required', 'consent_required', 'interaction_required'],
+  },
+  missing_parameter: { meaning: 'A parameter is missing', said: /^missing required parameter/ },
+  repeated_parameter: { meaning: 'A parameter stands there twice', said: /must not be provided twice$/ },
+  bad_client_authentication: {
+    meaning: 'The client did not prove who it is',
+    said: /client_assertion|authentication mechanism|client authentication/,
+    codes: ['invalid_client'],
+  },
+  scope: { meaning: 'A scope is missing, unknown, or not the client’s', codes: ['invalid_scope'] },
+  resource: { meaning: 'The resource is not this API', codes: ['invalid_target'] },
+  unsupported: {
+    meaning: 'A response type, response mode, grant type or kind of request that is not offered',
+    said: /not allowed for this client|^not supported/,
+    codes: [
+      'unsupported_response_type',
+      'unsupported_response_mode',
+      'unsupported_grant_type',
+      'unsupported_token_type',
+      'request_not_supported',
+      'registration_not_supported',
+    ],
+  },
+  malformed_request: {
+    meaning: 'The request is malformed in another way, which its answer tells',
+    codes: ['invalid_request', 'invalid_grant', 'invalid_token'],
+  },
+  server_error: { meaning: 'The server failed: the log has the error', codes: ['server_error'] },
+  other: { meaning: 'None of these' },
+} as const satisfies Readonly<Record<string, Reason>>;
+
+export type RefusalReason = keyof typeof REFUSAL_REASONS;
+
+/** Why a request ended with `error`, in words of ours. */
+export interface RefusalWords {
+  /** Code of the answer, as RFC 6749 and those after it have them. */
+  readonly error: string;
+  readonly reason: RefusalReason;
+}
+
+/** @param error of the library, or thrown by a page */
+export function refusalOf(error: Error): RefusalWords {
+  const { error: code, error_detail, error_description } = error as errors.OIDCProviderError;
+  const said = error_detail ?? error_description ?? error.message;
+  const known = codeOf(code);
+  const all = Object.entries<Reason>(REFUSAL_REASONS);
+  const found =
+    all.find(([, { said: pattern }]) => pattern?.test(said)) ??
+    all.find(([, { codes }]) => codes?.includes(known));
+  return { error: known, reason: (found?.[0] ?? 'other') as RefusalReason };
+}
+
+function codeOf(code: string | undefined): string {
+  if (code === undefined) return 'server_error';
+  return /^[a-z_]{1,64}$/.test(code) ? code : 'other';
+}
