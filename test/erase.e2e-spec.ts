@@ -7,8 +7,7 @@ import { pua, puaJson } from './support/command-line.js';
 import { OauthTest, PASSWORD } from './support/oauth.js';
 import type { FormPage } from './support/oauth.js';
 
-/** In everything that a member says of themselves. */
-const MARK = 'Zyxwvut';
+let count = 0;
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -32,12 +31,14 @@ async function holding(text: string): Promise<string[]> {
   return found;
 }
 
+/** @returns `mark`: what stands in everything that this member says of themselves */
 async function member() {
+  const mark = `Zyxwvut${++count}q`;
   const { id, username } = await oauth.member();
   const { platform, dataSource } = oauth.api;
   await dataSource.query(
     `UPDATE users SET username = $2, first_name = $3, last_name = $3, stored_display_name = $3, bio = $3, profile_picture = $4 WHERE id = $1`,
-    [id, `${MARK}${username}`, MARK, `https://example.com/${MARK}`],
+    [id, `${mark}${username}`, mark, `https://example.com/${mark}`],
   );
   const friend = await platform.user();
   await platform.connection(id, friend);
@@ -46,7 +47,7 @@ async function member() {
   const other = await platform.event();
   await platform.participant(other, id);
   await platform.progress(id, await platform.achievement(), { earned_at: '2024-01-01T10:00:00Z' });
-  return { id, username: `${MARK}${username}`, friend, event };
+  return { id, username: `${mark}${username}`, mark, friend, event };
 }
 
 describe('pua users erase', () => {
@@ -59,23 +60,23 @@ describe('pua users erase', () => {
   });
 
   it('leaves nothing of the member in the database but the id, at others and in the trail too', async () => {
-    const { id, username, friend, event } = await member();
+    const { id, username, mark, friend, event } = await member();
     const client = await oauth.client();
     const tokens = await oauth.tokens(client, username);
     const key = await puaJson<{ key: string }>(oauth.api.environment, [
-      ...['keys', 'create', '--user', String(id), '--name', `${MARK}’s calendar`, '--scopes', 'profile:read'],
+      ...['keys', 'create', '--user', String(id), '--name', `${mark}’s calendar`, '--scopes', 'profile:read'],
     ]);
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
     await browser.submit(page, { username, password: PASSWORD });
-    expect(await holding(MARK)).not.toEqual([]);
+    expect(await holding(mark)).not.toEqual([]);
 
     expect(await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes'])).toEqual({
       id,
       erased: { connections: 1, participations: 2, achievements: 1, api_keys: 1 },
     });
 
-    expect(await holding(MARK)).toEqual([]);
+    expect(await holding(mark)).toEqual([]);
     const trail = await query('SELECT DISTINCT ip, details FROM auth_events WHERE user_id = $1', [id]);
     expect(trail).toEqual([{ ip: null, details: {} }]);
     for (const table of ['oauth_grants', 'oauth_sessions', 'oauth_consents', 'oauth_state', 'api_keys'])
