@@ -853,6 +853,24 @@ describe('pua doctor', () => {
     expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
   });
 
+  it('finds a sequence behind its table, and moves it on', async () => {
+    await api.dataSource.query(`SELECT setval('events_id_seq', 1)`);
+    await api.platform.event({ id: 500 });
+    expect(bad(await examine())).toEqual([
+      expect.objectContaining({ name: 'events_id_seq', message: expect.stringContaining('has the id 500') }),
+    ]);
+    expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
+    expect(await api.platform.event()).toBe(501);
+  });
+
+  it('finds a trigger that somebody disabled, and says how to enable it as it was', async () => {
+    await api.dataSource.query('ALTER TABLE participants DISABLE TRIGGER participants_delete_count');
+    const [check, ...others] = bad(await examine());
+    expect([check!.name, others]).toEqual(['participants.participants_delete_count', []]);
+    await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
+    expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
   it('finds a connection that has lost its other side', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
     const id = await api.platform.connection(ada, bob);

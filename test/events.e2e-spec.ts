@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { findUnknownTimeZones } from '../src/operations/doctor/schema.js';
 import { TestApi } from './support/api.js';
 
 let api: TestApi;
@@ -123,6 +124,29 @@ describe('a list item', () => {
       created_at: '2024-01-02 03:04:05',
       updated_at: '2024-01-03 03:04:05',
     });
+  });
+
+  it('is in UTC where the database has forgotten its time zone, in list and detail alike', async () => {
+    const { id, key } = await member();
+    const event = await eventOf(id, { starts_at: '2031-05-01T18:00:00Z', ends_at: '2031-05-01T20:00:00Z' });
+    await api.dataSource.query('ALTER TABLE events DROP CONSTRAINT events_timezone_check');
+    await api.dataSource.query(`UPDATE events SET timezone = 'Mars/Phobos' WHERE id = $1`, [event]);
+    for (const path of ['/events', '/events?q=event', `/events/${event}`]) {
+      const { status, body } = await api.get(path, key);
+      expect([path, status]).toEqual([path, 200]);
+      expect(body.data?.[0] ?? body).toMatchObject({
+        timezone: 'Mars/Phobos',
+        starts_at_local: '2031-05-01 18:00:00',
+        ends_at_local: '2031-05-01 20:00:00',
+      });
+    }
+    expect(await findUnknownTimeZones(api.dataSource.manager)).toEqual([
+      { timezone: 'Mars/Phobos', events: 1 },
+    ]);
+    await api.dataSource.query(`UPDATE events SET timezone = 'UTC' WHERE id = $1`, [event]);
+    await api.dataSource.query(
+      `ALTER TABLE events ADD CONSTRAINT events_timezone_check CHECK ((timestamptz 'epoch' AT TIME ZONE timezone) IS NOT NULL)`,
+    );
   });
 
   it.each([

@@ -150,7 +150,7 @@ describe('pua import', () => {
         'every fault at once',
         { users: [{ id: 'x', bio: 5 }] },
         'users.ndjson:1',
-        'id: must be an integer from 1 to 9007199254740991; username: is needed; bio: must be a string',
+        'id: must be an integer from 1 to 9000000000000000; username: is needed; bio: must be a string',
       ],
       // Values.
       ['id 0', { users: [user(0)] }, 'users.ndjson:1', /^id: must be an integer/],
@@ -733,6 +733,15 @@ describe('pua import', () => {
       const { files } = await load({ connections: [connection(5, 3, 1)] });
       expect(files.connections).toMatchObject({ updated: 1 });
       expect(await totals('connections_count')).toEqual([2, 1, 1]);
+    });
+
+    it('ids up to where there is still room for new ones', async () => {
+      const highest = 9_000_000_000_000_000;
+      await load({ users: [user(highest)] });
+      expect(await api.platform.user()).toBe(highest + 1);
+      const { imported } = await load({ users: [user(Number.MAX_SAFE_INTEGER)] });
+      expect(imported).toBe(false);
+      await api.dataSource.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART WITH 100');
     });
 
     it('the new start of an event into the calendars of who takes part', async () => {

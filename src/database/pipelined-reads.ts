@@ -10,6 +10,8 @@ const MOST_IN_FLIGHT = 64;
 const STALLED_MS = 250;
 const WATCH_MS = 100;
 const RECONNECT_MS = 500;
+/** PostgreSQL, appendix A. */
+const DATA_EXCEPTION = /^22/;
 
 export interface NamedStatement {
   readonly name: string;
@@ -68,7 +70,9 @@ export class PipelinedReads {
       const { rows } = await client.query<Row>({ name: statement.name, text: statement.text, values });
       lane.progressAt = performance.now();
       return rows;
-    } catch {
+    } catch (error) {
+      // The statement's own fault, and the pool will say so: the connection is as good as before.
+      if (DATA_EXCEPTION.test((error as { code?: string }).code ?? '')) return undefined;
       // Broken, stalled or refused: the pool says which, to a caller who still has time.
       this.#drop(lane, client);
       return undefined;

@@ -52,7 +52,7 @@ export class EventsService {
             rows: RELATIONS,
             own: OF_MEMBER,
             // By what stands in the relation itself, where that is all that is looked at.
-            ...(byRelation && !conditions.sql.includes('e.') ? {} : { joined: OF_EVENT }),
+            ...(byRelation && !/\be\./.test(conditions.sql) ? {} : { joined: OF_EVENT }),
             where: conditions.sql,
             id: 'p.event_id',
             sort: SORTS[query.sort],

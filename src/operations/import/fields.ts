@@ -52,7 +52,10 @@ export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
     (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
   );
 
-export const id: Field = { ...integer(1, Number.MAX_SAFE_INTEGER), type: 'bigint' };
+/** The database holds ids up to 2^53 − 1; what comes in leaves room for those that its sequences give afterwards. */
+const HIGHEST_ID = 9_000_000_000_000_000;
+
+export const id: Field = { ...integer(1, HIGHEST_ID), type: 'bigint' };
 
 export const degrees = (most: number): Field =>
   plain(
