@@ -105,9 +105,13 @@ function socketPath(host: string): string {
   return join(host, `.s.PGSQL.${PORT}`);
 }
 
+/** A holder that opens or closes the database is waited for, a minute at most: a busy machine takes its time. */
+const MOST_LOOKS = 300;
+const LOOK_MS = 200;
+
 /** @returns whether this process now holds the lock; false where a living process serves the socket. */
 async function takeLock(lock: string, socket: string): Promise<boolean> {
-  for (let attempt = 0; attempt < 50; attempt++) {
+  for (let attempt = 0; attempt < MOST_LOOKS; attempt++) {
     try {
       writeFileSync(lock, String(process.pid), { flag: 'wx', mode: 0o600 });
       return true;
@@ -118,7 +122,7 @@ async function takeLock(lock: string, socket: string): Promise<boolean> {
     const holder = Number(readIfThere(lock));
     if (holder && isAlive(holder) && holder !== process.pid) {
       // Alive but not serving: it is starting or stopping. Wait for either.
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     } else {
       removeStale(lock, String(holder || ''));
     }
