@@ -31,6 +31,20 @@ ALTER TABLE users
   ADD folded_username text COLLATE "C" NOT NULL GENERATED ALWAYS AS (fold_case(username)) STORED,
   ADD folded_name text COLLATE "C" NOT NULL
     GENERATED ALWAYS AS (fold_case(shown_name(stored_display_name, first_name, last_name, username))) STORED;
+-- Plain from here on, and kept by a trigger: where there is a BEFORE trigger, PostgreSQL takes every generated column for changed,
+-- and as these are parts of keys, an UPDATE of a bio would lock the member against everybody who inserts a reference to them.
+ALTER TABLE users
+  ALTER is_disabled DROP EXPRESSION,
+  ALTER folded_username DROP EXPRESSION,
+  ALTER folded_name DROP EXPRESSION;
+CREATE FUNCTION users_derive() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  NEW.is_disabled := NEW.disabled_at IS NOT NULL;
+  NEW.folded_username := fold_case(NEW.username);
+  NEW.folded_name := fold_case(shown_name(NEW.stored_display_name, NEW.first_name, NEW.last_name, NEW.username));
+  RETURN NEW;
+END $$;
+CREATE TRIGGER users_derive BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION users_derive();
 DROP INDEX users_username_key;
 CREATE UNIQUE INDEX users_username_key ON users (folded_username);
 ALTER TABLE users
@@ -57,6 +71,15 @@ ALTER TABLE events
   ADD is_draft boolean NOT NULL GENERATED ALWAYS AS (status = 'draft') STORED,
   ADD is_deleted boolean NOT NULL GENERATED ALWAYS AS (deleted_at IS NOT NULL) STORED,
   ADD folded_title text COLLATE "C" NOT NULL GENERATED ALWAYS AS (fold_case(title)) STORED;
+-- As with users.
+ALTER TABLE events ALTER is_draft DROP EXPRESSION, ALTER is_deleted DROP EXPRESSION;
+CREATE FUNCTION events_derive() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  NEW.is_draft := NEW.status = 'draft';
+  NEW.is_deleted := NEW.deleted_at IS NOT NULL;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER events_derive BEFORE INSERT OR UPDATE ON events FOR EACH ROW EXECUTE FUNCTION events_derive();
 -- What participants refer to.
 ALTER TABLE events ADD CONSTRAINT events_id_copied_key UNIQUE (id, starts_at, is_draft, is_deleted);
 
@@ -472,7 +495,7 @@ END $$;
 DROP FUNCTION users_bump_version, participants_copy_event, connections_copy_peer, user_achievements_copy_user,
   events_copy_on_replication, users_copy_on_replication, count_active_users, count_events, count_attendees,
   count_connections, count_achievements, count_new_users, count_new_participants, count_new_connections,
-  count_new_achievements, refuse_new_id, refuse_truncate CASCADE;
+  count_new_achievements, refuse_new_id, refuse_truncate, users_derive, events_derive CASCADE;
 DO $$ BEGIN
   LOOP
     EXIT WHEN fold_totals(100000) = 0;
@@ -565,6 +588,8 @@ const ALWAYS: readonly (readonly [table: string, trigger: string])[] = [
     ['update', 'delete'].map((change) => [table, `${table}_${change}_count`] as const),
   ),
   ...['update', 'delete'].map((change) => ['participants', `participants_${change}_attendee`] as const),
+  ['users', 'users_derive'],
+  ['events', 'events_derive'],
   ['participants', 'participants_copy_event'],
   ['participants', 'participants_copy_other_event'],
   ['connections', 'connections_copy_peer'],

@@ -5,6 +5,7 @@ import { Vault } from '../src/oauth/vault.js';
 import bcrypt from 'bcrypt';
 import { DataSource } from 'typeorm';
 import { puaJson } from './support/command-line.js';
+import { hashPassword } from '../src/accounts/passwords.js';
 import { onPostgres, waitingForLock } from './support/database.js';
 import { OauthTest, PASSWORD } from './support/oauth.js';
 import type { Browser, FormPage } from './support/oauth.js';
@@ -297,6 +298,20 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     expect(await left(member)).toEqual(NOTHING);
     expect(((await browser.open(location)) as FormPage).status).toBe(400);
   });
+
+  (onPostgres ? it : it.skip)(
+    'does not wait for a writer who changes something else of the member',
+    async () => {
+      const member = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
+      const runner = oauth.dataSource.createQueryRunner();
+      await runner.startTransaction();
+      await runner.query(`UPDATE users SET bio = 'imported' WHERE id = $1`, [member.id]);
+      const { access_token } = await oauth.tokens(await oauth.client(), member.username);
+      expect(await oauth.me(access_token)).toBe(200);
+      await runner.rollbackTransaction();
+      await runner.release();
+    },
+  );
 
   it('whose session was ended from another browser does not bring it back', async () => {
     const member = await oauth.member();

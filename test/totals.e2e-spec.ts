@@ -287,6 +287,26 @@ RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event
     expect(await wrong()).toEqual(RIGHT);
   });
 
+  (onPostgres ? it : it.skip)(
+    'let nobody wait who refers to a member or an event that somebody is changing',
+    async () => {
+      const writer = api.dataSource.createQueryRunner();
+      await writer.startTransaction();
+      await writer.query(`UPDATE users SET bio = 'imported' WHERE id = 1`);
+      await writer.query(
+        `UPDATE events SET description = 'imported' WHERE id = (SELECT min(id) FROM events)`,
+      );
+      // Would wait for the lock of a key that changed.
+      await api.dataSource.transaction(async (manager) => {
+        await manager.query(`SET LOCAL lock_timeout = '1s'`);
+        await manager.query('SELECT FROM users WHERE id = 1 FOR KEY SHARE');
+        await manager.query('SELECT FROM events WHERE id = (SELECT min(id) FROM events) FOR KEY SHARE');
+      });
+      await writer.rollbackTransaction();
+      await writer.release();
+    },
+  );
+
   it('find their tables whatever the search_path of who writes', async () => {
     const functions = await api.dataSource.query<{ name: string }[]>(
       `SELECT oid::regprocedure::text AS name FROM pg_proc WHERE pronamespace = 'public'::regnamespace
