@@ -146,13 +146,13 @@ function hasBody({ headers }: IncomingMessage): boolean {
 function whenBodyArrived(request: IncomingMessage, then: () => void): void {
   const look = () => {
     if (!request.complete && request.readableLength < AWAITED_BODY_BYTES) return;
-    request.removeListener('readable', look);
+    request.removeListener('readable', look).removeListener('end', look);
     // A stream forgets that it was listened to in this way in the next tick.
     setImmediate(() => {
-      if (!request.destroyed) then();
+      if (!request.socket.destroyed) then();
     });
   };
-  request.on('readable', look);
+  request.on('readable', look).on('end', look); // an empty one ends without being readable
 }
 
 function refuseBarely(_request: IncomingMessage, response: ServerResponse): void {

@@ -116,18 +116,23 @@ function faultOfWhole(path: string, parameters: Parameters): string | undefined 
   return bytes > LONGEST_REQUEST ? 'the authorization request is too long' : undefined;
 }
 
+/** Without `readable` before it: an empty body ends, one that was cut off closes. */
+const ENDS = ['end', 'close', 'error'] as const;
+
 /**
  * Reads the body and puts it back, so that the library reads it as it came.
  *
  * @returns undefined where it is empty, too long, or was not sent to its end
  */
 function readAhead(request: IncomingMessage): Promise<Buffer | undefined> {
+  if (request.readableEnded || request.destroyed) return Promise.resolve(undefined);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const gone = () => end();
     const end = (body?: Buffer) => {
-      request.off('readable', read).off('close', gone).off('error', gone);
+      request.off('readable', read);
+      for (const event of ENDS) request.off(event, gone);
       resolve(body);
     };
     const read = () => {
@@ -143,6 +148,7 @@ function readAhead(request: IncomingMessage): Promise<Buffer | undefined> {
         end(size > 0 ? body : undefined);
       }
     };
-    request.on('readable', read).once('close', gone).once('error', gone);
+    request.on('readable', read);
+    for (const event of ENDS) request.on(event, gone);
   });
 }
