@@ -63,9 +63,10 @@ describe('pua users erase', () => {
     const { id, username, mark, friend, event } = await member();
     const client = await oauth.client();
     const tokens = await oauth.tokens(client, username);
-    const key = await puaJson<{ key: string }>(oauth.api.environment, [
-      ...['keys', 'create', '--user', String(id), '--name', `${mark}’s calendar`, '--scopes', 'profile:read'],
-    ]);
+    const key = await puaJson<{ key: string }>(
+      oauth.api.environment,
+      `keys create --user ${id} --name ${mark}’s --scopes profile:read`.split(' '),
+    );
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
     await browser.submit(page, { username, password: PASSWORD });
