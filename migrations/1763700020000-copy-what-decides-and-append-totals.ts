@@ -176,9 +176,9 @@ CREATE TABLE platform_total_deltas (
   active_users_count integer NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0);
 
-INSERT INTO user_total_deltas (user_id) SELECT 0 FROM generate_series(1, 10000);
+INSERT INTO user_total_deltas (user_id) SELECT 0 FROM generate_series(1, 4000);
 DELETE FROM user_total_deltas;
-INSERT INTO event_total_deltas SELECT 0, 0 FROM generate_series(1, 10000);
+INSERT INTO event_total_deltas SELECT 0, 0 FROM generate_series(1, 4000);
 DELETE FROM event_total_deltas;
 
 -- Moves at most so many deltas of each kind into their base, in one statement each, so that base + deltas is the same to

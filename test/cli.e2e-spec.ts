@@ -683,7 +683,7 @@ describe('pua on an empty database', () => {
     const { pending } = await status();
     expect(pending.length).toBeGreaterThan(1);
     expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied: pending });
-    expect(await status()).toEqual({ applied: pending, pending: [], unknown: [] });
+    expect(await status()).toEqual({ applied: pending, pending: [], unknown: [], incompatible: [] });
     expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: pending.at(-1) });
     expect(await status()).toMatchObject({ pending: [pending.at(-1)] });
     const refusal = await run('keys', 'list');
@@ -724,7 +724,8 @@ describe('pua on an empty database', () => {
     expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied });
   });
 
-  it('refuses a database of a newer version', async () => {
+  it('refuses a database of a newer version, but to end access', async () => {
+    await run('users', 'create', '--username', 'one');
     await withDatabase(environment, (query) =>
       query("INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999')"),
     );
