@@ -16,10 +16,12 @@ beforeEach(async () => {
   await api.dataSource.query('DELETE FROM achievements');
   await api.dataSource.query(`DELETE FROM users WHERE username LIKE 'crowd %'`);
   await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE disabled_at IS NULL');
+  await api.platform.fold();
 });
 
 async function member() {
   const id = await api.platform.user();
+  await api.platform.fold();
   return { id, key: await api.key(id) };
 }
 
@@ -44,6 +46,7 @@ async function earn(achievement: number, users: readonly number[]): Promise<void
 async function earned(userId: number, fields: Fields = {}, progress: Fields = {}): Promise<number> {
   const id = await api.platform.achievement(fields);
   await api.platform.progress(userId, id, { ...EARNED, ...progress });
+  await api.platform.fold();
   return id;
 }
 
@@ -226,6 +229,7 @@ describe('a hidden achievement', () => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement({ ...hidden, category: 'social' });
     await api.platform.progress(id, achievement, { progress: 3 });
+    await api.platform.fold();
     const masked = {
       key: null,
       name: 'Hidden achievement',

@@ -408,6 +408,7 @@ describe('pua', () => {
         profile_picture: 'https://example.com/g.jpg',
         created_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
         disabled_at: null,
+        erased_at: null,
         has_password: true,
         events_count: 0,
         connections_count: 0,

@@ -83,10 +83,19 @@ export async function importRecords(
   try {
     const run = new ImportRun(dataSource, source, options, rejects);
     const report = options.batch === undefined ? await run.whole() : await run.inBatches(options.batch);
+    await foldTotals(dataSource);
     await rejects?.complete();
     return report;
   } finally {
     rejects?.discard();
+  }
+}
+
+/** What was counted goes into the totals at once, so that rarities are right when the import says that it is done. */
+async function foldTotals(dataSource: DataSource): Promise<void> {
+  for (let folded = Infinity; folded > 0;) {
+    const [row] = await dataSource.query<{ folded: number }[]>('SELECT fold_totals($1) AS folded', [100_000]);
+    folded = row!.folded;
   }
 }
 

@@ -24,7 +24,7 @@ export class TotalsFolder implements OnApplicationBootstrap, OnApplicationShutdo
   ) {}
 
   onApplicationBootstrap(): void {
-    this.#wait();
+    this.#run();
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -43,13 +43,13 @@ export class TotalsFolder implements OnApplicationBootstrap, OnApplicationShutdo
     }
   }
 
-  #wait(): void {
-    this.#timer = setTimeout(() => {
-      this.#running = this.fold()
-        .catch((error: unknown) =>
-          this.logger.warn({ reason: (error as Error).message }, 'totals could not be folded'),
-        )
-        .finally(() => this.#ended || this.#wait());
-    }, INTERVAL_MS).unref();
+  #run(): void {
+    this.#running = this.fold()
+      .catch((error: unknown) =>
+        this.logger.warn({ reason: (error as Error).message }, 'totals could not be folded'),
+      )
+      .finally(() => {
+        if (!this.#ended) this.#timer = setTimeout(() => this.#run(), INTERVAL_MS).unref();
+      });
   }
 }
