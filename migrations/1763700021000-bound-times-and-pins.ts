@@ -3,12 +3,17 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /** Trigger functions of earlier migrations, and what they call: they find their tables whoever writes, by whatever path. */
 const WITHOUT_SEARCH_PATH = [
   'announce_revocations',
+  'announce_truncate',
   'api_keys_announce',
   'auth_events_are_insert_only',
+  'auth_events_refuse',
   'end_access_of_disabled_user',
+  'end_sign_ins',
+  'oauth_clients_announce_deleted',
   'oauth_clients_announce_disabled',
   'oauth_grants_announce',
   'users_announce_disabled',
+  'users_move_sign_ins_valid_since',
 ];
 
 const forEachOfThem = (action: string) => `
