@@ -108,6 +108,7 @@ describe('pua on a terminal', () => {
       ['users', 'disable', id],
       ['users', 'enable', id],
       ['users', 'enable', id],
+      ['users', 'erase', id],
     ];
     colored = await onTerminal(environment, commands);
     plain = await onTerminal({ ...environment, NO_COLOR: '1' }, [
@@ -140,6 +141,7 @@ describe('pua on a terminal', () => {
     const refused = [
       ['users', 'set-password'],
       ['db', 'rollback'],
+      ['users', 'erase'],
     ];
     const expected = commands.map(([first, second]) => [
       `${first} ${second}`,
