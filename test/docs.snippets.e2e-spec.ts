@@ -61,6 +61,7 @@ describe('the snippets of README and docs', () => {
       'README.md sh: bin/smoke.mjs and .ci/run do',
       'CONTRIBUTING.md ts: the middle of a file',
       'docs/operations.md nginx: test/rolling-restart.e2e-spec.ts does, with real servers behind it',
+      'docs/operations.md sh: test/oauth.rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/scaling.md ini: the settings of PgBouncer',
     ]);
   });
