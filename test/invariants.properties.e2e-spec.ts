@@ -343,7 +343,7 @@ describe('counts', () => {
       ),
       { numRuns: onPostgres ? 12 : 6, seed: 20261121, endOnFailure: true },
     );
-  }, 120_000);
+  }, 300_000);
 
   // The embedded database takes one statement after the other: there is nothing to race.
   (onPostgres ? it : it.skip)(
@@ -361,6 +361,6 @@ describe('counts', () => {
         { numRuns: 6, seed: 20261121, endOnFailure: true },
       );
     },
-    120_000,
+    300_000,
   );
 });
