@@ -17,11 +17,12 @@ export function totalOfMember(
     + COALESCE((SELECT sum(${column}) FROM user_total_deltas WHERE user_id = ${userId}), 0)`;
 }
 
-/** How many are going to the event whose id is `event`. */
-export function attendeesOf(event: string): string {
-  return `COALESCE((SELECT attendees_count FROM event_totals WHERE event_id = ${event}), 0)
-    + COALESCE((SELECT sum(attendees_count) FROM event_total_deltas WHERE event_id = ${event}), 0)`;
-}
+/** The base of how many are going to the event `e`, as the rest of a FROM; for {@link ATTENDEES}. */
+export const EVENT_TOTALS = 'LEFT JOIN event_totals a ON a.event_id = e.id';
+
+/** How many are going to the event `e`, over {@link EVENT_TOTALS}. */
+export const ATTENDEES = `COALESCE(a.attendees_count, 0)
+    + COALESCE((SELECT sum(attendees_count) FROM event_total_deltas WHERE event_id = e.id), 0)`;
 
 /**
  * The moment before which no sign-in of a member (`u`, users) counts, in microseconds since 1970; NULL where every one does.

@@ -259,7 +259,7 @@ export function pageStatement(parts: PageParts, place: Place | undefined, limit:
 ) page`;
 
   let text: string;
-  if (total === undefined) {
+  if (total === undefined && !few) {
     const onSide = (side: Place['side']) => condition({ ...sort, key: 'key' }, 'id', side, keyAt, idAt);
     const { beyond, behind } = sides
       ? {
@@ -285,7 +285,7 @@ FROM ${page(`
   ORDER BY ${sort.key} ${direction} LIMIT 1), false)`,
         }
       : { beyond: '', behind: 'false' };
-    text = `SELECT (${total}) AS total, ${behind} AS behind, page.*
+    text = `SELECT (${total ?? `SELECT count(*) FROM ${from} WHERE ${where}`}) AS total, ${behind} AS behind, page.*
 FROM ${page(`
     SELECT *, row_number() OVER () AS place FROM (
       SELECT ${parts.item} AS item, ${sort.key} AS key, ${id} AS id
