@@ -1,4 +1,4 @@
-import { ATTENDEES, EVENT_ACCESS, EVENT_TOTALS, quoted } from '../../database/sql.js';
+import { ATTENDEES, EVENT_ACCESS, quoted } from '../../database/sql.js';
 import type { NamedStatement } from '../../database/pipelined-reads.js';
 import type { Sort } from '../../http/paging.js';
 import type { EVENT_SORTS } from './event.dto.js';
@@ -26,9 +26,12 @@ function eventFields(location: string, localTime: LocalTime): string {
     || ',"attendees_count":' || (${ATTENDEES})`;
 }
 
-/** JSON text of a list item, over {@link RELATIONS}. */
+/** What an item shows of the event itself. */
+export const SHOWN = 'JOIN events e ON e.id = p.event_id';
+
+/** JSON text of a list item, over {@link RELATIONS} and {@link SHOWN}. */
 export function listItem(localTime: LocalTime): string {
-  return `(SELECT ${eventFields('e.location', localTime)} || '}' FROM events e ${EVENT_TOTALS} WHERE e.id = p.event_id)`;
+  return `${eventFields('e.location', localTime)} || '}'`;
 }
 
 /** The list's location with what only the detail has. */
@@ -53,7 +56,7 @@ export function readEvent(localTime: LocalTime): NamedStatement {
     || ',"co_organizers":[' || ${CO_ORGANIZERS} || ']'
     || ',"cancelled_at":' || ${quoted('api_time(e.cancelled_at)')}
     || ',"cancellation_reason":' || json_text(e.cancellation_reason) || '}' AS json
-FROM participants p JOIN events e ON e.id = p.event_id ${EVENT_TOTALS} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
+FROM ${RELATIONS} ${SHOWN} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
   };
 }
 
