@@ -48,9 +48,9 @@ CREATE TRIGGER users_derive BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUT
 DROP INDEX users_username_key;
 CREATE UNIQUE INDEX users_username_key ON users (folded_username);
 ALTER TABLE users
-  -- What user_achievements and connections refer to.
-  ADD CONSTRAINT users_id_is_disabled_key UNIQUE (id, is_disabled),
-  ADD CONSTRAINT users_id_shown_key UNIQUE (id, is_disabled, folded_name, folded_username);
+  -- What user_achievements and connections refer to. The id comes last: else PostgreSQL takes these wide indexes for the key.
+  ADD CONSTRAINT users_is_disabled_key UNIQUE (is_disabled, id),
+  ADD CONSTRAINT users_shown_key UNIQUE (is_disabled, folded_name, folded_username, id);
 
 DROP FUNCTION event_visible(text, text, timestamptz);
 -- THE access rule of events: what a relation of this role may see. participants.is_visible is its only use.
@@ -81,7 +81,7 @@ BEGIN
 END $$;
 CREATE TRIGGER events_derive BEFORE INSERT OR UPDATE ON events FOR EACH ROW EXECUTE FUNCTION events_derive();
 -- What participants refer to.
-ALTER TABLE events ADD CONSTRAINT events_id_copied_key UNIQUE (id, starts_at, is_draft, is_deleted);
+ALTER TABLE events ADD CONSTRAINT events_copied_key UNIQUE (starts_at, is_draft, is_deleted, id);
 
 ALTER TABLE participants
   ADD event_is_draft boolean NOT NULL DEFAULT false,
@@ -530,7 +530,7 @@ CREATE FUNCTION event_visible(role text, status text, deleted_at timestamptz) RE
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN deleted_at IS NULL AND (status <> 'draft' OR role IN ('organizer', 'co_organizer'));
 ALTER TABLE events
-  DROP CONSTRAINT events_id_copied_key,
+  DROP CONSTRAINT events_copied_key,
   DROP is_draft,
   DROP is_deleted,
   DROP folded_title,
@@ -542,8 +542,8 @@ ALTER TABLE participants ADD CONSTRAINT participants_event_fkey FOREIGN KEY (eve
 
 DROP INDEX users_username_key;
 ALTER TABLE users
-  DROP CONSTRAINT users_id_is_disabled_key,
-  DROP CONSTRAINT users_id_shown_key,
+  DROP CONSTRAINT users_is_disabled_key,
+  DROP CONSTRAINT users_shown_key,
   DROP is_disabled,
   DROP folded_username,
   DROP folded_name;

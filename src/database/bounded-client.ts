@@ -38,6 +38,11 @@ export class WriteGate {
   }
 }
 
+/** A statement with a bound of its own in place of the pool's. */
+export interface PatientQuery extends QueryConfig {
+  readonly answerMs: number;
+}
+
 /** What a client of a pool may cost; the pool passes on its own options. */
 export interface Bounds extends ClientConfig {
   /** A statement that takes longer is given up, in ms; undefined: it may take its time. */
@@ -105,15 +110,18 @@ export class BoundedClient extends pg.Client {
     if (this.#givenUp) throw new Unavailable('the statement before was given up');
     this.#bounds.writes.pass(text);
     const cancelledBefore = this.#cancelledWaits;
-    const result = await this.#inTime(this.#send(query, values));
+    const answerMs =
+      typeof query === 'object' && 'answerMs' in query
+        ? (query as PatientQuery).answerMs
+        : this.#bounds.answerMs;
+    const result = await this.#inTime(this.#send(query, values), answerMs);
     if (this.#cancelledWaits > cancelledBefore)
       throw new Unavailable('the outcome is unknown: no standby has confirmed it');
     this.#bounds.writes.confirmed(text);
     return result;
   }
 
-  #inTime(statement: Promise<QueryResult>): Promise<QueryResult> {
-    const { answerMs } = this.#bounds;
+  #inTime(statement: Promise<QueryResult>, answerMs: number | undefined): Promise<QueryResult> {
     if (answerMs === undefined) return statement;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {

@@ -125,6 +125,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
         statement_timeout: statement,
         idle_in_transaction_session_timeout: 5_000,
         keepAlive: true,
+        ...requestPlans(config),
         // Longer than the server's own limit: it speaks first, unless it is gone, or a COMMIT waits for a standby.
         ...bounds(config, statement + 50),
       };
@@ -143,6 +144,15 @@ function poolOptions(config: Config, use: DataSourceUse) {
     case 'maintenance':
       return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined) };
   }
+}
+
+/**
+ * A request takes one process of PostgreSQL and no compiler: parallel workers and JIT gain nothing on short statements, and let
+ * one caller's list take all cores. A pooler and the embedded database know no such options; docs/scaling.md sets them for the role.
+ */
+function requestPlans(config: Config): { options?: string } {
+  const direct = config.databaseUrl !== undefined && config.databaseUrl === config.databaseDirectUrl;
+  return direct ? { options: '-c max_parallel_workers_per_gather=0 -c jit=off' } : {};
 }
 
 interface DatabaseAddress {

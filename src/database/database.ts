@@ -3,6 +3,7 @@ import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
+import type { PatientQuery } from './bounded-client.js';
 import { PipelinedReads } from './pipelined-reads.js';
 import type { NamedStatement } from './pipelined-reads.js';
 import { Turnstile } from './turnstile.js';
@@ -119,8 +120,8 @@ export class Database {
     try {
       await client.query('BEGIN');
       await client.query(`SET LOCAL statement_timeout = ${WIDE_STATEMENT_MS}`);
-      const config = { text, values, query_timeout: WIDE_STATEMENT_MS + 50 };
-      const { rows } = await client.query<Row>(config as QueryConfig);
+      const patient: PatientQuery = { text, values, answerMs: WIDE_STATEMENT_MS + 50 };
+      const { rows } = await client.query<Row>(patient);
       await client.query('COMMIT');
       client.release();
       return rows;

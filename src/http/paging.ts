@@ -183,8 +183,10 @@ function queryText(list: ListIdentity, limit: number): string {
 export interface PageParts {
   /** For a prepared statement; only where the text never varies. */
   readonly name?: string;
-  /** The rows of the list, over which {@link PageParts.item} is made: those of the member. */
+  /** The rows of the list: those of the member. */
   readonly rows: string;
+  /** What else the item shows, as the rest of a FROM: one row for each. */
+  readonly shown?: string;
   /** Whose they are; enough, with the id, to find one of them by an index. */
   readonly own: string;
   /** What else the filters or the sort look at, as the rest of a FROM. */
@@ -194,7 +196,7 @@ export interface PageParts {
   /** SQL of the id that breaks ties. */
   readonly id: string;
   readonly sort: Sort;
-  /** SQL of the JSON text of one item; PostgreSQL makes it for the rows of the page alone. */
+  /** SQL of the JSON text of one item, over `rows` and `shown`; PostgreSQL makes it for the rows of the page alone. */
   readonly item: string;
   /**
    * SQL of the total, for a list that one index gives in its order: then no more is read than the page. Without it all rows
@@ -229,7 +231,7 @@ export async function readPage(
 
 /** One statement for one page; see {@link PageRow}. */
 export function pageStatement(parts: PageParts, place: Place | undefined, limit: number): PageStatement {
-  const { sort, id, rows, own, joined = '', where, total, few = false } = parts;
+  const { sort, id, rows, shown = '', own, joined = '', where, total, few = false } = parts;
   const from = `${rows} ${joined}`;
   const values = [...parts.values, limit];
   const limitAt = `$${values.length}::int`;
@@ -259,7 +261,7 @@ export function pageStatement(parts: PageParts, place: Place | undefined, limit:
 ) page`;
 
   let text: string;
-  if (total === undefined) {
+  if (total === undefined && !few) {
     const onSide = (side: Place['side']) => condition({ ...sort, key: 'key' }, 'id', side, keyAt, idAt);
     const { beyond, behind } = sides
       ? {
@@ -273,7 +275,7 @@ SELECT (SELECT count(*) FROM matching) AS total, ${behind} AS behind, page.*
 FROM ${page(`
     SELECT found.*, shown.item FROM (
       SELECT *, row_number() OVER () AS place FROM (SELECT * FROM matching ${beyond} ${order('key', 'id')}) rows
-    ) found CROSS JOIN LATERAL (SELECT ${parts.item} AS item FROM ${rows} WHERE ${own} AND ${id} = found.id OFFSET 0) shown
+    ) found CROSS JOIN LATERAL (SELECT ${parts.item} AS item FROM ${rows} ${shown} WHERE ${own} AND ${id} = found.id OFFSET 0) shown
   `)}`;
   } else {
     const onSide = (side: Place['side']) => condition(sort, id, side, keyAt, idAt);
@@ -285,11 +287,11 @@ FROM ${page(`
   ORDER BY ${sort.key} ${direction} LIMIT 1), false)`,
         }
       : { beyond: '', behind: 'false' };
-    text = `SELECT (${total}) AS total, ${behind} AS behind, page.*
+    text = `SELECT (${total ?? `SELECT count(*) FROM ${from} WHERE ${where}`}) AS total, ${behind} AS behind, page.*
 FROM ${page(`
     SELECT *, row_number() OVER () AS place FROM (
       SELECT ${parts.item} AS item, ${sort.key} AS key, ${id} AS id
-      FROM ${from} WHERE ${where} ${beyond} ${order(sort.key, id)}
+      FROM ${from} ${shown} WHERE ${where} ${beyond} ${order(sort.key, id)}
     ) rows
   `)}`;
   }

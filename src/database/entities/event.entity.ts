@@ -11,7 +11,7 @@ import type { Relation } from 'typeorm';
 import { User } from './user.entity.js';
 
 @Entity('events')
-@Unique('events_id_copied_key', ['id', 'starts_at', 'is_draft', 'is_deleted'])
+@Unique('events_copied_key', ['starts_at', 'is_draft', 'is_deleted', 'id'])
 export class Event {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;

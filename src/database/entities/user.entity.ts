@@ -2,8 +2,8 @@ import { Column, Entity, PrimaryGeneratedColumn, Unique } from 'typeorm';
 
 /** A member of the platform. */
 @Entity('users')
-@Unique('users_id_is_disabled_key', ['id', 'is_disabled'])
-@Unique('users_id_shown_key', ['id', 'is_disabled', 'folded_name', 'folded_username'])
+@Unique('users_is_disabled_key', ['is_disabled', 'id'])
+@Unique('users_shown_key', ['is_disabled', 'folded_name', 'folded_username', 'id'])
 export class User {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;

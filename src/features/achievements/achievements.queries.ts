@@ -22,10 +22,10 @@ export const EARNED = `${OF_MEMBER} AND ua.earned_at IS NOT NULL`;
 const MASKED = '(a.is_hidden AND ua.earned_at IS NULL)';
 const HIDDEN_NAME = 'Hidden achievement';
 const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;
-/** Active members who earned it, and all active ones. What one fold has taken in of many changes may be odd for a moment. */
+/** Active members, and those of them who earned it. What one fold has taken in of many changes may be odd for a moment. */
 const ACTIVE = 'GREATEST(t.active_users_count, 0)';
 const EARNERS = `LEAST(GREATEST(n.earners_count, 0), ${ACTIVE})`;
-export const TIER = `rarity_tier(${EARNERS}, t.active_users_count)`;
+export const TIER = 'rarity_tier(n.earners_count, t.active_users_count)';
 const RARITY_PERCENTAGE = `CASE WHEN t.active_users_count >= 10 THEN percentage(${EARNERS}, t.active_users_count) END`;
 const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a.target), a.target)';
 

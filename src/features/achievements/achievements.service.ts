@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { contains, foldedText } from '../../database/sql.js';
+import { contains, foldedText, totalOfMember } from '../../database/sql.js';
 import { Answer } from '../../http/answer.js';
 import { Conditions } from '../../http/conditions.js';
 import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
@@ -43,7 +43,9 @@ export class AchievementsService {
       rows: EARNED_CATALOGUE,
       own: OF_MEMBER,
       sort: SORTS_OF_EARNED[query.sort],
-      ...(conditions.unfiltered ? { name: `list-earned-achievements:${query.sort}` } : {}),
+      ...(conditions.unfiltered
+        ? { name: `list-earned-achievements:${query.sort}`, total: totalOfMember('achievements_count') }
+        : {}),
     });
   }
 
@@ -99,7 +101,7 @@ export class AchievementsService {
     list: ListIdentity,
     { limit, cursor }: { limit: number; cursor?: string },
     conditions: Conditions,
-    parts: Pick<PageParts, 'rows' | 'own' | 'sort' | 'name'>,
+    parts: Pick<PageParts, 'rows' | 'own' | 'sort' | 'name' | 'total'>,
   ): Promise<Answer> {
     const place = this.paging.place(list, cursor);
     const statement = pageStatement(

@@ -16,8 +16,11 @@ const LISTED = `${OF_MEMBER} AND NOT c.peer_is_disabled`;
 const MET_AT_EVENT = `(SELECT '{"id":' || e.id || ',"title":' || json_text(e.title) || '}'
       FROM participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id)`;
 
-/** JSON text of an item, over {@link CONNECTED}. */
-const ITEM = `'{"id":' || c.id || ',"user":' || (SELECT u.card FROM users u WHERE u.id = c.peer_id) || ',"status":"' || c.status
+/** The other person. */
+const PEER = 'JOIN users u ON u.id = c.peer_id';
+
+/** JSON text of an item, over {@link CONNECTED} and {@link PEER}. */
+const ITEM = `'{"id":' || c.id || ',"user":' || u.card || ',"status":"' || c.status
     || '","requested_at":"' || api_time(c.requested_at) || '","connected_at":' || ${quoted('api_time(c.connected_at)')}
     || ',"source":' || ${quoted('c.source')} || ',"met_at_event":' || COALESCE(${MET_AT_EVENT}, 'null') || '}'`;
 
@@ -51,6 +54,7 @@ export class ConnectionsService {
     const statement = pageStatement(
       {
         rows: CONNECTED,
+        shown: PEER,
         own: OF_MEMBER,
         where: conditions.sql,
         id: 'c.id',

@@ -1,4 +1,4 @@
-import { attendeesOf, EVENT_ACCESS, quoted } from '../../database/sql.js';
+import { ATTENDEES, EVENT_ACCESS, quoted } from '../../database/sql.js';
 import type { NamedStatement } from '../../database/pipelined-reads.js';
 import type { Sort } from '../../http/paging.js';
 import type { EVENT_SORTS } from './event.dto.js';
@@ -23,12 +23,15 @@ function eventFields(location: string, localTime: LocalTime): string {
     || '","ends_at_local":' || ${quoted(`${localTime}(e.ends_at, e.timezone)`)}
     || ',"organizer":' || (SELECT o.card FROM users o WHERE o.id = e.organizer_id)
     || ',"role":"' || p.role || '","rsvp_status":' || ${quoted('p.rsvp_status')}
-    || ',"attendees_count":' || (${attendeesOf('p.event_id')})`;
+    || ',"attendees_count":' || (${ATTENDEES})`;
 }
 
-/** JSON text of a list item, over {@link RELATIONS}. */
+/** What an item shows of the event itself. */
+export const SHOWN = 'JOIN events e ON e.id = p.event_id';
+
+/** JSON text of a list item, over {@link RELATIONS} and {@link SHOWN}. */
 export function listItem(localTime: LocalTime): string {
-  return `(SELECT ${eventFields('e.location', localTime)} || '}' FROM events e WHERE e.id = p.event_id)`;
+  return `${eventFields('e.location', localTime)} || '}'`;
 }
 
 /** The list's location with what only the detail has. */
@@ -37,7 +40,7 @@ const LOCATION_DETAIL = `CASE e.location WHEN 'null' THEN 'null' ELSE left(e.loc
       || ',"longitude":' || COALESCE(e.location_longitude::text, 'null') || '}' END`;
 
 const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;
-const SPOTS_LEFT = `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${attendeesOf('p.event_id')}), 0) END`;
+const SPOTS_LEFT = `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`;
 const CO_ORGANIZERS = `(SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
       FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer')`;
 
@@ -53,7 +56,7 @@ export function readEvent(localTime: LocalTime): NamedStatement {
     || ',"co_organizers":[' || ${CO_ORGANIZERS} || ']'
     || ',"cancelled_at":' || ${quoted('api_time(e.cancelled_at)')}
     || ',"cancellation_reason":' || json_text(e.cancellation_reason) || '}' AS json
-FROM participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
+FROM ${RELATIONS} ${SHOWN} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
   };
 }
 

@@ -13,6 +13,7 @@ import {
   OF_MEMBER,
   readEvent,
   RELATIONS,
+  SHOWN,
   SORTS,
   SORTS_OF_RELATION,
   TIME_CONDITIONS,
@@ -50,6 +51,7 @@ export class EventsService {
         pageStatement(
           {
             rows: RELATIONS,
+            shown: SHOWN,
             own: OF_MEMBER,
             // By what stands in the relation itself, where that is all that is looked at.
             ...(byRelation && !/\be\./.test(conditions.sql) ? {} : { joined: OF_EVENT }),
