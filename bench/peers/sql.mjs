@@ -15,7 +15,8 @@ export const EVENTS = {
   columns: `e.id, e.title, e.summary, e.status, e.visibility, e.starts_at, e.ends_at, e.timezone, ${LOCAL('e.starts_at')} AS starts_at_local,
   ${LOCAL('e.ends_at')} AS ends_at_local, e.is_all_day, e.is_online, e.location_name, e.location_city, e.location_country_code,
   e.cover_image, o.id AS organizer_id, o.username AS organizer_username, o.display_name AS organizer_display_name,
-  o.profile_picture AS organizer_profile_picture, p.role, p.rsvp_status, e.attendees_count, e.capacity, e.created_at, e.updated_at`,
+  o.profile_picture AS organizer_profile_picture, p.role, p.rsvp_status,
+  COALESCE((SELECT attendees_count FROM event_totals WHERE event_id = e.id), 0) AS attendees_count, e.capacity, e.created_at, e.updated_at`,
   from: (member) => `participants p JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id
   WHERE p.user_id = ${member} AND e.deleted_at IS NULL AND (e.status <> 'draft' OR p.role IN ('organizer', 'co_organizer'))
   ORDER BY p.starts_at DESC, p.event_id LIMIT 21`,
@@ -37,7 +38,8 @@ export const CONNECTIONS = {
 export const ACHIEVEMENTS = {
   scope: 'achievements:read',
   total: 'achievements_count',
-  columns: `a.id, a.key, a.name, a.description, a.icon_url, a.category, a.points, a.is_hidden, a.target, a.earners_count,
+  columns: `a.id, a.key, a.name, a.description, a.icon_url, a.category, a.points, a.is_hidden, a.target,
+  COALESCE((SELECT earners_count FROM achievement_totals WHERE achievement_id = a.id), 0) AS earners_count,
   ua.progress, ua.earned_at, ua.pin_position, s.active_users_count`,
   from: (
     member,
@@ -49,7 +51,8 @@ export const ACHIEVEMENTS = {
 
 export const STATISTICS = {
   scope: 'achievements:read',
-  columns: 'a.id, a.name, a.category, a.points, a.earners_count, ua.earned_at, s.active_users_count',
+  columns: `a.id, a.name, a.category, a.points, ua.earned_at, s.active_users_count,
+  COALESCE((SELECT earners_count FROM achievement_totals WHERE achievement_id = a.id), 0) AS earners_count`,
   from: (
     member,
   ) => `achievements a LEFT JOIN user_achievements ua ON ua.user_id = ${member} AND ua.achievement_id = a.id

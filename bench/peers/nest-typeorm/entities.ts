@@ -1,4 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from 'typeorm';
+import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn, VirtualColumn } from 'typeorm';
 import type { Relation } from 'typeorm';
 
 @Entity('user_totals')
@@ -122,7 +122,11 @@ export class Event {
   @Column('timestamptz', { nullable: true })
   deleted_at: Date | null;
 
-  @Column('bigint')
+  @VirtualColumn({
+    type: 'integer',
+    query: (alias) =>
+      `SELECT COALESCE(sum(attendees_count), 0)::int FROM event_totals WHERE event_id = ${alias}.id`,
+  })
   attendees_count: number;
 
   @ManyToOne(() => User)
@@ -212,7 +216,11 @@ export class Achievement {
   @Column('timestamptz', { nullable: true })
   retired_at: Date | null;
 
-  @Column('bigint')
+  @VirtualColumn({
+    type: 'integer',
+    query: (alias) =>
+      `SELECT COALESCE(sum(earners_count), 0)::int FROM achievement_totals WHERE achievement_id = ${alias}.id`,
+  })
   earners_count: number;
 }
 
