@@ -58,10 +58,10 @@ const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
     const put = (bio: string) =>
       timed(supertest(app.getHttpServer()).put('/api/public/profile').set('X-API-Key', key).send({ bio }));
 
-    const expectUnavailable = (answer: Awaited<ReturnType<typeof get>>) => {
+    const expectUnavailable = (answer: Awaited<ReturnType<typeof get>>, slower = SLOW_MACHINE_MS) => {
       expect([answer.status, answer.code]).toEqual([503, 'temporarily_unavailable']);
       expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
-      expect(answer.ms).toBeLessThan(1_000 + SLOW_MACHINE_MS);
+      expect(answer.ms).toBeLessThan(1_000 + slower);
     };
     const expectGoodAgain = async (path = '/api/public/profile') => {
       const end = performance.now() + 2_000;
@@ -116,7 +116,8 @@ const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
       await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
       try {
         const answers = await Promise.all(Array.from({ length: 200 }, () => put('flood')));
-        for (const answer of answers) expectUnavailable(answer);
+        // 200 callers are in this process, too.
+        for (const answer of answers) expectUnavailable(answer, 4 * SLOW_MACHINE_MS);
       } finally {
         await runner.rollbackTransaction();
         await runner.release();
