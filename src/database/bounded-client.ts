@@ -11,7 +11,8 @@ const CANCELLED_WAIT = 'SyncRepWaitForLSN';
 const MOST_UNCONFIRMED = 3;
 const REFUSED_MS = 1_000;
 
-const WRITE = /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION)\b/i;
+// Functions of ours that write, too.
+const WRITE = /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION|fold_totals|take_change_mark)\b/i;
 
 /**
  * Whether writes are worth trying. With a synchronous standby that is lost each of them waits until it is cancelled, and would

@@ -51,7 +51,7 @@ export interface ImportReport {
 }
 
 /** A run in batches ended before the end of its input. */
-export class ImportStopped extends Refusal {
+class ImportStopped extends Refusal {
   constructor(
     error: Error,
     readonly through: Place | null,
