@@ -11,16 +11,16 @@ const cell = (text) => text.replaceAll('|', '\\|');
 export async function pages() {
   await build();
   const { SETTINGS } = await import('../dist/src/config/settings.js');
-  const { PROBLEMS } = await import('../dist/src/http/problems.js');
+  const { PROBLEMS } = await import('../dist/src/http/output/problems.js');
   const { METRICS } = await import('../dist/src/http/metrics.js');
   const { createProgram } = await import('../dist/src/cli/program.js');
   const { exampleOf } = await import('../dist/src/cli/command.js');
-  const { AUTH_EVENTS } = await import('../dist/src/auth/audit.js');
-  const { REFUSAL_REASONS } = await import('../dist/src/oauth/refusal-reasons.js');
+  const { AUTH_EVENTS } = await import('../dist/src/audit/audit.js');
+  const { REFUSAL_REASONS } = await import('../dist/src/oauth/provider/refusal-reasons.js');
   const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
   const errors = [
     '# Error codes',
-    'Made by `npm run docs` from `src/http/problems.ts`. Every error is `application/problem+json` (RFC 9457); `code` is one of',
+    'Made by `npm run docs` from `src/http/output/problems.ts`. Every error is `application/problem+json` (RFC 9457); `code` is one of',
     'these, `type` is its address in the running API, `GET /api/public/problems/{code}`.',
     '',
     '| Status | Code | Meaning | What to do |',
@@ -57,7 +57,7 @@ export async function pages() {
   ].join('\n');
   const audit = [
     '# The audit trail',
-    'Made by `npm run docs` from `src/auth/audit.ts` and `src/oauth/refusal-reasons.ts`.',
+    'Made by `npm run docs` from `src/audit/audit.ts` and `src/oauth/provider/refusal-reasons.ts`.',
     '',
     'Who did what when stands in the table `auth_events`: time, type, actor (`user`, `client`, `admin`: the command line, `system`),',
     'member, app, key, address, error id, and the details below. `npx pua audit` reads it, finds a refusal by the error id that the',

@@ -19,9 +19,9 @@ import { OauthModule } from './oauth/oauth.module.js';
 import { ChangeMarksModule } from './operations/change-marks/change-marks.module.js';
 import { TotalsModule } from './operations/totals/totals.module.js';
 import { SweeperModule } from './operations/sweeper/sweeper.module.js';
-import { AcceptGuard } from './http/accept.guard.js';
+import { AcceptGuard } from './http/pipeline/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
-import { QueryGuard } from './http/query.js';
+import { QueryGuard } from './http/input/query.js';
 import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
 

@@ -7,7 +7,7 @@ import { CONFIG } from './config/config.js';
 import type { Config } from './config/config.js';
 import { configureApp } from './configure-app.js';
 import { Readiness } from './operations/health/readiness.js';
-import { ApiAdapter } from './http/api.adapter.js';
+import { ApiAdapter } from './http/pipeline/api.adapter.js';
 
 /** The whole application over one database, ready to listen; for main and for the tests. */
 export async function createApp(config: Config): Promise<NestExpressApplication> {

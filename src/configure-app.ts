@@ -2,19 +2,19 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { CONFIG } from './config/config.js';
 import type { Config } from './config/config.js';
 import { OpenApiDocument } from './features/openapi/openapi-document.js';
-import { apiHeaders, isUnderApi } from './http/api-headers.js';
-import type { ApiAdapter } from './http/api.adapter.js';
-import { refuseBusy } from './http/busy.js';
-import { inTurn } from './http/in-turn.js';
-import { answerDeadline } from './http/answer-deadline.js';
-import { requestLog } from './http/request-log.js';
+import { apiHeaders, isUnderApi } from './http/pipeline/api-headers.js';
+import type { ApiAdapter } from './http/pipeline/api.adapter.js';
+import { refuseBusy } from './http/pipeline/busy.js';
+import { compose } from './http/pipeline/compose.js';
+import { responseDeadline } from './http/pipeline/response-deadline.js';
+import { requestLog } from './http/pipeline/request-log.js';
 import { LOGGER } from './http/logger.js';
 import { Meter } from './http/meter.js';
-import { refuseBusyOauth } from './oauth/request-limit.js';
+import { refuseBusyOauth } from './oauth/rate-limit.js';
 import { oauthRoutes } from './oauth/routes.js';
 import { Metrics } from './operations/metrics/metrics.service.js';
-import { ProblemFilter } from './http/problem.filter.js';
-import { Problem } from './http/problems.js';
+import { ProblemFilter } from './http/output/problem.filter.js';
+import { Problem } from './http/output/problems.js';
 
 /** Everything between the socket and the controllers, in order; used by main and by the tests. */
 export function configureApp(app: NestExpressApplication): void {
@@ -32,10 +32,10 @@ export function configureApp(app: NestExpressApplication): void {
         Object.entries(refused).map(([reason, count]) => [{ reason }, count] as const),
       ),
     );
-  const ofApi = inTurn(apiHeaders, answerDeadline(config.databaseDeadlines.answer, filter));
+  const ofApi = compose(apiHeaders, responseDeadline(config.databaseDeadlines.answer, filter));
   const ofOthers = oauthRoutes(app);
   app.use(
-    inTurn(
+    compose(
       requestLog(app.get(LOGGER)),
       ...(metrics.enabled ? [metrics.observe()] : []),
       (request, response, next) => {

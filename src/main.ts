@@ -7,8 +7,8 @@ import { openDatabase } from './database/open-database.js';
 import { registerDemoClient } from './oauth/demo.js';
 import { demoMembers, hasDemo, refuseDemoMembers, seedDemo } from './operations/demo/demo.js';
 import { testKey } from './operations/demo/test-key.js';
-import { welcome } from './operations/demo/welcome.js';
-import type { DemoFacts } from './operations/demo/welcome.js';
+import { banner } from './operations/demo/banner.js';
+import type { DemoFacts } from './operations/demo/banner.js';
 import { serveMetrics } from './operations/metrics/metrics-server.js';
 import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
 import { superviseWorkers } from './workers.js';
@@ -35,7 +35,7 @@ async function start(config: Config): Promise<void> {
   } else {
     endWith(await serve(config));
   }
-  if (!config.production) console.log(welcome(config, demo));
+  if (!config.production) console.log(banner(config, demo));
 }
 
 /** @returns how to end it */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { hash } from '@node-rs/argon2';
 import bcrypt from 'bcrypt';
-import { Refusal } from '../database/refusal.js';
+import { OperatorError } from '../values/operator-error.js';
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords.js';
 
 describe('passwords', () => {
@@ -35,7 +35,7 @@ describe('passwords', () => {
   ])('of %s: allowed is %p', async (_, allowed, password) => {
     const hashed = hashPassword(password).then(
       () => true,
-      (error: unknown) => (error instanceof Refusal ? false : Promise.reject(error as Error)),
+      (error: unknown) => (error instanceof OperatorError ? false : Promise.reject(error as Error)),
     );
     expect(await hashed).toBe(allowed);
   });

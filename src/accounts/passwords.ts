@@ -1,6 +1,6 @@
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 import bcrypt from 'bcrypt';
-import { Refusal } from '../database/refusal.js';
+import { OperatorError } from '../values/operator-error.js';
 
 const SHORTEST = 8;
 const LONGEST = 128;
@@ -39,16 +39,16 @@ export const CURRENT_KIND: HashKind = {
 /**
  * Hashes a new password (argon2id, of its NFKC form).
  *
- * @throws Refusal where the password is not one that {@link verifyPassword} could ever match, or too short
+ * @throws OperatorError where the password is not one that {@link verifyPassword} could ever match, or too short
  */
 export async function hashPassword(password: string): Promise<string> {
   const normal = password.normalize('NFKC');
   const length = [...normal].length;
   if (length < SHORTEST || length > LONGEST) {
-    throw new Refusal(`The password must have ${SHORTEST} to ${LONGEST} characters, it has ${length}`);
+    throw new OperatorError(`The password must have ${SHORTEST} to ${LONGEST} characters, it has ${length}`);
   }
   if (!isUsable(normal))
-    throw new Refusal('The password must not contain U+0000 or half of a surrogate pair');
+    throw new OperatorError('The password must not contain U+0000 or half of a surrogate pair');
   return hash(normal, CURRENT);
 }
 

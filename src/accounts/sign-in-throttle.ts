@@ -5,7 +5,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
-import { networkOf } from '../http/network.js';
+import { networkOf } from '../values/network.js';
 import { Busy } from './busy.js';
 
 interface Allowance {

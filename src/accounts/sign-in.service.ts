@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { recordEvent } from '../auth/audit.js';
+import { recordEvent } from '../audit/audit.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
-import { Refusal } from '../database/refusal.js';
+import { OperatorError } from '../values/operator-error.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { Meter } from '../http/meter.js';
-import { isStorable } from '../http/text.js';
+import { isStorable } from '../values/string-rules.js';
 import { Busy } from './busy.js';
 import { HashingQueue } from './hashing-queue.js';
 import { hashPassword, verifyPassword } from './passwords.js';
@@ -175,7 +175,7 @@ async function renew(password: string): Promise<string | undefined> {
   try {
     return await hashPassword(password);
   } catch (error) {
-    if (error instanceof Refusal) return undefined;
+    if (error instanceof OperatorError) return undefined;
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
-import { recordEvent } from '../auth/audit.js';
-import type { NewAuthEvent } from '../auth/audit.js';
-import { Refusal } from '../database/refusal.js';
+import { recordEvent } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
+import { OperatorError } from '../values/operator-error.js';
 import { totalOfMember } from '../database/sql.js';
 import { hashPassword } from './passwords.js';
 
@@ -64,7 +64,7 @@ export class UsersService {
 
   /**
    * @returns the id
-   * @throws Refusal where the username is taken, or the password is not allowed
+   * @throws OperatorError where the username is taken, or the password is not allowed
    */
   async create(user: NewUser, actor: Actor): Promise<number> {
     const passwordHash = user.password === undefined ? null : await hashPassword(user.password);
@@ -82,7 +82,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
           user.profile_picture ?? null,
         ],
       );
-      if (!row) throw new Refusal(`The username ${user.username} is taken: choose another`);
+      if (!row) throw new OperatorError(`The username ${user.username} is taken: choose another`);
       await recordEvent(manager, { type: 'user.created', actor, userId: row.id });
       return row.id;
     });
@@ -91,7 +91,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
   /**
    * Digits alone are an id; where no member has it, and else, the text is a username in any case.
    *
-   * @throws Refusal where there is no such member
+   * @throws OperatorError where there is no such member
    */
   async find(idOrUsername: string): Promise<UserDetails> {
     const id = /^\d{1,15}$/.test(idOrUsername) ? Number(idOrUsername) : null;
@@ -106,7 +106,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
   /**
    * The same of any schema, so that nobody keeps access because a migration is ahead or behind.
    *
-   * @throws Refusal where there is no such member
+   * @throws OperatorError where there is no such member
    */
   async identify(idOrUsername: string): Promise<Pick<UserDetails, 'id' | 'username' | 'disabled_at'>> {
     try {
@@ -128,7 +128,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
    * the access of apps. API keys are not signed in by a password, and go on.
    *
    * @param keepSessions nothing ends
-   * @throws Refusal where the password is not allowed, or the member was erased
+   * @throws OperatorError where the password is not allowed, or the member was erased
    */
   async setPassword(
     userId: number,
@@ -167,7 +167,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
    * Keys that have not ended meanwhile work again.
    *
    * @returns false where it was so already
-   * @throws Refusal where the member was erased
+   * @throws OperatorError where the member was erased
    */
   async enable(userId: number, actor: Actor): Promise<boolean> {
     await this.#refuseErased(userId);
@@ -216,7 +216,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
       'SELECT FROM users WHERE id = $1 AND erased_at IS NOT NULL',
       [userId],
     );
-    if (erased.length > 0) throw new Refusal(`The member ${userId} was erased: that cannot be undone`);
+    if (erased.length > 0) throw new OperatorError(`The member ${userId} was erased: that cannot be undone`);
   }
 
   async #eraseKeys(gone: (sql: string) => Promise<number>): Promise<number> {
@@ -239,8 +239,8 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   }
 }
 
-function unknownUser(idOrUsername: string): Refusal {
-  return new Refusal(
+function unknownUser(idOrUsername: string): OperatorError {
+  return new OperatorError(
     `There is no member with the id or username ${idOrUsername}: create one with \`pua users create\``,
   );
 }

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { Problem } from '../http/problems.js';
+import { Problem } from '../http/output/problems.js';
 import type { Principal } from './principal.js';
 
 /** A credential as it was sent; nothing about it is verified yet. */

@@ -1,4 +1,4 @@
-import type { Problem } from '../http/problems.js';
+import type { Problem } from '../http/output/problems.js';
 import type { Scope } from './scopes.js';
 
 /** Who calls: the one member whose data the request may touch, and what it may do. */

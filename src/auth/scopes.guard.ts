@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { accessOf } from './auth.decorators.js';
-import { insufficientScope } from './challenges.js';
+import { insufficientScope } from './www-authenticate.js';
 
 /** Principal + metadata → pass, or 403. A route without metadata never gets here: the first guard refuses it. */
 @Injectable()

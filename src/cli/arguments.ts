@@ -1,7 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { secondsOf } from '../config/duration.js';
-import { isHttpUrl, isStorable } from '../http/text.js';
+import { isHttpUrl, isStorable } from '../values/string-rules.js';
 import { ALL_SCOPES, isScope } from '../auth/scopes.js';
 import type { Scope } from '../auth/scopes.js';
 

@@ -5,7 +5,7 @@ import { openEmbedded } from '../database/embedded.js';
 import type { EmbeddedDatabase } from '../database/embedded.js';
 import { migrate, migrationStatus } from '../database/migrate.js';
 import { connect } from '../database/open-database.js';
-import { Refusal } from '../database/refusal.js';
+import { OperatorError } from '../values/operator-error.js';
 
 /** To find somebody who serves the embedded database and does not end that moment. */
 const MOST_ATTEMPTS = 10;
@@ -26,7 +26,7 @@ export function readConfig(): Config {
  * Runs a command over the database, beside a running server or alone: the embedded database is opened here where
  * nobody serves it, and migrated where it is empty.
  *
- * @throws Refusal where migrations are pending
+ * @throws OperatorError where migrations are pending
  */
 export function withDatabase<T>(work: (of: Work) => Promise<T>): Promise<T> {
   return withAnyDatabase(async (of) => {
@@ -72,11 +72,11 @@ async function open(config: Config): Promise<{ embedded?: EmbeddedDatabase; data
 async function requireSchema({ config, dataSource }: Work): Promise<void> {
   const { applied, pending, incompatible } = await migrationStatus(dataSource);
   if (incompatible.length > 0)
-    throw new Refusal(
+    throw new OperatorError(
       `The database is newer than this version (${incompatible.join(', ')}): use the newer version`,
     );
   if (pending.length === 0) return;
   if (applied.length > 0 || config.databaseUrl)
-    throw new Refusal(`The database lacks ${pending.join(', ')}: run \`pua db migrate\` first`);
+    throw new OperatorError(`The database lacks ${pending.join(', ')}: run \`pua db migrate\` first`);
   await migrate(dataSource);
 }

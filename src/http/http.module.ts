@@ -4,7 +4,7 @@ import { CONFIG } from '../config/config.js';
 import { createLogger, LOGGER } from './logger.js';
 import { Meter } from './meter.js';
 import { Paging } from './paging.js';
-import { ProblemFilter } from './problem.filter.js';
+import { ProblemFilter } from './output/problem.filter.js';
 import { RouteTable } from './route-table.js';
 
 /** What every endpoint shares. */

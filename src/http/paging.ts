@@ -4,9 +4,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import type { Database } from '../database/database.js';
-import { Answer } from './answer.js';
-import { Problem } from './problems.js';
-import { Cursor, WholeNumber } from './query.js';
+import { JsonResponse } from './output/json-response.js';
+import { Problem } from './output/problems.js';
+import { Cursor, WholeNumber } from './input/query.js';
 
 /** What every list takes. */
 export class PageQuery {
@@ -114,7 +114,7 @@ export class Paging {
   }
 
   /** The list as it is answered: `data`, `pagination`, and the headers Link and X-Total-Count. */
-  answer(list: ListIdentity, place: Place | undefined, limit: number, page: PageRow): Answer {
+  answer(list: ListIdentity, place: Place | undefined, limit: number, page: PageRow): JsonResponse {
     const { items, found, total, behind, near_key, near_id, far_key, far_id } = page;
     const forwards = place === undefined || place.side === 'after' || place.side === 'from';
     const beyond = found > limit;
@@ -151,7 +151,7 @@ export class Paging {
       Buffer.from(items ?? ''),
       Buffer.from(`],"pagination":${JSON.stringify(pagination)}}`),
     ]);
-    return new Answer(json, {
+    return new JsonResponse(json, {
       Link: links.join(', '),
       'X-Total-Count': String(total),
     });

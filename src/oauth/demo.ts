@@ -3,8 +3,8 @@ import type { RequestHandler } from 'express';
 import type { DataSource } from 'typeorm';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
-import { UnchangingDocument } from '../http/unchanging-document.js';
-import { ClientsService } from './clients.service.js';
+import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { ClientsService } from './admin/clients.service.js';
 
 /** The client_id of the demo app in examples/browser-client. */
 export const DEMO_CLIENT = 'demo';

@@ -1,18 +1,18 @@
 import { Module } from '@nestjs/common';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
-import { AccountPages } from './account-pages.js';
-import { AuthorizationServer } from './authorization-server.js';
-import { BrowserSessions } from './browser-sessions.js';
-import { Consents } from './consents.service.js';
-import { Interactions } from './interactions.js';
-import { KnownClients } from './known-clients.js';
-import { OauthDatabase } from './oauth-database.js';
-import { PageRequests } from './page-requests.js';
+import { AccountPages } from './pages/account-pages.js';
+import { AuthorizationServer } from './provider/authorization-server.js';
+import { BrowserSessions } from './pages/browser-sessions.js';
+import { Consents } from './provider/consents.service.js';
+import { Interactions } from './pages/interactions.js';
+import { ClientCache } from './storage/client-cache.js';
+import { OauthDatabase } from './storage/oauth-database.js';
+import { PageRequests } from './pages/page-requests.js';
 import { Pages } from './pages/pages.js';
-import { Refusals } from './refusals.service.js';
-import { SignInForm } from './sign-in-form.js';
-import { Successors } from './successors.js';
+import { Refusals } from './provider/refusals.service.js';
+import { SignInForm } from './pages/sign-in-form.js';
+import { Successors } from './token-request/successors.js';
 import { Userinfo } from './userinfo.js';
 
 /** The embedded authorization server; {@link oauthRoutes} puts it in front of the API's routes. */
@@ -21,7 +21,7 @@ import { Userinfo } from './userinfo.js';
   providers: [
     OauthDatabase,
     Refusals,
-    KnownClients,
+    ClientCache,
     Consents,
     AuthorizationServer,
     BrowserSessions,

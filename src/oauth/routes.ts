@@ -5,19 +5,19 @@ import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
-import { apiHeaders } from '../http/api-headers.js';
-import { inTurn } from '../http/in-turn.js';
-import { addressOf } from '../http/network.js';
-import { UnchangingDocument } from '../http/unchanging-document.js';
-import { AccountPages } from './account-pages.js';
-import { AuthorizationServer } from './authorization-server.js';
+import { apiHeaders } from '../http/pipeline/api-headers.js';
+import { compose } from '../http/pipeline/compose.js';
+import { addressOf } from '../values/network.js';
+import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { AccountPages } from './pages/account-pages.js';
+import { AuthorizationServer } from './provider/authorization-server.js';
 import { demoApp } from './demo.js';
-import { Interactions } from './interactions.js';
-import { OauthDatabase } from './oauth-database.js';
-import { PageRequests } from './page-requests.js';
-import { apiResource, ROUTES } from './provider.js';
-import { parameterFault } from './parameters.js';
-import { limitRequests, refuseParameters } from './request-limit.js';
+import { Interactions } from './pages/interactions.js';
+import { OauthDatabase } from './storage/oauth-database.js';
+import { PageRequests } from './pages/page-requests.js';
+import { apiResource, ROUTES } from './provider/provider.js';
+import { parameterFault } from './provider/parameters.js';
+import { limitRequests, refuseParameters } from './rate-limit.js';
 import { Userinfo } from './userinfo.js';
 
 /**
@@ -27,14 +27,14 @@ import { Userinfo } from './userinfo.js';
 export function oauthRoutes(app: NestExpressApplication): RequestHandler {
   const config = app.get<Config>(CONFIG);
   const server = app.get(AuthorizationServer);
-  return inTurn(
+  return compose(
     pinOrigin(config),
     limitRequests(server, app.get(RateLimits), app.get(PageRequests)),
     library(server, app.get(OauthDatabase), app.get(PageRequests)),
-    exactly(ROUTES.userinfo, inTurn(apiHeaders, app.get(Userinfo).handler())),
+    exactly(ROUTES.userinfo, compose(apiHeaders, app.get(Userinfo).handler())),
     exactly('/.well-known/oauth-protected-resource/api/public', resourceMetadata(config)),
     ...(config.seedDemo ? [demoApp()] : []),
-    spelledPlainly(inTurn(app.get(Interactions).router(), app.get(AccountPages).router())),
+    spelledPlainly(compose(app.get(Interactions).router(), app.get(AccountPages).router())),
   );
 }
 

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Request, RequestHandler, Response } from 'express';
 import { Authentication } from '../auth/authentication.js';
-import { insufficientScope, missingCredentials, refusal } from '../auth/challenges.js';
+import { insufficientScope, missingCredentials, refusal } from '../auth/www-authenticate.js';
 import { credentialOf } from '../auth/credentials.js';
 import type { Credential } from '../auth/credentials.js';
 import type { Principal } from '../auth/principal.js';
@@ -9,10 +9,10 @@ import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
-import { addressOf } from '../http/network.js';
-import { ProblemFilter } from '../http/problem.filter.js';
-import { Problem } from '../http/problems.js';
-import { ROUTES } from './provider.js';
+import { addressOf } from '../values/network.js';
+import { ProblemFilter } from '../http/output/problem.filter.js';
+import { Problem } from '../http/output/problems.js';
+import { ROUTES } from './provider/provider.js';
 
 const FIND_CLAIMS = {
   name: 'find-userinfo',

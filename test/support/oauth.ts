@@ -4,8 +4,8 @@ import * as client from 'openid-client';
 import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
-import { ClientsService } from '../../src/oauth/clients.service.js';
-import type { NewClient } from '../../src/oauth/clients.service.js';
+import { ClientsService } from '../../src/oauth/admin/clients.service.js';
+import type { NewClient } from '../../src/oauth/admin/clients.service.js';
 import type { Config } from '../../src/config/config.js';
 import { TestApi } from './api.js';
 

@@ -6,7 +6,7 @@ import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import type { Authenticator } from '../authenticator.js';
-import { refusal } from '../challenges.js';
+import { refusal } from '../www-authenticate.js';
 import type { KnownCredential } from '../credential-cache.js';
 import type { Credential } from '../credentials.js';
 import type { Principal } from '../principal.js';

@@ -3,7 +3,7 @@ import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Database } from '../../database/database.js';
 import { LOGGER } from '../../http/logger.js';
-import { eventValues, recordEventIf } from '../audit.js';
+import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { writeGoodRows } from '../usage-batch.js';
 
 const FLUSH_MS = 30_000;

@@ -1,8 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
-import { Refusal } from '../../database/refusal.js';
-import { recordEvent } from '../audit.js';
-import type { NewAuthEvent } from '../audit.js';
+import { OperatorError } from '../../values/operator-error.js';
+import { recordEvent } from '../../audit/audit.js';
+import type { NewAuthEvent } from '../../audit/audit.js';
 import type { Scope } from '../scopes.js';
 import { hashKey, makeKey, peppersOf } from './api-key-format.js';
 import type { KeyEnvironment, Pepper } from './api-key-format.js';
@@ -115,7 +115,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
    * Makes a key like this one, with a life as long as this one had; this one is accepted until the overlap or its
    * own expiry ends, whichever is first.
    *
-   * @throws Refusal where there is no such key, or it is revoked, expired or rotated already
+   * @throws OperatorError where there is no such key, or it is revoked, expired or rotated already
    */
   async rotate(id: string, overlapSeconds: number, actor: Actor): Promise<{ key: string; id: string }> {
     return this.dataSource.transaction(async (manager) => {
@@ -153,7 +153,7 @@ RETURNING user_id`,
    * Ends a key at once and for good.
    *
    * @returns false where it was revoked already: its first reason stays
-   * @throws Refusal where there is no such key
+   * @throws OperatorError where there is no such key
    */
   async revoke(id: string, reason: string, actor: Actor): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
@@ -177,17 +177,17 @@ RETURNING user_id`,
     return [hashKey(key, this.#pepper), this.#pepper.id, key.slice(-4)];
   }
 
-  async #notRotatable(manager: EntityManager, id: string): Promise<Refusal> {
+  async #notRotatable(manager: EntityManager, id: string): Promise<OperatorError> {
     const [key] = await manager.query<KeyDetails[]>(`${DETAILS} WHERE k.id = $1`, [id]);
-    if (key!.status === 'revoked') return new Refusal(`The key ${id} is revoked: create a new one`);
-    if (key!.status === 'expired') return new Refusal(`The key ${id} has expired: create a new one`);
-    return new Refusal(
+    if (key!.status === 'revoked') return new OperatorError(`The key ${id} is revoked: create a new one`);
+    if (key!.status === 'expired') return new OperatorError(`The key ${id} has expired: create a new one`);
+    return new OperatorError(
       `The key ${id} was rotated already: rotate its successor ${key!.replaced_by}, or create a new one`,
     );
   }
 }
 
 /** @returns what to throw */
-export function unknownKey(id: string): Refusal {
-  return new Refusal(`There is no key ${id}: \`pua keys list\` shows all`);
+export function unknownKey(id: string): OperatorError {
+  return new OperatorError(`There is no key ${id}: \`pua keys list\` shows all`);
 }

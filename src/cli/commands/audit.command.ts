@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
-import { AUTH_EVENTS, recordEvent } from '../../auth/audit.js';
-import { AuditTrail } from '../../auth/audit-trail.js';
-import type { AuditFilter, AuditLine } from '../../auth/audit-trail.js';
+import { AUTH_EVENTS, recordEvent } from '../../audit/audit.js';
+import { AuditTrail } from '../../audit/audit-trail.js';
+import type { AuditFilter, AuditLine } from '../../audit/audit-trail.js';
 import { auditEventsOlderThan, deleteExpired } from '../../operations/sweeper/expired-rows.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand } from '../command.js';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { StartupError } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
-import { Refusal } from '../../database/refusal.js';
-import { SigningKeysService } from '../../oauth/signing-keys.service.js';
+import { OperatorError } from '../../values/operator-error.js';
+import { SigningKeysService } from '../../oauth/provider/signing-keys.service.js';
 import { checkDatabase, checkSettings, failed } from '../../operations/doctor/doctor.service.js';
 import type { Check } from '../../operations/doctor/doctor.service.js';
 import { addCommand } from '../command.js';
@@ -21,7 +21,7 @@ export function doctorCommand(program: Command): void {
       const checks = await examine(mend);
       const healthy = checks.every(({ status }) => status !== 'fail');
       print(json, { healthy, checks }, () => checks.map(line).join('\n'));
-      if (!healthy) throw new Refusal('The doctor found what must be mended');
+      if (!healthy) throw new OperatorError('The doctor found what must be mended');
     });
 }
 

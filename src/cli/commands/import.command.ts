@@ -1,7 +1,7 @@
 import { SingleBar } from 'cli-progress';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
-import { Refusal } from '../../database/refusal.js';
+import { OperatorError } from '../../values/operator-error.js';
 import { importRecords } from '../../operations/import/import.service.js';
 import type { ImportProgress, ImportReport } from '../../operations/import/import.service.js';
 import { folderSource, streamSource } from '../../operations/import/sources.js';
@@ -101,14 +101,14 @@ function summary({ files }: ImportReport): string {
   );
 }
 
-function badLines({ rejected, firstRejects, committed_through }: ImportReport): Refusal {
+function badLines({ rejected, firstRejects, committed_through }: ImportReport): OperatorError {
   const shown = firstRejects.map(({ file, line, reason }) => `${file}:${line}: ${reason}`);
   const count = rejected === 1 ? '1 bad line' : `${rejected} bad lines`;
   const first = rejected > shown.length ? ` (the first ${shown.length} are above)` : '';
   const done = committed_through
     ? `everything up to line ${committed_through.line} of ${committed_through.file} is imported, and nothing after it`
     : 'nothing was imported';
-  return new Refusal(
+  return new OperatorError(
     `${shown.join('\n')}\n${count}${first}: ${done}. Correct them, or import the rest with --skip-invalid <file>`,
   );
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { SigningKeysService } from '../../oauth/signing-keys.service.js';
-import type { SigningKeyDetails } from '../../oauth/signing-keys.service.js';
+import { SigningKeysService } from '../../oauth/provider/signing-keys.service.js';
+import type { SigningKeyDetails } from '../../oauth/provider/signing-keys.service.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase } from '../database.js';
 import { print, table } from '../output.js';

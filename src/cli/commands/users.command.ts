@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
-import { Access } from '../../oauth/access.service.js';
-import { ClientsService } from '../../oauth/clients.service.js';
+import { ConnectedApps } from '../../oauth/admin/connected-apps.service.js';
+import { ClientsService } from '../../oauth/admin/clients.service.js';
 import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
@@ -139,7 +139,7 @@ export function usersCommands(program: Command): void {
     .action(async (who: string, { json }: { json?: boolean }) => {
       const { sessions, apps } = await withDatabase(async ({ dataSource }) => {
         const { id } = await new UsersService(dataSource).find(who);
-        const access = new Access(dataSource);
+        const access = new ConnectedApps(dataSource);
         return { sessions: await access.listSessions(id), apps: await access.listApps(id) };
       });
       const result = {
@@ -180,7 +180,7 @@ export function usersCommands(program: Command): void {
       const ended = await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
         const { id, username } = await new UsersService(dataSource).identify(who);
         if (client !== undefined) await new ClientsService(dataSource, config).find(client);
-        const access = new Access(dataSource);
+        const access = new ConnectedApps(dataSource);
         const by = { actor: 'admin' } as const;
         const ended =
           client === undefined

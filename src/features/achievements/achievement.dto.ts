@@ -1,8 +1,8 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { MOMENT_PATTERN } from '../../http/moments.js';
+import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
 import { PageQuery } from '../../http/paging.js';
-import { Flag, ListOf, ListOfTexts, Moment, OneOf, RequiredInteger, Search } from '../../http/query.js';
-import type { QueryVariants } from '../../http/query.js';
+import { Flag, ListOf, ListOfTexts, Moment, OneOf, RequiredInteger, Search } from '../../http/input/query.js';
+import type { QueryVariants } from '../../http/input/query.js';
 
 export const RARITIES = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'] as const;
 export const EARNED_SORTS = [
@@ -82,7 +82,7 @@ export const ACHIEVEMENT_QUERIES: QueryVariants = {
 };
 
 const textOrNull = { type: String, nullable: true };
-const momentOrNull = { type: String, nullable: true, pattern: MOMENT_PATTERN };
+const momentOrNull = { type: String, nullable: true, pattern: TIMESTAMP_PATTERN };
 const percentage = { type: Number, minimum: 0, maximum: 100, description: '2 decimals' };
 const count = { type: 'integer', minimum: 0 } as const;
 
@@ -160,7 +160,7 @@ export class AchievementDetail extends AchievementItem {
   @ApiProperty({ ...count, description: 'Active members' })
   eligible_users_count: number;
 
-  @ApiProperty({ pattern: MOMENT_PATTERN })
+  @ApiProperty({ pattern: TIMESTAMP_PATTERN })
   rarity_computed_at: string;
 }
 
@@ -228,6 +228,6 @@ export class AchievementStatistics extends Completion {
   @ApiProperty({ type: RarestEarned, nullable: true })
   rarest_earned: RarestEarned | null;
 
-  @ApiProperty({ pattern: MOMENT_PATTERN })
+  @ApiProperty({ pattern: TIMESTAMP_PATTERN })
   rarity_computed_at: string;
 }

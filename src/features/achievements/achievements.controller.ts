@@ -3,9 +3,9 @@ import { getSchemaPath } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import type { Answer } from '../../http/answer.js';
-import { Answers, listOf } from '../../http/openapi.js';
-import { AcceptsQuery, Parameters } from '../../http/query.js';
+import type { JsonResponse } from '../../http/output/json-response.js';
+import { Answers, listOf } from '../../http/output/openapi.js';
+import { AcceptsQuery, Parameters } from '../../http/input/query.js';
 import {
   ACHIEVEMENT_QUERIES,
   AchievementDetail,
@@ -39,7 +39,7 @@ export class AchievementsController {
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
     @Parameters() query: object,
-  ): Promise<Answer | AchievementStatistics> {
+  ): Promise<JsonResponse | AchievementStatistics> {
     const { path } = request.context;
     if (query instanceof EarnedQuery) return this.achievements.listEarned(userId, path, query);
     if (query instanceof AllQuery) return this.achievements.listAll(userId, path, query);

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { contains, foldedText, totalOfMember } from '../../database/sql.js';
-import { Answer } from '../../http/answer.js';
-import { Conditions } from '../../http/conditions.js';
+import { JsonResponse } from '../../http/output/json-response.js';
+import { WhereBuilder } from '../../database/where-builder.js';
 import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
 import type { ListIdentity, PageParts } from '../../http/paging.js';
-import { Problem } from '../../http/problems.js';
+import { Problem } from '../../http/output/problems.js';
 import { MOST_PINNED } from './achievement.dto.js';
 import type { AchievementStatistics, AllQuery, EarnedQuery } from './achievement.dto.js';
 import { statisticsOf } from './achievement-statistics.js';
@@ -33,8 +33,8 @@ export class AchievementsService {
   ) {}
 
   /** What the member earned. */
-  listEarned(userId: number, path: string, query: EarnedQuery): Promise<Answer> {
-    const conditions = new Conditions([EARNED], [userId]);
+  listEarned(userId: number, path: string, query: EarnedQuery): Promise<JsonResponse> {
+    const conditions = new WhereBuilder([EARNED], [userId]);
     this.#filter(conditions, query);
     conditions.whereGiven(query.earned_after, (at) => `ua.earned_at >= ${at}::timestamptz`);
     conditions.whereGiven(query.earned_before, (at) => `ua.earned_at < ${at}::timestamptz`);
@@ -50,8 +50,8 @@ export class AchievementsService {
   }
 
   /** All that the member can see, each with its earned status. */
-  listAll(userId: number, path: string, query: AllQuery): Promise<Answer> {
-    const conditions = new Conditions([VISIBLE], [userId]);
+  listAll(userId: number, path: string, query: AllQuery): Promise<JsonResponse> {
+    const conditions = new WhereBuilder([VISIBLE], [userId]);
     this.#filter(conditions, query);
     if (query.earned !== undefined) conditions.where(`ua.earned_at IS ${query.earned ? 'NOT ' : ''}NULL`);
     return this.#list({ userId, path, sort: query.sort, filters: filtersOf(query) }, query, conditions, {
@@ -63,8 +63,8 @@ export class AchievementsService {
   }
 
   /** What the member shows off: earned ones, in the member's order. */
-  listPinned(userId: number, path: string): Promise<Answer> {
-    const conditions = new Conditions([EARNED, 'ua.pin_position IS NOT NULL'], [userId]);
+  listPinned(userId: number, path: string): Promise<JsonResponse> {
+    const conditions = new WhereBuilder([EARNED, 'ua.pin_position IS NOT NULL'], [userId]);
     const list = { userId, path, sort: 'pin_position', filters: { action: 'pinned' }, fixed: true };
     return this.#list(list, { limit: MOST_PINNED }, conditions, {
       name: 'list-pinned-achievements',
@@ -83,16 +83,16 @@ export class AchievementsService {
    * @param id any integer, in decimal digits
    * @throws Problem achievement_not_found
    */
-  async detail(userId: number, id: string): Promise<Answer> {
+  async detail(userId: number, id: string): Promise<JsonResponse> {
     const number = Number(id);
     const [row] = Number.isSafeInteger(number)
       ? await this.database.read<{ json: string }>(READ_DETAIL, [userId, number])
       : [];
     if (!row) throw new Problem('achievement_not_found');
-    return new Answer(row.json);
+    return new JsonResponse(row.json);
   }
 
-  #filter(conditions: Conditions, { category, rarity }: { category?: string[]; rarity?: string[] }): void {
+  #filter(conditions: WhereBuilder, { category, rarity }: { category?: string[]; rarity?: string[] }): void {
     conditions.whereGiven(category, (at) => `a.category = ANY (${at})`);
     conditions.whereGiven(rarity, (at) => `${TIER} = ANY (${at})`);
   }
@@ -100,9 +100,9 @@ export class AchievementsService {
   async #list(
     list: ListIdentity,
     { limit, cursor }: { limit: number; cursor?: string },
-    conditions: Conditions,
+    conditions: WhereBuilder,
     parts: Pick<PageParts, 'rows' | 'own' | 'sort' | 'name' | 'total'>,
-  ): Promise<Answer> {
+  ): Promise<JsonResponse> {
     const place = this.paging.place(list, cursor);
     const statement = pageStatement(
       {

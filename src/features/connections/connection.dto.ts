@@ -1,7 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { MOMENT_PATTERN } from '../../http/moments.js';
+import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
 import { PageQuery } from '../../http/paging.js';
-import { ListOf, Moment, OneOf, Search } from '../../http/query.js';
+import { ListOf, Moment, OneOf, Search } from '../../http/input/query.js';
 import { UserCard } from '../profile/profile.dto.js';
 
 export const CONNECTION_STATUSES = ['accepted', 'pending_sent', 'pending_received'] as const;
@@ -48,10 +48,10 @@ export class ConnectionItem {
   @ApiProperty({ enum: CONNECTION_STATUSES })
   status: string;
 
-  @ApiProperty({ pattern: MOMENT_PATTERN })
+  @ApiProperty({ pattern: TIMESTAMP_PATTERN })
   requested_at: string;
 
-  @ApiProperty({ type: String, nullable: true, pattern: MOMENT_PATTERN })
+  @ApiProperty({ type: String, nullable: true, pattern: TIMESTAMP_PATTERN })
   connected_at: string | null;
 
   @ApiProperty({ type: String, nullable: true, enum: [...CONNECTION_SOURCES, null] })

@@ -2,9 +2,9 @@ import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import type { Answer } from '../../http/answer.js';
-import { AnswersList } from '../../http/openapi.js';
-import { AcceptsQuery, Parameters } from '../../http/query.js';
+import type { JsonResponse } from '../../http/output/json-response.js';
+import { AnswersList } from '../../http/output/openapi.js';
+import { AcceptsQuery, Parameters } from '../../http/input/query.js';
 import { ConnectionItem, ConnectionsQuery } from './connection.dto.js';
 import { ConnectionsService } from './connections.service.js';
 
@@ -20,7 +20,7 @@ export class ConnectionsController {
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
     @Parameters() query: ConnectionsQuery,
-  ): Promise<Answer> {
+  ): Promise<JsonResponse> {
     return this.connections.list(userId, request.context.path, query);
   }
 }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { contains, EVENT_ACCESS, quoted, totalOfMember } from '../../database/sql.js';
-import type { Answer } from '../../http/answer.js';
-import { Conditions } from '../../http/conditions.js';
+import type { JsonResponse } from '../../http/output/json-response.js';
+import { WhereBuilder } from '../../database/where-builder.js';
 import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
 import type { Sort } from '../../http/paging.js';
 import type { CONNECTION_SORTS, ConnectionsQuery } from './connection.dto.js';
@@ -38,11 +38,14 @@ export class ConnectionsService {
     private readonly paging: Paging,
   ) {}
 
-  async list(userId: number, path: string, query: ConnectionsQuery): Promise<Answer> {
+  async list(userId: number, path: string, query: ConnectionsQuery): Promise<JsonResponse> {
     const list = { userId, path, sort: query.sort, filters: filtersOf(query) };
     const place = this.paging.place(list, query.cursor);
     const acceptedOnly = query.status.length === 1 && query.status[0] === 'accepted';
-    const conditions = new Conditions([LISTED, ...(acceptedOnly ? [`c.status = 'accepted'`] : [])], [userId]);
+    const conditions = new WhereBuilder(
+      [LISTED, ...(acceptedOnly ? [`c.status = 'accepted'`] : [])],
+      [userId],
+    );
     if (!acceptedOnly) conditions.whereGiven(query.status, (at) => `c.status = ANY (${at})`);
     conditions.whereGiven(
       query.q,

@@ -2,8 +2,8 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { accessOf, CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import { MOMENT_PATTERN } from '../../http/moments.js';
-import { Answers } from '../../http/openapi.js';
+import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import { Answers } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 
@@ -39,10 +39,10 @@ class CredentialAnswer {
   @ApiProperty({ type: String, nullable: true })
   key_id: string | null;
 
-  @ApiProperty({ type: String, nullable: true, pattern: MOMENT_PATTERN })
+  @ApiProperty({ type: String, nullable: true, pattern: TIMESTAMP_PATTERN })
   expires_at: string | null;
 
-  @ApiProperty({ pattern: MOMENT_PATTERN })
+  @ApiProperty({ pattern: TIMESTAMP_PATTERN })
   created_at: string;
 
   @ApiProperty({ type: [Endpoint] })

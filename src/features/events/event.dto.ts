@@ -1,7 +1,7 @@
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { MOMENT_PATTERN } from '../../http/moments.js';
+import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
 import { PageQuery } from '../../http/paging.js';
-import { Flag, ListOf, Moment, OneOf, Search } from '../../http/query.js';
+import { Flag, ListOf, Moment, OneOf, Search } from '../../http/input/query.js';
 import { UserCard } from '../profile/profile.dto.js';
 
 export const EVENT_STATUSES = ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'] as const;
@@ -54,8 +54,8 @@ export class EventsQuery extends PageQuery {
   updated_since?: string;
 }
 
-const moment = { pattern: MOMENT_PATTERN, example: '2026-01-31 18:00:00' };
-const momentOrNull = { type: String, nullable: true, pattern: MOMENT_PATTERN };
+const moment = { pattern: TIMESTAMP_PATTERN, example: '2026-01-31 18:00:00' };
+const momentOrNull = { type: String, nullable: true, pattern: TIMESTAMP_PATTERN };
 const textOrNull = { type: String, nullable: true };
 
 @ApiSchema({ name: 'EventLocation' })

@@ -2,9 +2,9 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import type { Answer } from '../../http/answer.js';
-import { Answers, AnswersList } from '../../http/openapi.js';
-import { AcceptsQuery, Parameters } from '../../http/query.js';
+import type { JsonResponse } from '../../http/output/json-response.js';
+import { Answers, AnswersList } from '../../http/output/openapi.js';
+import { AcceptsQuery, Parameters } from '../../http/input/query.js';
 import { EventDetail, EventItem, EventsQuery } from './event.dto.js';
 import { EventsService } from './events.service.js';
 
@@ -20,13 +20,13 @@ export class EventsController {
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
     @Parameters() query: EventsQuery,
-  ): Promise<Answer> {
+  ): Promise<JsonResponse> {
     return this.events.list(userId, request.context.path, query);
   }
 
   @Get(':id')
   @Answers('One event', EventDetail)
-  read(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<Answer> {
+  read(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {
     return this.events.read(userId, id);
   }
 }

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { contains, EVENT_ACCESS, totalOfMember } from '../../database/sql.js';
-import { Answer } from '../../http/answer.js';
-import { Conditions } from '../../http/conditions.js';
+import { JsonResponse } from '../../http/output/json-response.js';
+import { WhereBuilder } from '../../database/where-builder.js';
 import { filtersOf, pageStatement, Paging, readPage } from '../../http/paging.js';
-import { Problem } from '../../http/problems.js';
+import { Problem } from '../../http/output/problems.js';
 import type { EventsQuery } from './event.dto.js';
 import {
   changedSince,
@@ -31,10 +31,10 @@ export class EventsService {
   ) {}
 
   /** The events that the member has access to. */
-  async list(userId: number, path: string, query: EventsQuery): Promise<Answer> {
+  async list(userId: number, path: string, query: EventsQuery): Promise<JsonResponse> {
     const list = { userId, path, sort: query.sort, filters: filtersOf(query) };
     const place = this.paging.place(list, query.cursor);
-    const conditions = new Conditions([EVENT_ACCESS], [userId]);
+    const conditions = new WhereBuilder([EVENT_ACCESS], [userId]);
     if (query.time_filter !== 'all') conditions.where(TIME_CONDITIONS[query.time_filter]);
     conditions.whereGiven(query.starts_after, (at) => `p.starts_at >= ${at}::timestamptz`);
     conditions.whereGiven(query.starts_before, (at) => `p.starts_at < ${at}::timestamptz`);
@@ -77,13 +77,13 @@ export class EventsService {
    * @param id as it stands in the path: whatever it is, it is looked up, so that no answer comes sooner than another
    * @throws Problem event_not_found
    */
-  async read(userId: number, id: string): Promise<Answer> {
+  async read(userId: number, id: string): Promise<JsonResponse> {
     const number = /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : 0;
     const [row] = await inKnownZones((localTime) =>
       this.database.read<{ json: string }>(readEvent(localTime), [userId, number]),
     );
     if (!row) throw new Problem('event_not_found');
-    return new Answer(row.json);
+    return new JsonResponse(row.json);
   }
 }
 

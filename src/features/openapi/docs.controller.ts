@@ -9,9 +9,9 @@ import { Public } from '../../auth/auth.decorators.js';
 import { SCOPES } from '../../auth/scopes.js';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
-import { Produces } from '../../http/accept.guard.js';
-import { PROBLEMS } from '../../http/problems.js';
-import { UnchangingDocument } from '../../http/unchanging-document.js';
+import { Produces } from '../../http/pipeline/accept.guard.js';
+import { PROBLEMS } from '../../http/output/problems.js';
+import { UnchangingDocument } from '../../http/output/unchanging-document.js';
 import { OpenApiDocument } from './openapi-document.js';
 import { endpointsOf } from './reference.js';
 

@@ -7,11 +7,11 @@ import type { Access } from '../../auth/auth.decorators.js';
 import { ALL_SCOPES, SCOPES } from '../../auth/scopes.js';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
-import { Answer } from '../../http/answer.js';
-import { PROBLEMS } from '../../http/problems.js';
-import type { ProblemCode } from '../../http/problems.js';
-import { parameterNames, queryOfHandler } from '../../http/query.js';
-import type { QueryClass } from '../../http/query.js';
+import { JsonResponse } from '../../http/output/json-response.js';
+import { PROBLEMS } from '../../http/output/problems.js';
+import type { ProblemCode } from '../../http/output/problems.js';
+import { parameterNames, queryOfHandler } from '../../http/input/query.js';
+import type { QueryClass } from '../../http/input/query.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
 
@@ -21,7 +21,7 @@ type Json = Record<string, unknown>;
 @Injectable()
 export class OpenApiDocument {
   #application: INestApplication | undefined;
-  #answer: Answer | undefined;
+  #answer: JsonResponse | undefined;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
@@ -32,8 +32,8 @@ export class OpenApiDocument {
     this.#application = application;
   }
 
-  get answer(): Answer {
-    return (this.#answer ??= Answer.unchanging(this.#build()));
+  get answer(): JsonResponse {
+    return (this.#answer ??= JsonResponse.unchanging(this.#build()));
   }
 
   /** The document as its readers get it: plain JSON, a copy of its own. */

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
-import type { Answer } from '../../http/answer.js';
-import { Answers } from '../../http/openapi.js';
+import type { JsonResponse } from '../../http/output/json-response.js';
+import { Answers } from '../../http/output/openapi.js';
 import { OpenApiDocument } from './openapi-document.js';
 
 @Controller('api/public/openapi.json')
@@ -11,7 +11,7 @@ export class OpenApiController {
 
   @Get()
   @Answers('This document', { schema: { type: 'object' }, models: [] })
-  read(): Answer {
+  read(): JsonResponse {
     return this.document.answer;
   }
 }

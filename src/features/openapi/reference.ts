@@ -1,4 +1,4 @@
-import { MOMENT_PATTERN } from '../../http/moments.js';
+import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
 
 /** JSON as the OpenAPI document holds it. */
 type Json = Record<string, unknown>;
@@ -182,7 +182,7 @@ function typeOf(schema: Json): string {
   const type = ([schema.type].flat() as string[]).find((name) => name !== 'null')!;
   if (type === 'array') return `list of ${typeOf(schema.items as Json)}s`;
   if (schema.format === 'uri') return 'URL';
-  if (schema.pattern === MOMENT_PATTERN || Array.isArray(schema.examples)) return 'time';
+  if (schema.pattern === TIMESTAMP_PATTERN || Array.isArray(schema.examples)) return 'time';
   return type;
 }
 

@@ -1,9 +1,9 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
-import { Answer } from '../../http/answer.js';
-import { Answers } from '../../http/openapi.js';
-import { Problem, PROBLEMS } from '../../http/problems.js';
+import { JsonResponse } from '../../http/output/json-response.js';
+import { Answers } from '../../http/output/openapi.js';
+import { Problem, PROBLEMS } from '../../http/output/problems.js';
 
 @ApiSchema({ name: 'ProblemDefinition' })
 class ProblemEntry {
@@ -29,8 +29,8 @@ class ProblemCatalogue {
   data: ProblemEntry[];
 }
 
-const CATALOGUE = Answer.unchanging({ data: [...PROBLEMS.values()] });
-const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, Answer.unchanging(problem)]));
+const CATALOGUE = JsonResponse.unchanging({ data: [...PROBLEMS.values()] });
+const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonResponse.unchanging(problem)]));
 
 /** The catalogue of error codes, where `type` of every problem points to. */
 @Controller('api/public/problems')
@@ -38,13 +38,13 @@ const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, Answer.unc
 export class ProblemsController {
   @Get()
   @Answers('Every error code', ProblemCatalogue)
-  list(): Answer {
+  list(): JsonResponse {
     return CATALOGUE;
   }
 
   @Get(':code')
   @Answers('One error code: meaning, and how to fix it', ProblemEntry)
-  read(@Param('code') code: string): Answer {
+  read(@Param('code') code: string): JsonResponse {
     const entry = ENTRIES.get(code);
     if (!entry) throw new Problem('not_found', { detail: 'There is no such error code.' });
     return entry;

@@ -2,9 +2,9 @@ import { Controller, Get, Headers, Put, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import type { Answer } from '../../http/answer.js';
-import { readBody } from '../../http/body.js';
-import { Answers } from '../../http/openapi.js';
+import type { JsonResponse } from '../../http/output/json-response.js';
+import { readBody } from '../../http/input/body.js';
+import { Answers } from '../../http/output/openapi.js';
 import { Me, Profile, ProfileChanges, ProfileUpdated, READ_ONLY_FIELDS } from './profile.dto.js';
 import { ProfileService } from './profile.service.js';
 
@@ -22,7 +22,7 @@ export class ProfileController {
   @Get('profile')
   @RequireScopes('profile:read')
   @Answers('The member’s profile with counts', Profile)
-  profile(@CurrentPrincipal() { userId }: Principal): Promise<Answer> {
+  profile(@CurrentPrincipal() { userId }: Principal): Promise<JsonResponse> {
     return this.profiles.profile(userId);
   }
 
@@ -36,7 +36,7 @@ export class ProfileController {
     @Headers('if-match') ifMatch: string | undefined,
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
-  ): Promise<Answer> {
+  ): Promise<JsonResponse> {
     const changes = await readBody(request, response, ProfileChanges, READ_ONLY_FIELDS);
     return this.profiles.update(userId, changes, ifMatch);
   }

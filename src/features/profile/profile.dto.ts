@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { MOMENT_PATTERN } from '../../http/moments.js';
-import { HttpUrl, Text } from '../../http/body.js';
+import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import { HttpUrl, Text } from '../../http/input/body.js';
 
 /** A person, as others may see them. */
 @ApiSchema({ name: 'UserCard' })
@@ -56,7 +56,7 @@ export class Profile {
   @ApiProperty({ type: String, nullable: true })
   profile_picture: string | null;
 
-  @ApiProperty({ pattern: MOMENT_PATTERN, example: '2026-01-31 18:00:00' })
+  @ApiProperty({ pattern: TIMESTAMP_PATTERN, example: '2026-01-31 18:00:00' })
   created_at: string;
 
   @ApiProperty({

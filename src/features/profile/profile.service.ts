@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
-import { Answer } from '../../http/answer.js';
-import { versionedEtag, versionsOf } from '../../http/etag.js';
-import { momentOf } from '../../http/moments.js';
-import { Problem } from '../../http/problems.js';
+import { JsonResponse } from '../../http/output/json-response.js';
+import { versionedEtag, versionsOf } from '../../http/output/etag.js';
+import { timestampOf } from '../../values/timestamps.js';
+import { Problem } from '../../http/output/problems.js';
 import type { Me, Profile, ProfileChanges } from './profile.dto.js';
 
 const READ_ME = {
@@ -61,17 +61,17 @@ export class ProfileService {
     return row!;
   }
 
-  async profile(userId: number): Promise<Answer> {
+  async profile(userId: number): Promise<JsonResponse> {
     const [row] = await this.database.read<ProfileRow>(READ_PROFILE, [userId]);
     const { json, etag } = textOf(row!);
-    return new Answer(json, { ETag: etag });
+    return new JsonResponse(json, { ETag: etag });
   }
 
   /**
    * @param ifMatch the header, whose validators are compared with the row's version in the UPDATE itself
    * @throws Problem precondition_failed with the current ETag
    */
-  async update(userId: number, changes: ProfileChanges, ifMatch: string | undefined): Promise<Answer> {
+  async update(userId: number, changes: ProfileChanges, ifMatch: string | undefined): Promise<JsonResponse> {
     const versions = versionsOf(ifMatch) ?? null;
     const [row] = await this.database.write<ProfileRow & Me>(UPDATE_PROFILE, [
       userId,
@@ -84,7 +84,9 @@ export class ProfileService {
     }
     const { id, username, first_name, last_name, display_name, bio, profile_picture } = row;
     const profile = { id, username, first_name, last_name, display_name, bio, profile_picture };
-    return new Answer(JSON.stringify({ message: 'Profile updated.', profile }), { ETag: textOf(row).etag });
+    return new JsonResponse(JSON.stringify({ message: 'Profile updated.', profile }), {
+      ETag: textOf(row).etag,
+    });
   }
 }
 
@@ -106,7 +108,7 @@ function textOf({ version, ...row }: ProfileRow): { json: string; etag: string }
     display_name,
     bio,
     profile_picture,
-    created_at: momentOf(created_at),
+    created_at: timestampOf(created_at),
     achievements_count,
     connections_count,
   };

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
 import { browserOf } from './user-agent.js';
-import { clip, initialOf, momentOf, waitOf } from './wording.js';
+import { clip, initialOf, timestampOf, waitOf } from './wording.js';
 
 /** A client as members see it. All of it is the client's own claim but the host, which was registered. */
 export interface PageClient {
@@ -136,7 +136,7 @@ export class Pages {
 }
 
 /** What the templates call. */
-const WORDING = { browserOf, clip, initialOf, momentOf, waitOf };
+const WORDING = { browserOf, clip, initialOf, timestampOf, waitOf };
 
 /** An origin, or a private-use scheme, as CSP writes it; anything else could widen the policy and is left out. */
 function formSource(target: string): string[] {

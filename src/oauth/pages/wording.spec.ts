@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { browserOf } from './user-agent.js';
-import { clip, initialOf, momentOf, waitOf } from './wording.js';
+import { clip, initialOf, timestampOf, waitOf } from './wording.js';
 
 describe('clip', () => {
   it('leaves an honest name as it is', () => {
@@ -43,9 +43,9 @@ describe('initialOf', () => {
   ])('%s → %s', (name, initial) => expect(initialOf(name)).toBe(initial));
 });
 
-describe('momentOf', () => {
+describe('timestampOf', () => {
   it('reads the API’s form', () => {
-    expect(momentOf('2026-01-31 23:59:59')).toEqual({
+    expect(timestampOf('2026-01-31 23:59:59')).toEqual({
       machine: '2026-01-31T23:59:59Z',
       day: '31 January 2026',
       minute: '31 January 2026, 23:59 UTC',

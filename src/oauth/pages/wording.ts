@@ -27,7 +27,7 @@ export function initialOf(name: string): string {
 const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
 
 /** `2026-01-31 18:00:05` → what `<time>` holds, and the words: `31 January 2026`, `31 January 2026, 18:00 UTC`. */
-export function momentOf(moment: string): { machine: string; day: string; minute: string } {
+export function timestampOf(moment: string): { machine: string; day: string; minute: string } {
   const machine = `${moment.replace(' ', 'T')}Z`;
   const day = DAY.format(new Date(machine));
   return { machine, day, minute: `${day}, ${moment.slice(11, 16)} UTC` };

@@ -1,6 +1,6 @@
 import { isPasswordHash } from '../../accounts/passwords.js';
-import { isHttpUrl, isStorable } from '../../http/text.js';
-import { parseMoment } from '../../http/moments.js';
+import { isHttpUrl, isStorable } from '../../values/string-rules.js';
+import { parseTimestamp } from '../../values/timestamps.js';
 
 /** Why a value cannot be imported; follows the field's name. */
 export class Fault {
@@ -117,7 +117,7 @@ export const moment: Field = {
   type: 'timestamptz',
   rule: 'a time: YYYY-MM-DD HH:MM:SS in UTC, or RFC 3339',
   read: (value) =>
-    (typeof value === 'string' && value.length > 'YYYY-MM-DD'.length && parseMoment(value)) ||
+    (typeof value === 'string' && value.length > 'YYYY-MM-DD'.length && parseTimestamp(value)) ||
     new Fault(`must be ${moment.rule}`),
 };
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
-import { Refusal } from '../../database/refusal.js';
+import { OperatorError } from '../../values/operator-error.js';
 import { stagingColumns } from './fields.js';
 import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
 import type { RecordType } from './record-types.js';
@@ -71,7 +71,7 @@ export class ImportSet {
 
   /**
    * @returns whether it was written: neither a dry run, nor stopped by bad lines
-   * @throws Refusal where another import runs, or the platform changed under it again and again
+   * @throws OperatorError where another import runs, or the platform changed under it again and again
    */
   async run(
     portions: Iterable<Portion> | AsyncIterable<Portion>,
@@ -99,7 +99,7 @@ export class ImportSet {
       'SELECT pg_try_advisory_xact_lock($1) AS free',
       [ADVISORY_LOCKS.import],
     );
-    if (!row!.free) throw new Refusal('Another import is running: wait until it has ended');
+    if (!row!.free) throw new OperatorError('Another import is running: wait until it has ended');
     // Waits of a server are bounded; an import takes as long as it takes. It ends with whoever started it.
     await this.manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
@@ -233,7 +233,7 @@ FROM ${withPresent(type)}`,
       const { code } = error as { code?: string };
       if (!LOST_RACE.test(code ?? '')) throw error;
       if (attempt === ATTEMPTS)
-        throw new Refusal(
+        throw new OperatorError(
           `The platform changed what the import was writing, ${ATTEMPTS} times (${(error as Error).message}): nothing was imported, run it again`,
           { cause: error },
         );

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { recordEvent } from '../../auth/audit.js';
-import { Refusal } from '../../database/refusal.js';
+import { recordEvent } from '../../audit/audit.js';
+import { OperatorError } from '../../values/operator-error.js';
 import { ImportSet, noCounts, SHOWN_REJECTS } from './import-set.js';
 import type { Portion, Reject, RecordCounts } from './import-set.js';
 import { RECORD_TYPES } from './record-types.js';
@@ -51,7 +51,7 @@ export interface ImportReport {
 }
 
 /** A run in batches ended before the end of its input. */
-class ImportStopped extends Refusal {
+class ImportStopped extends OperatorError {
   constructor(
     error: Error,
     readonly through: Place | null,
@@ -71,7 +71,7 @@ class ImportStopped extends Refusal {
  * Imports what a source holds (docs/import.md): every line is staged and checked in temporary tables, then written with a few
  * statements a table. All of it in one transaction, or each batch in one of its own.
  *
- * @throws Refusal where the source cannot be read, another import runs, or the run was ended
+ * @throws OperatorError where the source cannot be read, another import runs, or the run was ended
  */
 export async function importRecords(
   dataSource: DataSource,
@@ -138,7 +138,7 @@ class ImportRun {
         else if (!this.options.dryRun) break;
       }
     } catch (error) {
-      if (error instanceof Refusal) throw new ImportStopped(error, this.#committedThrough);
+      if (error instanceof OperatorError) throw new ImportStopped(error, this.#committedThrough);
       throw error;
     } finally {
       if (this.#committedThrough) await recordRun(this.dataSource.manager, this.#counts);
@@ -173,7 +173,8 @@ class ImportRun {
       return written;
     } catch (error) {
       if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
-      if (signal?.aborted) throw new Refusal('The import was ended: nothing was imported', { cause: error });
+      if (signal?.aborted)
+        throw new OperatorError('The import was ended: nothing was imported', { cause: error });
       throw error;
     } finally {
       stop();

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import type { WriteStream } from 'node:fs';
 import { resolve } from 'node:path';
-import { Refusal } from '../../database/refusal.js';
+import { OperatorError } from '../../values/operator-error.js';
 import type { Source } from './sources.js';
 
 /** Bad lines with their reasons, as NDJSON {file, line, reason, record}; takes the place of an older file when it is whole. */
@@ -17,12 +17,12 @@ export class RejectsFile {
     output.on('error', (error) => (this.#failure = error));
   }
 
-  /** @throws Refusal where it cannot be written, or is a file of the import itself */
+  /** @throws OperatorError where it cannot be written, or is a file of the import itself */
   static async open(path: string, { files }: Source): Promise<RejectsFile> {
     if (files.some((file) => file.path !== undefined && resolve(file.path) === resolve(path)))
-      throw new Refusal(`${path} is a file of the import itself: write the rejects elsewhere`);
+      throw new OperatorError(`${path} is a file of the import itself: write the rejects elsewhere`);
     if (existsSync(path) && !statSync(path).isFile())
-      throw new Refusal(`${path} is not a file: name one for the rejects`);
+      throw new OperatorError(`${path} is not a file: name one for the rejects`);
     const draft = `${path}.${process.pid}`;
     // Records can hold password hashes.
     const output = createWriteStream(draft, { mode: 0o600, flags: 'w' });
@@ -53,7 +53,7 @@ export class RejectsFile {
   }
 
   #refuse(error: Error): never {
-    throw new Refusal(`${this.path} cannot be written (${error.message}): nothing was imported`, {
+    throw new OperatorError(`${this.path} cannot be written (${error.message}): nothing was imported`, {
       cause: error,
     });
   }

@@ -1,10 +1,10 @@
 import { createReadStream, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { Refusal } from '../../database/refusal.js';
+import { OperatorError } from '../../values/operator-error.js';
 import { readRecord } from './fields.js';
-import { readLines } from './lines.js';
-import type { Line } from './lines.js';
+import { readLines } from './ndjson-reader.js';
+import type { Line } from './ndjson-reader.js';
 import { RECORD_TYPES } from './record-types.js';
 import type { RecordType } from './record-types.js';
 
@@ -43,14 +43,14 @@ export interface Source {
 /**
  * A folder with a file for each type of record.
  *
- * @throws Refusal where the folder is not there, or has a file in both forms
+ * @throws OperatorError where the folder is not there, or has a file in both forms
  */
 export function folderSource(folder: string): Source {
   let names: string[];
   try {
     names = readdirSync(folder).toSorted();
   } catch (error) {
-    throw new Refusal(
+    throw new OperatorError(
       `The folder ${folder} cannot be read (${(error as NodeJS.ErrnoException).code}): name a folder of NDJSON files`,
       { cause: error },
     );
@@ -58,7 +58,7 @@ export function folderSource(folder: string): Source {
   const files = RECORD_TYPES.flatMap((type) => {
     const present = [`${type.name}.ndjson`, `${type.name}.ndjson.gz`].filter((name) => names.includes(name));
     if (present.length > 1)
-      throw new Refusal(`${folder} has both ${present.join(' and ')}: take one of them away`);
+      throw new OperatorError(`${folder} has both ${present.join(' and ')}: take one of them away`);
     return present.map((name): SourceFile => {
       const path = join(folder, name);
       return {

@@ -1,0 +1,48 @@
+import type { Request } from 'express';
+import { Problem } from '../http/output/problems.js';
+import { SUPPORTED_DPOP_ALGORITHMS } from './access-tokens/dpop.js';
+import type { Credential } from './credentials.js';
+
+/** `WWW-Authenticate` of this API (RFC 6750 §3), with the way to its metadata (RFC 9728 §5.1). */
+export function challenge(
+  publicUrl: string,
+  attributes: Readonly<Record<string, string>> = {},
+  scheme: 'Bearer' | 'DPoP' = 'Bearer',
+): string {
+  const all = {
+    realm: 'public-user-api',
+    ...attributes,
+    resource_metadata: `${publicUrl}/.well-known/oauth-protected-resource/api/public`,
+  };
+  return `${scheme} ${Object.entries(all)
+    .map(([name, value]) => `${name}="${value}"`)
+    .join(', ')}`;
+}
+
+export function missingCredentials(publicUrl: string): Problem {
+  return new Problem('missing_credentials', { headers: { 'WWW-Authenticate': challenge(publicUrl) } });
+}
+
+/** One answer for whatever is wrong with a credential: the reason is for the log alone. */
+export function refusal(
+  publicUrl: string,
+  { kind, scheme }: Credential,
+  { context }: Request,
+  reason: string,
+  error: 'invalid_token' | 'invalid_dpop_proof' = 'invalid_token',
+): Problem {
+  context.refusal = reason;
+  const header =
+    scheme === 'DPoP' // RFC 9449 §7.1
+      ? challenge(publicUrl, { error, algs: SUPPORTED_DPOP_ALGORITHMS.join(' ') }, 'DPoP')
+      : challenge(publicUrl, kind === 'oauth_token' ? { error } : {});
+  return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
+}
+
+export function insufficientScope(publicUrl: string, required: string, granted: readonly string[]): Problem {
+  return new Problem('insufficient_scope', {
+    detail: `This endpoint needs the scope ${required}.`,
+    extensions: { required_scope: required, granted_scopes: granted },
+    headers: { 'WWW-Authenticate': challenge(publicUrl, { error: 'insufficient_scope', scope: required }) },
+  });
+}

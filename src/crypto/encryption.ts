@@ -1,0 +1,90 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import type { Secrets } from '../config/config.js';
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Encrypts what the database keeps for the authorization server: AES-256-GCM, nonce and tag in front. What it is and the keys
+ * of its row are authenticated with it: moved to another row it does not open.
+ */
+export class Encryption {
+  readonly #keys: readonly KeyObject[];
+  /** Names of the keys, which tell nothing of them. */
+  readonly #names: readonly string[];
+
+  constructor(secrets: Secrets, label: string) {
+    this.#keys = secrets.derive(label);
+    this.#names = secrets.derive(`${label}-name`).map((key) => key.export().subarray(0, 4).toString('hex'));
+  }
+
+  /** The name of the key that seals. */
+  get keyName(): string {
+    return this.#names[0]!;
+  }
+
+  seal(value: unknown, kind: string, ...rowKeys: Buffer[]): Buffer {
+    return seal(this.#keys[0]!, value, contextOf(kind, rowKeys));
+  }
+
+  /** @returns undefined for what no key of ours opens here, such as what is older than SECRET_KEY_PREVIOUS */
+  open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
+    return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
+  }
+
+  /** The same, with the name of the key that opens it. */
+  openNamed<T>(
+    sealed: Buffer,
+    kind: string,
+    ...rowKeys: Buffer[]
+  ): { value: T; keyName: string } | undefined {
+    // What was stored before rows were bound by their keys is bound to its kind alone. None of it lives for longer than a day
+    // without being stored anew: the second context goes with the release after this one.
+    for (const context of new Set([contextOf(kind, rowKeys), kind])) {
+      for (const [i, key] of this.#keys.entries()) {
+        const value = open<T>(key, sealed, context);
+        if (value !== undefined) return { value, keyName: this.#names[i]! };
+      }
+    }
+    return undefined;
+  }
+}
+
+function contextOf(kind: string, rowKeys: readonly Buffer[]): string {
+  return [kind, ...rowKeys.map((key) => key.toString('hex'))].join(':');
+}
+
+/** Encrypts under a key that only whoever holds `secret` can derive (HKDF-SHA-256). */
+export function sealFor(secret: string, value: unknown, context: string): Buffer {
+  return seal(keyFrom(secret, context), value, context);
+}
+
+export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
+  return open<T>(keyFrom(secret, context), sealed, context);
+}
+
+function keyFrom(secret: string, context: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `pua:${context}`, 32));
+}
+
+function seal(key: KeyObject | Buffer, value: unknown, context: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
+  const text = Buffer.concat([cipher.update(JSON.stringify(value)), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), text]);
+}
+
+function open<T>(key: KeyObject | Buffer, sealed: Buffer, context: string): T | undefined {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
+      .setAAD(Buffer.from(context))
+      .setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    const text = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+    return JSON.parse(text.toString()) as T;
+  } catch {
+    return undefined; // another key's
+  }
+}

@@ -1,4 +1,0 @@
-/** What was asked cannot be done; the message says why and what to do instead, and is safe to show. */
-export class Refusal extends Error {
-  override name = 'Refusal';
-}

@@ -1,0 +1,104 @@
+import { Catch, Inject, Injectable, NotFoundException } from '@nestjs/common';
+import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { CONFIG } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+import { isUnavailable } from '../../database/unavailable.js';
+import { API_PREFIX, setSharedHeaders } from '../pipeline/api-headers.js';
+import { RETRY_AFTER_SECONDS } from '../pipeline/busy.js';
+import { LOGGER } from '../logger.js';
+import { Problem } from './problems.js';
+import { RouteTable } from '../route-table.js';
+
+/** Turns whatever was thrown into `application/problem+json` (RFC 9457). Stacks go to the log, never out. */
+@Catch()
+@Injectable()
+export class ProblemFilter implements ExceptionFilter {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly routeTable: RouteTable,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    this.answer(error, http.getRequest<Request>(), http.getResponse<Response>());
+  }
+
+  answer(error: unknown, request: Request, response: Response): void {
+    if (response.headersSent) {
+      if (!response.writableEnded) response.destroy();
+      return;
+    }
+    const problem = this.#problemOf(error, request);
+    if (problem === undefined) {
+      response.setHeader('Allow', this.routeTable.methodsAt(request.context.path).join(', '));
+      response.statusCode = 204;
+      response.end();
+      return;
+    }
+    sendProblem(problem, request, response, this.config.publicUrl);
+  }
+
+  /** `undefined`: not an error, but OPTIONS on a route that exists. */
+  #problemOf(error: unknown, request: Request): Problem | undefined {
+    if (error instanceof Problem) return error;
+    if (error instanceof NotFoundException) {
+      const methods = this.routeTable.methodsAt(request.context.path);
+      if (methods.length === 0) return new Problem('not_found');
+      if (request.method === 'OPTIONS') return undefined;
+      return new Problem('method_not_allowed', {
+        detail: `This route answers ${methods.join(', ')}.`,
+        headers: { Allow: methods.join(', ') },
+      });
+    }
+    if (isUnavailable(error)) {
+      this.logger.warn(
+        { request_id: request.context.id, reason: (error as Error).message },
+        'temporarily unavailable',
+      );
+      return new Problem('temporarily_unavailable', { cause: error });
+    }
+    const { code } = error as { code?: unknown };
+    if (typeof code === 'string' && /^22...$/.test(code)) {
+      // A value that PostgreSQL cannot take: a check of ours is missing, but the caller can mend it.
+      this.logger.error(
+        { request_id: request.context.id, err: error },
+        'a value reached the database unchecked',
+      );
+      return new Problem('invalid_parameter', { cause: error });
+    }
+    this.logger.error({ request_id: request.context.id, err: error }, 'request failed');
+    return new Problem('internal_error', { cause: error });
+  }
+}
+
+/** Sends `problem` with the headers that belong to its code. */
+export function sendProblem(problem: Problem, request: Request, response: Response, publicUrl: string): void {
+  const { code, status, title, meaning } = problem.definition;
+  const { detail, errors, extensions, headers } = problem.options;
+  request.context.problem = code;
+  response.removeHeader('ETag');
+  response.removeHeader('Link');
+  // Where there is no such route, nothing of the API has set them yet (contract §8: everywhere).
+  if (!response.hasHeader('Access-Control-Allow-Origin')) setSharedHeaders(response);
+  for (const name in headers) response.setHeader(name, headers[name]!);
+  if (code === 'temporarily_unavailable') response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
+  response.setHeader('Cache-Control', 'no-store');
+  response.setHeader('Content-Type', 'application/problem+json; charset=utf-8');
+  const body = JSON.stringify({
+    type: `${publicUrl}${API_PREFIX}/problems/${code}`,
+    title,
+    status,
+    detail: detail ?? meaning,
+    instance: request.context.path,
+    code,
+    request_id: request.context.id,
+    ...(errors ? { errors } : {}),
+    ...extensions,
+  });
+  response.statusCode = status;
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.end(request.method === 'HEAD' ? undefined : body);
+}

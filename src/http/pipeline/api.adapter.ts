@@ -1,0 +1,80 @@
+import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import express from 'express';
+import type { Request, Response } from 'express';
+import { JsonResponse } from '../output/json-response.js';
+import { etagOf, noneMatch } from '../output/etag.js';
+import { FrontDoor } from './front-door.js';
+import type { FrontDoorOptions } from './front-door.js';
+
+/**
+ * Express with exact paths, and with one way to send a successful answer: JSON with a strong ETag, and 304
+ * where the caller has it already. What the answer is was decided before; here are only its bytes.
+ */
+export class ApiAdapter extends ExpressAdapter {
+  readonly #options: FrontDoorOptions;
+  #frontDoor: FrontDoor | undefined;
+
+  constructor(options: FrontDoorOptions) {
+    const app = express();
+    app.enable('case sensitive routing');
+    app.enable('strict routing');
+    app.disable('x-powered-by');
+    app.disable('etag');
+    app.set('query parser', false);
+    app.set('env', 'production'); // Express shows stacks otherwise
+    super(app);
+    this.#options = options;
+  }
+
+  /** Of the server that listens. */
+  get frontDoor(): FrontDoor {
+    return this.#frontDoor!;
+  }
+
+  /**
+   * Node's server with limits against clients that dribble: headers within 5 s, the whole request within 10 s, looked
+   * at every second.
+   */
+  override initHttpServer(): void {
+    const server = createServer({
+      connectionsCheckingInterval: 1_000,
+      headersTimeout: 5_000,
+      requestTimeout: 10_000,
+      keepAliveTimeout: 65_000,
+      requireHostHeader: false, // the front door does: Node would answer all such requests of a connection in one turn
+    });
+    server.maxRequestsPerSocket = 100_000;
+    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, this.#options);
+    this.httpServer = server;
+  }
+
+  override reply(response: Response, body: unknown, statusCode?: number): void {
+    if (response.headersSent) return; // the deadline was first
+    if (!(body instanceof JsonResponse) && (typeof body !== 'object' || body === null)) {
+      super.reply(response, body, statusCode);
+      return;
+    }
+    const request = response.req as Request;
+    if (statusCode !== undefined) response.statusCode = statusCode;
+    const text = body instanceof JsonResponse ? body.json : JSON.stringify(body);
+    const json = typeof text === 'string' ? Buffer.from(text) : text; // once, for validator, length and socket
+    if (body instanceof JsonResponse) {
+      for (const name in body.headers) response.setHeader(name, body.headers[name]!);
+    }
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      let etag = response.getHeader('ETag') as string | undefined;
+      if (etag === undefined) response.setHeader('ETag', (etag = etagOf(json)));
+      const known = request.headers['if-none-match'];
+      if (known !== undefined && noneMatch(known, etag)) {
+        response.statusCode = 304;
+        response.end();
+        return;
+      }
+    }
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    response.setHeader('Content-Length', json.length);
+    response.end(request.method === 'HEAD' ? undefined : json);
+  }
+}

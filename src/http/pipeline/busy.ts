@@ -1,0 +1,46 @@
+import type { Refuse } from './front-door.js';
+import { API_PREFIX, SHARED_HEADERS } from './api-headers.js';
+import { PROBLEMS } from '../output/problems.js';
+
+/** Seconds after which a caller may try again where the server is busy. */
+export const RETRY_AFTER_SECONDS = '1';
+
+/** Of every 503 of the API. */
+const HEADERS = [
+  ...Object.entries(SHARED_HEADERS).flat(),
+  'Cache-Control',
+  'no-store',
+  'Retry-After',
+  RETRY_AFTER_SECONDS,
+  'Content-Type',
+  'application/problem+json; charset=utf-8',
+];
+
+/** The problem `temporarily_unavailable`, made of finished parts: see {@link FrontDoor}. */
+export function refuseBusy(publicUrl: string): Refuse {
+  const { code, status, title, meaning } = PROBLEMS.get('temporarily_unavailable')!;
+  const type = `${publicUrl}${API_PREFIX}/problems/${code}`;
+  const before = `${JSON.stringify({ type, title, status, detail: meaning }).slice(0, -1)},"instance":`;
+  const between = `,"code":"${code}","request_id":"`;
+  return (request, response) => {
+    const { id, path } = request.context; // of letters, digits, dots, dashes and underscores
+    sendBusy(request, response, `${before}${JSON.stringify(path)}${between}${id}"}`, HEADERS);
+  };
+}
+
+/** Sends a 503 of finished parts. */
+export function sendBusy(
+  { context, method }: Parameters<Refuse>[0],
+  response: Parameters<Refuse>[1],
+  body: string,
+  headers: readonly string[],
+): void {
+  response.writeHead(503, [
+    'X-Request-Id',
+    context.id,
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+    ...headers,
+  ]);
+  response.end(method === 'HEAD' ? undefined : body);
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Request, RequestHandler, Response } from 'express';
+import { compose } from './compose.js';
+
+const fault = new Error('a fault');
+const passes: RequestHandler = (_request, _response, next) => next();
+
+/** What reaches the `next` of all, and whether the handler after `handlers` was called. */
+function outcome(...handlers: RequestHandler[]): Promise<{ error: unknown; reached: boolean }> {
+  let reached = false;
+  const last: RequestHandler = (_request, _response, next) => {
+    reached = true;
+    next();
+  };
+  return new Promise((resolve) => {
+    void compose(...handlers, last)({} as Request, {} as Response, (error?: unknown) =>
+      resolve({ error, reached }),
+    );
+  });
+}
+
+describe('Handlers in turn', () => {
+  it('are called one after the other', async () => {
+    expect(await outcome(passes, passes)).toEqual({ error: undefined, reached: true });
+  });
+
+  it.each<[string, RequestHandler]>([
+    ['is given to next', (_request, _response, next) => next(fault)],
+    [
+      'is thrown',
+      () => {
+        throw fault;
+      },
+    ],
+    ['is rejected with', () => Promise.reject(fault)],
+    [
+      'is rejected with later',
+      async () => {
+        await Promise.resolve();
+        throw fault;
+      },
+    ],
+  ])('end where a fault %s, which nobody but Express sees', async (_, faulty) => {
+    expect(await outcome(faulty)).toEqual({ error: fault, reached: false });
+    expect(await outcome(passes, compose(passes, faulty))).toEqual({ error: fault, reached: false });
+  });
+});

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import type { DataSource } from 'typeorm';
+import { recordEvent } from '../../audit/audit.js';
+import type { NewAuthEvent } from '../../audit/audit.js';
+import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
+import type { Config } from '../../config/config.js';
+import { OperatorError } from '../../values/operator-error.js';
+
+export interface NewClient {
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly redirectUris: readonly string[];
+  readonly postLogoutRedirectUris?: readonly string[];
+  /** Origins whose pages may call the token endpoint. */
+  readonly allowedOrigins?: readonly string[];
+  /** What it may ask of the API; everything, unless said. */
+  readonly scopes?: readonly string[];
+  /** Public keys (RFC 7517): makes the client confidential, it signs itself in with private_key_jwt. */
+  readonly jwks?: { keys: Record<string, unknown>[] };
+  /** Chosen by whoever needs to know it beforehand; random, unless said. */
+  readonly id?: string;
+  readonly actor: NewAuthEvent['actor'];
+}
+
+/** A client as an admin sees it. Times in the API's form. */
+export interface ClientDetails {
+  readonly client_id: string;
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  /** none: public, with PKCE alone. */
+  readonly token_endpoint_auth_method: 'none' | 'private_key_jwt';
+  readonly redirect_uris: string[];
+  readonly post_logout_redirect_uris: string[];
+  readonly allowed_origins: string[];
+  readonly scopes: string[];
+  readonly created_at: string;
+  readonly disabled_at: string | null;
+  /** Sign-ins of members that are alive. */
+  readonly live_grants_count: number;
+}
+
+const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
+  CASE WHEN c.jwks IS NULL THEN 'none' ELSE 'private_key_jwt' END AS token_endpoint_auth_method,
+  c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes,
+  api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, count(g.id) AS live_grants_count
+FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
+
+const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
+/** Members that make a JWK private (RFC 7518 §6). */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+
+/** Registers the apps that may sign members in; used by the command line and the demo. */
+export class ClientsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly config: Pick<Config, 'production'>,
+  ) {}
+
+  /**
+   * @returns the client's id
+   * @throws OperatorError
+   */
+  async create(wanted: NewClient): Promise<string> {
+    checkClient(wanted, this.config.production);
+    const id = wanted.id ?? randomUUID();
+    const scopes = wanted.scopes ?? ALL_SCOPES;
+    await this.dataSource.transaction(async (manager) => {
+      await manager.query(
+        `INSERT INTO oauth_clients (id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+        [
+          id,
+          wanted.name,
+          wanted.type,
+          wanted.redirectUris,
+          wanted.postLogoutRedirectUris ?? [],
+          wanted.allowedOrigins ?? [],
+          scopes,
+          wanted.jwks ? JSON.stringify(wanted.jwks) : null,
+        ],
+      );
+      await recordEvent(manager, {
+        type: 'client.created',
+        actor: wanted.actor,
+        clientId: id,
+        details: { name: wanted.name, scopes, redirect_uris: wanted.redirectUris },
+      });
+    });
+    return id;
+  }
+
+  /** The newest first. */
+  list(): Promise<ClientDetails[]> {
+    return this.dataSource.query<ClientDetails[]>(
+      `${DETAILS} GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
+    );
+  }
+
+  /** @throws OperatorError where there is none */
+  async find(id: string): Promise<ClientDetails> {
+    const [client] = await this.dataSource.query<ClientDetails[]>(
+      `${DETAILS} WHERE c.id = $1 GROUP BY c.id`,
+      [id],
+    );
+    if (!client) throw new OperatorError(`There is no client ${id}: \`pua clients list\` shows them`);
+    return client;
+  }
+
+  /**
+   * A disabled client can do nothing: it is unknown to every endpoint, and its tokens are refused at the next request.
+   * Enabled again, what has not expired by then works again.
+   *
+   * @returns whether that changed anything
+   * @throws OperatorError where there is no such client
+   */
+  async setDisabled(id: string, disabled: boolean, actor: NewAuthEvent['actor']): Promise<boolean> {
+    await this.find(id);
+    return this.dataSource.transaction(async (manager) => {
+      const [, changed] = await manager.query<[unknown, number]>(
+        `UPDATE oauth_clients SET disabled_at = CASE WHEN $2 THEN now() END
+WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2`,
+        [id, disabled],
+      );
+      if (changed === 0) return false;
+      const type = disabled ? 'client.disabled' : 'client.enabled';
+      await recordEvent(manager, { type, actor, clientId: id });
+      return true;
+    });
+  }
+}
+
+/** @throws OperatorError */
+export function checkClient(client: NewClient, production: boolean): void {
+  const {
+    name,
+    type,
+    redirectUris,
+    postLogoutRedirectUris = [],
+    allowedOrigins = [],
+    scopes = [],
+    jwks,
+  } = client;
+  if (name.trim() === '' || [...name].length > 100 || /\p{Cc}/u.test(name))
+    throw new OperatorError('the name must have 1 to 100 printable characters');
+  if (redirectUris.length === 0) throw new OperatorError('at least one redirect URI is needed');
+  for (const uri of [...redirectUris, ...postLogoutRedirectUris]) checkRedirectUri(uri, type, production);
+  for (const origin of allowedOrigins) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
+      throw new OperatorError(`${origin} is not an origin: scheme, host and port alone`);
+  }
+  const unknown = scopes.filter((scope) => !isScope(scope));
+  if (unknown.length > 0)
+    throw new OperatorError(`unknown scopes ${unknown.join(', ')}: there are ${ALL_SCOPES.join(', ')}`);
+  if (jwks !== undefined) checkJwks(jwks);
+}
+
+/** RFC 9700 §2.1, RFC 8252 §7: compared to the letter later, so it must be what a browser would show. */
+function checkRedirectUri(uri: string, type: NewClient['type'], production: boolean): void {
+  const refuse = (why: string): never => {
+    throw new OperatorError(`the redirect URI ${uri} ${why}`);
+  };
+  const url = URL.parse(uri) ?? refuse('is not an absolute URI');
+  if (uri.length > 2048 || /[\s\p{Cc}*]/u.test(uri))
+    refuse('has white space, a wildcard or over 2048 characters');
+  if (uri.includes('#')) refuse('has a fragment');
+  if (url.username !== '' || url.password !== '') refuse('has a user or password');
+  const { protocol, hostname } = url;
+  if (protocol === 'https:') return;
+  if (type === 'web') {
+    const local = protocol === 'http:' && ['localhost', ...LOOPBACK_HOSTS].includes(hostname);
+    if (!local) refuse('must be https');
+    if (production) refuse('must be https: http on this machine is for development');
+  } else if (protocol === 'http:') {
+    if (!LOOPBACK_HOSTS.includes(hostname))
+      refuse('must be https, a scheme of the app’s own, or http on 127.0.0.1 or [::1] (any port matches)');
+  } else if (!protocol.includes('.')) {
+    refuse('has a scheme that is not a reversed domain name of the app’s maker (com.example.app:)');
+  }
+}
+
+function checkJwks(jwks: { keys: Record<string, unknown>[] }): void {
+  if (!Array.isArray(jwks?.keys) || jwks.keys.length === 0)
+    throw new OperatorError('the key set must be {"keys": […]} with at least one public key');
+  for (const key of jwks.keys) {
+    if (PRIVATE_MEMBERS.some((member) => member in key))
+      throw new OperatorError('the key set holds a private key: register the public half alone');
+    if (!['EC', 'RSA', 'OKP'].includes(key.kty as string))
+      throw new OperatorError('the key set may hold EC, RSA and OKP keys');
+  }
+}

@@ -1,0 +1,180 @@
+import { DataSource } from 'typeorm';
+import type { QueryResultRow } from 'pg';
+import { recordEvent } from '../../audit/audit.js';
+import type { NewAuthEvent } from '../../audit/audit.js';
+import { foldedText } from '../../database/sql.js';
+
+/** An app that has live access to a member's data. */
+export interface ConnectedApp extends QueryResultRow {
+  readonly client_id: string;
+  readonly client_name: string;
+  readonly redirect_uri: string;
+  readonly scopes: string[];
+  /** In the API's form. */
+  readonly since: string;
+  readonly last_used_at: string | null;
+}
+
+/** A browser in which a member is signed in. */
+export interface BrowserSession extends QueryResultRow {
+  /** Names the session in forms; it opens nothing. */
+  readonly id: string;
+  readonly signed_in_at: string;
+  readonly last_seen_at: string;
+  readonly ip: string | null;
+  readonly user_agent: string | null;
+}
+
+/** A member may have connected or opened any number of them: so many are shown. */
+const SHOWN = 100;
+
+/** The first of what there is. */
+export interface Shown<Row> {
+  readonly shown: readonly Row[];
+  /** Of all. */
+  readonly count: number;
+}
+
+type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
+
+/**
+ * What members gave away and where they are signed in, and how it ends; used by the account pages and by the command
+ * line. Each ending is one statement, in force for every instance when it returns.
+ */
+export class ConnectedApps {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** By name. */
+  async listApps(userId: number): Promise<Shown<ConnectedApp>> {
+    const rows = await this.dataSource.query<(ConnectedApp & Counted)[]>(
+      `SELECT count(*) OVER ()::integer AS count, c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri, a.scopes,
+  api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
+FROM (
+  SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
+    array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes
+  FROM oauth_grants g LEFT JOIN oauth_grant_usage u ON u.grant_id = g.id
+  CROSS JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (
+    SELECT string_agg(resource.value, ' ') FROM jsonb_each_text(g.payload->'resources') resource)), ' ')) AS s (scope)
+  WHERE g.user_id = $1 AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
+    AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+  GROUP BY g.client_id
+) a JOIN oauth_clients c ON c.id = a.client_id ORDER BY ${foldedText('c.name')}, c.id LIMIT ${SHOWN}`,
+      [userId],
+    );
+    return shownOf(rows);
+  }
+
+  /**
+   * The last seen first.
+   *
+   * @param own keys of the session that asks, which stands above all
+   */
+  async listSessions(userId: number, own: readonly Buffer[] = []): Promise<Shown<BrowserSession>> {
+    const rows = await this.dataSource.query<(BrowserSession & Counted)[]>(
+      `SELECT count(*) OVER ()::integer AS count, encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at,
+  api_time(last_seen_at) AS last_seen_at, host(ip) AS ip, user_agent
+FROM oauth_sessions WHERE user_id = $1 AND expires_at > now()
+ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_key LIMIT ${SHOWN}`,
+      [userId, own],
+    );
+    return shownOf(rows);
+  }
+
+  /**
+   * Ends the access of one client: grants with every code and token. What the member once consented to is forgotten, so that
+   * the app has to ask again.
+   *
+   * @returns how many grants ended
+   */
+  async revoke(userId: number, clientId: string, actor: Actor): Promise<number> {
+    const [row] = await this.dataSource.query<{ count: number; forgotten: boolean }[]>(
+      `WITH forgotten AS (
+  DELETE FROM oauth_consents WHERE user_id = $1 AND client_id = $2 RETURNING 1
+), ended AS (
+  DELETE FROM oauth_grants WHERE user_id = $1 AND client_id = $2 RETURNING 1
+) SELECT count(*) AS count, EXISTS (SELECT FROM forgotten) AS forgotten FROM ended`,
+      [userId, clientId],
+    );
+    const { count, forgotten } = row!;
+    // Where nothing ended there may be no such client: what a member makes up is not recorded.
+    if (count > 0 || forgotten) {
+      await recordEvent(this.dataSource, {
+        ...actor,
+        type: 'access.revoked',
+        userId,
+        clientId,
+        details: { grants: count },
+      });
+    }
+    return count;
+  }
+
+  /**
+   * Ends all that came of the member's sign-ins up to now: the access of every client, with what was consented to, browser
+   * sessions, and sign-ins under way.
+   *
+   * @returns how many grants and sessions ended
+   */
+  async revokeAll(userId: number, actor: Actor): Promise<{ grants: number; sessions: number }> {
+    const [ended] = await this.dataSource.query<{ grants: number; sessions: number }[]>(
+      `WITH forgotten AS (DELETE FROM oauth_consents WHERE user_id = $1
+), ended AS (UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1 -- all that was signed in goes with it
+) SELECT (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
+  (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions`,
+      [userId],
+    );
+    await recordEvent(this.dataSource, { ...actor, type: 'access.revoked', userId, details: { ...ended } });
+    return ended!;
+  }
+
+  /** @returns whether there was such a session of this member */
+  async endSession(userId: number, sessionId: string, actor: Actor): Promise<boolean> {
+    if (!/^[0-9a-f]{64}$/.test(sessionId)) return false;
+    const [, count] = await this.dataSource.query<[unknown, number]>(
+      `DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key = decode($2, 'hex')`,
+      [userId, sessionId],
+    );
+    if (count > 0)
+      await recordEvent(this.dataSource, {
+        ...actor,
+        type: 'session.ended',
+        userId,
+        details: { session: sessionId.slice(0, 16) },
+      });
+    return count > 0;
+  }
+
+  /**
+   * Ends the other browser sessions of the member.
+   *
+   * @param kept keys of the session that goes on
+   * @returns how many sessions ended
+   */
+  async endOtherSessions(userId: number, actor: Actor, kept: readonly Buffer[]): Promise<number> {
+    const [, count] = await this.dataSource.query<[unknown, number]>(
+      'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])',
+      [userId, kept],
+    );
+    if (count > 0) {
+      await recordEvent(this.dataSource, {
+        ...actor,
+        type: 'session.ended',
+        userId,
+        details: { sessions: count },
+      });
+    }
+    return count;
+  }
+}
+
+interface Counted {
+  readonly count: number;
+}
+
+function shownOf<Row extends object>(rows: readonly (Row & Counted)[]): Shown<Row> {
+  const shown = rows.map((row) => {
+    const { count: _, ...own } = row;
+    return own as unknown as Row;
+  });
+  return { shown, count: rows[0]?.count ?? 0 };
+}

@@ -1,0 +1,84 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { Session } from 'oidc-provider';
+import type { SignedIn } from '../../accounts/sign-in.service.js';
+import { CONFIG } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+import { AuthorizationServer } from '../provider/authorization-server.js';
+import { LIFETIMES } from '../provider/lifetimes.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
+import { sessionCookie } from '../provider/provider.js';
+
+export interface SignedInUser {
+  readonly id: number;
+  readonly username: string;
+  readonly display_name: string;
+}
+
+/** The library's browser sessions, for pages that are not part of an authorization request. */
+@Injectable()
+export class BrowserSessions {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly server: AuthorizationServer,
+    private readonly database: OauthDatabase,
+  ) {}
+
+  /** @returns undefined where nobody is signed in, or somebody who was disabled */
+  async current(
+    request: Request,
+    response: Response,
+  ): Promise<{ session: Session; user: SignedInUser } | undefined> {
+    const { provider } = this.server;
+    const session = await provider.Session.get(provider.createContext(request, response));
+    if (session.accountId === undefined) return undefined;
+    const user = await this.user(session.accountId);
+    return user && { session, user };
+  }
+
+  /** A member who can sign in. */
+  user(accountId: string): Promise<SignedInUser | undefined> {
+    return this.database.row<{ id: number; username: string; display_name: string }>(
+      'SELECT id, username, display_name FROM users WHERE id = $1 AND disabled_at IS NULL',
+      [accountId],
+    );
+  }
+
+  /** A session with an id of its own, whatever the browser had before. */
+  async signIn(request: Request, response: Response, { userId, at, validSince }: SignedIn): Promise<void> {
+    const { provider } = this.server;
+    const context = provider.createContext(request, response);
+    const before = await provider.Session.get(context);
+    if (before.exp !== undefined) await before.destroy();
+    const session = new provider.Session();
+    this.database.current!.signIns.set(userId, validSince);
+    session.loginAccount({ accountId: String(userId), amr: ['pwd'], loginTs: at });
+    await session.save(LIFETIMES.session);
+    context.cookies.set(provider.cookieName('session'), session.jti, {
+      ...sessionCookie(this.config),
+      maxAge: LIFETIMES.session * 1000,
+    });
+  }
+
+  /** Ends the browser's session; the access of apps goes on. */
+  async signOut(request: Request, response: Response): Promise<void> {
+    const { provider } = this.server;
+    const context = provider.createContext(request, response);
+    const session = await provider.Session.get(context);
+    if (session.exp !== undefined) await session.destroy();
+    context.cookies.set(provider.cookieName('session'), null, sessionCookie(this.config));
+  }
+
+  /**
+   * Lets another member sign in where one is signed in: the library would answer with a page that submits itself. The
+   * session keeps its uid, to which the interaction is bound, and loses everything else.
+   */
+  async forgetMember(request: Request, response: Response): Promise<void> {
+    const { provider } = this.server;
+    const session = await provider.Session.get(provider.createContext(request, response));
+    if (session.accountId === undefined) return;
+    for (const name of ['accountId', 'loginTs', 'amr', 'acr', 'authorizations'] as const)
+      delete session[name];
+    await session.persist();
+  }
+}

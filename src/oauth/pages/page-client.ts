@@ -1,0 +1,25 @@
+import type { Client } from 'oidc-provider';
+import type { PageClient } from './pages.js';
+
+/** How pages name a client: what it calls itself, and where the member would be sent. */
+export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
+  return {
+    name: client.clientName ?? client.clientId,
+    host: hostOf(redirectUri ?? client.redirectUris?.[0] ?? ''),
+    native: client.applicationType === 'native',
+  };
+}
+
+/** Host of a web redirect URI; the scheme of an app's own. */
+export function hostOf(uri: string): string {
+  if (!URL.canParse(uri)) return '';
+  const { protocol, host } = new URL(uri);
+  return protocol === 'https:' || protocol === 'http:' ? host : protocol.slice(0, -1);
+}
+
+/** What a page's Content-Security-Policy must let its form lead to: browsers check redirects after a POST too. */
+export function formTargetsOf(uri: unknown): string[] {
+  if (typeof uri !== 'string' || !URL.canParse(uri)) return [];
+  const { protocol, origin } = new URL(uri);
+  return [protocol === 'https:' || protocol === 'http:' ? origin : protocol];
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from '@jest/globals';
+import { errors } from 'oidc-provider';
+import { Unavailable } from '../../database/unavailable.js';
+import { faultOf } from './page-faults.js';
+
+/** What the library would say, and what it tells developers beside it. */
+const [SAID, DETAIL] = ['redirect_uris must only contain widgets', 'unable to find the widget'];
+
+const THROWN = Object.entries(errors).flatMap(([name, Fault]) => {
+  if (name === 'CustomOIDCProviderError') return [];
+  const make = Fault as unknown as new (description: string, detail: string) => errors.OIDCProviderError;
+  return [[name, new make(SAID, DETAIL)] as const];
+});
+
+describe('what a page says of a fault', () => {
+  it.each(THROWN)('is in words of ours, with the code for developers: %s', (_, error) => {
+    expect(THROWN.length).toBeGreaterThan(20);
+    for (const signingOut of [false, true]) {
+      const page = faultOf(error, signingOut).page('the-id');
+      const { title, message } = page;
+      for (const theirs of [SAID, DETAIL, error.error_description, error.error_detail])
+        if (theirs !== undefined) expect(`${title} ${message}`).not.toContain(theirs);
+      expect(`${title} ${message}`).not.toMatch(/_|redirect|client|parameter|token|undefined/);
+      expect([page.code, page.error_id]).toEqual([expect.stringMatching(/^[a-z_]+$/), 'the-id']);
+    }
+  });
+
+  it('is that a sign-in has expired, an app is unknown, or its address is', () => {
+    const titleOf = (error: unknown) => faultOf(error).title;
+    expect(titleOf(new errors.SessionNotFound('x'))).toBe('This sign-in has expired');
+    expect(titleOf(new errors.InvalidRequestUri('x'))).toBe('This sign-in has expired');
+    expect(titleOf(new errors.InvalidClient('x'))).toBe('This app is not known here');
+    expect(titleOf(new errors.InvalidRedirectUri())).toBe('The app cannot be sent your answer');
+    expect(titleOf(new errors.InvalidRequest('x'))).toBe('The app made a mistake');
+    expect(faultOf(new errors.InvalidRequest('x'), true).title).toBe('You were not signed out');
+  });
+
+  it('is that the server is busy or has failed, and never more', () => {
+    expect(faultOf(new Unavailable('the pool is used up')).page('x')).toMatchObject({
+      title: 'Please try again',
+      code: 'temporarily_unavailable',
+    });
+    expect(faultOf(new Error('secret')).page('x')).toMatchObject({ code: 'server_error' });
+    expect(JSON.stringify(faultOf(new Error('secret')).page('x'))).not.toContain('secret');
+  });
+});

@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { DeviceCookies } from '../../accounts/device-cookies.js';
+import { SignIn } from '../../accounts/sign-in.service.js';
+import type { SignedIn } from '../../accounts/sign-in.service.js';
+import { Meter } from '../../http/meter.js';
+import type { LabelsOf } from '../../http/metrics.js';
+import { addressOf } from '../../values/network.js';
+import type { Form } from './page-requests.js';
+import type { Page } from './pages.js';
+
+/** What the sign-in page says when it is shown again, and with which status. */
+export interface SignInRefusal {
+  readonly status: 401 | 429 | 503;
+  readonly said: Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'username'>;
+}
+
+/** What is typed into the sign-in page: the same for an app and for the account pages. */
+@Injectable()
+export class SignInForm {
+  constructor(
+    private readonly signIn: SignIn,
+    private readonly devices: DeviceCookies,
+    private readonly meter: Meter,
+  ) {}
+
+  /**
+   * @param way the page that it was typed into
+   * @returns the member, whose browser is remembered; else how the page is shown again
+   */
+  async submit(
+    request: Request,
+    response: Response,
+    form: Form,
+    way: LabelsOf<'sign_ins_total'>['way'],
+  ): Promise<SignedIn | SignInRefusal> {
+    const username = textOf(form.username);
+    const attempt = this.signIn.attempt({
+      username,
+      password: textOf(form.password),
+      ip: addressOf(request),
+      deviceOf: (userId) => this.devices.find(request, userId),
+    });
+    const result = await attempt.catch((error: unknown) => {
+      this.meter.count('sign_ins_total', { result: 'failed', way });
+      throw error;
+    });
+    this.meter.count('sign_ins_total', { result: result.outcome, way });
+    const typed = { username: username.slice(0, 100) };
+    switch (result.outcome) {
+      case 'signed-in':
+        this.devices.issue(request, response, result.userId);
+        return result;
+      case 'invalid':
+        return { status: 401, said: { ...typed, fault: { reason: 'invalid' } } };
+      case 'throttled': {
+        const { retryAfterSeconds } = result;
+        response.set('Retry-After', String(retryAfterSeconds));
+        return { status: 429, said: { ...typed, fault: { reason: 'throttled', retryAfterSeconds } } };
+      }
+      case 'busy':
+        response.set('Retry-After', '2');
+        return { status: 503, said: { ...typed, fault: { reason: 'busy' } } };
+    }
+  }
+}
+
+function textOf(value: string | string[] | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,222 @@
+import type { EventEmitter } from 'node:events';
+import { Inject, Injectable } from '@nestjs/common';
+import type { OnModuleInit } from '@nestjs/common';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
+import type { Account, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { Logger } from 'pino';
+import { DataSource } from 'typeorm';
+import { TokenKeys } from '../../auth/access-tokens/token-keys.js';
+import { CredentialCache } from '../../auth/credential-cache.js';
+import { CONFIG } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+import { isUnavailable } from '../../database/unavailable.js';
+import { LOGGER } from '../../http/logger.js';
+import { Meter } from '../../http/meter.js';
+import { adapterFactory } from '../storage/adapter.js';
+import { Consents } from './consents.service.js';
+import { checkLifetimes, LIFETIMES } from './lifetimes.js';
+import {
+  answerFailures,
+  correctMetadata,
+  refuseOtherResponses,
+  runTokenRequests,
+  signOutOfNothing,
+} from './middleware.js';
+import { ClientCache } from '../storage/client-cache.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
+import { Pages } from '../pages/pages.js';
+import { formTargetsOf, pageClientOf } from '../pages/page-client.js';
+import { faultOf } from '../pages/page-faults.js';
+import { createProvider, ROUTES } from './provider.js';
+import { Refusals } from './refusals.service.js';
+import { SigningKeysService } from './signing-keys.service.js';
+import { Encryption } from '../../crypto/encryption.js';
+
+/** How long an instance may go on with signing keys that were rotated elsewhere. */
+const KEYS_CHECK_MS = 1_000;
+
+/** How long a request waits for that check: the keys at hand are right for another day. */
+const KEYS_WAIT_MS = 50;
+
+/** Everything that the library answers, by exact path: it would ignore case and a slash at the end itself. */
+const EXACT_PATHS = new Set<string>([
+  ...Object.values(ROUTES).filter((path) => path !== ROUTES.userinfo),
+  `${ROUTES.end_session}/confirm`,
+  `${ROUTES.end_session}/success`,
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/openid-configuration',
+]);
+const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
+
+/** oidc-provider, embedded: knows which paths are its own, and is built anew when the signing keys change. */
+@Injectable()
+export class AuthorizationServer implements OnModuleInit {
+  readonly #keys: SigningKeysService;
+  #provider: Provider;
+  #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  #keysVersion = '';
+  #checkedAt = 0;
+  #checking: Promise<void> | undefined;
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly database: OauthDatabase,
+    private readonly refusals: Refusals,
+    private readonly clients: ClientCache,
+    private readonly consents: Consents,
+    private readonly pages: Pages,
+    private readonly credentials: CredentialCache,
+    private readonly meter: Meter,
+    dataSource: DataSource,
+  ) {
+    this.#keys = new SigningKeysService(dataSource, config);
+  }
+
+  /** @throws StartupError, and an Error where the signing keys cannot be decrypted */
+  async onModuleInit(): Promise<void> {
+    checkLifetimes(LIFETIMES);
+    await this.#moveKeys();
+    await this.#build();
+  }
+
+  get provider(): Provider {
+    return this.#provider;
+  }
+
+  /** Whether the library answers this path. */
+  answers(path: string): boolean {
+    return EXACT_PATHS.has(path) || RESUME_PATH.test(path);
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    await this.#freshKeys();
+    await this.#handle(request, response);
+  }
+
+  /** What cannot be written now can be read all the same, and is moved at another start. */
+  async #moveKeys(): Promise<void> {
+    try {
+      await this.#keys.moveToCurrentSecret();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      this.logger.warn({ reason: (error as Error).message }, 'signing keys could not be moved to SECRET_KEY');
+    }
+  }
+
+  /** Builds the provider anew where the keys were rotated, by whichever process. */
+  async #freshKeys(): Promise<void> {
+    if (performance.now() - this.#checkedAt < KEYS_CHECK_MS) return;
+    this.#checking ??= this.#checkKeys().finally(() => (this.#checking = undefined));
+    await Promise.race([this.#checking, setTimeout(KEYS_WAIT_MS, undefined, { ref: false })]);
+  }
+
+  async #checkKeys(): Promise<void> {
+    try {
+      if ((await this.#keys.version()) !== this.#keysVersion) await this.#build();
+    } catch (error) {
+      // What needs the database fails by itself.
+      this.logger.warn({ reason: (error as Error).message }, 'the signing keys could not be checked');
+    }
+    this.#checkedAt = performance.now();
+  }
+
+  /** The library reads its keys once, when it is made: requests in flight finish on the provider before. */
+  async #build(): Promise<void> {
+    const signingKeys = await this.#keys.load();
+    this.#keysVersion = await this.#keys.version();
+    const { config, database, refusals, clients, pages, logger } = this;
+    const provider = createProvider({
+      config,
+      signingKeys,
+      adapter: adapterFactory({
+        database,
+        keys: new TokenKeys(config.secrets),
+        encryption: new Encryption(config.secrets, 'oauth-state'),
+        clients,
+      }),
+      findAccount: (_ctx, sub) => this.findAccount(sub),
+      parameterFault: () => database.current!.parameterFault,
+      loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
+      renderError: (ctx, _out, error) => {
+        const fault = faultOf(error, ctx.path.startsWith(ROUTES.end_session));
+        this.#show(ctx, fault.page(database.current!.id));
+      },
+      renderSignOut: (ctx) => {
+        const { session, client, params } = ctx.oidc;
+        this.#show(
+          ctx,
+          {
+            name: 'sign-out',
+            action: `${ROUTES.end_session}/confirm`,
+            hidden: { xsrf: (session as unknown as { state: { secret: string } }).state.secret },
+            client: client ? pageClientOf(client, undefined) : null,
+            user: null,
+          },
+          formTargetsOf(params?.post_logout_redirect_uri),
+        );
+      },
+      renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
+    });
+    provider.use(
+      answerFailures(database, refusals, pages, logger, this.meter, config.databaseDeadlines.answer),
+    );
+    provider.use(correctMetadata(config));
+    provider.use(refuseOtherResponses());
+    provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
+    provider.use(
+      runTokenRequests(database, logger, (grantId) =>
+        this.credentials.revoke({ kind: 'grant', id: grantId }),
+      ),
+    );
+    const events: EventEmitter = provider; // its types know each event by a signature of its own
+    for (const event of FAILURES) events.on(event, (_ctx: unknown, error: Error) => fail(database, error));
+    provider.silent = true; // failures are logged by answerFailures
+    this.#provider = provider;
+    this.#handle = provider.callback();
+  }
+
+  /** A member who can sign in; undefined for one who is unknown or disabled. */
+  async findAccount(sub: string): Promise<Account | undefined> {
+    if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
+    const family = this.database.current?.token?.family;
+    const active =
+      family && String(family.user_id) === sub
+        ? family.user_active
+        : (await this.database.read(FIND_ACCOUNT, [sub])).length > 0;
+    if (!active) return undefined;
+    return { accountId: sub, claims: () => ({ sub }) };
+  }
+
+  #show(ctx: KoaContextWithOIDC, page: Parameters<Pages['render']>[0], formTargets: readonly string[] = []) {
+    const { html, headers } = this.pages.render(page, formTargets);
+    ctx.set(headers);
+    ctx.body = html;
+  }
+}
+
+const FIND_ACCOUNT = {
+  name: 'find-account',
+  text: 'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
+};
+
+/** The library tells its refusals by these events alone. */
+const FAILURES = [
+  'server_error',
+  'authorization.error',
+  'grant.error',
+  'revocation.error',
+  'introspection.error',
+  'pushed_authorization_request.error',
+  'end_session.error',
+  'end_session_confirm.error',
+  'end_session_success.error',
+  'discovery.error',
+  'jwks.error',
+];
+
+function fail(database: OauthDatabase, error: Error): void {
+  const request = database.current;
+  if (request) request.failure ??= error;
+}

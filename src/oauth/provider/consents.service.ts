@@ -1,0 +1,111 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { CONFIG } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
+import { allowedScopes, apiResource } from './provider.js';
+
+/** Scopes that OpenID defines; all others are the API's. */
+const OPENID_SCOPES = ['openid', 'offline_access'];
+
+/** What a member answered when a client asked last. */
+export interface Consent {
+  readonly granted: readonly string[];
+  readonly rejected: readonly string[];
+}
+
+/** Remembers what members allowed which client, and makes grants of it. */
+@Injectable()
+export class Consents {
+  readonly #resource: string;
+
+  constructor(
+    private readonly database: OauthDatabase,
+    @Inject(CONFIG) config: Config,
+  ) {
+    this.#resource = apiResource(config);
+  }
+
+  find(userId: number, clientId: string): Promise<Consent | undefined> {
+    return this.database.row<{ granted: string[]; rejected: string[] }>(
+      'SELECT granted, rejected FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
+      [userId, clientId],
+    );
+  }
+
+  /** Remembers the answer for the scopes that were asked for now, and leaves the others as they were. */
+  async remember(
+    userId: number,
+    clientId: string,
+    granted: readonly string[],
+    rejected: readonly string[],
+  ): Promise<void> {
+    await this.database.rows(
+      `INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected) VALUES ($1, $2, $3, $4)
+ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
+  granted = ARRAY(SELECT unnest(c.granted) EXCEPT SELECT unnest($4::text[]) UNION SELECT unnest($3::text[])),
+  rejected = ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($3::text[]) UNION SELECT unnest($4::text[]))`,
+      [userId, clientId, granted, rejected],
+    );
+  }
+
+  /** A new family of tokens; every sign-in gets its own, so that ending one leaves the others alone. */
+  async createGrant(
+    provider: Provider,
+    accountId: string,
+    clientId: string,
+    { granted, rejected }: Consent,
+  ): Promise<Grant> {
+    const grant = new provider.Grant({ accountId, clientId });
+    const [openid, api] = split(granted);
+    const [, rejectedApi] = split(rejected);
+    if (openid.length > 0) grant.addOIDCScope(openid.join(' '));
+    if (api.length > 0) grant.addResourceScope(this.#resource, api.join(' '));
+    if (rejectedApi.length > 0) grant.rejectResourceScope(this.#resource, rejectedApi.join(' '));
+    await grant.save();
+    return grant;
+  }
+
+  /**
+   * The grant of an authorization request: the one that the consent page just made, or a new one where everything that
+   * is asked for was answered before, and not all of it refused. Native clients are always asked: another app can claim their redirect URI (RFC
+   * 8252 §8.6).
+   */
+  async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
+    const { oidc } = ctx;
+    const { client, provider, account } = oidc;
+    const grantId = oidc.result?.consent?.grantId;
+    if (grantId) return provider.Grant.find(grantId);
+    if (!client || !account || client.applicationType === 'native') return undefined;
+    if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
+    const consent = await this.find(Number(account.accountId), client.clientId);
+    const allowed = allowedScopes(client);
+    const asked = [...oidc.requestParamScopes].filter((scope) => allowed.includes(scope));
+    if (!consent || !asked.every((scope) => isAnswered(consent, scope))) return undefined;
+    if (asksForRefusedAlone(consent, asked)) return undefined;
+    return this.createGrant(provider, account.accountId, client.clientId, {
+      granted: asked.filter((scope) => consent.granted.includes(scope)),
+      rejected: asked.filter((scope) => consent.rejected.includes(scope)),
+    });
+  }
+}
+
+/**
+ * Whether a client asks for nothing of the API but what the member refused before: then the member is asked again, or the
+ * client could never have it. Among other scopes what was refused stays refused in silence.
+ */
+export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {
+  const [, api] = split(asked);
+  return api.length > 0 && api.every((scope) => rejected.includes(scope));
+}
+
+function isAnswered({ granted, rejected }: Consent, scope: string): boolean {
+  return granted.includes(scope) || rejected.includes(scope);
+}
+
+function split(scopes: readonly string[]): [openid: string[], api: string[]] {
+  return [
+    scopes.filter((scope) => OPENID_SCOPES.includes(scope)),
+    scopes.filter((scope) => !OPENID_SCOPES.includes(scope)),
+  ];
+}

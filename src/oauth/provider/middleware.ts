@@ -1,0 +1,334 @@
+import { errors } from 'oidc-provider';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
+import type { Logger } from 'pino';
+import type { NewAuthEvent } from '../../audit/audit.js';
+import type { Config } from '../../config/config.js';
+import { Unavailable } from '../../database/unavailable.js';
+import type { Meter } from '../../http/meter.js';
+import { finish } from '../storage/adapter.js';
+import type { OauthDatabase, OauthRequest, TokenRequest } from '../storage/oauth-database.js';
+import { SERVER_BUSY, SERVER_FAILED } from '../pages/page-faults.js';
+import type { PageFault } from '../pages/page-faults.js';
+import { SECURITY_HEADERS } from '../pages/pages.js';
+import type { Pages } from '../pages/pages.js';
+import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
+import { refusalOf } from './refusal-reasons.js';
+import { looksSecret } from './refusals.service.js';
+import type { Refusals } from './refusals.service.js';
+import { openWith, sealFor } from '../../crypto/encryption.js';
+
+type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
+
+/** Codes of RFC 6749, 6750, 7009, 7591, 8707, 9101, 9126, 9449 and OpenID Connect Core, as labels of a metric. */
+const KNOWN_ERRORS: ReadonlySet<string> = new Set([
+  'access_denied',
+  'consent_required',
+  'interaction_required',
+  'invalid_client',
+  'invalid_dpop_proof',
+  'invalid_grant',
+  'invalid_redirect_uri',
+  'invalid_request',
+  'invalid_request_object',
+  'invalid_request_uri',
+  'invalid_scope',
+  'invalid_target',
+  'invalid_token',
+  'login_required',
+  'server_error',
+  'temporarily_unavailable',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'unsupported_response_mode',
+  'unsupported_response_type',
+  'unsupported_token_type',
+  'use_dpop_nonce',
+]);
+
+/**
+ * Around everything: security headers on every answer; 503 where the database was away, whatever the library made of
+ * it, or after `deadlineMs`; the true reason of a refusal to the log, and to the audit trail where it concerns a member, else
+ * to {@link Refusals}, under the error id that the caller sees.
+ */
+export function answerFailures(
+  database: OauthDatabase,
+  refusals: Refusals,
+  pages: Pages,
+  logger: Logger,
+  meter: Meter,
+  deadlineMs: number,
+): Middleware {
+  return async (ctx, next) => {
+    const request = database.current!;
+    ctx.set(SECURITY_HEADERS);
+    try {
+      await inTime(request, next(), deadlineMs);
+    } catch (error) {
+      request.failure ??= error as Error;
+      answer(ctx, pages, request, SERVER_FAILED);
+    }
+    if (request.unavailable) {
+      answer(ctx, pages, request, SERVER_BUSY);
+      ctx.set('Retry-After', '1');
+    }
+    if (!request.failure) return;
+    const { failure } = request;
+    const unexpected = (failure as errors.OIDCProviderError).error === undefined;
+    const words = refusalOf(failure);
+    const error = request.unavailable ? 'temporarily_unavailable' : words.error;
+    meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
+    const route = routeOf(ctx);
+    const clientId = ctx.oidc?.client?.clientId;
+    const line = { request_id: request.id, route, client_id: clientId, ...words };
+    if (unexpected && !request.unavailable) logger.error({ ...line, err: failure }, 'oauth request failed');
+    else logger.info(line, 'oauth request refused');
+    if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
+    if (request.unavailable) return;
+    const userId = idOf(ctx.oidc?.account?.accountId) ?? request.token?.family?.user_id;
+    if (userId === undefined) {
+      const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };
+      await refusals.keep({
+        ...words,
+        errorId: request.id,
+        route,
+        clientId: clientId ?? sent.client_id,
+        redirectUri: sent.redirect_uri,
+        ip: request.ip,
+      });
+      return;
+    }
+    await record(database, logger, {
+      type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
+      actor: 'client',
+      clientId: clientId ?? null,
+      userId,
+      errorId: looksSecret(request.id) ? null : request.id,
+      details: words,
+    });
+  };
+}
+
+/** How the log and the refusals call the route: never by the id of a sign-in. */
+function routeOf({ path }: KoaContextWithOIDC): string {
+  return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
+}
+
+/** Each wait for the database is bounded; this bounds their sum. What is left of `work` then fails at its next statement. */
+async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      request.unavailable = true;
+      reject(new Unavailable('not answered in time'));
+    }, deadlineMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function answer(ctx: KoaContextWithOIDC, pages: Pages, request: OauthRequest, fault: PageFault): void {
+  ctx.remove('Location');
+  ctx.status = fault.status;
+  if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') {
+    const { html, headers } = pages.render(fault.page(request.id));
+    ctx.set(headers);
+    ctx.body = html;
+  } else {
+    ctx.type = 'json';
+    ctx.body = { error: fault.code, error_description: fault.message };
+  }
+}
+
+/** Metadata says what holds here: the library computes some of it from what it could do (RFC 8414, RFC 9728 §4). */
+export function correctMetadata(config: Config): Middleware {
+  return async (ctx, next) => {
+    await next();
+    if (ctx.status !== 200) return;
+    if (ctx.path === ROUTES.jwks) {
+      ctx.set('Cache-Control', 'public, max-age=60'); // a new key is published a rotation before it signs
+    } else if (ctx.path.startsWith('/.well-known/')) {
+      ctx.set('Cache-Control', 'public, max-age=300');
+      ctx.body = {
+        ...(ctx.body as object),
+        scopes_supported: SUPPORTED_SCOPES,
+        response_types_supported: ['code'],
+        response_modes_supported: ['query'],
+        claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time'],
+        userinfo_endpoint: config.publicUrl + ROUTES.userinfo,
+        revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        introspection_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        protected_resources: [apiResource(config)],
+      };
+    }
+  };
+}
+
+/**
+ * The library answers a refused `form_post` with a page that submits itself, and refuses a response type for the mode
+ * that belongs to it. What it does not know at all it refuses by a redirect with the code that the RFC has for it.
+ */
+export function refuseOtherResponses(): Middleware {
+  return (ctx, next) => {
+    if (ctx.path === ROUTES.authorization) {
+      const { response_mode: mode, response_type: type } = ctx.query;
+      const query = { ...ctx.query };
+      if (typeof mode === 'string' && mode !== 'query') query.response_mode = 'unsupported';
+      if (typeof type === 'string' && type !== 'code') query.response_type = 'unsupported';
+      if (query.response_mode !== mode || query.response_type !== type) ctx.query = query;
+    }
+    return next();
+  };
+}
+
+/** Sign-out where nobody is signed in: the library answers with a page that submits itself; there is nothing to ask. */
+export function signOutOfNothing(showSignedOut: (ctx: KoaContextWithOIDC) => void): Middleware {
+  return async (ctx, next) => {
+    await next();
+    if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
+    const { post_logout_redirect_uri: target, state } = ctx.oidc.params ?? {};
+    if (typeof target !== 'string') {
+      showSignedOut(ctx);
+      return;
+    }
+    const url = new URL(target); // registered, or the library had dropped it
+    if (typeof state === 'string') url.searchParams.set('state', state);
+    ctx.redirect(url.href);
+    ctx.status = 303;
+  };
+}
+
+/** What a refresh was asked for: the same again within the window gets the same answer. */
+interface Repeatable {
+  readonly parameters: string;
+  readonly body: { expires_in: number };
+}
+
+/**
+ * Writes what a request to the token endpoint comes to when the library is done with it, in one statement: the library's
+ * own consume and saves would be several, and a crash between them would sign the member out. So a refusal has written
+ * nothing, and the token it came with is not used up.
+ *
+ * It also answers a refresh token that was used a moment ago with the answer it got then.
+ */
+export function runTokenRequests(
+  database: OauthDatabase,
+  logger: Logger,
+  forget: (grantId: string) => void,
+): Middleware {
+  return async (ctx, next) => {
+    if (ctx.method !== 'POST' || (ctx.path !== ROUTES.token && ctx.path !== ROUTES.revocation)) return next();
+    const asked: TokenRequest = { issued: [] };
+    const request = Object.assign(database.current!, { token: asked });
+    await next();
+    if (request.unavailable) return;
+    if (asked.repeated) await answerAgain(ctx, request, asked);
+    else if (ctx.path === ROUTES.token && ctx.status < 400) {
+      if (!(await finish(database, asked, await sealAnswer(ctx), issued(ctx))))
+        await answerLate(ctx, request, asked);
+    }
+    if (!asked.revokedGrant) return;
+    forget(asked.revokedGrant.id);
+    await record(database, logger, revoked(ctx, asked.revokedGrant));
+  };
+}
+
+/**
+ * Another request used the token, or ended its grant, since this one read it. It gets what it had got a moment later: the
+ * other's answer where that can be asked for again, else a refusal that ends the family.
+ */
+async function answerLate(
+  ctx: KoaContextWithOIDC,
+  request: OauthRequest,
+  asked: TokenRequest,
+): Promise<void> {
+  const { provider, params } = ctx.oidc;
+  const refusal = new errors.InvalidGrant('the token was used by another request');
+  request.failure = refusal;
+  ctx.status = refusal.statusCode;
+  ctx.body = { error: refusal.error, error_description: refusal.error_description };
+  const token =
+    params!.grant_type === 'refresh_token'
+      ? await provider.RefreshToken.find(params!.refresh_token as string, { ignoreExpiration: true })
+      : await provider.AuthorizationCode.find(params!.code as string, { ignoreExpiration: true });
+  if (asked.successor) await answerAgain(ctx, request, asked);
+  else if (token) await (await provider.Grant.find(token.grantId!))?.destroy();
+}
+
+/** @returns the answer of a refresh under a key that the token gives which it was asked with; null of anything else */
+async function sealAnswer(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
+  if (ctx.oidc.params?.grant_type !== 'refresh_token') return null;
+  const kept = { parameters: await parametersOf(ctx), body: ctx.body };
+  return sealFor(ctx.oidc.params.refresh_token as string, kept, 'successor');
+}
+
+/** Everything else the library has refused already; 400 stays where this asks for something else. */
+async function answerAgain(
+  ctx: KoaContextWithOIDC,
+  request: OauthRequest,
+  { successor }: TokenRequest,
+): Promise<void> {
+  const token = ctx.oidc.params!.refresh_token as string;
+  const kept = openWith<Repeatable>(token, successor!.sealed, 'successor');
+  if (!kept || kept.parameters !== (await parametersOf(ctx))) return;
+  request.failure = undefined;
+  ctx.status = 200;
+  ctx.type = 'json';
+  ctx.body = {
+    ...kept.body,
+    expires_in: Math.max(1, kept.body.expires_in - Math.floor(successor!.secondsAgo)),
+  };
+}
+
+async function parametersOf(ctx: KoaContextWithOIDC): Promise<string> {
+  const { scope, resource } = ctx.oidc.params!;
+  const proof = ctx.get('DPoP'); // the library has verified it
+  const jwk = proof ? (decodeProtectedHeader(proof).jwk as object | undefined) : undefined;
+  return JSON.stringify([
+    ctx.oidc.client!.clientId,
+    scope ?? null,
+    resource ?? null,
+    jwk ? await calculateJwkThumbprint(jwk) : null,
+  ]);
+}
+
+function issued(ctx: KoaContextWithOIDC): NewAuthEvent {
+  const { client, account, grant, accessToken, params } = ctx.oidc;
+  return {
+    type: params!.grant_type === 'refresh_token' ? 'token.refreshed' : 'token.issued',
+    actor: 'client',
+    clientId: client!.clientId,
+    userId: idOf(account?.accountId),
+    details: { grant: grant?.jti, scope: accessToken?.scope ?? '' },
+  };
+}
+
+function revoked(ctx: KoaContextWithOIDC, grant: { id: string; userId: number | null }): NewAuthEvent {
+  return {
+    type: ctx.path === ROUTES.token ? 'token.reused' : 'grant.revoked',
+    actor: 'client',
+    clientId: ctx.oidc.client?.clientId ?? null,
+    userId: grant.userId,
+    details: { grant: grant.id },
+  };
+}
+
+/** An answer never fails because its audit line could not be written; the log says so. */
+async function record(database: OauthDatabase, logger: Logger, event: NewAuthEvent): Promise<void> {
+  try {
+    await database.record(event);
+  } catch (error) {
+    logger.error({ err: error, type: event.type }, 'an audit event could not be written');
+  }
+}
+
+function isErrorBody(body: unknown): body is { error: string } {
+  return typeof body === 'object' && body !== null && 'error' in body;
+}
+
+function idOf(accountId: string | undefined): number | undefined {
+  return accountId === undefined ? undefined : Number(accountId);
+}

@@ -1,0 +1,168 @@
+import { generateKeyPairSync, hash } from 'node:crypto';
+import type { JWK } from 'oidc-provider';
+import type { DataSource, EntityManager } from 'typeorm';
+import { recordEvent } from '../../audit/audit.js';
+import { StartupError } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
+import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
+import type { SigningKey } from '../../database/entities/oauth.entity.js';
+import { Encryption } from '../../crypto/encryption.js';
+
+/** What is known of a signing key; never its private half. Times in the API's form. */
+export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
+  readonly created_at: string;
+  readonly activated_at: string | null;
+  readonly retired_at: string | null;
+}
+
+/** How a private key stands in the database, encrypted. */
+interface Sealed extends JWK {
+  /** Name of the key under which it stood before it was moved to the one under which it stands, */
+  moved_from?: string;
+  /** and when (ISO 8601). */
+  moved_at?: string;
+}
+
+/**
+ * The keys that sign ID tokens (ES256). `next` is published before it signs, `current` signs, `previous` is published
+ * until the next rotation, so that what it signed stays valid. Used by the server and by the command line.
+ */
+export class SigningKeysService {
+  readonly #encryption: Encryption;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    config: Config,
+  ) {
+    this.#encryption = new Encryption(config.secrets, 'signing-keys');
+  }
+
+  /**
+   * The published keys with their private halves, the current one first; made where there are none.
+   *
+   * @throws Error where a private key cannot be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
+   */
+  async load(): Promise<JWK[]> {
+    const found = await this.#read(this.dataSource.manager);
+    if (found.some(({ status }) => status === 'current')) return found.map((key) => this.#decrypt(key));
+    await this.#change(async (manager) => {
+      const keys = await this.#read(manager);
+      if (!keys.some(({ status }) => status === 'current')) await this.#create(manager, 'current');
+      if (!keys.some(({ status }) => status === 'next')) await this.#create(manager, 'next');
+    });
+    return (await this.#read(this.dataSource.manager)).map((key) => this.#decrypt(key));
+  }
+
+  /**
+   * Encrypts under SECRET_KEY what stands under the one before. Instances that have one or the other first while it changes do
+   * not move a key to and fro: what was moved away from an instance's key is not moved back to it.
+   */
+  async moveToCurrentSecret(): Promise<void> {
+    for (const { kid, private_jwk } of await this.#read(this.dataSource.manager)) {
+      const found = this.#encryption.openNamed<Sealed>(private_jwk!, kid);
+      if (!found || !this.#isToMove(found)) continue;
+      const moved = { ...found.value, moved_from: found.keyName, moved_at: new Date().toISOString() };
+      await this.dataSource.query(
+        'UPDATE signing_keys SET private_jwk = $3 WHERE kid = $1 AND private_jwk = $2',
+        [kid, private_jwk, this.#encryption.seal(moved, kid)],
+      );
+    }
+  }
+
+  /**
+   * Under what the published keys stand: `current` and `previous` SECRET_KEY; `next`: moved away from the current one by an instance
+   * that has the next one already; `unknown`: none of these. And when the last of them was moved.
+   */
+  async sealState() {
+    const count = { current: 0, previous: 0, next: 0, unknown: 0 };
+    let movedAt: Date | undefined;
+    for (const { kid, private_jwk } of await this.#read(this.dataSource.manager)) {
+      const found = this.#encryption.openNamed<Sealed>(private_jwk!, kid);
+      if (!found) count.unknown++;
+      else if (this.#isToMove(found)) count.previous++;
+      else if (found.keyName !== this.#encryption.keyName) count.next++;
+      else count.current++;
+      const at = found?.value.moved_at && new Date(found.value.moved_at);
+      if (at && !(movedAt && movedAt > at)) movedAt = at;
+    }
+    return { ...count, movedAt };
+  }
+
+  #isToMove({ value, keyName }: { value: Sealed; keyName: string }): boolean {
+    return keyName !== this.#encryption.keyName && value.moved_from !== this.#encryption.keyName;
+  }
+
+  /** Changes with every change of the published set; cheap enough to ask every second. */
+  async version(): Promise<string> {
+    const [row] = await this.dataSource.query<{ version: string | null }[]>(
+      `SELECT string_agg(kid || status, ',' ORDER BY kid) AS version FROM signing_keys WHERE status <> 'retired'`,
+    );
+    return row?.version ?? '';
+  }
+
+  /** The oldest first. */
+  list(): Promise<SigningKeyDetails[]> {
+    return this.dataSource.query<SigningKeyDetails[]>(
+      `SELECT kid, status, alg, api_time(created_at) AS created_at, api_time(activated_at) AS activated_at,
+  api_time(retired_at) AS retired_at FROM signing_keys ORDER BY signing_keys.created_at, kid`,
+    );
+  }
+
+  /**
+   * next → current → previous → retired, and a new next. No token becomes invalid: the new current key has been
+   * published since the last rotation, and the old one stays published.
+   */
+  async rotate(): Promise<SigningKeyDetails[]> {
+    await this.load();
+    await this.#change(async (manager) => {
+      await manager.query(
+        `UPDATE signing_keys SET status = 'retired', private_jwk = NULL, retired_at = now() WHERE status = 'previous'`,
+      );
+      await manager.query(`UPDATE signing_keys SET status = 'previous' WHERE status = 'current'`);
+      await manager.query(
+        `UPDATE signing_keys SET status = 'current', activated_at = now() WHERE status = 'next'`,
+      );
+      const kid = await this.#create(manager, 'next');
+      await recordEvent(manager, { type: 'signing_key.rotated', actor: 'admin', details: { next: kid } });
+    });
+    return this.list();
+  }
+
+  async #change(work: (manager: EntityManager) => Promise<void>): Promise<void> {
+    await this.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.signingKeys]);
+      await work(manager);
+    });
+  }
+
+  async #read(manager: EntityManager): Promise<SigningKey[]> {
+    return manager.query<SigningKey[]>(
+      `SELECT kid, status, private_jwk FROM signing_keys WHERE status <> 'retired'
+ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
+    );
+  }
+
+  #decrypt({ kid, private_jwk }: SigningKey): JWK {
+    const sealed = this.#encryption.open<Sealed>(private_jwk!, kid);
+    if (!sealed)
+      throw new StartupError(
+        `The signing key ${kid} cannot be decrypted: set SECRET_KEY_PREVIOUS to the other SECRET_KEY that is in use, ` +
+          'the one before or the next (docs/operations.md)',
+      );
+    const { moved_from: _from, moved_at: _at, ...key } = sealed;
+    return key;
+  }
+
+  async #create(manager: EntityManager, status: 'current' | 'next'): Promise<string> {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { kty, crv, x, y, d } = privateKey.export({ format: 'jwk' }) as Record<string, string>;
+    const kid = hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url'); // RFC 7638 §3
+    const common = { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' };
+    await manager.query(
+      `INSERT INTO signing_keys (kid, status, alg, public_jwk, private_jwk, activated_at)
+VALUES ($1, $2, 'ES256', $3, $4, CASE WHEN $2 = 'current' THEN now() END)`,
+      [kid, status, JSON.stringify(common), this.#encryption.seal({ ...common, d }, kid)],
+    );
+    return kid;
+  }
+}

@@ -1,0 +1,127 @@
+import type { Request, RequestHandler, Response } from 'express';
+import { RETRY_AFTER_SECONDS, sendBusy } from '../http/pipeline/busy.js';
+import type { Refuse } from '../http/pipeline/front-door.js';
+import type { RateLimits } from '../auth/rate-limits/rate-limits.js';
+import { addressOf } from '../values/network.js';
+import type { AuthorizationServer } from './provider/authorization-server.js';
+import type { PageRequests } from './pages/page-requests.js';
+import { SECURITY_HEADERS } from './pages/pages.js';
+import { ROUTES } from './provider/provider.js';
+
+/** What programs call; everything else is opened in a browser. */
+const FOR_PROGRAMS: readonly string[] = [
+  ROUTES.token,
+  ROUTES.revocation,
+  ROUTES.introspection,
+  ROUTES.pushed_authorization_request,
+];
+
+/**
+ * 429 where an address sends too many requests, before anything is done for them: most of these routes need no
+ * credential, and many of them store something. Metadata and keys cost nothing; userinfo has the API's limits.
+ */
+export function limitRequests(
+  server: AuthorizationServer,
+  limits: RateLimits,
+  pages: PageRequests,
+): RequestHandler {
+  return async (request, response, next) => {
+    const route = limitedRoute(server, request.context.path);
+    const seconds = route === undefined ? undefined : await limits.countOauthRequest(addressOf(request));
+    if (seconds === undefined) {
+      next();
+      return;
+    }
+    request.context.route = route;
+    request.context.problem = 'rate_limited';
+    response.set({ ...SECURITY_HEADERS, 'Retry-After': String(seconds) });
+    if (FOR_PROGRAMS.includes(request.context.path)) refuseProgram(request, response, seconds);
+    else refuseBrowser(pages, request, response, seconds);
+  };
+}
+
+/** @returns the route's name in the log, which never holds the id of a sign-in */
+function limitedRoute(server: AuthorizationServer, path: string): string | undefined {
+  if (path.startsWith('/interaction/')) return '/interaction/:uid';
+  if (path.startsWith('/account/')) return '/account';
+  if (!server.answers(path) || path === ROUTES.jwks || path.startsWith('/.well-known/')) return undefined;
+  return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
+}
+
+/** `invalid_request`, in the form that the caller reads, before the library sees the request. */
+export function refuseParameters(
+  pages: PageRequests,
+  request: Request,
+  response: Response,
+  fault: string,
+): void {
+  const { id, path } = request.context;
+  request.context.problem = 'invalid_request';
+  response.status(400).set(SECURITY_HEADERS);
+  if (FOR_PROGRAMS.includes(path))
+    response
+      .set('Access-Control-Allow-Origin', '*')
+      .json({ error: 'invalid_request', error_description: fault, error_id: id });
+  else {
+    const message = `The request is not one that can be answered: ${fault}.`;
+    pages.send(response, 400, { name: 'error', title: 'This did not work', message, error_id: id });
+  }
+}
+
+/** In the form of RFC 6749 §5.2, which has no code of its own for this. Browser clients may read it, wherever they are. */
+function refuseProgram(request: Request, response: Response, seconds: number): void {
+  response
+    .status(429)
+    .set({ 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' })
+    .json({
+      error: 'temporarily_unavailable',
+      error_description: `Too many requests from this address: try again in ${seconds} s.`,
+      error_id: request.context.id,
+    });
+}
+
+function refuseBrowser(pages: PageRequests, request: Request, response: Response, seconds: number): void {
+  pages.send(response, 429, {
+    name: 'error',
+    title: 'Too many requests',
+    message: `Too much was asked for from where you are. Try again in ${seconds} seconds.`,
+    error_id: request.context.id,
+  });
+}
+
+const BUSY = 'The server is busy. Try again in a moment.';
+/** Plain: a page with its style would cost as much as the answer that it takes the place of. */
+const BUSY_PAGE =
+  '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">' +
+  `<title>Please try again</title><h1>Please try again</h1><p>${BUSY}</p><p>Error id: `;
+const BUSY_JSON = JSON.stringify({ error: 'temporarily_unavailable', error_description: BUSY }).slice(0, -1);
+const RETRY = ['Retry-After', RETRY_AFTER_SECONDS];
+const BUSY_PAGE_HEADERS = [
+  ...Object.entries(SECURITY_HEADERS).flat(),
+  ...RETRY,
+  'Content-Type',
+  'text/html; charset=utf-8',
+];
+const BUSY_JSON_HEADERS = [
+  ...Object.entries(SECURITY_HEADERS).flat(),
+  ...RETRY,
+  'Content-Type',
+  'application/json; charset=utf-8',
+  'Access-Control-Allow-Origin',
+  '*',
+  'Access-Control-Expose-Headers',
+  'Retry-After',
+];
+
+/** 503 where the process has too much to do already: JSON for programs, a page for browsers. */
+export const refuseBusyOauth: Refuse = (request, response) => {
+  const { id, path } = request.context; // the id is of letters, digits, dots, dashes and underscores
+  if (FOR_PROGRAMS.includes(path) || !opensPage(request.headers.accept))
+    sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
+  else sendBusy(request, response, `${BUSY_PAGE}${id}</p>`, BUSY_PAGE_HEADERS);
+};
+
+/** What browsers send for a page; programs leave it out, or ask for JSON. */
+function opensPage(accept: string | undefined): boolean {
+  return accept?.includes('text/html') ?? false;
+}

@@ -1,0 +1,577 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { TestApi } from '../support/api.js';
+
+type Fields = Record<string, unknown>;
+
+const TIERS = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'];
+const EARNED = { earned_at: '2024-03-01T10:00:00Z' };
+
+let api: TestApi;
+beforeAll(async () => void (api = await TestApi.start()));
+afterAll(() => api.close());
+
+// The catalogue and the number of active members are the platform's, so each test starts with neither.
+beforeEach(async () => {
+  await api.dataSource.query('DELETE FROM user_achievements');
+  await api.dataSource.query('DELETE FROM achievements');
+  await api.dataSource.query(`DELETE FROM users WHERE username LIKE 'crowd %'`);
+  await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE disabled_at IS NULL');
+  await api.platform.fold();
+});
+
+async function member() {
+  const id = await api.platform.user();
+  await api.platform.fold();
+  return { id, key: await api.key(id) };
+}
+
+/** So many active members more. */
+async function members(count: number): Promise<number[]> {
+  const rows = await api.dataSource.query<{ id: number }[]>(
+    `INSERT INTO users (username) SELECT 'crowd ' || gen_random_uuid() FROM generate_series(1, $1) RETURNING id`,
+    [count],
+  );
+  await api.platform.fold();
+  return rows.map(({ id }) => id);
+}
+
+async function earn(achievement: number, users: readonly number[]): Promise<void> {
+  await api.dataSource.query(
+    'INSERT INTO user_achievements (user_id, achievement_id, earned_at) SELECT unnest($2::bigint[]), $1, now()',
+    [achievement, users],
+  );
+  await api.platform.fold();
+}
+
+async function earned(userId: number, fields: Fields = {}, progress: Fields = {}): Promise<number> {
+  const id = await api.platform.achievement(fields);
+  await api.platform.progress(userId, id, { ...EARNED, ...progress });
+  await api.platform.fold();
+  return id;
+}
+
+async function list(key: string, query = ''): Promise<Fields[]> {
+  const { status, body } = await api.get(`/achievements?${query}`, key);
+  expect([status, body.pagination?.total]).toEqual([200, body.data?.length]);
+  return body.data;
+}
+const ids = async (key: string, query = '') => (await list(key, query)).map(({ id }) => id);
+const detail = (key: string, id: number) => api.get(`/achievements?action=detail&id=${id}`, key);
+
+describe('an achievement', () => {
+  it('is the same object in every variant', async () => {
+    const { id, key } = await member();
+    const fields = {
+      key: 'host',
+      name: 'Host',
+      description: 'D',
+      icon_url: 'https://x.example/i',
+      category: 'events',
+    };
+    const achievement = await earned(
+      id,
+      { ...fields, points: 25, target: 3, criteria: 'Host three' },
+      { progress: 2, pin_position: 4 },
+    );
+    const object = {
+      id: achievement,
+      ...fields,
+      rarity: 'unrated',
+      rarity_percentage: null,
+      points: 25,
+      is_hidden: false,
+      earned: true,
+      earned_at: '2024-03-01 10:00:00',
+      progress: { current: 2, target: 3, percentage: 66.67 },
+      is_pinned: true,
+      pin_position: 1,
+    };
+    for (const query of ['', 'action=all', 'action=pinned']) expect(await list(key, query)).toEqual([object]);
+    expect((await detail(key, achievement)).body).toEqual({
+      ...object,
+      criteria: 'Host three',
+      earned_by_count: 1,
+      eligible_users_count: 1,
+      rarity_computed_at: expect.any(String),
+    });
+  });
+
+  it('has null for what is unknown, and no progress without a target', async () => {
+    const { key } = await member();
+    const id = await api.platform.achievement({ key: null, name: 'N', points: 0 });
+    const unknown = {
+      key: null,
+      description: null,
+      icon_url: null,
+      earned: false,
+      earned_at: null,
+      progress: null,
+      is_pinned: false,
+      pin_position: null,
+    };
+    expect(await list(key, 'action=all')).toEqual([expect.objectContaining(unknown)]);
+    expect((await detail(key, id)).body).toMatchObject({ ...unknown, criteria: null, earned_by_count: 0 });
+  });
+
+  it.each([
+    // current, target, percentage
+    [undefined, 5, 0],
+    [0, 5, 0],
+    [1, 3, 33.33],
+    [2, 3, 66.67],
+    [1, 800, 0.13],
+    [3, 800, 0.38],
+    [1999, 20_000, 10], // 9.995
+    [19_999, 20_000, 100], // 99.995
+    [7, 5, 100],
+  ])('that is at %s of %s shows that progress, in percent half up', async (current, target, percentage) => {
+    const { id, key } = await member();
+    const achievement = await api.platform.achievement({ target });
+    if (current !== undefined) await api.platform.progress(id, achievement, { progress: current });
+    const progress = { current: current ?? 0, target, percentage };
+    expect((await detail(key, achievement)).body.progress).toEqual(progress);
+    expect(await list(key, 'action=all')).toEqual([expect.objectContaining({ progress })]);
+  });
+});
+
+describe('rarity', () => {
+  it.each([
+    // active members, earners, tier, percentage
+    [9, 9, 'unrated', null],
+    [10, 10, 'common', 100],
+    [10, 0, 'legendary', 0],
+    [200, 100, 'common', 50],
+    [200, 99, 'uncommon', 49.5],
+    [200, 40, 'uncommon', 20],
+    [200, 39, 'rare', 19.5],
+    [200, 10, 'rare', 5],
+    [200, 9, 'epic', 4.5],
+    [200, 2, 'epic', 1],
+    [200, 1, 'legendary', 0.5],
+    [800, 1, 'legendary', 0.13], // 0.125
+  ])('of %s active members with %s earners is %s', async (active, earners, rarity, percentage) => {
+    const { id, key } = await member();
+    const achievement = await api.platform.achievement();
+    const others = await members(active - 1);
+    await earn(achievement, [id, ...others].slice(0, earners));
+    const { body } = await detail(key, achievement);
+    expect(body).toMatchObject({
+      rarity,
+      rarity_percentage: percentage,
+      earned_by_count: earners,
+      eligible_users_count: active,
+    });
+    expect(await ids(key, `action=all&rarity=${rarity}`)).toEqual([achievement]);
+    expect(await ids(key, `action=all&rarity=${TIERS.filter((tier) => tier !== rarity).join(',')}`)).toEqual(
+      [],
+    );
+  });
+
+  it('takes its tier from the unrounded value', async () => {
+    const { id, key } = await member();
+    const crowd = [id, ...(await members(4000))];
+    for (const [earners, rarity, shown] of [
+      [800, 'rare', 20], // 19.995…
+      [200, 'epic', 5], // 4.998…
+      [40, 'legendary', 1], // 0.9997…
+    ] as const) {
+      const achievement = await api.platform.achievement();
+      await earn(achievement, crowd.slice(0, earners));
+      const { body } = await detail(key, achievement);
+      expect([body.rarity, body.rarity_percentage]).toEqual([rarity, shown]);
+    }
+  });
+
+  it('counts disabled members neither as earners nor as eligible, and counts them again once enabled', async () => {
+    const { id, key } = await member();
+    const achievement = await api.platform.achievement();
+    const [one, two, three] = await members(11);
+    await earn(achievement, [id, one!, two!]);
+    const numbers = async () => {
+      await api.platform.fold();
+      const { body } = await detail(key, achievement);
+      return [body.earned_by_count, body.eligible_users_count, body.rarity_percentage];
+    };
+    expect(await numbers()).toEqual([3, 12, 25]);
+    await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = ANY ($1)', [[one, three]]);
+    expect(await numbers()).toEqual([2, 10, 20]);
+    await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [one]);
+    expect(await numbers()).toEqual([3, 11, 27.27]);
+  });
+
+  it('says as of when it is, at most a minute ago', async () => {
+    const { key } = await member();
+    const achievement = await api.platform.achievement();
+    const { body } = await detail(key, achievement);
+    const age = Date.now() - Date.parse(`${body.rarity_computed_at.replace(' ', 'T')}Z`);
+    expect(age).toBeGreaterThanOrEqual(-1000);
+    expect(age).toBeLessThan(61_000);
+  });
+});
+
+describe('a hidden achievement', () => {
+  const secret = {
+    key: 'zz_secret',
+    name: 'AA secret',
+    description: 'a secret',
+    criteria: 'secret',
+    is_hidden: true,
+  };
+  const hidden = {
+    ...secret,
+    icon_url: 'https://x.example/secret',
+    target: 4,
+    points: 7,
+    category: 'secret_category',
+  };
+
+  it('is masked until it is earned, but for category, rarity and points', async () => {
+    const { id, key } = await member();
+    const achievement = await api.platform.achievement({ ...hidden, category: 'social' });
+    await api.platform.progress(id, achievement, { progress: 3 });
+    await api.platform.fold();
+    const masked = {
+      key: null,
+      name: 'Hidden achievement',
+      description: null,
+      icon_url: null,
+      progress: null,
+    };
+    const all = await api.get('/achievements?action=all', key);
+    const one = await detail(key, achievement);
+    expect(all.body.data).toEqual([
+      expect.objectContaining({
+        ...masked,
+        is_hidden: true,
+        category: 'social',
+        rarity: 'unrated',
+        points: 7,
+      }),
+    ]);
+    expect(one.body).toMatchObject({ ...masked, criteria: null, earned_by_count: 0, points: 7 });
+    expect(all.text + one.text).not.toContain('secret');
+    expect((await api.get('/achievements?action=stats', key)).text).not.toContain('secret');
+    expect(await list(key)).toEqual([]);
+
+    await api.dataSource.query('UPDATE user_achievements SET earned_at = now() WHERE achievement_id = $1', [
+      achievement,
+    ]);
+    const { category: _, criteria, ...shown } = hidden;
+    const { target, ...rest } = shown;
+    const revealed = { ...rest, progress: { current: 3, target, percentage: 75 } };
+    for (const query of ['', 'action=all'])
+      expect(await list(key, query)).toEqual([expect.objectContaining(revealed)]);
+    expect((await detail(key, achievement)).body).toMatchObject({ ...revealed, criteria });
+  });
+
+  it('tells nothing by its place in any order', async () => {
+    const { id, key } = await member();
+    const make = (name: string, progress: number, is_hidden = false) =>
+      api.platform.achievement({ name, target: 10, is_hidden }).then(async (achievement) => {
+        await api.platform.progress(id, achievement, { progress });
+        return achievement;
+      });
+    const zebra = await make('Zebra', 1);
+    const first = await make('aardvark', 9, true);
+    const apple = await make('apple', 5);
+    const second = await make('zz', 0, true);
+    expect(await ids(key, 'action=all&sort=name')).toEqual([apple, first, second, zebra]);
+    expect(await ids(key, 'action=all&sort=-progress')).toEqual([apple, zebra, first, second]);
+  });
+
+  it('is not masked for another who earned it, and stays masked for this one', async () => {
+    const [one, two] = [await member(), await member()];
+    const achievement = await earned(one.id, hidden);
+    expect((await detail(one.key, achievement)).body.name).toBe('AA secret');
+    expect((await detail(two.key, achievement)).body.name).toBe('Hidden achievement');
+  });
+});
+
+describe('a retired achievement', () => {
+  it('shows to those who earned it only', async () => {
+    const [one, two] = [await member(), await member()];
+    const retired = await earned(one.id, { retired_at: '2024-01-01T00:00:00Z', points: 5 });
+    await api.platform.progress(two.id, retired, { progress: 3 });
+    expect([await ids(one.key), await ids(one.key, 'action=all')]).toEqual([[retired], [retired]]);
+    expect([await ids(two.key), await ids(two.key, 'action=all')]).toEqual([[], []]);
+    expect((await detail(one.key, retired)).status).toBe(200);
+    expect((await detail(two.key, retired)).body.code).toBe('achievement_not_found');
+    const stats = async (key: string) => (await api.get('/achievements?action=stats', key)).body;
+    expect(await stats(one.key)).toMatchObject({ total: 1, earned: 1, points_earned: 5, points_total: 5 });
+    expect(await stats(two.key)).toMatchObject({ total: 0, earned: 0, points_earned: 0, points_total: 0 });
+  });
+});
+
+describe('sorting and filtering achievements', () => {
+  it('orders the earned ones by each sort, ties by id', async () => {
+    const { id, key } = await member();
+    const others = await members(9);
+    const make = async (name: string, earned_at: string, earners: number) => {
+      const achievement = await earned(id, { name }, { earned_at });
+      await earn(achievement, others.slice(0, earners - 1));
+      return achievement;
+    };
+    const a = await make('_x', '2024-01-01T00:00:00.000002Z', 5);
+    const b = await make('Beta', '2024-01-01T00:00:00.000001Z', 2);
+    const c = await make('beta', '2024-01-02T00:00:00Z', 5);
+    const d = await make('ä', '2024-01-01T00:00:00.000001Z', 1);
+    expect(await ids(key)).toEqual([c, a, b, d]);
+    expect(await ids(key, 'sort=-earned_at')).toEqual([c, a, b, d]);
+    expect(await ids(key, 'sort=earned_at')).toEqual([b, d, a, c]);
+    expect(await ids(key, 'sort=name')).toEqual([a, b, c, d]);
+    expect(await ids(key, 'sort=rarity_percentage')).toEqual([d, b, a, c]);
+    expect(await ids(key, 'sort=-rarity_percentage')).toEqual([a, c, b, d]);
+    expect(await ids(key, 'rarity=common')).toEqual([c, a]);
+    expect(await ids(key, 'rarity=rare,uncommon')).toEqual([b, d]);
+  });
+
+  it('orders all of them by each sort, nulls last', async () => {
+    const { id, key } = await member();
+    const make = (name: string, position: number, target: number | null) =>
+      api.platform.achievement({ name, position, target });
+    const a = await make('C', 2, 10);
+    const b = await make('b', 1, null);
+    const c = await make('A', 2, 10);
+    const d = await make('d', -1, 10);
+    await api.platform.progress(id, c, { progress: 5 });
+    await api.platform.progress(id, d, { progress: 10, earned_at: '2024-01-01T00:00:00Z' });
+    await api.platform.progress(id, b, { earned_at: '2024-01-02T00:00:00Z' });
+    expect(await ids(key, 'action=all')).toEqual([d, b, a, c]);
+    expect(await ids(key, 'action=all&sort=position')).toEqual([d, b, a, c]);
+    expect(await ids(key, 'action=all&sort=name')).toEqual([c, b, a, d]);
+    expect(await ids(key, 'action=all&sort=-earned_at')).toEqual([b, d, a, c]);
+    expect(await ids(key, 'action=all&sort=-progress')).toEqual([d, c, a, b]);
+    expect(await ids(key, 'action=all&sort=rarity_percentage')).toEqual([a, b, c, d]); // all null
+    expect(await ids(key, 'action=all&earned=true')).toEqual([d, b]);
+    expect(await ids(key, 'action=all&earned=false')).toEqual([a, c]);
+  });
+
+  it('filters by category, moment and part of the name', async () => {
+    const { id, key } = await member();
+    const a = await earned(
+      id,
+      { name: '50% off', category: 'a b' },
+      { earned_at: '2024-04-30T23:59:59.999999Z' },
+    );
+    const b = await earned(id, { name: 'Füfzig', category: 'B' }, { earned_at: '2024-05-01T00:00:00Z' });
+    expect(await ids(key, 'category=a%20b')).toEqual([a]);
+    expect(await ids(key, 'category=b')).toEqual([]);
+    expect(await ids(key, 'category=B,a%20b,none')).toEqual([b, a]);
+    expect(await ids(key, 'category=B&category=a%20b,none')).toEqual([b, a]);
+    expect(await ids(key, 'action=all&category=B')).toEqual([b]);
+    expect(await ids(key, 'earned_after=2024-05-01')).toEqual([b]);
+    expect(await ids(key, 'earned_before=2024-05-01')).toEqual([a]);
+    expect(await ids(key, 'q=0%25')).toEqual([a]);
+    expect(await ids(key, 'q=%C3%9CF')).toEqual([b]);
+    expect(await ids(key, 'q=__')).toEqual([]);
+  });
+});
+
+describe('statistics', () => {
+  const stats = async (key: string) => {
+    const { status, body } = await api.get('/achievements?action=stats', key);
+    expect(status).toBe(200);
+    return body;
+  };
+  const bounds: [number | null, number | null][] = [
+    [50, 100],
+    [20, 50],
+    [5, 20],
+    [1, 5],
+    [0, 1],
+    [null, null],
+  ];
+
+  it('of no achievements are all zero, every tier there', async () => {
+    const { key } = await member();
+    expect(await stats(key)).toEqual({
+      total: 0,
+      earned: 0,
+      completion_percentage: 0,
+      points_earned: 0,
+      points_total: 0,
+      last_earned_at: null,
+      by_category: [],
+      by_rarity: TIERS.map((rarity, i) => ({
+        rarity,
+        min_percentage: bounds[i]![0],
+        max_percentage: bounds[i]![1],
+        total: 0,
+        earned: 0,
+        completion_percentage: 0,
+      })),
+      rarest_earned: null,
+      rarity_computed_at: expect.any(String),
+    });
+  });
+
+  it('add up over categories and tiers, those with nothing too, and agree with the lists', async () => {
+    const { id, key } = await member();
+    const others = await members(9);
+    const rare = await earned(
+      id,
+      { name: 'Rare', category: 'social', points: 5 },
+      { earned_at: '2024-05-01T00:00:00Z' },
+    );
+    const common = await earned(id, { category: 'events', points: 3, retired_at: '2024-06-01T00:00:00Z' });
+    await earn(common, others);
+    await api.platform.achievement({ category: 'events', points: 2 });
+    await api.platform.achievement({ category: 'events', points: 1, is_hidden: true });
+    await api.platform.achievement({ category: 'Abandoned', retired_at: '2024-01-01T00:00:00Z', points: 99 });
+    const body = await stats(key);
+    expect(body).toMatchObject({
+      total: 4,
+      earned: 2,
+      completion_percentage: 50,
+      points_earned: 8,
+      points_total: 11,
+      last_earned_at: '2024-05-01 00:00:00',
+      by_category: [
+        { category: 'Abandoned', total: 0, earned: 0, completion_percentage: 0 },
+        { category: 'events', total: 3, earned: 1, completion_percentage: 33.33 },
+        { category: 'social', total: 1, earned: 1, completion_percentage: 100 },
+      ],
+      rarest_earned: { id: rare, name: 'Rare', rarity: 'rare', rarity_percentage: 10 },
+    });
+    expect(body.by_rarity.map(({ rarity, total, earned: of }: Fields) => [rarity, total, of])).toEqual([
+      ['common', 1, 1],
+      ['uncommon', 0, 0],
+      ['rare', 1, 1],
+      ['epic', 0, 0],
+      ['legendary', 2, 0],
+      ['unrated', 0, 0],
+    ]);
+    expect([(await ids(key, 'action=all')).length, (await ids(key)).length]).toEqual([4, 2]);
+    expect((await api.get('/profile', await api.key(id))).body.achievements_count).toBe(2);
+  });
+});
+
+describe('pinned achievements', () => {
+  it('come in their order, and positions close up where some are missing', async () => {
+    const { id, key } = await member();
+    const last = await earned(id, {}, { pin_position: 6 });
+    const first = await earned(id, {}, { pin_position: 2 });
+    const middle = await earned(id, { retired_at: '2024-01-01T00:00:00Z' }, { pin_position: 5 });
+    await earned(id);
+    const { body, headers } = await api.get('/achievements?action=pinned', key);
+    const places = (data: Fields[]) => data.map((item) => [item.id, item.is_pinned, item.pin_position]);
+    expect(places(body.data)).toEqual([
+      [first, true, 1],
+      [middle, true, 2],
+      [last, true, 3],
+    ]);
+    expect(body.pagination).toEqual({
+      limit: 6,
+      count: 3,
+      total: 3,
+      has_more: false,
+      next_cursor: null,
+      prev_cursor: null,
+      sort: 'pin_position',
+    });
+    expect(headers['x-total-count']).toBe('3');
+    expect((await detail(key, last)).body.pin_position).toBe(3);
+    await api.dataSource.query('UPDATE user_achievements SET pin_position = NULL WHERE achievement_id = $1', [
+      first,
+    ]);
+    expect(places(await list(key, 'action=pinned'))).toEqual([
+      [middle, true, 1],
+      [last, true, 2],
+    ]);
+  });
+
+  it('are at most six', async () => {
+    const { id, key } = await member();
+    for (let pin_position = 1; pin_position <= 6; pin_position++) await earned(id, {}, { pin_position });
+    expect((await list(key, 'action=pinned')).map((item) => item.pin_position)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+});
+
+describe('parameters of achievements', () => {
+  const ACTIONS = ['all', 'stats', 'detail', 'pinned'];
+
+  it.each(['', 'All', 'earned', 'list', 'all,stats', 'constructor', '__proto__'])(
+    'refuse the action "%s" and name the allowed ones',
+    async (action) => {
+      const { key } = await member();
+      const { status, body } = await api.get(`/achievements?action=${action}`, key);
+      expect([status, body.code]).toEqual([400, 'invalid_parameter']);
+      expect(body.errors).toEqual([
+        expect.objectContaining({ parameter: 'action', code: 'invalid_parameter', allowed: ACTIONS }),
+      ]);
+    },
+  );
+
+  it.each([
+    ['id=1', 'id'],
+    ['earned=true', 'earned'],
+    ['action=all&q=ab', 'q'],
+    ['action=all&earned_after=2024-01-01', 'earned_after'],
+    ['action=all&id=1', 'id'],
+    ['action=stats&limit=5', 'limit'],
+    ['action=stats&category=a', 'category'],
+    ['action=detail&id=1&limit=5', 'limit'],
+    ['action=detail&id=1&sort=name', 'sort'],
+    ['action=pinned&limit=6', 'limit'],
+    ['action=pinned&cursor=x', 'cursor'],
+    ['action=pinned&sort=name', 'sort'],
+  ])('of another variant are unknown: %s', async (query, parameter) => {
+    const { key } = await member();
+    const { status, body } = await api.get(`/achievements?${query}`, key);
+    expect([status, body.code]).toEqual([400, 'unknown_parameter']);
+    expect(body.errors).toEqual([expect.objectContaining({ parameter, code: 'unknown_parameter' })]);
+  });
+
+  it.each([
+    ['sort=position', 'sort', ['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage']],
+    [
+      'action=all&sort=earned_at',
+      'sort',
+      ['position', 'name', '-earned_at', 'rarity_percentage', '-progress'],
+    ],
+    ['rarity=mythic', 'rarity', TIERS],
+    ['action=all&rarity=common,', 'rarity', TIERS],
+    ['action=all&earned=yes', 'earned', ['true', 'false']],
+    ['category=', 'category', undefined],
+    ['category=a,,b', 'category', undefined],
+    ['category=a&category=', 'category', undefined],
+    [`category=${Array.from({ length: 51 }, (_, i) => i).join('&category=')}`, 'category', undefined],
+    ['earned_after=now', 'earned_after', undefined],
+    ['q=a', 'q', undefined],
+    [`q=${'a'.repeat(51)}`, 'q', undefined],
+    ['action=all&action=all', 'action', undefined],
+    ['action=detail&id=1&id=1', 'id', undefined],
+  ])('are checked: %s', async (query, parameter, allowed) => {
+    const { key } = await member();
+    const { status, body } = await api.get(`/achievements?${query}`, key);
+    expect([status, body.code]).toEqual([400, 'invalid_parameter']);
+    expect([body.errors.length, body.errors[0].parameter, body.errors[0].allowed]).toEqual([
+      1,
+      parameter,
+      allowed,
+    ]);
+  });
+
+  it.each([
+    ['', 400, 'missing_parameter'],
+    ['&id=', 400, 'missing_parameter'],
+    ['&id=abc', 400, 'invalid_parameter'],
+    ['&id=1.0', 400, 'invalid_parameter'],
+    ['&id=1e3', 400, 'invalid_parameter'],
+    ['&id=0x1', 400, 'invalid_parameter'],
+    ['&id=%201', 400, 'invalid_parameter'],
+    ['&id=%D9%A1', 400, 'invalid_parameter'],
+    ['&id=0', 404, 'achievement_not_found'],
+    ['&id=-1', 404, 'achievement_not_found'],
+    ['&id=999999999', 404, 'achievement_not_found'],
+    ['&id=9007199254740991', 404, 'achievement_not_found'],
+    ['&id=9007199254740992', 404, 'achievement_not_found'],
+    ['&id=9223372036854775808', 404, 'achievement_not_found'],
+    [`&id=-${'9'.repeat(100)}`, 404, 'achievement_not_found'],
+  ])('of the detail: "%s" is %s %s', async (query, status, code) => {
+    const { key } = await member();
+    const answer = await api.get(`/achievements?action=detail${query}`, key);
+    expect([answer.status, answer.body.code]).toEqual([status, code]);
+    if (status === 400) expect(answer.body.errors[0].parameter).toBe('id');
+  });
+});

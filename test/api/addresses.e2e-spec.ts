@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+import { inOneWindow } from '../support/windows.js';
+
+/** Where the test itself connects from. */
+const SOCKET = '127.0.0.1';
+
+/** What proxies write into X-Forwarded-For, and the address that it means. */
+const ENTRIES = [
+  ['203.0.113.7', '203.0.113.7'],
+  ['203.0.113.7:4711', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['[2001:DB8::1]:443', '2001:db8::1'],
+  ['2001:db8::1%eth0', '2001:db8::1'],
+  ['198.51.100.1, 203.0.113.7:4711', '203.0.113.7'],
+  ['unknown', SOCKET],
+  ['_hidden', SOCKET],
+  ['198.51.100.1, unknown', SOCKET],
+  ['', SOCKET],
+  [',', SOCKET],
+  ['203.0.113.300', SOCKET],
+  ["'; DROP TABLE users", SOCKET],
+  ['a'.repeat(60), SOCKET],
+] as const;
+
+describe('an address behind a proxy', () => {
+  let oauth: OauthTest;
+  beforeAll(
+    async () =>
+      void (oauth = await OauthTest.start({
+        trustProxy: 1,
+        rateLimits: { read: 1000, write: 1000, auth: 3 },
+      })),
+  );
+  afterAll(() => oauth.close());
+
+  const behind = (entry: string): Browser => {
+    const browser = oauth.browser();
+    const send = browser.send.bind(browser);
+    browser.send = (url, init) =>
+      send(url, { ...init, headers: { ...(init?.headers as object), 'X-Forwarded-For': entry } });
+    return browser;
+  };
+
+  it.each(ENTRIES)(
+    'given as %s signs in, and stands in the audit trail and the session as %s',
+    async (entry, address) => {
+      const { id, username } = await oauth.member();
+      const browser = behind(entry);
+      const page = (await browser.open('/account/sessions')) as FormPage;
+      const after = (await browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
+      expect([after.status, after.url.pathname]).toEqual([200, '/account/sessions']);
+      const recorded = await oauth.dataSource.query(
+        `SELECT host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'
+       UNION ALL SELECT host(ip) FROM oauth_sessions WHERE user_id = $1`,
+        [id],
+      );
+      expect(recorded).toEqual([{ ip: address }, { ip: address }]);
+    },
+  );
+
+  it.each(ENTRIES)('given as %s uses a key from %s, and from no other network', async (entry, address) => {
+    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
+    const key = async (network: string) =>
+      keys.create({
+        userId: (await oauth.member()).id,
+        name: 'test',
+        scopes: ['profile:read'],
+        environment: 'live',
+        cidrs: [network],
+        expiresInSeconds: 3600,
+        actor: 'admin',
+      });
+    const inside = await key(address.includes(':') ? '2001:db8::/64' : `${address}/32`);
+    const outside = await key('192.0.2.0/24');
+    const get = (value: string) => oauth.api.get('/me', value, { 'X-Forwarded-For': entry });
+    expect((await get(inside.key)).status).toBe(200);
+    expect((await get(outside.key)).body.code).toBe('ip_not_allowed');
+    await oauth.api.app.get(ApiKeyUsageRecorder, { strict: false }).flush();
+    expect(
+      await oauth.dataSource.query('SELECT host(last_used_ip) AS ip FROM api_key_usage WHERE key_id = $1', [
+        inside.id,
+      ]),
+    ).toEqual([{ ip: address }]);
+  });
+
+  it(
+    'is one to the limits, whatever port it comes from',
+    inOneWindow(async () => {
+      const host = `198.51.100.${1 + Math.floor(Math.random() * 250)}`;
+      const guess = (port: number) =>
+        oauth.api.get('/me', 'pua_live_wrong', { 'X-Forwarded-For': `${host}:${port}` });
+      for (let port = 1; port <= 3; port++) expect((await guess(port)).status).toBe(401);
+      expect((await guess(4)).status).toBe(429);
+    }),
+  );
+});

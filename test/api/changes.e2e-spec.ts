@@ -1,0 +1,282 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { createDataSource } from '../../src/database/data-source.js';
+import { ChangeMarks } from '../../src/operations/change-marks/change-marks.service.js';
+import { importRecords } from '../../src/operations/import/import.service.js';
+import { folderSource } from '../../src/operations/import/sources.js';
+import { TestApi } from '../support/api.js';
+import { onPostgres } from '../support/database.js';
+
+type Item = Record<string, unknown> & { id: number };
+
+/** What `updated_since` promises: who polls with the time of the last answer misses nothing. */
+describe('GET /api/public/events?updated_since', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+
+  const read = async (key: string, query = '') => {
+    const items: Item[] = [];
+    for (let path = `/events?limit=100${query}`; ;) {
+      const { body } = await api.get(path, key);
+      const { data, pagination } = body as { data: Item[]; pagination: { next_cursor: string | null } };
+      items.push(...data);
+      if (pagination.next_cursor === null) return items;
+      path = `/events?limit=100${query}&cursor=${pagination.next_cursor}`;
+    }
+  };
+  const since = async (key: string, moment: string) =>
+    (await read(key, `&updated_since=${encodeURIComponent(moment)}`))
+      .map(({ id }) => id)
+      .toSorted((a, b) => a - b);
+  /** As if the marks, and what is in them, were of so many seconds ago. */
+  const age = (seconds: number) =>
+    api.dataSource.query(`UPDATE change_marks SET taken_at = taken_at - make_interval(secs => $1)`, [
+      seconds,
+    ]);
+  /** Now, as the next question would say it. */
+  const now = async () => {
+    await api.app.get(ChangeMarks).take();
+    await age(10);
+    const [row] = await api.dataSource.query<{ now: string }[]>(
+      `SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS now`,
+    );
+    return row!.now;
+  };
+  const member = async () => {
+    const id = await api.platform.user();
+    return { id, key: await api.key(id) };
+  };
+  const load = (files: Record<string, object[]>) => {
+    const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'changes-'));
+    for (const [name, records] of Object.entries(files))
+      writeFileSync(
+        join(folder, `${name}.ndjson`),
+        records.map((record) => JSON.stringify(record)).join('\n'),
+      );
+    return importRecords(api.dataSource, folderSource(folder));
+  };
+  const record = (id: number, organizer_id: number, more: object = {}) => ({
+    id,
+    title: `Event ${id}`,
+    status: 'completed',
+    visibility: 'public',
+    starts_at: '2024-05-01 18:00:00',
+    timezone: 'UTC',
+    organizer_id,
+    updated_at: '2024-04-01 10:00:00',
+    ...more,
+  });
+
+  it('goes by updated_at where nothing changed here since its member came', async () => {
+    const [first, second] = [800_001, 800_002];
+    const answer = { user_id: first, role: 'attendee', rsvp_status: 'going' };
+    await load({
+      users: [{ id: first, username: 'comes' }],
+      events: [record(first, first), record(second, first, { updated_at: '2024-06-01 10:00:00' })],
+      participants: [
+        { ...answer, event_id: first },
+        { ...answer, event_id: second },
+      ],
+    });
+    const key = await api.key(first);
+    expect(await since(key, '2024-05-01')).toEqual([second]);
+    expect(await since(key, await now())).toEqual([]);
+  });
+
+  it('holds what an import brings to a member who was there, however old the platform says it is', async () => {
+    const { id, key } = await member();
+    const other = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
+    await api.platform.participant(other, id);
+    const asked = await now();
+    expect(await since(key, asked)).toEqual([]);
+    await load({
+      events: [record(810_001, id)],
+      participants: [{ event_id: 810_001, user_id: id, role: 'organizer' }],
+    });
+    expect(await since(key, asked)).toEqual([810_001]);
+  });
+
+  it.each<[what: string, change: (event: number, user: number) => Promise<unknown>]>([
+    [
+      'a new title, with the updated_at that it had',
+      (event) => api.dataSource.query(`UPDATE events SET title = 'new' WHERE id = $1`, [event]),
+    ],
+    [
+      'another answer',
+      (event, user) =>
+        api.dataSource.query(
+          `UPDATE participants SET rsvp_status = 'maybe' WHERE event_id = $1 AND user_id = $2`,
+          [event, user],
+        ),
+    ],
+    [
+      'a draft that is published',
+      (event) => api.dataSource.query(`UPDATE events SET status = 'scheduled' WHERE id = $1`, [event]),
+    ],
+    [
+      'an import that says the old updated_at',
+      (event, user) => load({ events: [record(event, user, { title: 'imported' })] }),
+    ],
+  ])('holds %s', async (what, change) => {
+    const { id, key } = await member();
+    const status = what === 'a draft that is published' ? 'draft' : 'scheduled';
+    const event = await api.platform.event({ status, updated_at: '2020-01-01T00:00:00Z' });
+    await api.platform.participant(event, id);
+    const quiet = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
+    await api.platform.participant(quiet, id);
+    const asked = await now();
+    await change(event, id);
+    expect(await since(key, asked)).toEqual([event]);
+  });
+
+  it('holds less, the later one asks: what was seen is not told for ever', async () => {
+    const { id, key } = await member();
+    const event = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
+    await api.platform.participant(event, id);
+    const asked = await now();
+    await api.dataSource.query(`UPDATE events SET title = 'new' WHERE id = $1`, [event]);
+    expect(await since(key, asked)).toEqual([event]);
+    expect(await since(key, await now())).toEqual([]);
+  });
+
+  it('keeps a mark a second for an hour, then one a minute for 40 days', async () => {
+    const put = async (ago: string, second: number) => {
+      const [row] = await api.dataSource.query<{ at: string }[]>(
+        `INSERT INTO change_marks SELECT date_trunc('minute', now() - $1::interval) + make_interval(secs => $2), pg_current_snapshot()::text
+RETURNING taken_at::text AS at`,
+        [ago, second],
+      );
+      return row!.at;
+    };
+    const kept = [await put('30 minutes', 30), await put('62 minutes', 2), await put('39 days', 2)];
+    const gone = [await put('62 minutes', 30), await put('41 days', 2)];
+    await age(0); // something happens, or there would be nothing to mark
+    await api.dataSource.query("DELETE FROM change_marks WHERE taken_at > now() - interval '2 s'");
+    await api.app.get(ChangeMarks).take();
+    const found = await api.dataSource.query<{ at: string }[]>(
+      'SELECT taken_at::text AS at FROM change_marks WHERE taken_at::text = ANY ($1)',
+      [[...kept, ...gone]],
+    );
+    expect(found.map(({ at }) => at).toSorted()).toEqual(kept.toSorted());
+  });
+
+  // On PostgreSQL other tests' transactions happen meanwhile.
+  (onPostgres ? it.skip : it)('takes no mark where nothing happened since the last one', async () => {
+    const count = async () => {
+      const [row] = await api.dataSource.query<{ n: number }[]>('SELECT count(*) AS n FROM change_marks');
+      return row!.n;
+    };
+    const taken = await api.dataSource.transaction(async (manager) => {
+      await manager.query('DELETE FROM change_marks');
+      const counts: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        await manager.query('SELECT take_change_mark()');
+        await manager.query("UPDATE change_marks SET taken_at = taken_at - interval '10 s'");
+        const [row] = await manager.query<{ n: number }[]>('SELECT count(*) AS n FROM change_marks');
+        counts.push(row!.n);
+      }
+      return counts;
+    });
+    expect(taken).toEqual([1, 1, 1]);
+    expect(await count()).toBeGreaterThan(0);
+  });
+
+  (onPostgres ? describe : describe.skip)('beside other transactions', () => {
+    let other: DataSource;
+    beforeAll(async () => void (other = await createDataSource(api.config, 'maintenance').initialize()));
+    afterAll(() => other.destroy());
+
+    it('holds what a long transaction had written before the question, and committed after it', async () => {
+      const { id, key } = await member();
+      const event = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
+      await api.platform.participant(event, id);
+      const runner = other.createQueryRunner();
+      await runner.startTransaction();
+      await runner.query(
+        `UPDATE events SET title = 'long', updated_at = now() - interval '1 day' WHERE id = $1`,
+        [event],
+      );
+      const asked = await now();
+      expect(await since(key, asked)).toEqual([]);
+      await runner.commitTransaction();
+      await runner.release();
+      expect(await since(key, asked)).toEqual([event]);
+    });
+
+    it('leaves a client that polls with the same as a full read, whoever writes meanwhile', async () => {
+      const { id, key } = await member();
+      const events: number[] = [];
+      for (let i = 0; i < 12; i++) {
+        events.push(await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' }));
+        if (i < 8) await api.platform.participant(events[i]!, id);
+      }
+      const seed = Number(process.env.FUZZ_SEED ?? randomBytes(4).readUInt32LE());
+      let state = seed;
+      const random = (below: number) => {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+        return Math.floor((state / 2 ** 32) * below);
+      };
+      const copy = new Map<number, string>();
+      const take = (items: Item[]) => {
+        // What others answer is no change of the event.
+        for (const { attendees_count: _, ...item } of items) copy.set(item.id, JSON.stringify(item));
+      };
+      let asked = await now();
+      take(await read(key));
+
+      let writing = true;
+      const writer = async () => {
+        for (let round = 0; round < 40; round++) {
+          const event = events[random(events.length)]!;
+          const runner = other.createQueryRunner();
+          await runner.startTransaction();
+          switch (random(4)) {
+            case 0:
+              await runner.query(`UPDATE events SET title = $2 WHERE id = $1`, [event, `title ${round}`]);
+              break;
+            case 1:
+              await runner.query(
+                `INSERT INTO participants (event_id, user_id, role, rsvp_status) VALUES ($1, $2, 'attendee', 'going')
+ON CONFLICT (user_id, event_id) DO UPDATE SET rsvp_status = 'maybe'`,
+                [event, id],
+              );
+              break;
+            case 2:
+              await runner.query('DELETE FROM participants WHERE event_id = $1 AND user_id = $2', [
+                event,
+                id,
+              ]);
+              break;
+            default:
+              await runner.query(
+                `UPDATE events SET status = CASE status WHEN 'draft' THEN 'scheduled' ELSE 'draft' END WHERE id = $1`,
+                [event],
+              );
+          }
+          // Others ask while it is under way.
+          for (let i = random(3); i > 0; i--) await api.app.get(ChangeMarks).take();
+          await runner.commitTransaction();
+          await runner.release();
+          if (round % 10 === 9)
+            await load({ events: [record(event, id, { title: `import ${round}`, status: 'scheduled' })] });
+        }
+        writing = false;
+      };
+      const poller = async () => {
+        for (let last = false; !last;) {
+          last = !writing;
+          const next = await now();
+          take(await read(key, `&updated_since=${encodeURIComponent(asked)}`));
+          asked = next;
+        }
+      };
+      await Promise.all([writer(), poller()]);
+      for (const { attendees_count: _, ...item } of await read(key))
+        expect({ seed, item: copy.get(item.id) }).toEqual({ seed, item: JSON.stringify(item) });
+    });
+  });
+});

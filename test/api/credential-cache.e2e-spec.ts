@@ -1,0 +1,251 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { CredentialCache } from '../../src/auth/credential-cache.js';
+import { RevocationChannel } from '../../src/auth/revocation-channel.js';
+import { ClientCache } from '../../src/oauth/storage/client-cache.js';
+import { onPostgres } from '../support/database.js';
+import { OauthTest } from '../support/oauth.js';
+
+/** On PostgreSQL credentials are remembered; on the embedded database each is looked up, and the same must hold. */
+let oauth: OauthTest;
+beforeAll(async () => {
+  oauth = await OauthTest.start();
+  await trusted();
+});
+afterAll(() => oauth.close());
+
+/** Until the channel is heard, where there is one. */
+async function trusted(): Promise<void> {
+  const end = performance.now() + 5_000;
+  do {
+    expect(performance.now()).toBeLessThan(end);
+    await new Promise(setImmediate);
+  } while (onPostgres && !oauth.api.app.get(RevocationChannel).trusted);
+}
+
+/** Sends a credential in one header, and what goes with it. */
+async function ask(path: string, headers: Record<string, string>, method = 'GET'): Promise<number> {
+  const body = method === 'PUT' ? { body: JSON.stringify({ bio: 'stolen' }) } : {};
+  const response = await fetch(new URL(path, oauth.issuer), {
+    method,
+    headers: { ...headers, ...(method === 'PUT' ? { 'Content-Type': 'application/json' } : {}) },
+    ...body,
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+const ME = '/api/public/me';
+const PROFILE = '/api/public/profile';
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+const asKey = (token: string) => ({ 'X-API-Key': token });
+
+/** A token that is bound to a key (RFC 9449), and a way to use it. */
+async function boundToken(): Promise<{ token: string; withProof: (path: string) => Promise<object> }> {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const jwk = await exportJWK(publicKey);
+  const proof = (claims: Record<string, unknown>) =>
+    new SignJWT({ jti: crypto.randomUUID(), ...claims })
+      .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
+      .setIssuedAt()
+      .sign(privateKey);
+  const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+  const { body } = await oauth.token(form, {
+    DPoP: await proof({ htm: 'POST', htu: `${oauth.issuer}/oauth/token` }),
+  });
+  const token = body.access_token;
+  const ath = createHash('sha256').update(token).digest('base64url');
+  return {
+    token,
+    withProof: async (path) => ({
+      Authorization: `DPoP ${token}`,
+      DPoP: await proof({ htm: 'GET', htu: oauth.issuer + path, ath }),
+    }),
+  };
+}
+
+describe('a credential of one kind', () => {
+  it('that is a bound token opens nothing without its proof, however often and however it is sent', async () => {
+    const { token, withProof } = await boundToken();
+    for (let round = 0; round < 3; round++) {
+      expect(await ask(ME, bearer(token))).toBe(401);
+      expect(await ask(ME, asKey(token))).toBe(401);
+      expect(await ask(PROFILE, asKey(token), 'PUT')).toBe(401);
+      expect(await ask('/oauth/userinfo', bearer(token))).toBe(401);
+      expect(await ask('/oauth/userinfo', asKey(token))).toBe(401);
+    }
+    expect(await ask(ME, (await withProof(ME)) as Record<string, string>)).toBe(200);
+    expect(await ask(ME, asKey(token))).toBe(401);
+    expect(await ask('/oauth/userinfo', bearer(token))).toBe(401);
+  });
+
+  it('that is a token is no key, though it was accepted as a token a moment ago', async () => {
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    for (let round = 0; round < 3; round++) {
+      expect(await ask(ME, bearer(access_token))).toBe(200);
+      expect(await ask(ME, asKey(access_token))).toBe(401);
+      expect(await ask(PROFILE, asKey(access_token), 'PUT')).toBe(401);
+      expect(await ask(ME, { Authorization: `DPoP ${access_token}` })).toBe(401);
+    }
+  });
+
+  it('that is a key is no token, though it was accepted as a key a moment ago', async () => {
+    const key = await oauth.api.key((await oauth.member()).id);
+    for (let round = 0; round < 3; round++) {
+      expect(await ask(ME, asKey(key))).toBe(200);
+      expect(await ask(ME, bearer(key))).toBe(401);
+      expect(await ask('/oauth/userinfo', bearer(key))).toBe(401);
+      expect(await ask('/oauth/userinfo', asKey(key))).toBe(401);
+    }
+  });
+});
+
+(onPostgres ? describe : describe.skip)('what is remembered (only on PostgreSQL: npm run test:pg)', () => {
+  const answers = async (key: string, status: number, milliseconds = 1_000) => {
+    const end = performance.now() + milliseconds;
+    while ((await ask(ME, asKey(key))) !== status) expect(performance.now()).toBeLessThan(end);
+  };
+  const rememberedKey = async (): Promise<{ key: string; id: string; userId: number }> => {
+    const { id: userId } = await oauth.member();
+    const key = await oauth.api.key(userId);
+    for (let i = 0; i < 2; i++) expect(await ask(ME, asKey(key))).toBe(200);
+    expect(oauth.api.app.get(CredentialCache).find('api_key', key)).toBeDefined();
+    return { key, id: key.split('_')[2]!, userId };
+  };
+  const sql = (text: string, values: unknown[] = []) => oauth.dataSource.query<unknown>(text, values);
+
+  it('is looked up again after 30 seconds, though nobody announced anything', async () => {
+    const { key, id } = await rememberedKey();
+    await sql('ALTER TABLE api_keys DISABLE TRIGGER ALL');
+    await sql(`UPDATE api_keys SET revoked_at = now(), revocation_reason = 'in silence' WHERE id = $1`, [id]);
+    await sql('ALTER TABLE api_keys ENABLE TRIGGER ALL');
+    for (const trigger of ['api_keys_announce_update', 'api_keys_announce_delete', 'announce_truncate'])
+      await sql(`ALTER TABLE api_keys ENABLE ALWAYS TRIGGER ${trigger}`);
+    expect(await ask(ME, asKey(key))).toBe(200);
+    const now = performance.now.bind(performance);
+    const later = jest.spyOn(performance, 'now').mockImplementation(() => now() + 30_000);
+    try {
+      await trusted();
+      expect(await ask(ME, asKey(key))).toBe(401);
+    } finally {
+      later.mockRestore();
+    }
+  });
+
+  it.each([
+    [
+      'a writer with session_replication_role = replica revokes the key',
+      `UPDATE api_keys SET revoked_at = now(), revocation_reason = 'x' WHERE id = $1`,
+    ],
+    [
+      'such a writer disables the member',
+      'UPDATE users SET disabled_at = now() WHERE id = (SELECT user_id FROM api_keys WHERE id = $1)',
+    ],
+  ])('is forgotten everywhere when %s', async (_, statement) => {
+    const { key, id } = await rememberedKey();
+    await oauth.dataSource.transaction(async (manager) => {
+      await manager.query('SET LOCAL session_replication_role = replica');
+      await manager.query(statement, [id]);
+    });
+    await answers(key, 401);
+  });
+
+  it('of a member whom a replica-role writer disables ends with tokens, sessions and grants', async () => {
+    const { id, username } = await oauth.member();
+    const browser = oauth.browser();
+    const { body } = await oauth.token(await oauth.code(await oauth.client(), username, {}, browser));
+    for (let i = 0; i < 2; i++) expect(await oauth.me(body.access_token)).toBe(200);
+    await oauth.dataSource.transaction(async (manager) => {
+      await manager.query('SET LOCAL session_replication_role = replica');
+      await manager.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
+    });
+    const end = performance.now() + 1_000;
+    while ((await oauth.me(body.access_token)) !== 401) expect(performance.now()).toBeLessThan(end);
+    const left = await oauth.dataSource.query<unknown[]>(
+      `SELECT 1 FROM oauth_sessions WHERE user_id = $1 UNION ALL SELECT 1 FROM oauth_grants WHERE user_id = $1
+UNION ALL SELECT 1 FROM oauth_tokens t WHERE NOT EXISTS (SELECT FROM oauth_grants g WHERE g.id = t.grant_id)`,
+      [id],
+    );
+    expect(left).toEqual([]);
+  });
+
+  it('is forgotten when its table is emptied', async () => {
+    const { key } = await rememberedKey();
+    await sql('TRUNCATE api_keys CASCADE');
+    await answers(key, 401);
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    for (let i = 0; i < 2; i++) expect(await oauth.me(access_token)).toBe(200);
+    await sql('TRUNCATE oauth_tokens');
+    const end = performance.now() + 1_000;
+    while ((await oauth.me(access_token)) !== 401) expect(performance.now()).toBeLessThan(end);
+  });
+
+  it('of a client is not what was read before the client was disabled', async () => {
+    const clients = oauth.api.app.get(ClientCache);
+    const id = await oauth.client();
+    const channel = oauth.api.app.get(RevocationChannel);
+    const heard = new Promise<void>((resolve) =>
+      channel.onRevocation((revocation) => {
+        if (revocation !== 'all' && revocation.kind === 'client' && revocation.id === id) resolve();
+      }),
+    );
+    const enabled = await clients.find(id, async () => {
+      const read = { client_id: id };
+      await sql('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [id]);
+      await heard;
+      return read as never;
+    });
+    expect(enabled).toEqual({ client_id: id }); // the request that was under way
+    expect(await clients.find(id, () => Promise.resolve(undefined))).toBeUndefined();
+  });
+
+  it('is forgotten by what ends, without a look at the others', async () => {
+    const cache = new CredentialCache(oauth.api.app.get(RevocationChannel));
+    const learn = (i: number, kind: 'api_key' | 'oauth_token') =>
+      cache.learn(kind, `credential ${i}`, () =>
+        Promise.resolve({
+          principal: {
+            kind,
+            userId: i % 5_000,
+            scopes: [],
+            scopesText: '',
+            credentialId: `id${i}`,
+            keyId: null,
+            clientId: kind === 'api_key' ? null : `client:${i % 100}`,
+            expiresAt: null,
+            createdAt: '',
+          },
+          expiresAtMs: Infinity,
+          allowedCidrs: [],
+        }),
+      );
+    const kindOf = (i: number) => (i % 2 === 0 ? 'api_key' : 'oauth_token');
+    for (let i = 0; i < 20_000; i++) {
+      if (i % 100 === 0) await trusted(); // the channel is heard between the batches
+      await learn(i, kindOf(i));
+    }
+    const known = async () => {
+      let count = 0;
+      for (let i = 0; i < 20_000; i++) {
+        if (i % 100 === 0) await trusted();
+        if (cache.find(kindOf(i), `credential ${i}`)) count++;
+      }
+      return count;
+    };
+    expect(await known()).toBe(20_000);
+    // A walk over all of them takes a millisecond or more each time.
+    const start = process.cpuUsage();
+    for (let i = 0; i < 10_000; i++) cache.revoke({ kind: 'key', id: `unknown${i}` });
+    const { user } = process.cpuUsage(start);
+    expect(user / 1_000).toBeLessThan(500);
+    cache.revoke({ kind: 'key', id: 'id0' });
+    cache.revoke({ kind: 'grant', id: 'id2' }); // a key of that id is no grant
+    cache.revoke({ kind: 'grant', id: 'id1' });
+    cache.revoke({ kind: 'user', id: '4' }); // 4 credentials
+    cache.revoke({ kind: 'client', id: 'client:7' }); // 200
+    expect(await known()).toBe(20_000 - 2 - 4 - 200);
+    cache.revoke('all');
+    expect(await known()).toBe(0);
+  });
+});

@@ -1,0 +1,404 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { makeKey } from '../../src/auth/api-keys/api-key-format.js';
+import { Secrets } from '../../src/config/config.js';
+import { Database } from '../../src/database/database.js';
+import { ALL_SCOPES } from '../../src/auth/scopes.js';
+import { closeApp, createApp } from '../../src/app.js';
+import supertest from 'supertest';
+import { TestApi } from '../support/api.js';
+
+describe('credentials', () => {
+  let api: TestApi;
+  let keys: ApiKeysService;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    keys = new ApiKeysService(api.dataSource, api.config);
+  });
+  afterAll(() => api.close());
+
+  const newKey = async (fields: Partial<Parameters<ApiKeysService['create']>[0]> = {}) => {
+    const userId = fields.userId ?? (await api.platform.user());
+    const created = await keys.create({
+      userId,
+      name: 'partner',
+      scopes: ALL_SCOPES,
+      environment: 'live',
+      cidrs: [],
+      expiresInSeconds: 3600,
+      actor: 'admin',
+      ...fields,
+    });
+    return { userId, ...created };
+  };
+
+  describe('in the headers', () => {
+    it('none is 401 missing_credentials with a challenge that names no error', async () => {
+      const { status, headers, body } = await api.send('GET', '/api/public/me');
+      expect([status, body.code]).toEqual([401, 'missing_credentials']);
+      expect(headers['www-authenticate']).toBe(
+        `Bearer realm="public-user-api", resource_metadata="${api.config.publicUrl}/.well-known/oauth-protected-resource/api/public"`,
+      );
+    });
+
+    it.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer '])(
+      'Authorization: %s is none',
+      async (authorization) => {
+        expect((await api.send('GET', '/api/public/me', { Authorization: authorization })).body.code).toBe(
+          'missing_credentials',
+        );
+      },
+    );
+
+    it('an unknown token is 401 invalid_credentials with error="invalid_token"', async () => {
+      const { status, headers, body } = await api.send('GET', '/api/public/me', {
+        Authorization: 'Bearer nonsense',
+      });
+      expect([status, body.code]).toEqual([401, 'invalid_credentials']);
+      expect(headers['www-authenticate']).toContain('error="invalid_token"');
+    });
+
+    it('both at once are 400 ambiguous_credentials', async () => {
+      const { key } = await newKey();
+      const { status, body } = await api.get('/me', key, { Authorization: 'Bearer x' });
+      expect([status, body.code]).toEqual([400, 'ambiguous_credentials']);
+    });
+
+    it.each(['X-API-Key', 'Authorization'])('%s twice is 400 ambiguous_credentials', async (name) => {
+      const { key } = await newKey();
+      const value = name === 'Authorization' ? 'Bearer x' : key;
+      const answer = await new Promise<string>((resolve) => {
+        const { hostname, port } = new URL(api.url);
+        const socket = connect(Number(port), hostname, () =>
+          socket.end(
+            `GET /api/public/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${name}: ${value}\r\n${name}: ${value}\r\n\r\n`,
+          ),
+        );
+        let text = '';
+        socket.on('data', (chunk) => (text += chunk.toString())).on('close', () => resolve(text));
+      });
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(answer).toContain('"code":"ambiguous_credentials"');
+    });
+
+    it.each(['access_token', 'api_key', 'key', 'token'])(
+      'are not looked for in the query (%s)',
+      async (name) => {
+        const { key } = await newKey();
+        expect((await api.send('GET', `/api/public/me?${name}=${key}`)).body.code).toBe(
+          'missing_credentials',
+        );
+        expect((await api.get(`/me?${name}=x`, key)).body.code).toBe('unknown_parameter');
+      },
+    );
+  });
+
+  describe('an API key', () => {
+    it('says what it may do, and what was needed, on every answer', async () => {
+      const { key } = await newKey({ scopes: ['events:read', 'profile:read'] });
+      const allowed = await api.get('/me', key);
+      expect(allowed.headers).toMatchObject({
+        'x-oauth-scopes': 'events:read, profile:read',
+        'x-accepted-oauth-scopes': 'profile:read',
+      });
+      const notFound = await api.get('/events/1', key);
+      expect(notFound.headers).toMatchObject({
+        'x-oauth-scopes': 'events:read, profile:read',
+        'x-accepted-oauth-scopes': 'events:read',
+      });
+    });
+
+    it('without the scope is 403 insufficient_scope, which names it and those that were granted', async () => {
+      const { key } = await newKey({ scopes: ['events:read'] });
+      const { status, headers, body } = await api.get('/connections', key);
+      expect([status, body.code, body.required_scope, body.granted_scopes]).toEqual([
+        403,
+        'insufficient_scope',
+        'connections:read',
+        ['events:read'],
+      ]);
+      expect(headers['www-authenticate']).toContain('error="insufficient_scope", scope="connections:read"');
+      expect(headers['x-oauth-scopes']).toBe('events:read');
+    });
+
+    it('with no scopes may do nothing but ask about itself', async () => {
+      const { key } = await newKey({ scopes: [] });
+      expect((await api.get('/me', key)).status).toBe(403);
+      expect((await api.get('/credential', key)).body.scopes).toEqual([]);
+    });
+
+    it('gets one and the same 401 for every reason', async () => {
+      const { key } = await newKey();
+      const revoked = await newKey();
+      await keys.revoke(revoked.id, 'leaked', 'admin');
+      const expired = await newKey();
+      await api.dataSource.query(
+        `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`,
+        [expired.id],
+      );
+      const orphan = await newKey();
+      await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [orphan.userId]);
+      const other = makeKey('live').key;
+      const wrongSecret = makeKey('live');
+      await api.dataSource.query('UPDATE api_keys SET id = $2 WHERE id = $1', [
+        (await newKey()).id,
+        wrongSecret.id,
+      ]);
+      const wrongEnvironment = key.replace('_live_', '_test_');
+      const refused = [
+        revoked.key,
+        expired.key,
+        orphan.key,
+        other,
+        wrongSecret.key,
+        wrongEnvironment,
+        `${key}x`,
+        'x',
+        'pua_live_',
+      ];
+      const answers = await Promise.all(refused.map((candidate) => api.get('/me', candidate)));
+      const bodies = answers.map(({ status, body }) => ({ status, ...body, request_id: '' }));
+      expect(bodies[0]).toMatchObject({ status: 401, code: 'invalid_credentials' });
+      for (const body of bodies) expect(body).toEqual(bodies[0]);
+      expect(answers[0]!.headers['www-authenticate']).not.toContain('error=');
+    });
+
+    it('with a wrong checksum is refused without a look-up', async () => {
+      const { key } = await newKey();
+      const database = api.app.get(Database);
+      const { read } = database;
+      let asked = 0;
+      database.read = (...parameters) => {
+        asked++;
+        return read.apply(database, parameters) as never;
+      };
+      const last = key.at(-1) === '0' ? '1' : '0';
+      expect((await api.get('/me', key.slice(0, -1) + last)).status).toBe(401);
+      database.read = read;
+      expect(asked).toBe(0);
+    });
+
+    it('works until the overlap ends after it was rotated', async () => {
+      const { key, id } = await newKey();
+      const rotated = await keys.rotate(id, 60, 'admin');
+      expect([(await api.get('/me', key)).status, (await api.get('/me', rotated.key)).status]).toEqual([
+        200, 200,
+      ]);
+      await api.dataSource.query(`UPDATE api_keys SET expires_at = now() WHERE id = $1`, [id]);
+      const deadline = performance.now() + 1_000; // where it was remembered, the notice has to be heard
+      while ((await api.get('/me', key)).status !== 401) expect(performance.now()).toBeLessThan(deadline);
+      expect((await api.get('/me', rotated.key)).status).toBe(200);
+    });
+
+    it.each([
+      ['192.0.2.7', 200],
+      ['192.0.3.7', 403],
+      ['2001:db8::1', 200],
+      ['2001:db9::1', 403],
+      ['::ffff:192.0.2.9', 200],
+    ])('with networks, behind a proxy, from %s: %i', async (address, expected) => {
+      const app = await createApp({ ...api.config, trustProxy: 1 });
+      try {
+        const { key } = await newKey({ cidrs: ['192.0.2.0/24', '2001:db8::/32'] });
+        await app.listen(0, '127.0.0.1');
+        const { status, body } = await supertest(app.getHttpServer())
+          .get('/api/public/me')
+          .set({ 'X-API-Key': key, 'X-Forwarded-For': `10.0.0.1, ${address}` });
+        expect(status).toBe(expected);
+        if (expected === 403) expect(body.code).toBe('ip_not_allowed');
+      } finally {
+        await closeApp(app);
+      }
+    });
+
+    it('is not fooled by X-Forwarded-For where no proxy is trusted', async () => {
+      const { key } = await newKey({ cidrs: ['192.0.2.0/24'] });
+      expect((await api.get('/me', key, { 'X-Forwarded-For': '192.0.2.7' })).body.code).toBe(
+        'ip_not_allowed',
+      );
+    });
+
+    it.each(['Origin', 'Sec-Fetch-Site'])(
+      'in a browser (%s) is refused, and its exposure recorded once',
+      async (header) => {
+        const { key, id } = await newKey();
+        for (const value of ['https://app.example', 'cross-site']) {
+          const { status, body } = await api.get('/me', key, { [header]: value });
+          expect([status, body.code]).toEqual([403, 'api_key_in_browser']);
+        }
+        const usage = await api.dataSource.query<object[]>(
+          'SELECT exposed_at, exposed_origin FROM api_key_usage WHERE key_id = $1',
+          [id],
+        );
+        expect(usage).toEqual([{ exposed_at: expect.any(Date), exposed_origin: 'https://app.example' }]);
+        const trail = await api.dataSource.query<object[]>(
+          `SELECT type FROM auth_events WHERE key_id = $1 AND type = 'key.exposed'`,
+          [id],
+        );
+        expect(trail).toHaveLength(1);
+      },
+    );
+
+    it('with Sec-Fetch-Mode alone is a server', async () => {
+      const { key } = await newKey();
+      expect((await api.get('/me', key, { 'Sec-Fetch-Mode': 'cors' })).status).toBe(200);
+    });
+
+    it('for tests is refused in production', async () => {
+      const { key } = await newKey({ environment: 'test' });
+      expect((await api.get('/me', key)).status).toBe(200);
+      const app = await createApp({ ...api.config, production: true });
+      await app.init();
+      try {
+        expect(
+          (await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key)).status,
+        ).toBe(401);
+      } finally {
+        await closeApp(app);
+      }
+    });
+
+    it('stands nowhere in the database', async () => {
+      const { key, id } = await newKey();
+      await api.get('/me', key);
+      await api.app.get(ApiKeyUsageRecorder).flush();
+      const secret = key.split('_')[3]!;
+      for (const table of ['api_keys', 'api_key_usage', 'auth_events']) {
+        const [{ dump } = { dump: '' }] = await api.dataSource.query<{ dump: string }[]>(
+          `SELECT string_agg(t::text, ' ') AS dump FROM ${table} t`,
+        );
+        expect(dump).toContain(id);
+        expect(dump).not.toContain(secret.slice(0, 20));
+        expect(dump).not.toContain(Buffer.from(secret).toString('hex').slice(0, 20));
+      }
+    });
+
+    it('has its use written in batches', async () => {
+      const { key, id } = await newKey();
+      await api.get('/me', key);
+      await api.get('/me', key);
+      await api.app.get(ApiKeyUsageRecorder).flush();
+      const [row] = await api.dataSource.query<object[]>(
+        'SELECT uses_count, last_used_at FROM api_key_usage WHERE key_id = $1',
+        [id],
+      );
+      expect(row).toEqual({ uses_count: 2, last_used_at: expect.any(Date) });
+    });
+
+    it('has its use written whatever else is in the batch', async () => {
+      const recorder = api.app.get(ApiKeyUsageRecorder);
+      const [first, bad, last] = [await newKey(), await newKey(), await newKey()];
+      recorder.record(first.id, '192.0.2.1');
+      recorder.record('goneSince000', '192.0.2.1');
+      recorder.record(bad.id, 'unknown, 192.0.2.1');
+      recorder.record('\0', undefined);
+      recorder.record(last.id, '2001:db8::1');
+      recorder.record(last.id, '2001:db8::1');
+      await recorder.flush();
+      const written = () =>
+        api.dataSource.query<{ key_id: string; uses_count: number }[]>(
+          'SELECT key_id, uses_count FROM api_key_usage WHERE key_id = ANY($1) ORDER BY uses_count',
+          [[first.id, bad.id, last.id]],
+        );
+      const expected = [
+        { key_id: first.id, uses_count: 1 },
+        { key_id: last.id, uses_count: 2 },
+      ];
+      expect(await written()).toEqual(expected);
+      await recorder.flush(); // nothing is left over
+      expect(await written()).toEqual(expected);
+    });
+
+    it('has its use kept while it cannot be written, and is hashed anew all the same', async () => {
+      const recorder = api.app.get(ApiKeyUsageRecorder);
+      const { id } = await newKey();
+      const [{ hash, pepper_id }] = (await api.dataSource.query(
+        'SELECT hash, pepper_id FROM api_keys WHERE id = $1',
+        [id],
+      )) as [{ hash: Buffer; pepper_id: Buffer }];
+      const after = Buffer.alloc(32, 'anew');
+      recorder.record(id, '192.0.2.1');
+      recorder.rehash(id, hash, after, pepper_id);
+      await api.dataSource.query('ALTER TABLE api_key_usage RENAME TO away');
+      await recorder.flush();
+      await api.dataSource.query('ALTER TABLE away RENAME TO api_key_usage');
+      expect(await api.dataSource.query('SELECT hash FROM api_keys WHERE id = $1', [id])).toEqual([
+        { hash: after },
+      ]);
+      recorder.record(id, '192.0.2.1');
+      await recorder.flush();
+      expect(
+        await api.dataSource.query('SELECT uses_count FROM api_key_usage WHERE key_id = $1', [id]),
+      ).toEqual([{ uses_count: 2 }]);
+    });
+
+    it('of the SECRET_KEY before works on, and is hashed anew under the current one when it is used', async () => {
+      const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
+      const after = Buffer.alloc(32, 'new');
+      const { key } = await newKey();
+      const ask = async (secrets: Secrets) => {
+        // Signing keys are encrypted under SECRET_KEY, too; here they may be made anew.
+        await api.dataSource.query('DELETE FROM signing_keys');
+        const app = await createApp({ ...api.config, secrets });
+        await app.init();
+        const { status } = await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key);
+        await closeApp(app); // writes what is to be written
+        return status;
+      };
+      expect(await ask(new Secrets(after))).toBe(401);
+      expect(await ask(new Secrets(after, before))).toBe(200);
+      expect(await ask(new Secrets(after))).toBe(200);
+    });
+
+    it('gives access to its owner’s data alone', async () => {
+      const one = await newKey();
+      const two = await newKey();
+      const event = await api.platform.event();
+      await api.platform.participant(event, two.userId);
+      expect((await api.get(`/events/${event}`, two.key)).status).toBe(200);
+      expect((await api.get(`/events/${event}`, one.key)).body.code).toBe('event_not_found');
+      expect((await api.get('/me', one.key)).body.id).toBe(one.userId);
+    });
+  });
+
+  describe('GET /api/public/credential', () => {
+    it('says what the key is, and which endpoints it opens', async () => {
+      const { userId, key, id } = await newKey({ scopes: ['events:read'] });
+      const { body, headers } = await api.get('/credential', key);
+      expect(body).toMatchObject({
+        type: 'api_key',
+        user_id: userId,
+        scopes: ['events:read'],
+        client_id: null,
+        key_id: id,
+      });
+      expect(body.expires_at).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+      expect(body.endpoints).toContainEqual({
+        method: 'GET',
+        path: '/api/public/events/{id}',
+        scope: 'events:read',
+        allowed: true,
+      });
+      expect(body.endpoints).toContainEqual({
+        method: 'PUT',
+        path: '/api/public/profile',
+        scope: 'profile:write',
+        allowed: false,
+      });
+      expect(body.endpoints).toContainEqual({
+        method: 'GET',
+        path: '/api/public/credential',
+        scope: null,
+        allowed: true,
+      });
+      expect([headers['x-oauth-scopes'], headers['x-accepted-oauth-scopes']]).toEqual(['events:read', '']);
+    });
+
+    it('says null for a key that never ends', async () => {
+      const { key } = await newKey({ expiresInSeconds: undefined, noExpiryReason: 'a printer' } as never);
+      expect((await api.get('/credential', key)).body.expires_at).toBeNull();
+    });
+  });
+});

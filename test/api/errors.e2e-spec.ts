@@ -1,0 +1,376 @@
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Response } from 'supertest';
+import { accessOf } from '../../src/auth/auth.decorators.js';
+import { PROBLEMS } from '../../src/http/output/problems.js';
+import { RouteTable } from '../../src/http/route-table.js';
+import { TestApi } from '../support/api.js';
+
+interface Parameter {
+  name: string;
+  in: string;
+  description?: string;
+  style?: string;
+  explode?: boolean;
+  schema: { type: string; items?: { enum?: string[] } };
+}
+
+interface OpenApi {
+  openapi: string;
+  paths: Record<string, Record<string, { security: object[]; parameters?: Parameter[] }>>;
+}
+
+describe('every answer', () => {
+  let api: TestApi;
+  let key: string;
+  let document: OpenApi;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    const user = await api.platform.user();
+    key = await api.key(user);
+    const event = await api.platform.event({ id: 1 });
+    await api.platform.participant(event, user);
+    document = (await api.send('GET', '/api/public/openapi.json')).body as OpenApi;
+  });
+  afterAll(() => api.close());
+
+  /** Every documented GET, with ids and codes that exist. */
+  const gets = () =>
+    Object.keys(document.paths)
+      .filter((path) => document.paths[path]!.get)
+      .map((path) => path.replace('{id}', '1').replace('{code}', 'not_found'));
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    api.send('GET', path, { 'X-API-Key': key, ...headers });
+
+  describe('that is an error', () => {
+    it('is a problem (RFC 9457) that says where, what and which request', async () => {
+      const { headers, body } = await api.get('/events/999?', key, { 'X-Request-Id': 'mine-1' });
+      expect(headers['content-type']).toMatch(/^application\/problem\+json/);
+      expect(body).toEqual({
+        type: `${api.config.publicUrl}/api/public/problems/event_not_found`,
+        title: 'Event not found',
+        status: 404,
+        detail: expect.any(String),
+        instance: '/api/public/events/999',
+        code: 'event_not_found',
+        request_id: 'mine-1',
+      });
+    });
+
+    it('is not stored, and can be read by a page of another origin', async () => {
+      for (const path of ['/api/public/nowhere', '/api/public/me']) {
+        const { headers } = await api.send('GET', path, { Origin: 'https://app.example' });
+        expect(headers['cache-control']).toBe('no-store');
+        expect(headers['access-control-allow-origin']).toBe('*');
+        expect(headers['access-control-expose-headers']).toContain('WWW-Authenticate');
+      }
+    });
+
+    it('names wrong parameters with the allowed values of an enum', async () => {
+      const { status, body } = await api.get('/events?sort=up&limit=0&foo=1&limit=2', key);
+      expect(status).toBe(400);
+      expect(body.errors).toContainEqual(
+        expect.objectContaining({
+          parameter: 'sort',
+          code: 'invalid_parameter',
+          allowed: expect.arrayContaining(['-starts_at']),
+        }),
+      );
+      expect(body.errors).toContainEqual(
+        expect.objectContaining({ parameter: 'limit', code: 'invalid_parameter' }),
+      );
+      expect(body.errors).toContainEqual(
+        expect.objectContaining({ parameter: 'foo', code: 'unknown_parameter' }),
+      );
+    });
+
+    it.each([
+      '/api/public',
+      '/api/public/',
+      '/api/public/ME',
+      '/api/public/me/',
+      '/api/public//me',
+      '/api/public/%6de',
+      '/api/public/nowhere/%zz',
+      '/',
+    ])('is 404 not_found where the path is not exact: %s', async (path) => {
+      expect((await get(path)).body.code).toBe('not_found');
+    });
+
+    it.each(['POST', 'DELETE', 'PATCH', 'PUT'])(
+      'is 405 with Allow for %s where the route has other methods',
+      async (method) => {
+        const { status, headers, body } = await api.send(method, '/api/public/me');
+        expect([status, body.code, headers.allow]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS']);
+      },
+    );
+
+    it('is 405 with the write in Allow on the profile', async () => {
+      expect((await api.send('DELETE', '/api/public/profile')).headers.allow).toBe('GET, PUT, HEAD, OPTIONS');
+    });
+
+    it.each([
+      'text/html',
+      'application/xml',
+      'application/json;q=0',
+      'image/*',
+      'application/json;q=0, */*',
+      'application/json; charset=utf-8; q=0, */*;q=0.5',
+      'application/problem+json',
+      'text/html; profile="application/json"',
+    ])('is 406 where Accept: %s excludes JSON', async (accept) => {
+      expect((await get('/api/public/me', { Accept: accept })).body.code).toBe('not_acceptable');
+    });
+
+    it.each([
+      '*/*',
+      'application/*',
+      'application/json',
+      'text/html, */*;q=0.1',
+      'application/json; charset=utf-8',
+      'application/json;charset="utf-8"',
+      'Application/JSON;odata.metadata=minimal;IEEE754Compatible=true',
+      'application/json;q=0.9, */*;q=0',
+      'application/json; charset=utf-8; q=0.5, text/html',
+      'application/*; v=2',
+      'text/html; title="a, b; c=\\"d\\"", application/json;indent=2;q=0.1',
+      'application/json;q=0, application/json;v=2',
+      'application/problem+json, application/json; charset=utf-8',
+    ])('is not 406 for Accept: %s', async (accept) => {
+      expect((await get('/api/public/me', { Accept: accept })).status).toBe(200);
+    });
+  });
+
+  describe('follows the order of checks', () => {
+    const large = 'x'.repeat(20_000);
+    const steps: [code: string, request: () => Promise<Response>][] = [
+      ['not_found', () => api.send('DELETE', '/api/public/nope', { Accept: 'text/html' })],
+      ['method_not_allowed', () => api.send('DELETE', '/api/public/profile', { Accept: 'text/html' })],
+      ['not_acceptable', () => api.send('PUT', '/api/public/profile?x=1', { Accept: 'text/html' }, large)],
+      ['missing_credentials', () => api.send('PUT', '/api/public/profile?x=1', {}, large)],
+      [
+        'insufficient_scope',
+        async () => api.put('/profile?x=1', await api.key(await api.platform.user(), []), large),
+      ],
+      ['unknown_parameter', () => api.put('/profile?x=1', key, large)],
+      ['unknown_parameter', () => api.get('/events/999?x=1', key)],
+      [
+        'payload_too_large',
+        () => api.put('/profile', key, large, { 'Content-Type': 'text/plain', 'If-Match': '"no"' }),
+      ],
+      [
+        'unsupported_media_type',
+        () => api.put('/profile', key, '{', { 'Content-Type': 'text/plain', 'If-Match': '"no"' }),
+      ],
+      ['invalid_json', () => api.put('/profile', key, '{', { 'If-Match': '"no"' })],
+      ['validation_failed', () => api.put('/profile', key, { bio: 1 }, { 'If-Match': '"no"' })],
+      ['precondition_failed', () => api.put('/profile', key, { bio: 'x' }, { 'If-Match': '"no"' })],
+    ];
+    it.each(steps)('%s', async (code, request) => {
+      expect((await request()).body.code).toBe(code);
+    });
+  });
+
+  describe('carries headers', () => {
+    it('that hold for each GET: request id, cache, vary, ETag', async () => {
+      for (const path of gets()) {
+        const { status, headers } = await get(path, { 'X-Request-Id': 'a.b_c-9' });
+        expect([path, status]).toEqual([path, 200]);
+        expect(headers).toMatchObject({
+          'x-request-id': 'a.b_c-9',
+          'cache-control': 'private, no-cache',
+          vary: 'Authorization, X-API-Key, Origin',
+          etag: expect.stringMatching(/^"[^"]+"$/),
+          'access-control-allow-origin': '*',
+        });
+        expect(headers['set-cookie']).toBeUndefined();
+        expect(headers['x-powered-by']).toBeUndefined();
+      }
+    });
+
+    it.each(['', 'a b', 'x'.repeat(65), '<script>'])(
+      'with an id of its own where the request’s is %j',
+      async (id) => {
+        const { headers } = await api.send('GET', '/api/public/problems', { 'X-Request-Id': id });
+        expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+      },
+    );
+
+    it('that let a caller ask again: 304 for If-None-Match on each GET', async () => {
+      for (const path of gets()) {
+        const { headers } = await get(path);
+        for (const tag of [headers.etag!, `W/${headers.etag}`, `"x", ${headers.etag}`, '*']) {
+          const again = await get(path, { 'If-None-Match': tag });
+          expect([path, tag, again.status, again.text]).toEqual([path, tag, 304, '']);
+        }
+        expect((await get(path, { 'If-None-Match': '"other"' })).status).toBe(200);
+      }
+    });
+
+    it('that are the same for HEAD, which has no body', async () => {
+      for (const path of gets()) {
+        const answer = await get(path);
+        const head = await api.send('HEAD', path, { 'X-API-Key': key });
+        expect([path, head.status, head.text ?? '']).toEqual([path, 200, '']);
+        for (const name of ['etag', 'content-length', 'content-type', 'x-total-count', 'link']) {
+          expect([path, name, head.headers[name]]).toEqual([path, name, answer.headers[name]]);
+        }
+      }
+    });
+
+    it('for preflight without a credential: any origin, never keys, never cookies', async () => {
+      const { status, headers } = await api.send('OPTIONS', '/api/public/profile', {
+        Origin: 'https://app.example',
+        'Access-Control-Request-Method': 'PUT',
+        'Access-Control-Request-Headers': 'authorization',
+      });
+      expect(status).toBe(204);
+      expect(headers['access-control-allow-origin']).toBe('*');
+      expect(headers['access-control-allow-methods']).toContain('PUT');
+      expect(headers['access-control-allow-headers']).toMatch(/Authorization/);
+      expect(headers['access-control-allow-headers']).not.toMatch(/api-key/i);
+      expect(headers['access-control-allow-credentials']).toBeUndefined();
+    });
+
+    it('that pages may read', async () => {
+      const exposed = (await get('/api/public/me')).headers['access-control-expose-headers']!.split(', ');
+      expect(exposed).toEqual(
+        'ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Total-Count, X-Request-Id, WWW-Authenticate, X-OAuth-Scopes, X-Accepted-OAuth-Scopes'.split(
+          ', ',
+        ),
+      );
+    });
+  });
+
+  describe('is documented', () => {
+    const routes = () =>
+      api.app.get(RouteTable).routes.map(({ method, path, handler, controller }) => {
+        const access = accessOf(handler, controller);
+        const scope = access === 'public' ? 'none' : access === null ? 'any credential' : access;
+        return `${method} ${path.replace(/:(\w+)/g, '{$1}')} ${scope}`;
+      });
+
+    it('in README, route by route with its scope', () => {
+      const table = [
+        ...readFileSync('README.md', 'utf8').matchAll(/^\| (GET|PUT|POST) +\| (\/\S+) +\| ([^|]+?) +\|$/gm),
+      ];
+      expect(routes().toSorted()).toEqual(
+        table.map(([, method, path, scope]) => `${method} ${path} ${scope}`).toSorted(),
+      );
+    });
+
+    it('in OpenAPI 3.1, route by route with its scope', () => {
+      expect(document.openapi).toBe('3.1.0');
+      const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
+        Object.entries(operations).map(([method, { security }]) => {
+          const oauth = security.find((requirement) => 'oauth2' in requirement) as
+            { oauth2: string[] } | undefined;
+          return `${method.toUpperCase()} ${path} ${oauth ? (oauth.oauth2[0] ?? 'any credential') : 'none'}`;
+        }),
+      );
+      const ofApi = routes().filter((route) => route.includes(' /api/public'));
+      expect(documented.toSorted()).toEqual(ofApi.toSorted());
+    });
+
+    it('with every parameter: each documented one is taken, any other is not', async () => {
+      for (const path of gets())
+        expect((await get(`${path}?surely_unknown=1`)).body.code).toBe('unknown_parameter');
+      const { parameters } = document.paths['/api/public/events']!.get!;
+      expect(parameters!.filter((parameter) => parameter.in === 'query').map(({ name }) => name)).toEqual(
+        'limit cursor sort time_filter starts_after starts_before status role rsvp_status is_online q updated_since'.split(
+          ' ',
+        ),
+      );
+    });
+
+    it('as lists that clients may repeat, which the server takes as the document says', async () => {
+      for (const [path, { get: operation }] of Object.entries(document.paths)) {
+        for (const { name, schema, style, explode, description } of operation?.parameters ?? []) {
+          if (schema.type !== 'array') continue;
+          expect([path, name, style, explode]).toEqual([path, name, 'form', true]);
+          expect([path, name, description]).toEqual([path, name, expect.stringContaining('repeat')]);
+          const [one, other] = schema.items!.enum ?? ['some', 'other'];
+          for (const query of [`${name}=${one}&${name}=${other}`, `${name}=${one},${other}`])
+            expect([query, (await get(`${path}?${query}`)).status]).toEqual([query, 200]);
+        }
+      }
+    });
+
+    it('with what to do about each problem, under the name `fix`', async () => {
+      const { body } = await api.send('GET', '/api/public/problems');
+      for (const entry of body.data as Record<string, unknown>[])
+        expect(Object.keys(entry)).toEqual(['code', 'status', 'title', 'meaning', 'fix']);
+    });
+
+    it('in the catalogue of problems, without a credential', async () => {
+      const { body } = await api.send('GET', '/api/public/problems');
+      expect(body.data.map(({ code }: { code: string }) => code)).toEqual([...PROBLEMS.keys()]);
+      for (const entry of body.data as { code: string }[]) {
+        expect((await api.send('GET', `/api/public/problems/${entry.code}`)).body).toEqual(entry);
+      }
+      expect((await api.send('GET', '/api/public/problems/none')).body.code).toBe('not_found');
+    });
+  });
+});
+
+describe('what a client may do to the socket', () => {
+  let api: TestApi;
+  /** Milliseconds until who sends headers without end is cut off: waited for while the others are tested. */
+  let cutOff: Promise<number>;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    const start = performance.now();
+    cutOff = raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ').then(() => performance.now() - start);
+  });
+  afterAll(() => api.close());
+
+  /** Sends bytes as they are; resolves with all that came back when the server closes. */
+  const raw = (bytes: string) =>
+    new Promise<string>((resolve, reject) => {
+      const { port, hostname } = new URL(api.url);
+      const socket = connect(Number(port), hostname, () => socket.write(bytes));
+      let answer = '';
+      socket.on('data', (chunk) => (answer += chunk.toString()));
+      socket.on('close', () => resolve(answer));
+      socket.on('error', reject);
+    });
+
+  it.each([
+    ['no HTTP at all', 'hello\r\n\r\n'],
+    [
+      'headers that are too large',
+      `GET /livez HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(40_000)}\r\n\r\n`,
+    ],
+    [
+      'a length that is no number',
+      'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: many\r\n\r\n',
+    ],
+    [
+      'two lengths',
+      'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['a control character in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Bad: a\u0000b\r\n\r\n'],
+  ])('is answered in Node’s own words, since it is no request yet, and closed: %s', async (_, bytes) => {
+    const answer = await raw(bytes);
+    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(answer).toMatch(/Connection: close\r\n\r\n$/);
+    expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
+  });
+
+  it('is to say the whole URL, as to a proxy, and get what is at its path', async () => {
+    const answer = await raw(
+      'GET http://api.example/api/public/problems/not_found HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+    expect(answer).toMatch(
+      /^HTTP\/1\.1 200 OK\r\n[^]*Access-Control-Allow-Origin: \*\r\n[^]*"code":"not_found"/,
+    );
+    expect(await raw('GET http://api.example?x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 404 /,
+    );
+  });
+
+  it('is cut off where the headers do not come within 5 seconds', async () => {
+    expect(await cutOff).toBeLessThan(8_000);
+  });
+});

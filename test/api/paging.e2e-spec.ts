@@ -1,0 +1,381 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Response } from 'supertest';
+import { TestApi } from '../support/api.js';
+
+interface Pagination {
+  limit: number;
+  count: number;
+  total: number;
+  has_more: boolean;
+  next_cursor: string | null;
+  prev_cursor: string | null;
+  sort: string;
+}
+
+describe('paging', () => {
+  let api: TestApi;
+  /** Has seven of everything. */
+  let user: number;
+  let key: string;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    user = await api.platform.user();
+    key = await api.key(user);
+    for (let n = 0; n < 7; n++) {
+      await api.platform.participant(await api.platform.event({ title: `Event ${n}` }), user);
+      await api.platform.connection(user, await api.platform.user());
+      const achievement = await api.platform.achievement();
+      await api.platform.progress(user, achievement, { earned_at: `2025-01-0${n + 1}T00:00:00Z` });
+    }
+  });
+  afterAll(() => api.close());
+
+  const idsOf = ({ body }: Response) => (body.data as { id: number }[]).map(({ id }) => id);
+  const pageOf = ({ body }: Response) => body.pagination as Pagination;
+  const links = ({ headers }: Response): Record<string, string> =>
+    Object.fromEntries(
+      Array.from(headers.link!.matchAll(/<([^>]+)>; rel="(\w+)"/g), ([, url, rel]) => [rel!, url!]),
+    );
+  /** A member of their own going to as many events; ids in the order of the list. */
+  const goingTo = async (count: number) => {
+    const member = await api.platform.user();
+    const ids: number[] = [];
+    for (let n = 0; n < count; n++) {
+      const id = await api.platform.event({ organizer_id: user });
+      await api.platform.participant(id, member);
+      ids.push(id);
+    }
+    const memberKey = await api.key(member);
+    return {
+      ids,
+      read: (query: string) => api.get(`/events${query}`, memberKey),
+      leave: (gone: number[]) =>
+        api.dataSource.query('DELETE FROM participants WHERE event_id = ANY ($1)', [gone]),
+    };
+  };
+
+  const lists = [
+    ['/events', '-starts_at'],
+    ['/connections', '-connected_at'],
+    ['/achievements', '-earned_at'],
+    ['/achievements?action=all', 'position'],
+  ] as const;
+  const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
+
+  describe.each(lists)('%s', (path, defaultSort) => {
+    it('answers data and these seven facts of the page, 20 rows at most, unless said', async () => {
+      const { status, body } = await api.get(path, key);
+      expect(status).toBe(200);
+      expect(Object.keys(body)).toEqual(['data', 'pagination']);
+      expect(body.data).toHaveLength(7);
+      expect(body.pagination).toEqual({
+        limit: 20,
+        count: 7,
+        total: 7,
+        has_more: false,
+        next_cursor: null,
+        prev_cursor: null,
+        sort: defaultSort,
+      });
+    });
+
+    it('answers an empty list to who has nothing', async () => {
+      if (path.endsWith('all')) return; // the catalogue is everybody's
+      const answer = await api.get(path, await api.key(await api.platform.user()));
+      expect(answer.body).toEqual({
+        data: [],
+        pagination: {
+          limit: 20,
+          count: 0,
+          total: 0,
+          has_more: false,
+          next_cursor: null,
+          prev_cursor: null,
+          sort: defaultSort,
+        },
+      });
+      expect(answer.headers['x-total-count']).toBe('0');
+    });
+
+    it('gives the whole list page by page, and the same pages on the way back', async () => {
+      const whole = idsOf(await api.get(path, key));
+      const pages = [await api.get(withQuery(path, 'limit=3'), key)];
+      while (pageOf(pages.at(-1)!).next_cursor !== null) {
+        pages.push(
+          await api.get(withQuery(path, `limit=3&cursor=${pageOf(pages.at(-1)!).next_cursor}`), key),
+        );
+      }
+      expect(pages.map(idsOf)).toEqual([whole.slice(0, 3), whole.slice(3, 6), whole.slice(6)]);
+      expect(pages.map((page) => [pageOf(page).count, pageOf(page).total, pageOf(page).has_more])).toEqual([
+        [3, 7, true],
+        [3, 7, true],
+        [1, 7, false],
+      ]);
+      const back = [pages.at(-1)!];
+      while (pageOf(back[0]!).prev_cursor !== null) {
+        back.unshift(await api.get(withQuery(path, `limit=3&cursor=${pageOf(back[0]!).prev_cursor}`), key));
+      }
+      expect(back.map(idsOf)).toEqual(pages.map(idsOf));
+      expect(back.map((page) => pageOf(page).has_more)).toEqual([true, true, false]);
+    });
+
+    it('links the first, the previous and the next page, which a caller can follow as they stand', async () => {
+      const follow = async (url: string) => {
+        expect(url.startsWith(`${api.config.publicUrl}/api/public/`)).toBe(true);
+        return api.send('GET', url.slice(api.config.publicUrl.length), { 'X-API-Key': key });
+      };
+      const first = await api.get(withQuery(path, 'limit=3'), key);
+      expect(Object.keys(links(first))).toEqual(['first', 'next']);
+      const second = await follow(links(first).next!);
+      expect(Object.keys(links(second)).toSorted()).toEqual(['first', 'next', 'prev']);
+      const third = await follow(links(second).next!);
+      expect(Object.keys(links(third)).toSorted()).toEqual(['first', 'prev']);
+      expect(idsOf(await follow(links(third).prev!))).toEqual(idsOf(second));
+      expect(idsOf(await follow(links(third).first!))).toEqual(idsOf(first));
+      expect(pageOf(third).limit).toBe(3);
+    });
+
+    it.each([1, 100])('takes limit=%d', async (limit) => {
+      const page = await api.get(withQuery(path, `limit=${limit}`), key);
+      expect([pageOf(page).limit, pageOf(page).count]).toEqual([limit, Math.min(limit, 7)]);
+    });
+
+    it.each(['0', '101', '-1', '1.0', '1e1', '', ' 5', '0x5', '٥', '99999999999999999999'])(
+      'refuses limit=%s, and clamps nothing',
+      async (limit) => {
+        const { status, body } = await api.get(withQuery(path, `limit=${encodeURIComponent(limit)}`), key);
+        expect([status, body.code]).toEqual([400, 'invalid_parameter']);
+        expect(body.errors).toEqual([expect.objectContaining({ parameter: 'limit' })]);
+      },
+    );
+
+    it('gives the total in X-Total-Count too, to HEAD as to GET', async () => {
+      const url = `/api/public${withQuery(path, 'limit=2')}`;
+      const get = await api.send('GET', url, { 'X-API-Key': key });
+      const head = await api.send('HEAD', url, { 'X-API-Key': key });
+      expect(get.headers['x-total-count']).toBe('7');
+      expect([head.status, head.headers['x-total-count'], head.headers.link]).toEqual([
+        200,
+        '7',
+        get.headers.link,
+      ]);
+    });
+  });
+
+  it('totals what the filters leave', async () => {
+    const page = await api.get('/events?q=event%205', key);
+    expect([pageOf(page).total, page.headers['x-total-count']]).toEqual([1, '1']);
+  });
+
+  it('keeps the filters in its links', async () => {
+    const page = await api.get('/events?limit=2&status=scheduled,cancelled&q=Event&sort=title', key);
+    const query = new URL(links(page).next!).searchParams;
+    expect(Object.fromEntries(query)).toEqual({
+      limit: '2',
+      status: 'scheduled,cancelled',
+      q: 'Event',
+      sort: 'title',
+      time_filter: 'all',
+      cursor: pageOf(page).next_cursor,
+    });
+  });
+
+  describe('knows exactly whether there is more', () => {
+    it('where the page holds all there is, to the last row', async () => {
+      const { ids, read } = await goingTo(2);
+      expect(pageOf(await read('?limit=2'))).toMatchObject({ has_more: false, next_cursor: null });
+      const first = await read('?limit=1');
+      expect(pageOf(first)).toMatchObject({ has_more: true, prev_cursor: null });
+      const last = await read(`?limit=1&cursor=${pageOf(first).next_cursor}`);
+      expect(idsOf(last)).toEqual([ids[1]]);
+      expect(pageOf(last)).toMatchObject({ has_more: false, next_cursor: null });
+    });
+
+    it('where the row on which a cursor stands is gone', async () => {
+      const { ids, read, leave } = await goingTo(4);
+      const cursor = pageOf(await read('?limit=2')).next_cursor;
+      await leave([ids[1]!]);
+      expect(idsOf(await read(`?limit=2&cursor=${cursor}`))).toEqual([ids[2], ids[3]]);
+    });
+
+    it('on an empty page, from which the way back leads to what is left', async () => {
+      const { ids, read, leave } = await goingTo(4);
+      const cursor = pageOf(await read('?limit=2')).next_cursor;
+      await leave([ids[2]!, ids[3]!]);
+      const empty = await read(`?limit=2&cursor=${cursor}`);
+      expect(empty.body.data).toEqual([]);
+      expect(pageOf(empty)).toMatchObject({ count: 0, total: 2, has_more: false, next_cursor: null });
+      const back = await read(`?limit=2&cursor=${pageOf(empty).prev_cursor}`);
+      expect(idsOf(back)).toEqual([ids[0], ids[1]]);
+      expect(pageOf(back)).toMatchObject({ has_more: false, prev_cursor: null });
+    });
+
+    it('on an empty page before all others, from which the way on leads to them', async () => {
+      const { ids, read, leave } = await goingTo(4);
+      const second = await read(`?limit=2&cursor=${pageOf(await read('?limit=2')).next_cursor}`);
+      await leave([ids[0]!, ids[1]!]);
+      const empty = await read(`?limit=2&cursor=${pageOf(second).prev_cursor}`);
+      expect(pageOf(empty)).toMatchObject({ count: 0, total: 2, has_more: true, prev_cursor: null });
+      expect(idsOf(await read(`?limit=2&cursor=${pageOf(empty).next_cursor}`))).toEqual([ids[2], ids[3]]);
+    });
+
+    it('on an empty page of a list that has nothing left', async () => {
+      const { ids, read, leave } = await goingTo(3);
+      const cursor = pageOf(await read('?limit=2')).next_cursor;
+      await leave(ids);
+      expect(pageOf(await read(`?limit=2&cursor=${cursor}`))).toMatchObject({
+        count: 0,
+        total: 0,
+        has_more: false,
+        next_cursor: null,
+        prev_cursor: null,
+      });
+    });
+  });
+
+  it('turns round on any page, and takes another limit on the way', async () => {
+    const { ids, read } = await goingTo(7);
+    const first = await read('?limit=5');
+    const second = await read(`?limit=1&cursor=${pageOf(first).next_cursor}`);
+    expect(idsOf(second)).toEqual([ids[5]]);
+    const back = await read(`?limit=2&cursor=${pageOf(second).prev_cursor}`);
+    expect(idsOf(back)).toEqual([ids[3], ids[4]]);
+    expect(pageOf(back)).toMatchObject({ limit: 2, count: 2, has_more: true });
+    expect(idsOf(await read(`?limit=100&cursor=${pageOf(back).next_cursor}`))).toEqual([ids[5], ids[6]]);
+  });
+
+  describe('refuses with 400 invalid_cursor a cursor', () => {
+    const cursorOf = async (path: string, of = key) => {
+      const cursor = pageOf(await api.get(withQuery(path, 'limit=2'), of)).next_cursor;
+      expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
+      return cursor!;
+    };
+    const isRefused = async (path: string, cursor: string, by = key) => {
+      const { status, body } = await api.get(withQuery(path, `limit=2&cursor=${cursor}`), by);
+      expect([path, cursor, status, body.code]).toEqual([path, cursor, 400, 'invalid_cursor']);
+      expect(body.errors).toEqual([expect.objectContaining({ parameter: 'cursor', code: 'invalid_cursor' })]);
+    };
+
+    it('of which any one bit of any byte was altered', async () => {
+      const bytes = Buffer.from(await cursorOf('/events'), 'base64url');
+      for (const [i, byte] of bytes.entries()) {
+        const altered = Buffer.from(bytes);
+        altered[i] = byte ^ (1 << (i % 8));
+        await isRefused('/events', altered.toString('base64url'));
+      }
+    });
+
+    it('of which any one character was altered, even one that spells the same bytes', async () => {
+      const cursor = await cursorOf('/connections');
+      for (let i = 0; i < cursor.length; i++) {
+        const other = cursor[i] === 'B' ? 'C' : 'B';
+        await isRefused('/connections', cursor.slice(0, i) + other + cursor.slice(i + 1));
+      }
+      for (const form of [
+        `${cursor}=`,
+        `${cursor}A`,
+        `%20${cursor}`,
+        `${cursor}%0A`,
+        cursor.slice(0, -1),
+        cursor.slice(1),
+        cursor + cursor,
+      ]) {
+        await isRefused('/connections', form);
+      }
+    });
+
+    it.each(['', 'x', 'null', '0', 'W10', '%00', '%F0%9F%98%80'])(
+      'that was never one: %s',
+      async (cursor) => {
+        await isRefused('/events', cursor);
+      },
+    );
+
+    it('that is far too long', async () => {
+      await isRefused('/events', 'A'.repeat(4000));
+    });
+
+    it('of another member', async () => {
+      const other = await api.platform.user();
+      await api.platform.connection(other, await api.platform.user());
+      await isRefused('/connections', await cursorOf('/connections'), await api.key(other));
+    });
+
+    it('of another path or variant with the same sort', async () => {
+      const cursor = await cursorOf('/achievements?sort=name');
+      await isRefused('/achievements?action=all&sort=name', cursor);
+      await isRefused(
+        '/achievements?sort=-earned_at',
+        await cursorOf('/achievements?action=all&sort=-earned_at'),
+      );
+      await isRefused('/connections', await cursorOf('/events'));
+      await isRefused('/achievements', await cursorOf('/connections'));
+    });
+
+    it('of another sort', async () => {
+      await isRefused('/events?sort=starts_at', await cursorOf('/events'));
+      await isRefused('/events?sort=-title', await cursorOf('/events?sort=title'));
+      await isRefused('/events', await cursorOf('/events?sort=created_at'));
+    });
+
+    it.each([
+      ['more filters', '/events', '/events?q=event'],
+      ['fewer filters', '/events?q=event', '/events'],
+      ['another q', '/events?q=event', '/events?q=Event%20'],
+      ['another list', '/events?status=scheduled', '/events?status=scheduled,ongoing'],
+      ['another time', '/events?starts_after=2001-01-01', '/events?starts_after=2001-01-02'],
+      ['another flag', '/events?is_online=false', '/events?is_online=true'],
+      ['another status', '/connections', '/connections?status=accepted,pending_sent'],
+      ['another category', '/achievements?category=events', '/achievements?category=events,other'],
+      ['another earned', '/achievements?action=all&earned=true', '/achievements?action=all&earned=false'],
+    ])('of a list with %s', async (_, made, used) => {
+      await isRefused(used, await cursorOf(made));
+    });
+  });
+
+  describe('takes a cursor', () => {
+    it('where the defaults are said, too', async () => {
+      const cursor = pageOf(await api.get('/events?limit=2', key)).next_cursor;
+      const query = `sort=-starts_at&time_filter=all&cursor=${cursor}`;
+      expect(pageOf(await api.get(`/events?${query}`, key)).count).toBe(5);
+    });
+
+    it('with another limit and another order of parameters', async () => {
+      const whole = idsOf(await api.get('/events?sort=title&q=event', key));
+      const cursor = pageOf(await api.get('/events?sort=title&q=event&limit=2', key)).next_cursor;
+      expect(idsOf(await api.get(`/events?cursor=${cursor}&limit=4&q=event&sort=title`, key))).toEqual(
+        whole.slice(2, 6),
+      );
+    });
+
+    it('of the same member from another credential', async () => {
+      const cursor = pageOf(await api.get('/events?limit=2', key)).next_cursor;
+      expect((await api.get(`/events?cursor=${cursor}`, await api.key(user))).status).toBe(200);
+    });
+
+    it('only once', async () => {
+      const cursor = pageOf(await api.get('/events?limit=2', key)).next_cursor;
+      const { body } = await api.get(`/events?cursor=${cursor}&cursor=${cursor}`, key);
+      expect(body.code).toBe('invalid_parameter');
+    });
+  });
+
+  it('keeps the microseconds that times do not show', async () => {
+    const member = await api.platform.user();
+    const ids: number[] = [];
+    for (const fraction of ['000003', '000001', '000002']) {
+      const id = await api.platform.event({ starts_at: `2031-01-01T00:00:00.${fraction}Z` });
+      await api.platform.participant(id, member);
+      ids.push(id);
+    }
+    const memberKey = await api.key(member);
+    const seen: number[] = [];
+    for (let query = 'sort=starts_at&limit=1'; ;) {
+      const page = await api.get(`/events?${query}`, memberKey);
+      seen.push(...idsOf(page));
+      if (!pageOf(page).has_more) break;
+      query = `sort=starts_at&limit=1&cursor=${pageOf(page).next_cursor}`;
+    }
+    expect(seen).toEqual([ids[1], ids[2], ids[0]]);
+  });
+});

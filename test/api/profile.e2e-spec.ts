@@ -1,0 +1,409 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { TestApi } from '../support/api.js';
+
+describe('the profile', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+
+  const member = async (fields: Record<string, unknown> = {}) => {
+    const user = await api.platform.user(fields);
+    return { user, key: await api.key(user) };
+  };
+
+  describe('GET /api/public/me', () => {
+    it('answers six fields, null where nothing is known', async () => {
+      const { user, key } = await member({ username: 'alan', first_name: 'Alan', last_name: '' });
+      expect((await api.get('/me', key)).body).toEqual({
+        id: user,
+        username: 'alan',
+        first_name: 'Alan',
+        last_name: '',
+        display_name: 'Alan',
+        profile_picture: null,
+      });
+    });
+  });
+
+  describe('GET /api/public/profile', () => {
+    it('answers exactly eight fields, times in UTC and seconds', async () => {
+      const { user, key } = await member({
+        username: 'ada',
+        bio: 'x',
+        created_at: '2020-02-03T04:05:06.789+01:00',
+      });
+      const { status, body } = await api.get('/profile', key);
+      expect(status).toBe(200);
+      expect(body).toEqual({
+        id: user,
+        username: 'ada',
+        display_name: 'ada',
+        bio: 'x',
+        profile_picture: null,
+        created_at: '2020-02-03 03:05:06',
+        achievements_count: 0,
+        connections_count: 0,
+      });
+    });
+
+    it.each([
+      [
+        'the stored name',
+        { stored_display_name: 'The Countess', first_name: 'Ada', last_name: 'Lovelace' },
+        'The Countess',
+      ],
+      ['first and last name', { first_name: 'Ada', last_name: 'Lovelace' }, 'Ada Lovelace'],
+      ['the only name there is', { last_name: 'Lovelace' }, 'Lovelace'],
+      [
+        'the username where the names are empty',
+        { username: 'empty', first_name: '', last_name: '' },
+        'empty',
+      ],
+      [
+        'the username where the stored name is empty',
+        { username: 'blank', stored_display_name: ' ' },
+        'blank',
+      ],
+    ])('shows %s', async (_, fields, shown) => {
+      const { key } = await member(fields);
+      expect((await api.get('/profile', key)).body.display_name).toBe(shown);
+    });
+
+    it('counts what the default lists of connections and achievements count', async () => {
+      const { user, key } = await member();
+      const friend = await api.platform.user();
+      const disabled = await api.platform.user();
+      await api.platform.connection(user, friend);
+      await api.platform.connection(disabled, user);
+      await api.platform.connection(user, await api.platform.user(), { status: 'pending' });
+      await api.platform.progress(user, await api.platform.achievement(), {
+        earned_at: '2024-01-01T00:00:00Z',
+      });
+      await api.platform.progress(user, await api.platform.achievement({ target: 3 }), { progress: 1 });
+      await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [disabled]);
+      const { body } = await api.get('/profile', key);
+      expect([body.connections_count, body.achievements_count]).toEqual([1, 1]);
+      expect((await api.get('/connections', key)).body.pagination.total).toBe(1);
+      expect((await api.get('/achievements', key)).body.pagination.total).toBe(1);
+    });
+  });
+
+  describe('PUT /api/public/profile', () => {
+    it('changes the included fields alone, and answers seven fields with the new values', async () => {
+      const { user, key } = await member({ username: 'grace', first_name: 'Grace', bio: 'before' });
+      const { status, body } = await api.put('/profile', key, { last_name: 'Hopper', bio: 'after' });
+      expect(status).toBe(200);
+      expect(body).toEqual({
+        message: 'Profile updated.',
+        profile: {
+          id: user,
+          username: 'grace',
+          first_name: 'Grace',
+          last_name: 'Hopper',
+          display_name: 'Grace Hopper',
+          bio: 'after',
+          profile_picture: null,
+        },
+      });
+      expect((await api.get('/profile', key)).body).toMatchObject({
+        display_name: 'Grace Hopper',
+        bio: 'after',
+      });
+    });
+
+    it('changes nothing with an empty object', async () => {
+      const { key } = await member({ bio: 'same' });
+      const before = await api.get('/profile', key);
+      const { status, headers } = await api.put('/profile', key, {});
+      expect([status, headers.etag]).toEqual([200, before.headers.etag]);
+      expect((await api.get('/profile', key)).body).toEqual(before.body);
+    });
+
+    it.each(['first_name', 'last_name', 'bio'])('stores an empty %s as it is', async (field) => {
+      const { key } = await member({ [field]: 'x' });
+      expect((await api.put('/profile', key, { [field]: '' })).body.profile[field]).toBe('');
+    });
+
+    it.each(['first_name', 'last_name', 'bio', 'profile_picture'])('clears %s with null', async (field) => {
+      const { key } = await member({
+        [field]: field === 'profile_picture' ? 'https://a.example/b.png' : 'x',
+      });
+      expect((await api.put('/profile', key, { [field]: null })).body.profile[field]).toBeNull();
+    });
+
+    it.each([
+      ['first_name', 100],
+      ['last_name', 100],
+      ['bio', 500],
+    ])('takes %s of %i code points, however many units they have, and not one more', async (field, max) => {
+      const { key } = await member();
+      const longest = '💙'.repeat(max);
+      expect((await api.put('/profile', key, { [field]: longest })).body.profile[field]).toBe(longest);
+      const { status, body } = await api.put('/profile', key, { [field]: `${longest}x` });
+      expect([status, body.code]).toEqual([422, 'validation_failed']);
+      expect(body.errors).toEqual([
+        expect.objectContaining({ pointer: `#/${field}`, field, code: 'too_long', max, actual: max + 1 }),
+      ]);
+    });
+
+    it.each([
+      'https://example.com',
+      'http://example.com/a.png?size=1#top',
+      'HTTPS://EXAMPLE.COM/A',
+      'https://münchen.example/ü',
+      'http://127.0.0.1:8080/x',
+      'https://[::1]/x',
+      `https://example.com/${'a'.repeat(2028)}`,
+    ])('takes the picture %.60s', async (profile_picture) => {
+      const { key } = await member();
+      expect((await api.put('/profile', key, { profile_picture })).body.profile?.profile_picture).toBe(
+        profile_picture,
+      );
+    });
+
+    it.each([
+      '',
+      'http:evil.com',
+      'https:/evil.com',
+      'https:///evil.com',
+      'ftp://example.com',
+      'javascript:alert(1)',
+      '//example.com/a',
+      'example.com',
+      'https://user:password@example.com',
+      'https://user@example.com',
+      'https://@example.com',
+      'https://exa mple.com',
+      ' https://example.com',
+      'https://example.com/\n',
+      'https:\\\\example.com',
+      'https://example.com\\@evil.com',
+      'https://',
+      'http://example.com:99999',
+    ])('refuses the picture %j', async (profile_picture) => {
+      const { key } = await member();
+      const { status, body } = await api.put('/profile', key, { profile_picture });
+      expect([status, body.errors?.[0]?.code]).toEqual([422, 'invalid_url']);
+    });
+
+    it('refuses a picture of more than 2048 characters', async () => {
+      const { key } = await member();
+      const { body } = await api.put('/profile', key, {
+        profile_picture: `https://example.com/${'a'.repeat(2029)}`,
+      });
+      expect(body.errors[0]).toMatchObject({ code: 'too_long', max: 2048, actual: 2049 });
+    });
+
+    it.each([1, 1.5, true, [], {}, ['x']])('coerces nothing: %j is invalid_type', async (value) => {
+      const { key } = await member();
+      const { status, body } = await api.put('/profile', key, { bio: value, first_name: value });
+      expect(status).toBe(422);
+      expect(body.errors.map(({ field, code }: { field: string; code: string }) => [field, code])).toEqual([
+        ['bio', 'invalid_type'],
+        ['first_name', 'invalid_type'],
+      ]);
+    });
+
+    it.each(['id', 'username', 'display_name', 'created_at', 'achievements_count', 'connections_count'])(
+      'refuses %s as read_only_field',
+      async (field) => {
+        const { key } = await member();
+        expect((await api.put('/profile', key, { [field]: 'x' })).body.errors[0]).toMatchObject({
+          field,
+          code: 'read_only_field',
+        });
+      },
+    );
+
+    it.each(['nickname', '__proto__', 'constructor', 'toString', 'password_hash', 'a/b~c', ''])(
+      'refuses %j as unknown_field',
+      async (field) => {
+        const { key } = await member();
+        const { status, body } = await api.put('/profile', key, `{${JSON.stringify(field)}: "x"}`);
+        expect([status, body.errors]).toEqual([
+          422,
+          [expect.objectContaining({ field, code: 'unknown_field' })],
+        ]);
+      },
+    );
+
+    it.each(['"a\\u0000b"', '"\\ud800"', '"\\udc00x"'])(
+      'refuses text that cannot be stored: %s',
+      async (text) => {
+        const { key } = await member();
+        const { status, body } = await api.put(
+          '/profile',
+          key,
+          `{"bio": ${text}, "profile_picture": ${text}}`,
+        );
+        expect([status, body.errors.map((error: { code: string }) => error.code)]).toEqual([
+          422,
+          ['invalid_characters', 'invalid_characters'],
+        ]);
+      },
+    );
+
+    it('names every fault in one answer, and saves nothing', async () => {
+      const { key } = await member({ bio: 'kept' });
+      const { status, body } = await api.put('/profile', key, {
+        bio: 'new',
+        first_name: 7,
+        last_name: 'x'.repeat(101),
+        profile_picture: 'nowhere',
+        id: 1,
+        nickname: 'x',
+      });
+      expect(status).toBe(422);
+      expect(
+        body.errors.map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code]),
+      ).toEqual([
+        ['#/first_name', 'invalid_type'],
+        ['#/last_name', 'too_long'],
+        ['#/profile_picture', 'invalid_url'],
+        ['#/id', 'read_only_field'],
+        ['#/nickname', 'unknown_field'],
+      ]);
+      expect((await api.get('/profile', key)).body.bio).toBe('kept');
+    });
+
+    it('lists 32 faults, and gives one for more fields than that', async () => {
+      const { key } = await member();
+      const fields = (count: number) =>
+        Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1]));
+      expect((await api.put('/profile', key, fields(32))).body.errors).toHaveLength(32);
+      expect((await api.put('/profile', key, fields(33))).body.errors).toEqual([
+        expect.objectContaining({ pointer: '#', code: 'too_many_fields' }),
+      ]);
+    });
+
+    it('looks 8 deep, and gives one error for more', async () => {
+      const { key } = await member();
+      const nested = (depth: number): unknown => (depth === 1 ? {} : { bio: nested(depth - 1) });
+      expect((await api.put('/profile', key, nested(8))).body.errors[0].code).toBe('invalid_type');
+      expect((await api.put('/profile', key, nested(9))).body.errors).toEqual([
+        expect.objectContaining({ pointer: '#', code: 'too_deep' }),
+      ]);
+      const deepest = `${'{"bio":'.repeat(2_000)}1${'}'.repeat(2_000)}`;
+      expect((await api.put('/profile', key, deepest)).body.errors[0].code).toBe('too_deep');
+    });
+
+    it.each(['', ' ', '{', '[]', '"x"', 'null', '1', 'undefined', '{"bio": NaN}', '{"bio": "x",}'])(
+      'answers 400 invalid_json to the body %j',
+      async (body) => {
+        const { key } = await member();
+        const answer = await api.put('/profile', key, body);
+        expect([answer.status, answer.body.code]).toEqual([400, 'invalid_json']);
+      },
+    );
+
+    it.each([
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/merge-patch+json',
+      'application/json; charset=utf-16',
+    ])('answers 415 to %s', async (type) => {
+      const { key } = await member();
+      expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).body.code).toBe(
+        'unsupported_media_type',
+      );
+    });
+
+    it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])(
+      'takes %s',
+      async (type) => {
+        const { key } = await member();
+        expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).status).toBe(200);
+      },
+    );
+
+    it('takes 16,384 bytes and answers 413 to one more, whatever the type', async () => {
+      const { key } = await member();
+      const body = (bytes: number) => `{"bio": "x"${' '.repeat(bytes - 12)}}`;
+      expect((await api.put('/profile', key, body(16_384))).status).toBe(200);
+      expect((await api.put('/profile', key, body(16_385))).body.code).toBe('payload_too_large');
+      expect((await api.put('/profile', key, body(16_385), { 'Content-Type': 'text/plain' })).body.code).toBe(
+        'payload_too_large',
+      );
+    });
+
+    it('answers with the ETag that the next GET has, and a new one for each change', async () => {
+      const { key } = await member();
+      const first = await api.get('/profile', key);
+      const put = await api.put('/profile', key, { bio: 'changed' });
+      expect(put.headers.etag).not.toBe(first.headers.etag);
+      expect((await api.get('/profile', key)).headers.etag).toBe(put.headers.etag);
+    });
+
+    it('compares If-Match with the ETag of /profile, strongly', async () => {
+      const { key } = await member();
+      const { etag } = (await api.get('/profile', key)).headers;
+      const put = async (ifMatch: string) =>
+        (await api.put('/profile', key, { bio: 'x' }, { 'If-Match': ifMatch })).status;
+      expect(await put(`W/${etag}`)).toBe(412);
+      expect(await put('"other"')).toBe(412);
+      expect(await put('garbage')).toBe(412);
+      expect(await put(`"other", ${etag}`)).toBe(200);
+      expect(await put(etag!)).toBe(412);
+      expect(await put('*')).toBe(200);
+    });
+
+    it('answers 412 with the current ETag, and saves nothing', async () => {
+      const { key } = await member({ bio: 'kept' });
+      const { etag } = (await api.get('/profile', key)).headers;
+      const { status, headers, body } = await api.put(
+        '/profile',
+        key,
+        { bio: 'lost' },
+        { 'If-Match': '"1-x"' },
+      );
+      expect([status, body.code, headers.etag]).toEqual([412, 'precondition_failed', etag]);
+      expect((await api.get('/profile', key)).body.bio).toBe('kept');
+    });
+
+    it('sees no conflict in a new connection between read and write', async () => {
+      const { user, key } = await member();
+      const { etag } = (await api.get('/profile', key)).headers;
+      await api.platform.connection(user, await api.platform.user());
+      expect((await api.get('/profile', key)).headers.etag).not.toBe(etag);
+      expect((await api.put('/profile', key, { bio: 'x' }, { 'If-Match': etag! })).status).toBe(200);
+    });
+
+    it('lets one of two writers with the same ETag win', async () => {
+      const { key } = await member();
+      const { etag } = (await api.get('/profile', key)).headers;
+      const answers = await Promise.all(
+        ['a', 'b', 'c', 'd'].map((bio) => api.put('/profile', key, { bio }, { 'If-Match': etag! })),
+      );
+      expect(answers.map(({ status }) => String(status)).toSorted()).toEqual(['200', '412', '412', '412']);
+    });
+
+    it('never fails on what a hostile grammar makes, and reads back what it takes', async () => {
+      const { key } = await member();
+      const text = fc.oneof(
+        fc.string({ unit: 'binary' }),
+        fc.string({ unit: 'grapheme' }),
+        fc.constantFrom('\0', '\ud800', '💙'.repeat(99)),
+      );
+      const value = fc.oneof(
+        text,
+        fc.jsonValue({ maxDepth: 4 }),
+        fc.webUrl(),
+        fc.constantFrom(null, 1e308, -0),
+      );
+      const name = fc.oneof(
+        fc.constantFrom('first_name', 'last_name', 'bio', 'profile_picture', '__proto__', 'id'),
+        fc.string(),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.tuple(name, value), { maxLength: 6 }), async (fields) => {
+          const body = `{${fields.map(([field, content]) => `${JSON.stringify(field)}: ${JSON.stringify(content)}`).join(', ')}}`;
+          const { status, body: answer } = await api.put('/profile', key, body);
+          expect([200, 422]).toContain(status);
+          if (status === 200) expect(answer.profile).toMatchObject(JSON.parse(body) as object);
+        }),
+        { numRuns: 150, seed: 20261121 },
+      );
+    });
+  });
+});

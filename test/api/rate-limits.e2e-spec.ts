@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import supertest from 'supertest';
+import { TestApi } from '../support/api.js';
+import { OauthTest } from '../support/oauth.js';
+import { inOneWindow } from '../support/windows.js';
+
+const limits = { read: 5, write: 2, auth: 3 };
+
+describe('rate limits', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start({ rateLimits: limits })));
+  afterAll(() => api.close());
+
+  const memberWithKey = async () => {
+    const user = await api.platform.user();
+    return { user, key: await api.key(user) };
+  };
+
+  it(
+    'say on every answer what the limit is and what is left of it',
+    inOneWindow(async () => {
+      const { key } = await memberWithKey();
+      const { headers } = await api.get('/me', key);
+      expect(headers['ratelimit-policy']).toBe('"read";q=5;w=60');
+      expect(headers.ratelimit).toMatch(/^"read";r=4;t=([1-9]|[1-5]\d|60)$/);
+      const notFound = await api.get('/events/1', key);
+      expect(notFound.headers.ratelimit).toMatch(/^"read";r=3;t=/);
+      const unchanged = await api.get('/me', key, { 'If-None-Match': headers.etag! });
+      expect([unchanged.status, unchanged.headers.ratelimit]).toEqual([304, expect.stringMatching(/r=2;/)]);
+    }),
+  );
+
+  it(
+    'answer 429 with the seconds to wait when it is used up, and nothing else is counted',
+    inOneWindow(async () => {
+      const { key } = await memberWithKey();
+      for (let i = 0; i < 5; i++) expect((await api.get('/me', key)).status).toBe(200);
+      const { status, headers, body } = await api.get('/me', key);
+      expect([status, body.code]).toEqual([429, 'rate_limited']);
+      expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      expect(body.retry_after).toBe(Number(headers['retry-after']));
+      expect(headers.ratelimit).toMatch(/^"read";r=0;t=/);
+    }),
+  );
+
+  it(
+    'count writes apart from reads',
+    inOneWindow(async () => {
+      const { key } = await memberWithKey();
+      expect((await api.put('/profile', key, {})).headers['ratelimit-policy']).toBe('"write";q=2;w=60');
+      await api.put('/profile', key, {});
+      expect((await api.put('/profile', key, {})).status).toBe(429);
+      expect((await api.get('/me', key)).status).toBe(200);
+    }),
+  );
+
+  it(
+    'count each credential of a member apart',
+    inOneWindow(async () => {
+      const { user, key } = await memberWithKey();
+      for (let i = 0; i < 6; i++) await api.get('/me', key);
+      expect((await api.get('/me', key)).status).toBe(429);
+      expect((await api.get('/me', await api.key(user))).status).toBe(200);
+    }),
+  );
+
+  it(
+    'come after the scope, and before the query and the look-up',
+    inOneWindow(async () => {
+      const user = await api.platform.user();
+      const key = await api.key(user, ['events:read']);
+      for (let i = 0; i < 5; i++) await api.get('/events', key);
+      expect((await api.get('/me', key)).body.code).toBe('insufficient_scope');
+      expect((await api.get('/events?limit=x', key)).body.code).toBe('rate_limited');
+      expect((await api.get('/events/1', key)).body.code).toBe('rate_limited');
+    }),
+  );
+
+  it(
+    'do not concern what needs no credential',
+    inOneWindow(async () => {
+      for (let i = 0; i < 8; i++) {
+        const { status, headers } = await api.send('GET', '/api/public/problems');
+        expect([status, headers.ratelimit]).toEqual([200, undefined]);
+      }
+    }),
+  );
+});
+
+describe('the limit of failed authentication', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start({ rateLimits: limits })));
+  afterAll(() => api.close());
+
+  it(
+    'answers 429 in place of 401, holds no good credential back, and does not count a missing one',
+    inOneWindow(async () => {
+      const key = await api.key(await api.platform.user());
+      const guess = () => api.get('/me', 'pua_live_wrong');
+      for (let i = 0; i < 5; i++) expect((await api.send('GET', '/api/public/me')).status).toBe(401);
+      for (let i = 0; i < 3; i++) expect((await guess()).status).toBe(401);
+      const { status, headers, body } = await guess();
+      expect([status, body.code, body.retry_after]).toEqual([
+        429,
+        'rate_limited',
+        Number(headers['retry-after']),
+      ]);
+      expect((await api.get('/me', key)).status).toBe(200);
+      expect((await api.send('GET', '/api/public/me')).status).toBe(401);
+    }),
+  );
+});
+
+describe('the limit in front of the OAuth routes and pages', () => {
+  const allowed = 100; // for each refused credential that is
+  let api: TestApi;
+  beforeAll(
+    async () => void (api = await TestApi.start({ trustProxy: 1, rateLimits: { ...limits, auth: 1 } })),
+  );
+  afterAll(() => api.close());
+
+  /** Each caller has an address of its own. */
+  const from = (address: string) => ({ 'X-Forwarded-For': address });
+  const useUp = async (address: string) => {
+    for (let i = 0; i < allowed; i++)
+      expect((await api.send('POST', '/oauth/revoke', from(address))).status).toBe(400);
+  };
+
+  it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
+    'answers programs at %s in the form of RFC 6749, readable from any origin',
+    inOneWindow(async (path: string) => {
+      await useUp(`203.0.113.${path.length}`);
+      const { status, headers, body } = await api.send('POST', path, from(`203.0.113.${path.length}`));
+      expect([status, headers['retry-after']]).toEqual([429, expect.stringMatching(/^([1-9]|[1-5]\d|60)$/)]);
+      expect(body).toEqual({
+        error: 'temporarily_unavailable',
+        error_description: `Too many requests from this address: try again in ${headers['retry-after']} s.`,
+        error_id: headers['x-request-id'],
+      });
+      expect(headers['access-control-allow-origin']).toBe('*');
+      expect(headers['cache-control']).toBe('no-store');
+    }),
+  );
+
+  it(
+    'answers browsers with a page, at every step, and stores nothing',
+    inOneWindow(async () => {
+      await useUp('198.51.100.1');
+      for (const [method, path] of [
+        ['GET', '/oauth/authorize?client_id=x'],
+        ['GET', '/oauth/authorize/some-uid'],
+        ['GET', '/oauth/logout'],
+        ['GET', '/interaction/some-uid'],
+        ['POST', '/interaction/some-uid/sign-in'],
+        ['GET', '/account/apps'],
+        ['POST', '/account/sign-out'],
+      ] as const) {
+        const { status, headers, text } = await api.send(method, path, from('198.51.100.1'));
+        expect([path, status]).toEqual([path, 429]);
+        expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+        expect(text).toContain('Too many requests');
+        expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+        expect(headers['set-cookie']).toBeUndefined();
+      }
+    }),
+  );
+
+  it(
+    'holds back nobody else, no metadata and not the API',
+    inOneWindow(async () => {
+      await useUp('198.51.100.2');
+      const key = await api.key(await api.platform.user());
+      expect((await api.send('POST', '/oauth/token', from('198.51.100.3'))).status).toBe(400);
+      for (const path of ['/.well-known/oauth-authorization-server', '/oauth/jwks'])
+        expect((await api.send('GET', path, from('198.51.100.2'))).status).toBe(200);
+      expect((await api.get('/me', key, from('198.51.100.2'))).status).toBe(200);
+    }),
+  );
+
+  it(
+    'counts all addresses of an IPv6 subscriber as one',
+    inOneWindow(async () => {
+      await useUp('2001:db8:1:2::a');
+      expect((await api.send('POST', '/oauth/token', from('2001:db8:1:2:ffff::b'))).status).toBe(429);
+      expect((await api.send('POST', '/oauth/token', from('2001:db8:1:3::a'))).status).toBe(400);
+    }),
+  );
+
+  it('is not got around by another spelling of a path, which is no route', async () => {
+    for (const path of ['/OAuth/token', '/oauth/token/', '//oauth/token', '/oauth/./token', '/oauth/%74oken'])
+      expect([path, (await api.send('POST', path, from('198.51.100.4'))).status]).toEqual([path, 404]);
+  });
+
+  it(
+    'counts what userinfo refuses with what the API refuses',
+    inOneWindow(async () => {
+      const guess = (path: string) =>
+        api.send('GET', path, { Authorization: 'Bearer wrong', ...from('198.51.100.5') });
+      expect((await guess('/oauth/userinfo')).status).toBe(401);
+      expect((await guess('/oauth/userinfo')).status).toBe(429);
+      expect((await guess('/api/public/me')).status).toBe(429);
+    }),
+  );
+});
+
+describe('a limit of 0', () => {
+  it('switches it off, and its headers with it', async () => {
+    const api = await TestApi.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
+    try {
+      const key = await api.key(await api.platform.user());
+      const answer = await supertest(api.url).get('/api/public/me').set('X-API-Key', key);
+      expect([answer.status, answer.headers.ratelimit]).toEqual([200, undefined]);
+    } finally {
+      await api.close();
+    }
+  });
+});
+
+describe('userinfo', () => {
+  let oauth: OauthTest;
+  beforeAll(async () => void (oauth = await OauthTest.start({ rateLimits: { ...limits, auth: 20 } })));
+  afterAll(() => oauth.close());
+
+  it(
+    'has the limit of reads of its token, together with the API, and says so on every answer',
+    inOneWindow(async () => {
+      const { username } = await oauth.member();
+      const client = await oauth.client();
+      const { access_token } = await oauth.tokens(client, username);
+      const ask = (method: string) =>
+        oauth.api.send(method, '/oauth/userinfo', { Authorization: `Bearer ${access_token}` });
+      const first = await ask('GET');
+      expect([first.status, first.headers['ratelimit-policy']]).toEqual([200, '"read";q=5;w=60']);
+      expect(first.headers.ratelimit).toMatch(/^"read";r=4;t=\d+$/);
+      expect((await ask('POST')).headers.ratelimit).toMatch(/^"read";r=3;/);
+      for (let i = 0; i < 3; i++) expect(await oauth.me(access_token)).toBe(200);
+      const { status, headers, body } = await ask('GET');
+      expect([status, body.code, body.retry_after]).toEqual([
+        429,
+        'rate_limited',
+        Number(headers['retry-after']),
+      ]);
+      expect(headers.ratelimit).toMatch(/^"read";r=0;/);
+      expect(headers['content-type']).toContain('application/problem+json');
+      expect(headers['access-control-expose-headers']).toContain('RateLimit');
+      expect(await oauth.me(access_token)).toBe(429);
+      expect((await ask('DELETE')).status).toBe(405);
+    }),
+  );
+});

@@ -1,0 +1,959 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import type { KeyDetails, NewKey } from '../../src/auth/api-keys/api-keys.service.js';
+import { parseKey } from '../../src/auth/api-keys/api-key-format.js';
+import { verifyPassword } from '../../src/accounts/passwords.js';
+import { createProgram } from '../../src/cli/program.js';
+import { exampleOf } from '../../src/cli/command.js';
+import { withAnyDatabase } from '../../src/cli/database.js';
+import { loadConfig } from '../../src/config/config.js';
+import { MIGRATIONS } from '../../src/database/data-source.js';
+import { TestApi } from '../support/api.js';
+import { pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
+import { createEmptyDatabase, onPostgres } from '../support/database.js';
+
+type Key = KeyDetails & { key: string };
+
+const SECRET_KEY = Buffer.alloc(32, 'test').toString('base64');
+const seconds = (time: string | null) => Date.parse(`${time}Z`) / 1000;
+
+// Some commands are processes: on a busy machine they take a while.
+jest.setTimeout(90_000);
+
+describe('pua', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+
+  const run = (...args: string[]) => pua(api.environment, args);
+  const json = <T>(...args: string[]) => puaJson<T>(api.environment, args);
+  /** Without a process of its own, where it is not `keys create` that is tested. */
+  const createKey = async (userId: number, more: Partial<NewKey> = {}): Promise<Key> => {
+    const keys = new ApiKeysService(api.dataSource, api.config);
+    const { key, id } = await keys.create({
+      userId,
+      name: 'test',
+      scopes: ['profile:read'],
+      environment: 'test',
+      cidrs: [],
+      actor: 'admin',
+      ...(more.noExpiryReason ? {} : { expiresInSeconds: 90 * 86_400 }),
+      ...more,
+    });
+    return { ...(await keys.find(id))!, key };
+  };
+  const createByCommand = (user: number, ...args: string[]) =>
+    json<Key>(
+      'keys',
+      'create',
+      '--user',
+      String(user),
+      '--name',
+      'test',
+      '--scopes',
+      'profile:read',
+      ...args,
+    );
+  /** Within a second of the answer, on every server. */
+  const refused = async (key: string) => {
+    const deadline = Date.now() + 1000;
+    while ((await api.get('/me', key)).status !== 401) if (Date.now() > deadline) return false;
+    return true;
+  };
+
+  describe('in general', () => {
+    it('shows its help, with an example, on stdout', async () => {
+      const { code, stdout, stderr } = await puaProcess(api.environment, ['keys', 'create', '--help']);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(
+        /^Usage: pua keys create \[options\]\n[^]*\nExample:\n {2}\$ pua keys create --user/,
+      );
+    });
+
+    it('has --json and an example for every command', () => {
+      const commands = createProgram().commands.flatMap((command) =>
+        command.commands.length > 0 ? command.commands : command,
+      );
+      expect(commands.length).toBeGreaterThanOrEqual(17);
+      for (const command of commands) {
+        expect(command.options.map(({ long }) => long)).toContain('--json');
+        expect(exampleOf(command)).toMatch(/pua /);
+      }
+    });
+
+    it.each<[string, string[], RegExp]>([
+      ['nothing', [], /Usage: pua/],
+      ['a group alone', ['keys'], /Usage: pua keys/],
+      ['an unknown command', ['kyes'], /unknown command 'kyes'/],
+      ['an unknown option', ['keys', 'list', '--all'], /unknown option '--all'/],
+      ['a missing option', ['keys', 'create', '--user', '1', '--name', 'x'], /required option '--scopes/],
+      ['a missing argument', ['keys', 'show'], /missing required argument 'id'/],
+      ['one argument too many', ['keys', 'show', 'a', 'b'], /too many arguments/],
+      ['a revocation without a reason', ['keys', 'revoke', 'a'], /required option '--reason/],
+      ['a period without unit', ['audit', '--since', '24'], /whole number and s, m, h or d/],
+      [
+        'an unknown type of event',
+        ['audit', '--type', 'key.made'],
+        /There are: user\.created, .*; and all of one object: user, /,
+      ],
+      ['pruning without an age', ['audit', 'prune'], /--before/],
+      ['pruning what is young', ['audit', 'prune', '--before', '6d'], /from 7d/],
+      ['a word too many', ['audit', 'everything'], /too many arguments|unknown command/],
+      [
+        'a password as an argument',
+        ['users', 'set-password', 'ada', 'secret'],
+        /required option '--password-stdin'/,
+      ],
+    ])('calls %s wrong use, on stderr', async (_, args, message) => {
+      const { code, stdout, stderr } = await run(...args);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(message);
+    });
+
+    it('fails with one line where there is no such member', async () => {
+      const { code, stdout, stderr } = await run('users', 'show', 'nobody');
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toBe(
+        'There is no member with the id or username nobody: create one with `pua users create`\n',
+      );
+    });
+
+    it('names a wrong setting and never its value', async () => {
+      const { code, stderr } = await pua({ ...api.environment, SECRET_KEY: 'tooshort' }, ['keys', 'list']);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^A setting is wrong: SECRET_KEY must be at least 32 random bytes.*\n$/);
+      expect(stderr).not.toContain('tooshort');
+    });
+
+    it('writes no colour into a pipe, and steers no terminal by a member’s name', async () => {
+      const user = await api.platform.user({ first_name: 'Red \u001b[31m', username: 'red' });
+      const { stdout } = await pua({ ...api.environment, CI: 'true' }, ['users', 'show', String(user)]);
+      expect(stdout).toContain('Red \ufffd[31m');
+      expect(stdout).not.toContain('\u001b');
+    });
+
+    it('ends quietly where the reader of its output is gone', async () => {
+      const child = spawn(process.execPath, ['bin/pua.mjs', 'keys', 'list'], { env: api.environment });
+      child.stdout.destroy();
+      const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    });
+  });
+
+  describe('keys create', () => {
+    it('prints the key alone, and the running server takes it', async () => {
+      const user = await api.platform.user({ username: 'key_owner' });
+      const { code, stdout, stderr } = await run(
+        'keys',
+        'create',
+        '--user=KEY_owner',
+        '--name=Partner',
+        '--scopes=profile:read',
+      );
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^pua_live_\w{62}\n$/);
+      const { body } = await api.get('/me', stdout.trim());
+      expect(body.id).toBe(user);
+      expect((await api.get('/events', stdout.trim())).status).toBe(403);
+    });
+
+    it('tells with --json all that is known of it', async () => {
+      const user = await api.platform.user();
+      const { key, ...details } = await createByCommand(
+        user,
+        '--env',
+        'test',
+        '--cidr',
+        '203.0.113.7/24',
+        '2001:DB8::1',
+      );
+      expect(parseKey(key)).toEqual({ id: details.id, environment: 'test' });
+      expect(details).toMatchObject({
+        user_id: user,
+        name: 'test',
+        environment: 'test',
+        status: 'active',
+        scopes: ['profile:read'],
+        last_four: key.slice(-4),
+        no_expiry_reason: null,
+        revoked_at: null,
+      });
+      expect(details.allowed_cidrs.toSorted()).toEqual(['2001:db8::1/128', '203.0.113.0/24']);
+      expect(seconds(details.expires_at) - seconds(details.created_at)).toBe(90 * 86_400);
+    });
+
+    it('gives no scope for an empty list: the key opens /credential alone', async () => {
+      const user = await api.platform.user();
+      const { key, scopes } = await json<Key>(
+        'keys',
+        'create',
+        '--user',
+        `${user}`,
+        '--name',
+        'x',
+        '--scopes',
+        '',
+      );
+      expect(scopes).toEqual([]);
+      expect((await api.get('/credential', key)).status).toBe(200);
+      expect((await api.get('/me', key)).status).toBe(403);
+    });
+
+    it('lets it live as long as asked, or without end for a reason', async () => {
+      const user = await api.platform.user();
+      const short = await createByCommand(user, '--expires', '2h');
+      expect(seconds(short.expires_at) - seconds(short.created_at)).toBe(7200);
+      const endless = await createByCommand(
+        user,
+        '--no-expiry',
+        '--reason',
+        'a device that cannot be reached',
+      );
+      expect(endless).toMatchObject({
+        expires_at: null,
+        no_expiry_reason: 'a device that cannot be reached',
+      });
+    });
+
+    it.each<[string, string[], RegExp]>([
+      [
+        'an unknown scope',
+        ['--scopes', 'profile:read,admin'],
+        /no scope admin\. There are: profile:read, profile:write/,
+      ],
+      ['more than a year', ['--expires', '366d'], /from 1s to 365d/],
+      ['no time at all', ['--expires', '0s'], /from 1s to 365d/],
+      ['no end without a reason', ['--no-expiry'], /--no-expiry needs --reason/],
+      ['no end and an end', ['--no-expiry', '--reason', 'x', '--expires', '1d'], /cannot be used with/],
+      ['a reason for an end', ['--reason', 'x'], /--reason belongs to --no-expiry/],
+      ['a network that is none', ['--cidr', '203.0.113.0/33'], /Write a network such as/],
+      ['another environment', ['--env', 'staging'], /Allowed choices are live, test/],
+      ['no name', ['--name', ''], /1 to 100 characters/],
+    ])('calls %s wrong use', async (_, args, message) => {
+      const base = ['keys', 'create', '--user', '1', '--name', 'x', '--scopes', ''];
+      const { code, stdout, stderr } = await run(...base, ...args);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(message);
+    });
+
+    it('warns where the owner is disabled', async () => {
+      const user = await api.platform.user({ disabled_at: '2024-01-01T00:00:00Z' });
+      const args = ['--name', 'x', '--scopes', ''];
+      const { code, stdout, stderr } = await run('keys', 'create', '--user', String(user), ...args);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^pua_live_/) });
+      expect(stderr).toContain('is disabled');
+    });
+  });
+
+  describe('keys list and show', () => {
+    it('tell where a key was used and exposed, and never the key', async () => {
+      const user = await api.platform.user();
+      const older = await createKey(user);
+      const newer = await createKey(user);
+      await api.get('/me', newer.key, { Origin: 'https://shop.example' });
+      const list = await json<{ data: KeyDetails[] }>('keys', 'list', '--user', String(user));
+      expect(list.data.map(({ id }) => id).toSorted()).toEqual([older.id, newer.id].toSorted());
+      const { stdout } = await run('keys', 'show', newer.id);
+      expect(stdout).toMatch(/exposed_at +\d{4}-/);
+      expect(stdout).toMatch(/exposed_origin +https:\/\/shop.example/);
+      for (const secret of [older.key.slice(-49, -6), newer.key.slice(-49, -6)])
+        expect(JSON.stringify(list) + stdout).not.toContain(secret);
+    });
+
+    it('list all keys in columns', async () => {
+      const user = await api.platform.user({ username: 'columns' });
+      const { id } = await createKey(user);
+      const { stdout } = await run('keys', 'list');
+      expect(stdout).toMatch(/^ID +USER +NAME +ENV +SCOPES +STATUS +EXPIRES +LAST USED +EXPOSED$/m);
+      expect(stdout).toMatch(
+        new RegExp(`^${id} +${user} columns +test +test +profile:read +active +20`, 'm'),
+      );
+    });
+
+    it('fail for an unknown id', async () => {
+      const { code, stderr } = await run('keys', 'show', 'AAAAAAAAAAAA');
+      expect(code).toBe(1);
+      expect(stderr).toBe('There is no key AAAAAAAAAAAA: `pua keys list` shows all\n');
+    });
+  });
+
+  describe('keys rotate', () => {
+    it('makes the same key anew, and the old one lives for a day', async () => {
+      const user = await api.platform.user();
+      const old = await createKey(user, { cidrs: ['127.0.0.0/8'] });
+      const { key, ...made } = await json<Key>('keys', 'rotate', old.id);
+      const { id, last_four, created_at, expires_at, key: _key, ...same } = old;
+      expect(made).toMatchObject(same);
+      expect(seconds(made.expires_at) - seconds(made.created_at)).toBe(90 * 86_400);
+      expect((await api.get('/me', key)).status).toBe(200);
+      expect((await api.get('/me', old.key)).status).toBe(200);
+      const replaced = await json<KeyDetails>('keys', 'show', id);
+      expect(replaced).toMatchObject({ status: 'replaced', replaced_by: made.id });
+      expect(seconds(replaced.expires_at) - seconds(made.created_at)).toBe(86_400);
+      expect([last_four, created_at, expires_at]).not.toContain(undefined);
+    });
+
+    it('ends the old key at once with --overlap 0s', async () => {
+      const old = await createKey(await api.platform.user());
+      expect((await api.get('/me', old.key)).status).toBe(200);
+      const { stdout } = await run('keys', 'rotate', old.id, '--overlap', '0s');
+      expect(await refused(old.key)).toBe(true);
+      expect((await api.get('/me', stdout.trim())).status).toBe(200);
+    });
+
+    it('never lets the old key live longer than it would have', async () => {
+      const old = await createKey(await api.platform.user(), { expiresInSeconds: 3600 });
+      await run('keys', 'rotate', old.id, '--overlap', '2d');
+      expect(await json('keys', 'show', old.id)).toMatchObject({ expires_at: old.expires_at });
+    });
+
+    it('ends a key without end, and its successor has none for the same reason', async () => {
+      const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
+      const made = await json<Key>('keys', 'rotate', old.id, '--overlap', '1h');
+      expect(made).toMatchObject({ expires_at: null, no_expiry_reason: 'device' });
+      const { expires_at } = await json<KeyDetails>('keys', 'show', old.id);
+      expect(seconds(expires_at) - seconds(made.created_at)).toBe(3600);
+    });
+
+    it('refuses what was revoked, has expired or was rotated, and makes nothing', async () => {
+      const user = await api.platform.user();
+      const [revoked, rotated, expired] = [
+        await createKey(user),
+        await createKey(user),
+        await createKey(user),
+      ];
+      await run('keys', 'revoke', revoked.id, '--reason', 'x');
+      const successor = await json<Key>('keys', 'rotate', rotated.id);
+      await api.dataSource.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [expired.id]);
+      const told = async (id: string) => {
+        const { code, stdout, stderr } = await run('keys', 'rotate', id);
+        expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+        return stderr;
+      };
+      expect(await told(revoked.id)).toMatch(/is revoked: create a new one/);
+      expect(await told(expired.id)).toMatch(/has expired: create a new one/);
+      expect(await told(rotated.id)).toMatch(`rotate its successor ${successor.id}`);
+      expect(await told('AAAAAAAAAAAA')).toMatch(/There is no key/);
+      expect((await json<{ data: [] }>('keys', 'list', '--user', String(user))).data).toHaveLength(4);
+    });
+
+    it('makes one successor, however many rotate it at once', async () => {
+      const user = await api.platform.user();
+      const { id } = await createKey(user);
+      const ended = await Promise.all(
+        Array.from({ length: 4 }, () => puaProcess(api.environment, ['keys', 'rotate', id])),
+      );
+      expect(ended.filter(({ code }) => code === 0)).toHaveLength(1);
+      expect(ended.filter(({ code }) => code === 1)).toHaveLength(3);
+      expect((await json<{ data: [] }>('keys', 'list', '--user', String(user))).data).toHaveLength(2);
+    });
+  });
+
+  describe('keys revoke', () => {
+    it('ends a key within a second, and a second time changes nothing', async () => {
+      const { id, key } = await createKey(await api.platform.user());
+      expect((await api.get('/me', key)).status).toBe(200);
+      expect(await json('keys', 'revoke', id, '--reason', 'leaked')).toMatchObject({ id, changed: true });
+      expect(await refused(key)).toBe(true);
+      const again = await pua(api.environment, ['keys', 'revoke', id, '--reason', 'other', '--json']);
+      expect(again.code).toBe(0);
+      expect(JSON.parse(again.stdout)).toMatchObject({ changed: false, reason: 'leaked' });
+      expect(again.stderr).toMatch(/was revoked before, at .* UTC: leaked/);
+    });
+  });
+
+  describe('users', () => {
+    const stored = async (id: number) => {
+      const [row] = await api.dataSource.query<{ password_hash: string }[]>(
+        'SELECT password_hash FROM users WHERE id = $1',
+        [id],
+      );
+      return row!.password_hash;
+    };
+
+    it('create makes a member with a password from stdin', async () => {
+      const args = [
+        'users',
+        'create',
+        '--username',
+        'grace',
+        '--first-name',
+        'Grace',
+        '--last-name',
+        'Hopper',
+      ];
+      const more = [
+        '--bio',
+        'Compilers.',
+        '--profile-picture',
+        'https://example.com/g.jpg',
+        '--password-stdin',
+      ];
+      const user = await puaJson<{ id: number }>(api.environment, [...args, ...more], 'nanoseconds\n');
+      expect(user).toEqual({
+        id: user.id,
+        username: 'grace',
+        first_name: 'Grace',
+        last_name: 'Hopper',
+        display_name: 'Grace Hopper',
+        bio: 'Compilers.',
+        profile_picture: 'https://example.com/g.jpg',
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
+        disabled_at: null,
+        erased_at: null,
+        has_password: true,
+        events_count: 0,
+        connections_count: 0,
+        achievements_count: 0,
+        live_keys_count: 0,
+      });
+      expect(await verifyPassword(await stored(user.id), 'nanoseconds')).toMatchObject({ matches: true });
+    });
+
+    it('create refuses a username that is taken in any case', async () => {
+      await api.platform.user({ username: 'Taken' });
+      const { code, stderr } = await run('users', 'create', '--username', 'tAKEN');
+      expect({ code, stderr }).toEqual({ code: 1, stderr: 'The username tAKEN is taken: choose another\n' });
+    });
+
+    it.each<[string, string[]]>([
+      ['digits alone', ['--username', '12345']],
+      ['a bio of 501 characters', ['--username', 'x', '--bio', 'x'.repeat(501)]],
+      ['a picture that is no URL', ['--username', 'x', '--profile-picture', 'ftp://example.com/x']],
+    ])('create calls %s wrong use', async (_, args) => {
+      expect(await run('users', 'create', ...args)).toMatchObject({ code: 2, stdout: '' });
+    });
+
+    it('create makes nobody where the password is too short', async () => {
+      const args = ['users', 'create', '--username', 'short', '--password-stdin'];
+      const { code, stderr } = await pua(api.environment, args, 'seven77\n');
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: 'The password must have 8 to 128 characters, it has 7\n',
+      });
+      expect(await run('users', 'show', 'short')).toMatchObject({ code: 1 });
+    });
+
+    it('set-password replaces the password, and shows it nowhere', async () => {
+      const id = await api.platform.user({ username: 'forgetful' });
+      const args = ['users', 'set-password', 'forgetful', '--password-stdin'];
+      const { code, stdout, stderr } = await pua(api.environment, args, 'remember this');
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toBe('forgetful has a new password, and is signed out everywhere\n');
+      expect(await verifyPassword(await stored(id), 'remember this')).toMatchObject({ matches: true });
+    });
+
+    it('show takes an id before a username of the same digits', async () => {
+      const id = await api.platform.user({ username: 'first' });
+      await api.platform.user({ username: String(id) });
+      expect(await json('users', 'show', String(id))).toMatchObject({ username: 'first' });
+      await api.platform.user({ username: '000777' });
+      expect(await json('users', 'show', '000777')).toMatchObject({ username: '000777' });
+    });
+
+    it('disable ends the member’s keys, enable brings them back; twice changes nothing', async () => {
+      const id = await api.platform.user({ username: 'onoff' });
+      const { key } = await createKey(id);
+      expect((await api.get('/me', key)).status).toBe(200);
+      expect(await json('users', 'disable', 'onoff')).toMatchObject({ id, changed: true });
+      expect(await refused(key)).toBe(true);
+      expect(await json('users', 'show', 'onoff')).toMatchObject({ live_keys_count: 0 });
+      expect(await json('users', 'disable', 'onoff')).toMatchObject({ changed: false });
+      expect(await json('users', 'enable', 'onoff')).toEqual({
+        id,
+        username: 'onoff',
+        changed: true,
+        disabled_at: null,
+      });
+      expect((await api.get('/me', key)).status).toBe(200);
+      expect(await run('users', 'enable', 'onoff')).toMatchObject({
+        code: 0,
+        stderr: 'onoff was enabled before: nothing changed\n',
+      });
+    });
+  });
+
+  describe('audit', () => {
+    it('has a line for all that was done, without a secret, the newest first', async () => {
+      const user = await puaJson<{ id: number }>(
+        api.environment,
+        ['users', 'create', '--username', 'watched', '--password-stdin'],
+        'a secret password',
+      );
+      const first = await createKey(user.id);
+      const second = await json<Key>('keys', 'rotate', first.id);
+      await run('keys', 'revoke', second.id, '--reason', 'found in a log');
+      await run('users', 'disable', 'watched');
+      await run('users', 'enable', 'watched');
+      await pua(
+        api.environment,
+        ['users', 'set-password', 'watched', '--password-stdin'],
+        'another password',
+      );
+      const { data } = await json<{
+        data: { type: string; actor: string; key_id: string; details: object }[];
+      }>('audit', '--user', 'watched');
+      expect(data.map(({ type }) => type)).toEqual([
+        'user.password_set',
+        'user.enabled',
+        'user.disabled',
+        'key.revoked',
+        'key.rotated',
+        'key.created',
+        'user.created',
+      ]);
+      expect(new Set(data.map(({ actor }) => actor))).toEqual(new Set(['admin']));
+      expect(data[3]).toMatchObject({ key_id: second.id, details: { reason: 'found in a log' } });
+      expect(data[4]).toMatchObject({ key_id: first.id, details: { replaced_by: second.id } });
+      const text = JSON.stringify(data);
+      for (const secret of [first.key, second.key, 'a secret password', 'another password'])
+        expect(text).not.toContain(secret);
+    });
+
+    it('filters by type, object and time', async () => {
+      const user = await api.platform.user({ username: 'filtered' });
+      const { id } = await createKey(user);
+      await run('keys', 'revoke', id, '--reason', 'x');
+      await api.dataSource.query(
+        "INSERT INTO auth_events (type, actor, user_id, occurred_at) VALUES ('user.old', 'system', $1, now() - interval '3 days')",
+        [user],
+      );
+      const types = async (...args: string[]) =>
+        (await json<{ data: { type: string }[] }>('audit', '--user', 'filtered', ...args)).data.map(
+          ({ type }) => type,
+        );
+      expect(await types('--type', 'key.created')).toEqual(['key.created']);
+      expect(await types('--type', 'key')).toEqual(['key.revoked', 'key.created']);
+      expect(await types()).toEqual(['key.revoked', 'key.created']);
+      expect(await types('--since', '4d')).toEqual(['key.revoked', 'key.created', 'user.old']);
+    });
+
+    it('finds what concerns one key, one app, and one error id', async () => {
+      const user = await api.platform.user({ username: 'searched' });
+      const [{ id }] = [await createKey(user), await createKey(user)];
+      const record = (columns: string, values: string) =>
+        api.dataSource.query(
+          `INSERT INTO auth_events (type, actor, ${columns}) VALUES ('token.refused', 'client', ${values})`,
+        );
+      await record('client_id, error_id', `'app-1', 'error-1'`);
+      await record('client_id, error_id', `'app-2', 'error-2'`);
+      await api.dataSource.query(
+        `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, occurred_at)
+VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo', 'https://app.example/', now() - interval '3 days')`,
+      );
+      const find = async (...args: string[]) =>
+        (await json<{ data: Record<string, unknown>[] }>('audit', ...args)).data;
+      expect((await find('--key', id)).map(({ key_id, type }) => [key_id, type])).toEqual([
+        [id, 'key.created'],
+      ]);
+      expect((await find('--client', 'app-1')).map(({ error_id }) => error_id)).toEqual(['error-1']);
+      expect((await find('--error-id', 'error-2')).map(({ client_id }) => client_id)).toEqual(['app-2']);
+      expect(await find('--error-id', 'error-2', '--client', 'app-1')).toEqual([]);
+      expect(await find('--error-id', 'error-3')).toEqual([
+        {
+          id: null,
+          occurred_at: expect.any(String),
+          type: 'authorization.refused',
+          actor: 'client',
+          user_id: null,
+          client_id: 'typo',
+          key_id: null,
+          ip: null,
+          error_id: 'error-3',
+          details: {
+            error: 'invalid_client',
+            reason: 'unknown_client',
+            route: '/oauth/authorize',
+            redirect_uri: 'https://app.example/',
+          },
+        },
+      ]);
+      const { stdout } = await run('audit', '--error-id', 'error-1');
+      expect(stdout).toMatch(/ERROR ID/);
+      expect(stdout).toMatch(/error-1/);
+    });
+
+    it('prunes what is older than a week at least, says how many, and records that it did', async () => {
+      const insert = (days: number) =>
+        api.dataSource.query(
+          `INSERT INTO auth_events (type, actor, occurred_at) SELECT 'user.created', 'system', now() - $1 * interval '1 day' FROM generate_series(1, 3)`,
+          [days],
+        );
+      await insert(100);
+      await insert(20);
+      expect(await json('audit', 'prune', '--before', '90d')).toEqual({ deleted: 3 });
+      expect(await run('audit', 'prune', '--before', '8d')).toMatchObject({
+        code: 0,
+        stdout: '3 events deleted\n',
+      });
+      const [{ details } = { details: {} }] = (
+        await json<{ data: { details: object }[] }>('audit', '--type', 'audit.pruned')
+      ).data;
+      expect(details).toEqual({ older_than_seconds: 8 * 86_400 });
+    });
+
+    it('follows what is recorded, each event once, and ends with Ctrl-C', async () => {
+      const user = await api.platform.user({ username: 'followed' });
+      const record = (name: string) =>
+        api.dataSource.query(
+          `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('user.created', 'admin', $1, jsonb_build_object('name', $2::text))`,
+          [user, name],
+        );
+      await record('before');
+      const child = startPua(api.environment, ['audit', '--follow', '--json', '--user', 'followed']);
+      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+      const next = async () =>
+        (JSON.parse((await lines.next()).value as string) as { details: { name: string } }).details.name;
+      try {
+        expect(await next()).toBe('before');
+        await record('one');
+        expect(await next()).toBe('one');
+        // An event whose transaction ends after that of a later one.
+        await api.dataSource.transaction(async (manager) => {
+          await manager.query(
+            `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('user.created', 'admin', $1, '{"name": "late"}')`,
+            [user],
+          );
+          if (!onPostgres) return; // one session: nobody else writes meanwhile
+          await record('two');
+          expect(await next()).toBe('two');
+        });
+        expect(await next()).toBe('late');
+        child.kill('SIGINT');
+        expect((await lines.next()).done).toBe(true);
+        await (child.exitCode ?? once(child, 'close'));
+        expect([child.exitCode, child.signalCode]).toEqual([0, null]);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    });
+
+    it('ends without a word when whoever reads stops', async () => {
+      const user = await api.platform.user({ username: 'cut' });
+      const record = () =>
+        api.dataSource.query(
+          `INSERT INTO auth_events (type, actor, user_id) VALUES ('user.created', 'admin', $1)`,
+          [user],
+        );
+      await record();
+      const child = startPua(api.environment, ['audit', '--follow', '--json', '--user', 'cut']);
+      const errors = text(child.stderr);
+      await once(child.stdout, 'data');
+      child.stdout.destroy();
+      await record();
+      const [code] = (await once(child, 'exit')) as [number | null];
+      expect([code, await errors]).toEqual([0, '']);
+    });
+  });
+});
+
+describe('pua secrets generate', () => {
+  it('prints 32 random bytes that SECRET_KEY takes, without any database', async () => {
+    const broken = { DATABASE_URL: 'nonsense' };
+    const [one, other] = [
+      await pua(broken, ['secrets', 'generate']),
+      await pua(broken, ['secrets', 'generate']),
+    ] as const;
+    expect(Buffer.from(one.stdout, 'base64')).toHaveLength(32);
+    expect(one.stdout).not.toBe(other.stdout);
+    expect(await puaJson(broken, ['secrets', 'generate'])).toEqual({
+      secret_key: expect.stringMatching(/=$/),
+    });
+  });
+});
+
+describe('pua on an empty database', () => {
+  let environment: Record<string, string>;
+  let drop: () => Promise<void>;
+  beforeAll(async () => void ({ environment, drop } = await createEmptyDatabase()));
+  afterAll(() => drop());
+
+  const run = (...args: string[]) => pua(environment, args);
+  type Status = { applied: string[]; pending: string[]; unknown: string[] };
+  const status = () => puaJson<Status>(environment, ['db', 'status']);
+
+  it('migrates it, says what was done, undoes and does it again', async () => {
+    const { pending } = await status();
+    expect(pending.length).toBeGreaterThan(1);
+    expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied: pending });
+    expect(await status()).toEqual({ applied: pending, pending: [], unknown: [], incompatible: [] });
+    expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: pending.at(-1) });
+    expect(await status()).toMatchObject({ pending: [pending.at(-1)] });
+    const refusal = await run('keys', 'list');
+    expect(refusal).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `The database lacks ${pending.at(-1)}: run \`pua db migrate\` first\n`,
+    });
+    expect(await run('doctor')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('→ run `pua db migrate`'),
+    });
+    expect((await run('db', 'migrate')).stdout).toBe(`${pending.at(-1)}\n`);
+    expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
+  });
+
+  it('undoes nothing without --yes, and says what would be lost', async () => {
+    const { applied } = await status();
+    const { code, stdout, stderr } = await run('db', 'rollback');
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(`--yes is missing. It would undo ${applied.at(-1)}`);
+    expect(stderr).toMatch(/^(DROP|ALTER) /m);
+    expect(await status()).toMatchObject({ applied });
+  });
+
+  it('undoes every migration but for what --yes is asked each time, until there is none', async () => {
+    const { applied } = await status();
+    for (const name of applied.toReversed()) {
+      expect((await run('db', 'rollback')).stderr).toContain(name);
+      expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: name });
+    }
+    for (const yes of [[], ['--yes']])
+      expect(await run('db', 'rollback', ...yes)).toEqual({
+        code: 0,
+        stdout: '',
+        stderr: 'No migration has run\n',
+      });
+    expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied });
+  });
+
+  it('refuses a database of a newer version, but to end access', async () => {
+    await run('users', 'create', '--username', 'one');
+    await withDatabase(environment, (query) =>
+      query("INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999')"),
+    );
+    const { code, stderr } = await run('keys', 'list');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/newer than this version \(Future9999999999999\): use the newer version/);
+    for (const yes of [[], ['--yes']])
+      expect(await run('db', 'rollback', ...yes)).toMatchObject({ code: 1, stdout: '' });
+    // Whose access is to end, loses it, whatever the version.
+    expect(await run('users', 'disable', 'one')).toMatchObject({ code: 0, stdout: 'one is disabled\n' });
+    expect(await run('users', 'revoke-access', 'one')).toMatchObject({ code: 0 });
+    await withDatabase(environment, (query) => query("DELETE FROM migrations WHERE name LIKE 'Future%'"));
+  });
+});
+
+// On the embedded database, whatever the other tests run on.
+describe('pua on an embedded database that nobody serves', () => {
+  it('migrates it once, whichever of many commands at the same moment is the first', async () => {
+    for (let round = 1; round <= (onPostgres ? 3 : 1); round++) {
+      const DATA_DIR = mkdtempSync(join(process.env.TEST_FOLDER!, 'nobody-serves-'));
+      const run = (...args: string[]) => puaProcess({ NODE_ENV: 'test', SECRET_KEY, DATA_DIR }, args);
+      const names = ['one', 'two', 'three', 'four', 'five'];
+      const made = await Promise.all(names.map((name) => run('users', 'create', '--username', name)));
+      expect(made.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+        names.map(() => ({ code: 0, stderr: '' })),
+      );
+      const { stdout } = await run('audit', '--type', 'user.created', '--json');
+      expect((JSON.parse(stdout) as { data: unknown[] }).data).toHaveLength(names.length);
+      const status = await run('db', 'status', '--json');
+      const { applied } = JSON.parse(status.stdout) as { applied: string[] };
+      expect(applied).toEqual(MIGRATIONS.map((migration) => migration.name));
+    }
+  });
+});
+
+(onPostgres ? describe : describe.skip)('pua on an empty PostgreSQL', () => {
+  it('says that it wants migrating', async () => {
+    const { environment, drop } = await createEmptyDatabase();
+    const { code, stderr } = await pua(environment, ['users', 'create', '--username', 'first']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^The database lacks CreatePlatform\d+, .*: run `pua db migrate` first\n$/);
+    await drop();
+  });
+
+  it('says in one line that the database is away', async () => {
+    const { code, stdout, stderr } = await pua(
+      { NODE_ENV: 'test', SECRET_KEY, DATABASE_URL: `postgres://postgres@127.0.0.1:${await closedPort()}/x` },
+      ['keys', 'list'],
+    );
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(
+      /^The database cannot be reached \(.*ECONNREFUSED.*\): start it, or correct DATABASE_URL\n$/,
+    );
+  });
+});
+
+describe('pua doctor', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+
+  type Report = {
+    healthy: boolean;
+    checks: { name: string; status: string; message: string; mend: string | null }[];
+  };
+  const examine = async (
+    more: Record<string, string> = {},
+    args: readonly string[] = [],
+  ): Promise<Report & { code: number | null }> => {
+    const { code, stdout } = await pua({ ...api.environment, ...more }, ['doctor', ...args, '--json']);
+    return { code, ...(JSON.parse(stdout) as Report) };
+  };
+  const bad = ({ checks }: Report) => checks.filter(({ status }) => status !== 'ok');
+  it('finds nothing on a healthy platform', async () => {
+    const [ada, bob] = [await api.platform.user(), await api.platform.user()];
+    const event = await api.platform.event({ organizer_id: ada });
+    await api.platform.participant(event, bob);
+    await api.platform.connection(ada, bob);
+    await api.platform.progress(ada, await api.platform.achievement(), { earned_at: '2024-01-01T00:00:00Z' });
+    const report = await examine();
+    expect(report).toMatchObject({ code: 0, healthy: true });
+    expect(report.checks.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['settings', 'proxy', 'database', 'migrations', 'keys', 'totals']),
+    );
+    expect(bad(report)).toEqual([]);
+  });
+
+  it.each<[string, string]>([
+    ['user_totals.events_count', 'UPDATE user_totals SET events_count = events_count + 1'],
+    [
+      'user_totals.connections_count',
+      'INSERT INTO user_total_deltas (user_id, connections_count) VALUES (1, 5)',
+    ],
+    ['user_totals.achievements_count', 'UPDATE user_totals SET achievements_count = achievements_count + 1'],
+    ['event_totals.attendees_count', 'DELETE FROM event_totals'],
+    ['achievement_totals.earners_count', 'UPDATE achievement_totals SET earners_count = -3'],
+    ['platform_totals.active_users_count', 'UPDATE platform_totals SET active_users_count = 99'],
+  ])('finds that %s is wrong, and mends it', async (name, sql) => {
+    await api.platform.fold();
+    await api.dataSource.query(sql);
+    const report = await examine();
+    expect(report).toMatchObject({ code: 1, healthy: false });
+    expect(bad(report)).toEqual([
+      {
+        name,
+        status: 'fail',
+        message: expect.stringMatching(/^is wrong in \d+ rows: \w+ has -?\d+, counted are \d+$/),
+        mend: expect.stringContaining('pua doctor --mend'),
+      },
+    ]);
+    expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
+    expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
+  it.each([
+    ['participants', "starts_at = starts_at + interval '1 day', event_is_draft = true"],
+    ['connections', "peer_name = 'zz', peer_is_disabled = true"],
+    ['user_achievements', 'user_is_disabled = true'],
+  ])('finds that %s does not say what it copies, and mends it', async (table, columns) => {
+    await api.dataSource.transaction(async (manager) => {
+      await manager.query('SET LOCAL session_replication_role = replica');
+      await manager.query(`UPDATE ${table} SET ${columns}`);
+    });
+    const report = await examine();
+    expect(bad(report).map(({ name }) => name)).toEqual([expect.stringContaining(`${table} (`)]);
+    expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
+  });
+
+  it('finds a sequence behind its table, and moves it on', async () => {
+    await api.dataSource.query(`SELECT setval('events_id_seq', 1)`);
+    await api.platform.event({ id: 500 });
+    expect(bad(await examine())).toEqual([
+      expect.objectContaining({ name: 'events_id_seq', message: expect.stringContaining('has the id 500') }),
+    ]);
+    expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
+    expect(await api.platform.event()).toBe(501);
+  });
+
+  it('finds a trigger that somebody disabled, and says how to enable it as it was', async () => {
+    await api.dataSource.query('ALTER TABLE participants DISABLE TRIGGER participants_delete_count');
+    const [check, ...others] = bad(await examine());
+    expect([check!.name, others]).toEqual(['participants.participants_delete_count', []]);
+    await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
+    expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
+  it('finds a connection that has lost its other side', async () => {
+    const [ada, bob] = [await api.platform.user(), await api.platform.user()];
+    const id = await api.platform.connection(ada, bob);
+    await api.dataSource.query('DELETE FROM connections WHERE id = $1 AND user_id = $2', [id, bob]);
+    const names = bad(await examine()).map(({ name, message }) => `${name}: ${message}`);
+    expect(names).toEqual(['connections: 1 sides have no other side that says the same']);
+    await api.dataSource.query('DELETE FROM connections WHERE id = $1', [id]);
+    expect(await examine()).toMatchObject({ code: 0 });
+  });
+
+  it('finds keys that were made with another SECRET_KEY', async () => {
+    await api.key(await api.platform.user());
+    const other = Buffer.alloc(32, 'other').toString('base64');
+    const lost = await examine({ SECRET_KEY: other });
+    expect(lost.code).toBe(1);
+    expect(bad(lost)).toEqual([
+      expect.objectContaining({ name: 'signing keys', status: 'fail' }),
+      expect.objectContaining({ name: 'keys', status: 'fail' }),
+    ]);
+    const rotating = await examine({ SECRET_KEY: other, SECRET_KEY_PREVIOUS: SECRET_KEY });
+    expect(rotating.code).toBe(0);
+    expect(bad(rotating)).toEqual(
+      ['signing keys', 'keys'].map((name) =>
+        expect.objectContaining({
+          name,
+          status: 'warn',
+          message: expect.stringContaining('SECRET_KEY_PREVIOUS'),
+        }),
+      ),
+    );
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['https without a trusted proxy', { PUBLIC_URL: 'https://api.example.com' }],
+    ['a trusted proxy on one’s own machine', { TRUST_PROXY: '1' }],
+  ])('warns of %s', async (_, settings) => {
+    const report = await examine(settings);
+    expect(report.code).toBe(0);
+    expect(bad(report)).toEqual([expect.objectContaining({ name: 'proxy', status: 'warn' })]);
+  });
+
+  it('says which settings are wrong, and ends with 1', async () => {
+    const report = await examine({ TRUST_PROXY: 'yes' });
+    expect(report).toMatchObject({ code: 1, healthy: false });
+    expect(bad(report)).toEqual([
+      expect.objectContaining({
+        name: 'settings',
+        message: 'A setting is wrong',
+        mend: expect.stringContaining('TRUST_PROXY'),
+      }),
+    ]);
+  });
+
+  it('says that the database is away, and ends with 1', async () => {
+    const url = `postgres://postgres@127.0.0.1:${await closedPort()}/x`;
+    const report = await examine({ DATABASE_URL: url });
+    expect(report.code).toBe(1);
+    expect(bad(report)).toEqual([
+      expect.objectContaining({
+        name: 'database',
+        status: 'fail',
+        mend: 'start it, or correct DATABASE_URL',
+      }),
+    ]);
+  });
+});
+
+/** SQL on a database that nobody serves, while this process has it open. */
+async function withDatabase(
+  environment: Record<string, string>,
+  work: (query: (sql: string) => Promise<unknown>) => Promise<unknown>,
+): Promise<void> {
+  await withAnyDatabase(({ dataSource }) => work((sql) => dataSource.query(sql)), loadConfig(environment));
+}
+
+/** A port of loopback on which nobody listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

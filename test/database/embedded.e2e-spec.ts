@@ -1,0 +1,141 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { embeddedAddress, openEmbedded, startWorker } from '../../src/database/embedded.js';
+import { foreignFolder } from '../support/folders.js';
+
+/** One session serves every connection: what belongs to one must never reach another. */
+describe('the embedded database, with many connections', () => {
+  let host: string;
+  let database: { close(): Promise<void> };
+  beforeAll(async () => {
+    host = mkdtempSync(join(process.env.TEST_FOLDER!, 'embedded-'));
+    database = await startWorker({ socket: join(host, '.s.PGSQL.5432') });
+  });
+  afterAll(() => database.close());
+
+  const connect = async () => {
+    const client = new pg.Client({ host, port: 5432, user: 'postgres', database: 'postgres' });
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  };
+  const connected = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
+    const client = await connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  };
+
+  it('keeps queries apart whose messages arrive in many pieces', async () => {
+    const ask = (name: string, size: number) =>
+      connected(async (client) => {
+        for (let i = 0; i < 15; i++) {
+          const sql = `SELECT $1::text AS ${name}, length($2::text) AS length`;
+          const { rows } = await client.query(sql, [`${name}${i}`, 'x'.repeat(size)]);
+          expect(rows).toEqual([{ [name]: `${name}${i}`, length: size }]);
+        }
+      });
+    await Promise.all([ask('one', 2_000_000), ask('two', 1_500_000), ask('three', 10), ask('four', 70_000)]);
+  });
+
+  it('keeps transactions apart while others come and go', async () => {
+    await connected((client) => client.query('CREATE TABLE counter (who text PRIMARY KEY, n int)'));
+    let ended = false;
+    const passersBy = [1, 2].map(async () => {
+      while (!ended) await connected((client) => client.query('SELECT $1::int', [1]));
+    });
+    const workers = ['a', 'b', 'c', 'd'].map((who) =>
+      connected(async (client) => {
+        await client.query('INSERT INTO counter VALUES ($1, 0)', [who]);
+        for (let i = 1; i <= 60; i++) {
+          await client.query('BEGIN');
+          await client.query('UPDATE counter SET n = n + 1 WHERE who = $1', [who]);
+          await client.query(i % 3 === 0 ? 'ROLLBACK' : 'COMMIT');
+        }
+      }),
+    );
+    await Promise.all(workers);
+    ended = true;
+    await Promise.all(passersBy);
+    const { rows } = await connected((client) => client.query('SELECT n FROM counter'));
+    expect(rows).toEqual(Array.from({ length: 4 }, () => ({ n: 40 })));
+  });
+
+  it('undoes what a connection had begun that is cut, and nothing else', async () => {
+    await connected((client) => client.query('CREATE TABLE note (text text)'));
+    const cut = await connect();
+    await cut.query('BEGIN');
+    await cut.query("INSERT INTO note VALUES ('lost')");
+    const waiting = connected((client) => client.query("INSERT INTO note VALUES ('kept')"));
+    (cut as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    await waiting;
+    const { rows } = await connected((client) => client.query('SELECT text FROM note'));
+    expect(rows).toEqual([{ text: 'kept' }]);
+  });
+});
+
+describe('the files of the embedded database', () => {
+  const before = process.umask();
+  afterEach(() => void process.umask(before));
+  const inFolder = () => mkdtempSync(join(process.env.TEST_FOLDER!, 'files-'));
+  const modeOf = (path: string) => statSync(path).mode & 0o777;
+  const refusal = (dataDir: string) =>
+    openEmbedded(dataDir).then(
+      () => 'opened',
+      (error: Error) => error.message,
+    );
+
+  it('are for their owner alone, also in a folder that others may look into, and where they were open before', async () => {
+    const folder = inFolder();
+    chmodSync(folder, 0o755);
+    mkdirSync(join(folder, 'embedded'), { mode: 0o777 });
+    process.umask(0o000);
+    const database = await openEmbedded(folder);
+    expect(readdirSync(folder).sort()).toEqual(['.s.PGSQL.5432', 'embedded', 'embedded.lock']);
+    for (const name of readdirSync(folder))
+      expect([name, modeOf(join(folder, name)) & 0o077]).toEqual([name, 0]);
+    await database!.close();
+  });
+
+  it('are not made where others may write, or may have written', async () => {
+    const folder = inFolder();
+    chmodSync(folder, 0o775);
+    expect(await refusal(folder)).toMatch(/ may be written to by others: run `chmod 700 /);
+    chmodSync(folder, 0o700);
+    expect(await refusal(foreignFolder(folder))).toMatch(/ belongs to another user/);
+  });
+
+  it('have their socket in no folder of the temporary directory that somebody else may have made', async () => {
+    const dataDir = join(inFolder(), 'long'.repeat(30)); // too long for the path of a socket
+    const { host } = embeddedAddress(dataDir);
+    expect(host.startsWith(tmpdir())).toBe(true);
+    mkdirSync(host);
+    chmodSync(host, 0o755);
+    expect(await refusal(dataDir)).toMatch(/ is open to others/);
+    rmdirSync(host);
+    symlinkSync(inFolder(), host);
+    expect(await refusal(dataDir)).toMatch(/ is a link: remove it/);
+    rmSync(host);
+    mkdirSync(host, { mode: 0o700 });
+    if (foreignFolder(host) === host) expect(await refusal(dataDir)).toMatch(/ belongs to another user/);
+    rmdirSync(host);
+    const database = await openEmbedded(dataDir);
+    expect(modeOf(host)).toBe(0o700);
+    await database!.close();
+    rmSync(host, { recursive: true });
+  });
+});

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { loadConfig } from '../../src/config/config.js';
+import { PipelinedReads } from '../../src/database/pipelined-reads.js';
+
+const onServer = process.env.TEST_DATABASE_URL;
+
+(onServer === undefined ? describe.skip : describe)(
+  'pipelined reads (only on PostgreSQL: npm run test:pg)',
+  () => {
+    let reads: PipelinedReads;
+    beforeEach(() => {
+      reads = new PipelinedReads(
+        loadConfig({
+          NODE_ENV: 'test',
+          SECRET_KEY: process.env.TEST_SECRET_KEY!,
+          DATABASE_URL: onServer!,
+        }),
+      );
+    });
+    afterEach(() => reads.end());
+
+    const ONE = { name: 'one', text: 'SELECT 1 AS one' };
+    const connected = async () => {
+      // Two connections, each in its turn.
+      for (let compose = 0; compose < 2;) {
+        compose = (await reads.rows(ONE, [])) ? compose + 1 : 0;
+        await turn();
+      }
+    };
+
+    it('keep their connections where this process was too busy to read the answers in time', async () => {
+      await connected();
+      const answers = Promise.all(Array.from({ length: 40 }, () => reads.rows(ONE, [])));
+      await turn(); // sent
+      const busy = performance.now() + 700;
+      while (performance.now() < busy); // the answers are there, and so are all time-outs
+      expect(await answers).toEqual(Array.from({ length: 40 }, () => [{ one: 1 }]));
+    });
+
+    it('are given up, to be asked elsewhere, where a connection does not answer for a quarter of a second', async () => {
+      await connected();
+      const start = performance.now();
+      const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
+      expect(await Promise.all([reads.rows(sleep, []), reads.rows(sleep, [])])).toEqual([
+        undefined,
+        undefined,
+      ]);
+      expect(performance.now() - start).toBeLessThan(2_000);
+      await connected();
+    });
+  },
+);
+
+describe('PipelinedReads', () => {
+  afterEach(() => void jest.useRealTimers());
+
+  it('does not connect again once it was ended, though it was about to', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'Date', 'performance'] });
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections++;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const reads = new PipelinedReads(
+      loadConfig({
+        NODE_ENV: 'test',
+        SECRET_KEY: process.env.TEST_SECRET_KEY!,
+        DATABASE_URL: `postgresql://nobody@127.0.0.1:${port}/none`,
+      }),
+    );
+    try {
+      // Each of the two is refused, and tries again after a while.
+      const deadline = Date.now() + 10_000;
+      while (connections < 4 && Date.now() < deadline) {
+        await turn();
+        await jest.advanceTimersByTimeAsync(500);
+      }
+      expect(connections).toBeGreaterThanOrEqual(4);
+      for (let i = 0; i < 50; i++) await turn();
+      const before = connections;
+      await reads.end();
+      await jest.advanceTimersByTimeAsync(60_000);
+      // Connections are accepted in order: were there another, it would be counted before this one.
+      await once(connect(port, '127.0.0.1'), 'close');
+      expect(connections).toBe(before + 1);
+    } finally {
+      server.close();
+    }
+  });
+});

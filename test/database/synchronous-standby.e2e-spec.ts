@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { startPostgres } from '../../bin/postgres.mjs';
+import { createDataSource } from '../../src/database/data-source.js';
+import { migrate } from '../../src/database/migrate.js';
+import { isUnavailable } from '../../src/database/unavailable.js';
+import { puaProcess } from '../support/command-line.js';
+import { onPostgres, testConfig } from '../support/database.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+/** What a busy machine adds to an answer after 900 ms, which is promised within a second. */
+const SLOW_MACHINE_MS = 600;
+
+/** As in production; see {@link Config.databaseDeadlines}. */
+const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
+const POOL = 4;
+/** Two for pipelined reads, the revocation channel, and the test's own. */
+const BESIDE_THE_POOL = 2 + 1 + 2;
+
+const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 100, shared_buffers: '32MB' };
+
+type Cluster = Awaited<ReturnType<typeof startPostgres>>;
+
+(onPostgres ? describe : describe.skip)('with a synchronous standby (npm run test:pg)', () => {
+  const folders = ['primary', 'standby'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
+  let primary: Cluster;
+  let standby: Cluster;
+  let oauth: OauthTest;
+  let environment: Record<string, string>;
+  let clientId: string;
+  let key: string;
+
+  beforeAll(async () => {
+    primary = await startPostgres(folders[0]!, QUICK);
+    environment = { NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY!, DATABASE_URL: primary.url };
+    const dataSource = await createDataSource(testConfig(environment), 'maintenance').initialize();
+    await migrate(dataSource);
+    await dataSource.destroy();
+    oauth = await OauthTest.start({
+      databaseUrl: primary.url,
+      databaseDirectUrl: primary.url,
+      databasePoolSize: POOL,
+      databaseDeadlines: DEADLINES,
+    });
+    clientId = await oauth.client();
+    key = await oauth.api.key(await oauth.api.platform.user());
+    await startStandby();
+    await oauth.dataSource.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await oauth.dataSource.query('SELECT pg_reload_conf()');
+    await until(() => count("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"), 1);
+  });
+  afterAll(async () => {
+    await oauth.close();
+    await standby.stop();
+    await primary.stop();
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+
+  const count = async (rows: string) =>
+    (await oauth.dataSource.query<{ n: number }[]>(`SELECT count(*) AS n FROM (${rows}) t`))[0]!.n;
+  async function until(look: () => Promise<number>, least: number): Promise<void> {
+    for (const latest = performance.now() + 20_000; (await look()) < least; await setTimeout(10))
+      if (performance.now() > latest) throw new Error('it does not come to that');
+  }
+  async function startStandby(): Promise<void> {
+    standby = await startPostgres(folders[1]!, QUICK, primary.url);
+    await until(() => count("SELECT FROM pg_stat_replication WHERE state = 'streaming'"), 1);
+  }
+  const WAITING = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+
+  const put = async (bio: string) => {
+    const asked = performance.now();
+    const { status, headers } = await fetch(`${oauth.issuer}/api/public/profile`, {
+      method: 'PUT',
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ bio }),
+    });
+    return { status, retryAfter: headers.get('retry-after'), ms: performance.now() - asked };
+  };
+  const get = async (path: string) =>
+    (await fetch(`${oauth.issuer}/api/public${path}`, { headers: { 'X-API-Key': key } })).status;
+
+  it('writes', async () => {
+    expect((await put('confirmed')).status).toBe(200);
+  });
+
+  // An administrator, or anything else that cancels, ends the wait of a COMMIT: PostgreSQL answers success and a warning.
+  it.each<[string, () => Promise<unknown>, unknown]>([
+    ['a PUT', async () => (await put('cancelled')).status, 503],
+    [
+      'a token request',
+      async () => {
+        const { status, body } = await oauth.token(code);
+        return [status, body.error];
+      },
+      [503, 'temporarily_unavailable'],
+    ],
+    [
+      'a transaction',
+      () =>
+        oauth.api.app
+          .get(DataSource)
+          .transaction((manager) => manager.query("UPDATE users SET bio = 'cancelled'"))
+          .then(() => 'committed', isUnavailable),
+      true,
+    ],
+    [
+      'a command',
+      () => puaProcess(environment, ['users', 'create', '--username', 'unconfirmed']),
+      {
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining('nothing of this command is certain to be done'),
+      },
+    ],
+  ])('does not take the end of the wait for its confirmation: %s', async (_what, write, outcome) => {
+    code = await oauth.code(clientId, (await oauth.member()).username);
+    await standby.stop();
+    const answered = write();
+    await until(() => count(WAITING), 1);
+    expect(await answered).toEqual(outcome);
+    await startStandby();
+    expect((await put('confirmed')).status).toBe(200);
+  });
+  let code: Record<string, string>;
+
+  it('that is lost refuses every write in time, takes no connection more, and reads go on; good again within 2 s', async () => {
+    const { username } = await oauth.member();
+    const code = await oauth.code(clientId, username);
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+    await standby.stop();
+
+    const writes = [
+      async () => (await oauth.token(code)).status,
+      async () => (await oauth.refresh(clientId, refresh_token)).status,
+      async () =>
+        ((await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage).status,
+      async () =>
+        (await oauth.post('/oauth/par', Object.fromEntries(oauth.request(clientId).url.searchParams))).status,
+    ];
+    for (const write of writes) expect(await write()).toBe(503);
+
+    const answers: Awaited<ReturnType<typeof put>>[] = [];
+    let most = 0;
+    for (let round = 0; round < 8; round++) {
+      const asked = Array.from({ length: 12 }, (_, i) => put(`lost ${round} ${i}`));
+      most = Math.max(most, await connections());
+      answers.push(...(await Promise.all(asked)));
+      for (const path of ['/me', '/profile', '/events']) expect([path, await get(path)]).toEqual([path, 200]);
+    }
+    most = Math.max(most, await connections());
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    expect(answers.every(({ retryAfter }) => retryAfter === '1')).toBe(true);
+    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(1_000 + SLOW_MACHINE_MS);
+    expect(most).toBeLessThanOrEqual(POOL + BESIDE_THE_POOL);
+    // Most are refused before they touch the database: one a second is tried.
+    expect(answers.filter(({ ms }) => ms < DEADLINES.statement).length).toBeGreaterThan(answers.length / 2);
+
+    await startStandby();
+    const latest = performance.now() + 2_000;
+    let status = 0;
+    while (status !== 200 && performance.now() < latest) ({ status } = await put('back'));
+    expect(status).toBe(200);
+    expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
+  });
+
+  const connections = () =>
+    count("SELECT FROM pg_stat_activity WHERE application_name LIKE 'public-user-api%'");
+});

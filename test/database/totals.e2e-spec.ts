@@ -1,0 +1,351 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { DataSource } from 'typeorm';
+import { createDataSource } from '../../src/database/data-source.js';
+import { countLoneSides, findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
+import { TestApi } from '../support/api.js';
+import { onPostgres } from '../support/database.js';
+
+const MEMBERS = 12;
+const EVENTS = 4;
+const ACHIEVEMENTS = 3;
+const WRITERS = 8;
+
+const member = fc.integer({ min: 1, max: MEMBERS });
+const event = fc.integer({ min: 1, max: EVENTS });
+const achievement = fc.integer({ min: 1, max: ACHIEVEMENTS });
+const role = fc.constantFrom(
+  "'organizer', NULL",
+  "'attendee', 'going'",
+  "'attendee', 'maybe'",
+  "'invitee', 'pending'",
+);
+/** The lower id first: who writes several rows does it in one order. */
+const pair = fc.uniqueArray(member, { minLength: 2, maxLength: 2 }).map((two) => two.sort((a, b) => a - b));
+const between = ([one, other]: number[]) => `(user_id, peer_id) IN ((${one}, ${other}), (${other}, ${one}))`;
+
+/** What the platform does one thing at a time. Where another was first it may fail, and then changes nothing. */
+const oneThing = fc.oneof(
+  fc
+    .tuple(member, event, role)
+    .map(
+      ([m, e, r]) =>
+        `INSERT INTO participants (user_id, event_id, role, rsvp_status) VALUES (${m}, ${e}, ${r})`,
+    ),
+  fc.tuple(member, event, role).map(
+    ([m, e, r]) => `UPDATE participants SET (role, rsvp_status) = (SELECT ${r})
+WHERE user_id = ${m} AND event_id = ${e}`,
+  ),
+  fc
+    .tuple(member, event)
+    .map(([m, e]) => `DELETE FROM participants WHERE user_id = ${m} AND event_id = ${e}`),
+  fc
+    .tuple(event, fc.constantFrom('draft', 'scheduled', 'completed'))
+    .map(([e, status]) => `UPDATE events SET status = '${status}' WHERE id = ${e}`),
+  event.map(
+    (e) => `UPDATE events SET deleted_at = CASE WHEN deleted_at IS NULL THEN now() END WHERE id = ${e}`,
+  ),
+  fc
+    .tuple(
+      pair,
+      fc.constantFrom(
+        ['accepted', 'accepted', 'now()'],
+        ['pending_sent', 'pending_received', 'NULL::timestamptz'],
+      ),
+    )
+    .map(
+      ([[one, other], [sent, received, at]]) => `WITH c AS (SELECT nextval('connections_id_seq') AS id)
+INSERT INTO connections (id, user_id, peer_id, status, connected_at)
+SELECT id, ${one}, ${other}, '${sent}', ${at} FROM c UNION ALL SELECT id, ${other}, ${one}, '${received}', ${at} FROM c`,
+    ),
+  pair.map(
+    (two) =>
+      `UPDATE connections SET status = 'accepted', connected_at = now() WHERE status <> 'accepted' AND ${between(two)}`,
+  ),
+  pair.map((two) => `DELETE FROM connections WHERE ${between(two)}`),
+  member.map(
+    (m) => `UPDATE users SET disabled_at = CASE WHEN disabled_at IS NULL THEN now() END WHERE id = ${m}`,
+  ),
+  fc
+    .tuple(member, fc.constantFrom('Ada', 'Björn'))
+    .map(([m, name]) => `UPDATE users SET first_name = '${name}' WHERE id = ${m}`),
+  event.map((e) => `UPDATE events SET starts_at = starts_at + interval '1 hour' WHERE id = ${e}`),
+  fc.tuple(member, event, role).map(
+    ([
+      m,
+      e,
+      r,
+    ]) => `MERGE INTO participants p USING (VALUES (${m}, ${e})) s (m, e) ON p.user_id = s.m AND p.event_id = s.e
+WHEN MATCHED AND p.rsvp_status = 'going' THEN DELETE
+WHEN MATCHED THEN UPDATE SET (role, rsvp_status) = (SELECT ${r})
+WHEN NOT MATCHED THEN INSERT (user_id, event_id, role, rsvp_status) VALUES (s.m, s.e, ${r})`,
+  ),
+  fc.tuple(member, achievement, fc.constantFrom('now()', 'NULL')).map(
+    ([m, a, at]) => `INSERT INTO user_achievements (user_id, achievement_id, progress, earned_at)
+VALUES (${m}, ${a}, 1, ${at}) ON CONFLICT (user_id, achievement_id) DO UPDATE SET earned_at = EXCLUDED.earned_at`,
+  ),
+  fc
+    .tuple(member, achievement)
+    .map(([m, a]) => `DELETE FROM user_achievements WHERE user_id = ${m} AND achievement_id = ${a}`),
+);
+
+/** Many rows at once, in whatever order: two of these may wait for each other's rows, and one of them is undone. */
+const manyThings = fc.oneof(
+  oneThing,
+  ...(onPostgres
+    ? [
+        fc
+          .tuple(member, event)
+          .map(
+            ([m, e]) =>
+              `COPY participants (user_id, event_id, role, rsvp_status) FROM PROGRAM 'echo ${m},${e},attendee,going' (FORMAT csv)`,
+          ),
+      ]
+    : []),
+  // Two tables in one statement.
+  fc.tuple(member, event, role).map(
+    ([
+      m,
+      e,
+      r,
+    ]) => `WITH moved AS (UPDATE events SET starts_at = starts_at + interval '1 hour', deleted_at = NULL WHERE id = ${e} RETURNING id)
+INSERT INTO participants (user_id, event_id, role, rsvp_status) SELECT ${m}, id, ${r} FROM moved`,
+  ),
+  fc.tuple(member, event).map(
+    ([m, e]) => `WITH hidden AS (UPDATE events SET status = 'draft' WHERE id = ${e} RETURNING id)
+DELETE FROM participants WHERE user_id = ${m} AND event_id IN (SELECT id FROM hidden)`,
+  ),
+  fc.tuple(member, achievement).map(
+    ([m, a]) => `WITH disabled AS (UPDATE users SET disabled_at = now() WHERE id = ${m} RETURNING id)
+UPDATE user_achievements SET earned_at = now() WHERE user_id = ${m} OR achievement_id = ${a}`,
+  ),
+  fc
+    .tuple(event, role)
+    .map(([e, r]) => `UPDATE participants SET (role, rsvp_status) = (SELECT ${r}) WHERE event_id = ${e}`),
+  fc.tuple(member, event).map(([m, e]) => `DELETE FROM participants WHERE user_id = ${m} OR event_id = ${e}`),
+  event.map((e) => `UPDATE events SET status = 'draft' WHERE id >= ${e}`),
+  member.map((m) => `DELETE FROM connections WHERE ${m} IN (user_id, peer_id)`),
+  fc
+    .tuple(member, achievement)
+    .map(([m, a]) => `DELETE FROM user_achievements WHERE user_id = ${m} OR achievement_id = ${a}`),
+  member.map((m) => `UPDATE users SET disabled_at = NULL WHERE id >= ${m}`),
+);
+
+const UNIQUE_VIOLATION = '23505';
+const FOREIGN_KEY_VIOLATION = '23503';
+const DEADLOCK = '40P01';
+const SERIALIZATION_FAILURE = '40001';
+
+/** The last one is how changes are replicated into a database: without foreign keys, with triggers of rows alone. */
+const WAYS = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE', 'replication'] as const;
+
+describe('maintained totals', () => {
+  let api: TestApi;
+  let writers: DataSource[];
+  beforeAll(async () => {
+    api = await TestApi.start();
+    writers = await Promise.all(
+      Array.from({ length: WRITERS }, () => createDataSource(api.config, 'maintenance').initialize()),
+    );
+    for (let id = 1; id <= MEMBERS; id++) await api.platform.user({ id });
+    for (let id = 1; id <= EVENTS; id++) await api.platform.event({ id, organizer_id: id });
+    for (let id = 1; id <= ACHIEVEMENTS; id++) await api.platform.achievement({ id });
+  });
+  afterAll(async () => {
+    await Promise.all(writers.map((writer) => writer.destroy()));
+    await api.close();
+  });
+
+  const wrong = async () => ({
+    drift: await findDrift(api.dataSource.manager),
+    stale: await findStaleCopies(api.dataSource.manager),
+    sides: await countLoneSides(api.dataSource.manager),
+  });
+  const RIGHT = { drift: [], stale: [], sides: 0 };
+
+  /** All writers at once, each its own statements; folding goes on meanwhile, as it does beside a server. */
+  async function writeAll(
+    statements: string[],
+    write: (writer: DataSource, sql: string, n: number) => Promise<unknown>,
+  ) {
+    await Promise.all([
+      ...writers.map(async (writer, i) => {
+        for (const [n, sql] of statements.entries()) if (n % WRITERS === i) await write(writer, sql, n);
+      }),
+      (async () => {
+        for (let n = 0; n < 10; n++) await api.dataSource.query('SELECT fold_totals(7)');
+      })(),
+    ]);
+  }
+
+  it.each([
+    ['one thing at a time was done by many, who never block each other for good', oneThing, []],
+    ['many things were done at once', manyThings, [DEADLOCK]],
+  ])(
+    'are right after %s, at whatever isolation level and by replication',
+    async (_, statement, mayHappen) => {
+      const lostRaces = [UNIQUE_VIOLATION, FOREIGN_KEY_VIOLATION, SERIALIZATION_FAILURE];
+      const expected = new Set<string>([...lostRaces, ...mayHappen]);
+      let done = 0;
+      await fc.assert(
+        fc.asyncProperty(fc.array(statement, { minLength: 40, maxLength: 160 }), async (statements) => {
+          await writeAll(statements, async (writer, sql, n) => {
+            try {
+              const way = WAYS[n % WAYS.length]!;
+              await writer.transaction(way === 'replication' ? 'READ COMMITTED' : way, async (manager) => {
+                if (way === 'replication')
+                  await manager.query('SET LOCAL session_replication_role = replica');
+                await manager.query(sql);
+              });
+              done++;
+            } catch (error) {
+              if (!expected.has((error as { code: string }).code)) throw error;
+            }
+          });
+          expect(await wrong()).toEqual(RIGHT);
+        }),
+        { numRuns: onPostgres ? 25 : 5, endOnFailure: true },
+      );
+      expect(done).toBeGreaterThan(100);
+    },
+    120_000,
+  );
+
+  it('are what a program finds that knows neither copies nor totals', async () => {
+    const event = await api.platform.event({
+      id: 900,
+      organizer_id: 1,
+      starts_at: '2031-01-01T00:00:00Z',
+      status: 'draft',
+    });
+    const [row] = await api.dataSource.query<object[]>(
+      `INSERT INTO participants (user_id, event_id, role, rsvp_status) VALUES (2, $1, 'attendee', 'going')
+RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event_is_deleted, is_visible`,
+      [event],
+    );
+    expect(row).toEqual({
+      starts_at: true,
+      event_is_draft: true,
+      event_is_deleted: false,
+      is_visible: false,
+    });
+    await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = 2');
+    const key = await api.key(2);
+    const total = async () => (await api.get(`/events?starts_after=2031-01-01`, key)).body.pagination.total;
+    expect(await total()).toBe(0);
+    await api.dataSource.query(`UPDATE events SET status = 'scheduled' WHERE id = $1`, [event]);
+    expect(await total()).toBe(1);
+    expect(await wrong()).toEqual(RIGHT);
+  });
+
+  it.each([
+    [
+      'an event that is not there',
+      `INSERT INTO participants (user_id, event_id, role) VALUES (1, 999, 'organizer')`,
+      /There is no event 999/,
+    ],
+    [
+      'a copy that is none',
+      `INSERT INTO participants (user_id, event_id, role, starts_at, event_is_draft, event_is_deleted) VALUES (12, 3, 'organizer', '2001-01-01', false, false)`,
+      /participants_event_fkey/,
+    ],
+    [
+      'a copy that is changed by hand',
+      `UPDATE user_achievements SET user_is_disabled = NOT user_is_disabled`,
+      /user_achievements_user_fkey/,
+    ],
+    ['another id', 'UPDATE users SET id = 999 WHERE id = 12', /id of a row of users never changes/],
+    [
+      'another id of an event',
+      'UPDATE events SET id = 999 WHERE id = 1',
+      /id of a row of events never changes/,
+    ],
+    ['TRUNCATE', 'TRUNCATE participants', /TRUNCATE of participants would leave totals wrong: use DELETE/],
+    [
+      'TRUNCATE of what others refer to',
+      'TRUNCATE users CASCADE',
+      /TRUNCATE of \w+ would leave totals wrong/,
+    ],
+    ['TRUNCATE of totals', 'TRUNCATE user_total_deltas', /TRUNCATE of user_total_deltas/],
+    ['an endless time', `UPDATE events SET ends_at = 'infinity'`, /events_ends_at_range_check/],
+    [
+      'a year that no answer can show',
+      `UPDATE events SET ends_at = '10000-01-01'`,
+      /events_ends_at_range_check/,
+    ],
+    [
+      'a year before the first',
+      `UPDATE users SET created_at = '0001-01-01 BC'`,
+      /users_created_at_range_check/,
+    ],
+  ])('are kept right by refusing %s', async (_, sql, message) => {
+    await api.dataSource.query(
+      `INSERT INTO user_achievements (user_id, achievement_id) VALUES (1, 1) ON CONFLICT DO NOTHING`,
+    );
+    await api.dataSource.query('DELETE FROM participants WHERE user_id = 12');
+    await expect(api.dataSource.query(sql)).rejects.toThrow(message);
+    expect(await wrong()).toEqual(RIGHT);
+  });
+
+  (onPostgres ? it : it.skip)(
+    'let nobody wait who refers to a member or an event that somebody is changing',
+    async () => {
+      const writer = api.dataSource.createQueryRunner();
+      await writer.startTransaction();
+      await writer.query(`UPDATE users SET bio = 'imported' WHERE id = 1`);
+      await writer.query(
+        `UPDATE events SET description = 'imported' WHERE id = (SELECT min(id) FROM events)`,
+      );
+      // Would wait for the lock of a key that changed.
+      await api.dataSource.transaction(async (manager) => {
+        await manager.query(`SET LOCAL lock_timeout = '1s'`);
+        await manager.query('SELECT FROM users WHERE id = 1 FOR KEY SHARE');
+        await manager.query('SELECT FROM events WHERE id = (SELECT min(id) FROM events) FOR KEY SHARE');
+      });
+      await writer.rollbackTransaction();
+      await writer.release();
+    },
+  );
+
+  it('find their tables whatever the search_path of who writes', async () => {
+    const functions = await api.dataSource.query<{ name: string }[]>(
+      `SELECT oid::regprocedure::text AS name FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+AND prorettype = 'trigger'::regtype AND NOT COALESCE(proconfig::text, '') LIKE '%search_path=%'`,
+    );
+    expect(functions).toEqual([]);
+    await api.dataSource.transaction(async (manager) => {
+      await manager.query(
+        'CREATE TEMP TABLE user_total_deltas (user_id bigint, events_count integer) ON COMMIT DROP',
+      );
+      await manager.query('SET LOCAL search_path = pg_temp');
+      await manager.query('DELETE FROM public.participants WHERE user_id = 1');
+      await manager.query(
+        `INSERT INTO public.participants (user_id, event_id, role) VALUES (1, 1, 'organizer')`,
+      );
+    });
+    expect(await wrong()).toEqual(RIGHT);
+  });
+
+  it('of the API are those', async () => {
+    for (let id = 1; id <= MEMBERS; id++) {
+      await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
+    }
+    for (let id = 1; id <= MEMBERS; id++) {
+      const key = await api.key(id);
+      const { body: profile } = await api.get('/profile', key);
+      const lists = await Promise.all(
+        ['/events', '/connections', '/achievements'].map(
+          async (path) => (await api.get(`${path}?limit=100`, key)).body,
+        ),
+      );
+      const [events, connections, achievements] = lists as {
+        data: unknown[];
+        pagination: { total: number };
+      }[];
+      for (const list of [events, connections, achievements])
+        expect(list!.data).toHaveLength(list!.pagination.total);
+      expect(profile.connections_count).toBe(connections!.pagination.total);
+      expect(profile.achievements_count).toBe(achievements!.pagination.total);
+    }
+  });
+});

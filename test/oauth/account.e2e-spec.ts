@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { SignInThrottle } from '../../src/accounts/sign-in-throttle.js';
+import type { Place } from '../../src/accounts/sign-in-throttle.js';
+import { GrantUsageRecorder } from '../../src/auth/access-tokens/grant-usage.js';
+import { pua } from '../support/command-line.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+async function signedIn(browser: Browser, path: string, username: string): Promise<FormPage> {
+  const page = (await browser.open(path)) as FormPage;
+  return (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+}
+
+function formFor(page: FormPage, action: RegExp): number {
+  return [...page.html.matchAll(/<form[^>]*action="([^"]*)"/g)].findIndex(([, at]) => action.test(at!));
+}
+
+describe('/account/apps', () => {
+  it('leads through sign-in and back, lists the apps and cuts one off at once', async () => {
+    const member = await oauth.member();
+    const [cut, kept] = [await oauth.client({ name: 'Cut me' }), await oauth.client({ name: 'Keep me' })];
+    const devices = [
+      await oauth.tokens(cut, member.username),
+      await oauth.tokens(cut, member.username),
+      await oauth.tokens(kept, member.username),
+    ];
+    expect(await oauth.me(devices[0]!.access_token)).toBe(200);
+    await oauth.api.app.get(GrantUsageRecorder).flush();
+
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/apps', member.username);
+    expect([page.status, page.url.pathname]).toEqual([200, '/account/apps']);
+    expect(page.html).toContain('Cut me');
+    expect(page.html).toContain('Keep me');
+
+    const after = (await browser.submit(
+      page,
+      {},
+      formFor(page, new RegExp(`${cut}/disconnect`)),
+    )) as FormPage;
+    expect(after.html).not.toContain('Cut me');
+    expect(await Promise.all(devices.map(({ access_token }) => oauth.me(access_token)))).toEqual([
+      401, 401, 200,
+    ]);
+    expect((await oauth.refresh(cut, devices[0]!.refresh_token)).status).toBe(400);
+  });
+
+  it('says when an app was last used seconds after it was', async () => {
+    const member = await oauth.member();
+    const { access_token } = await oauth.tokens(await oauth.client(), member.username);
+    const browser = oauth.browser();
+    expect((await signedIn(browser, '/account/apps', member.username)).html).toContain('Not seen yet');
+    expect(await oauth.me(access_token)).toBe(200);
+    const page = (await browser.open('/account/apps')) as FormPage;
+    expect(page.html).not.toContain('Not seen yet');
+    expect(page.html).toContain('Use shows here within a minute.');
+    const used = /<dt>Last used<\/dt><dd><time datetime="([^"]+)"/.exec(page.html)![1]!;
+    expect(Math.abs(Date.now() - Date.parse(used))).toBeLessThan(30_000);
+  });
+
+  it('shows nothing of another member, and cuts off nothing of theirs', async () => {
+    const [mine, theirs] = [await oauth.member(), await oauth.member()];
+    const clientId = await oauth.client({ name: 'Their app' });
+    const tokens = await oauth.tokens(clientId, theirs.username);
+    const own = await oauth.client();
+    await oauth.tokens(own, mine.username);
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/apps', mine.username);
+    expect(page.html).not.toContain('Their app');
+    const forged = { ...page, html: page.html.replaceAll(own, clientId) };
+    await browser.submit(forged, {}, formFor(forged, /disconnect/));
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
+
+  it('knows when an app was used, whatever else was used since', async () => {
+    const member = await oauth.member();
+    const { access_token } = await oauth.tokens(await oauth.client(), member.username);
+    const usage = oauth.api.app.get(GrantUsageRecorder);
+    usage.record('gone-since');
+    usage.record('\0');
+    expect(await oauth.me(access_token)).toBe(200);
+    usage.record('\ud800');
+    await usage.flush();
+    const written = await oauth.dataSource.query<object[]>(
+      'SELECT 1 FROM oauth_grant_usage u JOIN oauth_grants g ON g.id = u.grant_id WHERE g.user_id = $1',
+      [member.id],
+    );
+    expect(written).toHaveLength(1);
+  });
+
+  it('cannot be posted to without the token of its form', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const tokens = await oauth.tokens(clientId, member.username);
+    const browser = oauth.browser();
+    await signedIn(browser, '/account/apps', member.username);
+    const forged = await browser.send(`/account/apps/${clientId}/disconnect`, {
+      method: 'POST',
+      body: new URLSearchParams({ csrf: 'x' }),
+    });
+    expect(forged.status).toBe(403);
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
+});
+
+describe('the sign-in page', () => {
+  it('says that too many sign in at once, and lets the member in a moment later', async () => {
+    const patience = await OauthTest.start({ signInPatience: 50 });
+    const throttle = patience.api.app.get(SignInThrottle);
+    const { username } = await patience.member();
+    const account = [{ kind: 'account', foldedName: username }] as const;
+    const underWay = await Promise.all(
+      Array.from({ length: 10 }, () => throttle.take(account, performance.now() + 1_000)),
+    );
+    const browser = patience.browser();
+    const page = await signedIn(browser, '/account/apps', username);
+    expect([page.status, page.headers.get('retry-after')]).toEqual([503, '2']);
+    expect(page.html).toContain('Too many people are signing in.');
+    for (const place of underWay) await (place as Place).settle('signed-in');
+    const again = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    expect([again.status, again.url.pathname]).toEqual([200, '/account/apps']);
+    await patience.close();
+  });
+});
+
+describe('/account/apps of a member with very many', () => {
+  it('shows 100 of 1,000 apps, and says how many more there are', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await signedIn(browser, '/account/apps', member.username);
+    await oauth.dataSource.query(
+      `WITH made AS (INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
+  SELECT 'many-' || n, 'App ' || n, 'web', '{https://app.example/}', '{}' FROM generate_series(1, 1000) n RETURNING id
+), granted AS (INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+  SELECT id, $1, id, '{"openid": {"scope": "openid"}}', now() + interval '1 day' FROM made RETURNING id
+) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+  SELECT sha256(id::bytea), 'RefreshToken', id, '{}', now() + interval '1 day' FROM granted`,
+      [member.id],
+    );
+    const page = (await browser.open('/account/apps')) as FormPage;
+    expect(page.html.match(/class="item"/g)).toHaveLength(100);
+    expect(page.html).toContain('And 900 more');
+  });
+});
+
+describe('/account/sessions', () => {
+  it('lists the browsers of the member, and ends one', async () => {
+    const member = await oauth.member();
+    const [phone, laptop] = [oauth.browser(), oauth.browser()];
+    await signedIn(phone, '/account/sessions', member.username);
+    const page = await signedIn(laptop, '/account/sessions', member.username);
+    const sessions = [...page.html.matchAll(/action="(\/account\/sessions\/[0-9a-f]{64}\/end)"/g)];
+    expect(sessions).toHaveLength(2);
+    const [rows] = [
+      await oauth.dataSource.query<{ id: string }[]>(
+        `SELECT encode(uid_key, 'hex') AS id FROM oauth_sessions WHERE user_id = $1 ORDER BY signed_in_at, last_seen_at LIMIT 1`,
+        [member.id],
+      ),
+    ];
+    await laptop.submit(page, {}, formFor(page, new RegExp(rows[0]!.id)));
+    const gone = (await phone.open('/account/sessions')) as FormPage;
+    expect(gone.html).toMatch(/type="password"/);
+    const stays = (await laptop.open('/account/sessions')) as FormPage;
+    expect(stays.html).not.toMatch(/type="password"/);
+  });
+
+  it('ends all others at once, and those of nobody else', async () => {
+    const [member, neighbour] = [await oauth.member(), await oauth.member()];
+    const [phone, tablet, laptop, other] = Array.from({ length: 4 }, () => oauth.browser());
+    for (const browser of [phone!, tablet!]) await signedIn(browser, '/account/sessions', member.username);
+    await signedIn(other!, '/account/sessions', neighbour.username);
+    const page = await signedIn(laptop!, '/account/sessions', member.username);
+    await laptop!.submit(page, {}, formFor(page, /end-others/));
+    const isSignedIn = async (browser?: Browser) =>
+      !/type="password"/.test(((await browser!.open('/account/sessions')) as FormPage).html);
+    expect(await Promise.all([phone, tablet, laptop, other].map(isSignedIn))).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  it('advises nothing that no page does', async () => {
+    const { username } = await oauth.member();
+    const page = await signedIn(oauth.browser(), '/account/sessions', username);
+    expect(page.html).toContain('tell the platform');
+    expect(page.html).not.toMatch(/change your password/i);
+  });
+
+  it('signs the browser out', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/sessions', member.username);
+    const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
+    await browser.send('/account/sign-out', { method: 'POST', body: new URLSearchParams({ csrf }) });
+    const after = (await browser.open('/account/apps')) as FormPage;
+    expect(after.html).toMatch(/type="password"/);
+  });
+
+  it('shows 100 of 8,000 sessions, this browser’s first, says how many more there are, and ends them all', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await signedIn(browser, '/account/sessions', member.username);
+    await oauth.dataSource.query(
+      `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, last_seen_at, expires_at, user_agent)
+SELECT sha256(('uid' || n)::bytea), sha256(('key' || n)::bytea), $1, '', now(), now() + n * interval '1 s', now() + interval '1 day', repeat('x', 300)
+FROM generate_series(1, 7999) n`,
+      [member.id],
+    );
+    const page = (await browser.open('/account/sessions')) as FormPage;
+    expect(page.html.match(/class="item"/g)).toHaveLength(100);
+    expect(page.html.indexOf('This browser')).toBeGreaterThan(0);
+    expect(page.html.indexOf('This browser')).toBeLessThan(page.html.indexOf('action="/account/sessions/'));
+    expect(page.html).toContain('And 7900 more');
+    expect(page.html.length).toBeLessThan(150_000);
+
+    const { stdout, stderr } = await pua(oauth.api.environment, [
+      'users',
+      'sessions',
+      member.username,
+      '--json',
+    ]);
+    const listed = JSON.parse(stdout) as { sessions: object[]; sessions_count: number };
+    expect([listed.sessions.length, listed.sessions_count]).toEqual([100, 8000]);
+    expect(stderr).toBe('7900 more sessions are not shown\n');
+
+    const after = (await browser.submit(page, {}, /end-others/)) as FormPage;
+    expect(after.html.match(/class="item"/g)).toHaveLength(1);
+    expect(after.html).not.toContain('more, seen');
+    const trail = await oauth.dataSource.query<{ details: object }[]>(
+      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
+      [member.id],
+    );
+    expect(trail).toEqual([{ details: { sessions: 7999 } }]);
+  });
+
+  it('never takes over the session that a browser had before', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await browser.send('/oauth/logout'); // an anonymous session
+    const before = browser.cookies.get('pua_session;/')?.value;
+    await signedIn(browser, '/account/sessions', member.username);
+    expect(browser.cookies.get('pua_session;/')!.value).not.toBe(before);
+  });
+});

@@ -1,0 +1,715 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { request as httpRequest } from 'node:http';
+import { createHash } from 'node:crypto';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { TokenKeys } from '../../src/auth/access-tokens/token-keys.js';
+import { adapterFactory } from '../../src/oauth/storage/adapter.js';
+import { ClientCache } from '../../src/oauth/storage/client-cache.js';
+import { OauthDatabase } from '../../src/oauth/storage/oauth-database.js';
+import { Encryption } from '../../src/crypto/encryption.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
+import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+async function errorOf(form: Record<string, string>): Promise<string | undefined> {
+  return (await oauth.token(form)).body.error;
+}
+
+/** Without ending grants and sessions with it, as the database does otherwise. */
+async function disableAlone(userId: number): Promise<void> {
+  await oauth.dataSource.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
+  await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [userId]);
+  await oauth.dataSource.query('ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins');
+}
+
+describe('an authorization code', () => {
+  it('redeemed twice is refused, and what it was redeemed for dies', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const { body } = await oauth.token(form);
+    expect(await oauth.me(body.access_token)).toBe(200);
+    expect(await errorOf(form)).toBe('invalid_grant');
+    expect(await oauth.me(body.access_token)).toBe(401);
+    expect((await oauth.refresh(form.client_id!, body.refresh_token)).status).toBe(400);
+  });
+
+  it('redeemed again minutes later still betrays a theft', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const { body } = await oauth.token(form);
+    await oauth.age('oauth_tokens', 120);
+    await oauth.api.app.get(Sweeper).sweep();
+    expect(await oauth.me(body.access_token)).toBe(200);
+    expect(await errorOf(form)).toBe('invalid_grant');
+    expect(await oauth.me(body.access_token)).toBe(401);
+  });
+
+  it('presented by another client is refused, and not burned', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    expect(await errorOf({ ...form, client_id: await oauth.client() })).toBe('invalid_grant');
+    expect((await oauth.token(form)).status).toBe(200);
+  });
+
+  it.each([
+    ['a wrong verifier', { code_verifier: pkcePair().verifier }, 'invalid_grant'],
+    ['no verifier', { code_verifier: '' }, 'invalid_grant'],
+    ['a short verifier', { code_verifier: 'short' }, 'invalid_grant'],
+    ['another redirect_uri', { redirect_uri: 'https://app.example/other' }, 'invalid_grant'],
+    ['no redirect_uri', { redirect_uri: '' }, 'invalid_request'],
+  ])('with %s is refused, and not burned', async (_, wrong, error) => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    expect([error, 'invalid_request']).toContain(await errorOf({ ...form, ...wrong }));
+    expect((await oauth.token(form)).status).toBe(200);
+  });
+
+  it('is refused after 60 seconds, by the clock of the database', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    await oauth.age('oauth_tokens', 61);
+    expect(await errorOf(form)).toBe('invalid_grant');
+  });
+
+  it('of a member who was disabled meanwhile gives nothing, nor does a refresh token', async () => {
+    const { id, username } = await oauth.member();
+    const clientId = await oauth.client();
+    const form = await oauth.code(clientId, username);
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    await disableAlone(id);
+    expect(await errorOf(form)).toBe('invalid_grant');
+    expect((await oauth.refresh(clientId, refresh_token)).body.error).toBe('invalid_grant');
+    await oauth.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
+    const again = await oauth.code(clientId, username);
+    await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
+    expect(await errorOf(again)).toBe('invalid_grant');
+    await oauth.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
+    expect(await errorOf(again)).toBe('invalid_grant'); // its grant is gone
+  });
+
+  it('of a client that was disabled a moment ago gives nothing, nor does a refresh token, though nobody was told', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const form = await oauth.code(clientId, username);
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    await oauth.dataSource.query('ALTER TABLE oauth_clients DISABLE TRIGGER oauth_clients_announce_disabled');
+    await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
+    await oauth.dataSource.query('ALTER TABLE oauth_clients ENABLE TRIGGER oauth_clients_announce_disabled');
+    // Where the client is remembered from a moment ago, its grant is refused; else the client.
+    const refused = /^invalid_(grant|client)$/;
+    expect(await errorOf(form)).toMatch(refused);
+    expect((await oauth.refresh(clientId, refresh_token)).body.error).toMatch(refused);
+  });
+});
+
+describe('what may be used once', () => {
+  const adapter = (model: string) => {
+    const { app, config } = oauth.api;
+    const { secrets } = config;
+    return adapterFactory({
+      database: app.get(OauthDatabase),
+      keys: new TokenKeys(secrets),
+      encryption: new Encryption(secrets, 'oauth-state'),
+      clients: app.get(ClientCache),
+    })(model);
+  };
+  const outcomes = async (uses: Promise<unknown>[]) =>
+    (await Promise.allSettled(uses)).map(({ status }) => status).sort();
+  const one = (of: number) => ['fulfilled', ...Array.from({ length: of - 1 }, () => 'rejected')];
+
+  it('is used by one of 10 at once, and what that one got dies: a code', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const answers = await Promise.all(Array.from({ length: 10 }, () => oauth.token(form)));
+    const won = answers.filter(({ status }) => status === 200);
+    expect(won).toHaveLength(1);
+    expect(answers.filter(({ body }) => body.error === 'invalid_grant')).toHaveLength(9);
+    expect(await oauth.me(won[0]!.body.access_token)).toBe(401);
+  });
+
+  it('is used by one of 10 at once: a refresh token, of which all get the same successor', async () => {
+    const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => oauth.refresh(clientId, refresh_token)),
+    );
+    expect(new Set(answers.map(({ body }) => body.refresh_token)).size).toBe(1);
+    const [row] = await oauth.dataSource.query<{ count: number }[]>(
+      `SELECT count(*) AS count FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id
+WHERE g.user_id = $1 AND t.model = 'RefreshToken'`,
+      [id],
+    );
+    expect(row!.count).toBe(2);
+  });
+
+  it('is used by one of 10 at once: a pushed request', async () => {
+    const { searchParams } = oauth.request(await oauth.client()).url;
+    const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
+    const id = (body.request_uri as string).split(':').pop()!;
+    expect(await adapter('PushedAuthorizationRequest').find(id)).toBeDefined();
+    const uses = Array.from({ length: 10 }, () => adapter('PushedAuthorizationRequest').consume(id));
+    expect(await outcomes(uses)).toEqual(one(10));
+  });
+
+  it('is remembered by one of 10 at once: a proof or assertion', async () => {
+    const uses = Array.from({ length: 10 }, () => adapter('ReplayDetection').upsert('x'.repeat(43), {}, 60));
+    expect(await outcomes(uses)).toEqual(one(10));
+  });
+
+  it('cannot be stored once its grant is gone', async () => {
+    const lost = { grantId: 'gone', clientId: 'x', kind: 'AccessToken' };
+    await expect(adapter('AccessToken').upsert('x'.repeat(43), lost, 60)).rejects.toMatchObject({
+      error: 'invalid_grant',
+    });
+  });
+});
+
+describe('an authorization request', () => {
+  it.each([
+    ['without PKCE', { code_challenge: undefined, code_challenge_method: undefined }, 'invalid_request'],
+    ['with plain PKCE', { code_challenge_method: 'plain' }, 'invalid_request'],
+    ['with PKCE in lower case', { code_challenge_method: 's256' }, 'invalid_request'],
+    ['with a challenge that is too short', { code_challenge: 'x'.repeat(42) }, 'invalid_request'],
+    ['with PKCE of no method', { code_challenge_method: undefined }, 'invalid_request'],
+    ['for a token', { response_type: 'token' }, 'unsupported_response_type'],
+    ['for an ID token', { response_type: 'id_token', nonce: 'n' }, 'unsupported_response_type'],
+    ['for code and token', { response_type: 'code id_token', nonce: 'n' }, 'unsupported_response_type'],
+    ['by fragment', { response_mode: 'fragment' }, 'unsupported_response_mode'],
+    ['by form_post', { response_mode: 'form_post' }, 'unsupported_response_mode'],
+    ['with a request object', { request: 'e30.e30.' }, 'request_not_supported'],
+    ['for another resource', { resource: 'https://other.example/' }, 'invalid_target'],
+  ])('%s is refused by a redirect to the verified URI', async (_, parameters, error) => {
+    const { url } = oauth.request(await oauth.client(), parameters);
+    const back = (await oauth.browser().open(url)) as URL;
+    expect(back.origin + back.pathname).toBe(REDIRECT_URI);
+    expect(new URLSearchParams(back.search || back.hash.slice(1)).get('error')).toBe(error);
+  });
+
+  it.each([
+    'https://app.example/callback/',
+    'https://app.example/callback?x=1',
+    'https://app.example/callback#f',
+    'https://app.example/callback/../callback',
+    'https://app.example/%63allback',
+    'https://app.example:443/callback',
+    'https://app.example:8443/callback',
+    'https://user@app.example/callback',
+    'https://APP.example/callback',
+    'https://app.example/Callback',
+    'https://app.example.evil.example/callback',
+    'https://evil.example/app.example/callback',
+    'http://app.example/callback',
+    'http://127.0.0.1/callback',
+    'com.example.app:/callback',
+    'javascript:alert(1)',
+    '//app.example/callback',
+    '',
+  ])('never redirects to the unregistered %s', async (redirect_uri) => {
+    const { url } = oauth.request(await oauth.client(), { redirect_uri });
+    for (const extra of ['', '&response_type=token', '&prompt=none']) {
+      const page = (await oauth.browser().open(url + extra)) as FormPage;
+      expect(page).not.toBeInstanceOf(URL);
+      expect(page.status).toBe(400);
+    }
+  });
+
+  it('with a parameter twice is refused', async () => {
+    const { url } = oauth.request(await oauth.client());
+    const twice = (await oauth.browser().open(`${url}&redirect_uri=https://evil.example/`)) as FormPage;
+    expect(twice).not.toBeInstanceOf(URL);
+    const scopes = (await oauth.browser().open(`${url}&scope=openid`)) as URL;
+    expect(scopes.searchParams.get('error')).toBe('invalid_request');
+  });
+
+  it('of a web client with a loopback redirect keeps to its port', async () => {
+    const clientId = await oauth.client({ redirectUris: ['http://127.0.0.1:5173/cb'] });
+    const { url } = oauth.request(clientId, { redirect_uri: 'http://127.0.0.1:5174/cb' });
+    expect(await oauth.browser().open(url)).not.toBeInstanceOf(URL);
+  });
+
+  it('of an unknown or disabled client is a page with an error id', async () => {
+    const disabled = await oauth.client();
+    await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [disabled]);
+    for (const clientId of ['nobody', disabled, 'a\u0000b', 'x'.repeat(5000)]) {
+      const page = (await oauth.browser().open(oauth.request(clientId).url)) as FormPage;
+      expect(page.status).toBe(400);
+      expect(page.html).toContain(page.headers.get('x-request-id'));
+    }
+  });
+});
+
+describe('a request to the token endpoint', () => {
+  it.each([
+    'password',
+    'client_credentials',
+    'implicit',
+    'urn:ietf:params:oauth:grant-type:device_code',
+    'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+  ])('of the grant type %s is refused', async (grant_type) => {
+    const { username } = await oauth.member();
+    const client_id = await oauth.client();
+    expect(await errorOf({ grant_type, client_id, username, password: PASSWORD })).toBe(
+      'unsupported_grant_type',
+    );
+  });
+
+  it('with a parameter twice is refused, and burns nothing', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    for (const name of ['code', 'code_verifier', 'redirect_uri', 'client_id']) {
+      const body = new URLSearchParams(form);
+      body.append(name, form[name]!);
+      const { status } = await fetch(`${oauth.issuer}/oauth/token`, { method: 'POST', body });
+      expect([name, status]).toEqual([name, 400]);
+    }
+    expect((await oauth.token(form)).status).toBe(200);
+  });
+
+  it('takes nothing from the query', async () => {
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const { status } = await oauth.post(`/oauth/token?${new URLSearchParams(form)}`, {});
+    expect(status).toBe(400);
+    expect((await oauth.token(form)).status).toBe(200);
+  });
+
+  it('tells codes, access and refresh tokens apart', async () => {
+    const [client_id, { username }] = [await oauth.client(), await oauth.member()];
+    const form = await oauth.code(client_id, username);
+    const { access_token, refresh_token, id_token } = await oauth.tokens(client_id, username);
+    for (const wrong of [access_token, refresh_token, id_token!])
+      expect(await errorOf({ ...form, code: wrong })).toBe('invalid_grant');
+    for (const wrong of [access_token, form.code!, id_token!])
+      expect((await oauth.refresh(client_id, wrong)).body.error).toBe('invalid_grant');
+    for (const wrong of [refresh_token, form.code!, id_token!]) expect(await oauth.me(wrong)).toBe(401);
+    expect((await oauth.token(form)).status).toBe(200);
+    expect((await oauth.refresh(client_id, refresh_token)).status).toBe(200);
+  });
+
+  it('of a confidential client is refused with an assertion that was used, is old, or is for another', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    const client_id = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
+    const { refresh_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    const now = Math.floor(Date.now() / 1000);
+    const assertion = (claims: object, key = privateKey) =>
+      new SignJWT({
+        iss: client_id,
+        sub: client_id,
+        aud: oauth.issuer,
+        jti: crypto.randomUUID(),
+        exp: now + 60,
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'ES256' })
+        .setIssuedAt()
+        .sign(key);
+    const send = async (client_assertion: string) =>
+      errorOf({
+        grant_type: 'refresh_token',
+        refresh_token, // another client's: what is asked here is how far one comes
+        client_id,
+        client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+        client_assertion,
+      });
+    const good = await assertion({});
+    expect(await send(good)).toBe('invalid_grant');
+    expect(await send(good)).toBe('invalid_client');
+    for (const wrong of [
+      { exp: now - 1 },
+      { aud: 'https://other.example' },
+      { iss: 'other' },
+      { jti: undefined },
+    ])
+      expect(await send(await assertion(wrong))).toBe('invalid_client');
+    expect(await send(await assertion({}, (await generateKeyPair('ES256')).privateKey))).toBe(
+      'invalid_client',
+    );
+  });
+});
+
+describe('a pushed request', () => {
+  it('is of no use to another client', async () => {
+    const { searchParams } = oauth.request(await oauth.client()).url;
+    const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
+    const query = new URLSearchParams({
+      client_id: await oauth.client(),
+      request_uri: body.request_uri as string,
+    });
+    expect(await oauth.browser().open(`/oauth/authorize?${query}`)).toMatchObject({ status: 400 });
+  });
+
+  it('is refused for a redirect URI that is not registered, and is held to what was pushed', async () => {
+    const clientId = await oauth.client();
+    const wrong = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url.searchParams;
+    expect((await oauth.post('/oauth/par', Object.fromEntries(wrong))).status).toBe(400);
+    const { searchParams } = oauth.request(clientId, { scope: 'profile:read' }).url;
+    const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
+    const query = new URLSearchParams({
+      client_id: clientId,
+      request_uri: body.request_uri as string,
+      redirect_uri: 'https://evil.example/',
+      scope: 'profile:write',
+    });
+    const member = await oauth.member();
+    const back = await oauth.browser().authorize(`/oauth/authorize?${query}`, { username: member.username });
+    expect(back.origin + back.pathname).toBe(REDIRECT_URI);
+    const [consent] = await oauth.dataSource.query<{ granted: string[] }[]>(
+      'SELECT granted FROM oauth_consents WHERE user_id = $1',
+      [member.id],
+    );
+    expect(consent!.granted).toEqual(['profile:read']);
+  });
+});
+
+describe('an access token', () => {
+  it('is taken from the header only', async () => {
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    const inQuery = await fetch(`${oauth.issuer}/api/public/me?access_token=${access_token}`);
+    expect(inQuery.status).toBe(401);
+    const inBody = await fetch(`${oauth.issuer}/api/public/profile`, {
+      method: 'PUT',
+      body: new URLSearchParams({ access_token }),
+    });
+    expect(inBody.status).toBe(401);
+  });
+
+  it.each(['a.b.c', 'x'.repeat(44), 'x'.repeat(8000), 'é'.repeat(43), 'x'.repeat(43)])(
+    'that was never issued is 401 with a challenge: %.10s…',
+    async (token) => {
+      const response = await new Promise<{ status: number; challenge: string | undefined }>(
+        (resolve, reject) => {
+          const url = new URL('/api/public/me', oauth.issuer);
+          httpRequest(url, { headers: { Authorization: Buffer.from(`Bearer ${token}`).toString('latin1') } })
+            .once('response', (answer) => {
+              answer.resume();
+              resolve({ status: answer.statusCode!, challenge: answer.headers['www-authenticate'] });
+            })
+            .once('error', reject)
+            .end();
+        },
+      );
+      expect(response.status).toBe(401);
+      expect(response.challenge).toBe(
+        `Bearer realm="public-user-api", error="invalid_token", resource_metadata="${oauth.issuer}/.well-known/oauth-protected-resource/api/public"`,
+      );
+    },
+  );
+
+  it('for another audience is refused', async () => {
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    await oauth.dataSource.query(
+      `UPDATE oauth_tokens SET payload = payload || '{"aud": "https://other.example/"}' WHERE model = 'AccessToken'`,
+    );
+    expect(await oauth.me(access_token)).toBe(401);
+  });
+
+  it('is refused at the next request once its client or its member is disabled', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const { access_token } = await oauth.tokens(clientId, member.username);
+    const other = await oauth.tokens(await oauth.client(), member.username);
+    expect([await oauth.me(access_token), await oauth.me(other.access_token)]).toEqual([200, 200]);
+    await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
+    await refusedSoon(access_token);
+    expect(await oauth.me(other.access_token)).toBe(200);
+    await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [member.id]);
+    await refusedSoon(other.access_token);
+    await oauth.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [member.id]);
+    expect(await oauth.me(other.access_token)).toBe(401);
+  });
+
+  it('of a disabled member is refused by the guard itself, though the grant were still there', async () => {
+    const { id, username } = await oauth.member();
+    const { access_token } = await oauth.tokens(await oauth.client(), username);
+    await disableAlone(id);
+    await refusedSoon(access_token);
+  });
+
+  it('has the life that it was issued with, by the clock of the database', async () => {
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    await oauth.age('oauth_tokens', 599);
+    expect(await oauth.me(access_token)).toBe(200);
+  });
+
+  it('is refused after 10 minutes', async () => {
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    await oauth.age('oauth_tokens', 601);
+    expect(await oauth.me(access_token)).toBe(401);
+  });
+
+  it('is known to the guard exactly where the library knows it', async () => {
+    const { AuthorizationServer } = await import('../../src/oauth/provider/authorization-server.js');
+    const { provider } = oauth.api.app.get(AuthorizationServer);
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    const known = await provider.AccessToken.find(access_token);
+    expect(known).toMatchObject({ aud: `${oauth.issuer}/api/public`, kind: 'AccessToken' });
+    const credential = await fetch(`${oauth.issuer}/api/public/credential`, {
+      headers: { Authorization: `Bearer ${access_token}` },
+    });
+    expect(await credential.json()).toMatchObject({
+      type: 'oauth_token',
+      user_id: Number(known!.accountId),
+      client_id: known!.clientId,
+      key_id: null,
+      scopes: known!.scope!.split(' '),
+    });
+    await oauth.age('oauth_tokens', 601);
+    expect(await provider.AccessToken.find(access_token)).toBeUndefined();
+    expect(await oauth.me(access_token)).toBe(401);
+  });
+});
+
+async function refusedSoon(token: string): Promise<void> {
+  const deadline = performance.now() + 1_000;
+  while ((await oauth.me(token)) !== 401)
+    if (performance.now() > deadline) throw new Error('the token was not refused within a second');
+}
+
+describe('a token bound by DPoP', () => {
+  async function bound() {
+    const keys = await generateKeyPair('ES256');
+    const jwk = await exportJWK(keys.publicKey);
+    const proof = async (claims: Record<string, unknown>, key = keys.privateKey, shown = jwk) =>
+      new SignJWT({ jti: crypto.randomUUID(), ...claims })
+        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk: shown })
+        .setIssuedAt(claims.iat as number | undefined)
+        .sign(key);
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const htu = `${oauth.issuer}/oauth/token`;
+    const { body } = await oauth.token(form, { DPoP: await proof({ htm: 'POST', htu }) });
+    const ath = createHash('sha256').update(body.access_token).digest('base64url');
+    const good = { htm: 'GET', htu: `${oauth.issuer}/api/public/me`, ath };
+    const me = async (dpop: string | undefined, scheme = 'DPoP') => {
+      const headers = { Authorization: `${scheme} ${body.access_token}`, ...(dpop ? { DPoP: dpop } : {}) };
+      return fetch(`${oauth.issuer}/api/public/me`, { headers });
+    };
+    return { body, proof, good, me, form };
+  }
+
+  it('is accepted with a fresh proof, once', async () => {
+    const { proof, good, me, body } = await bound();
+    expect(body.token_type).toBe('DPoP');
+    const dpop = await proof(good);
+    expect((await me(dpop)).status).toBe(200);
+    const replayed = await me(dpop);
+    expect([replayed.status, replayed.headers.get('www-authenticate')]).toEqual([
+      401,
+      expect.stringMatching(/^DPoP .*error="invalid_dpop_proof".*algs="ES256 Ed25519 EdDSA"/),
+    ]);
+  });
+
+  it('is refused as Bearer, with or without a proof', async () => {
+    const { proof, good, me } = await bound();
+    expect((await me(undefined, 'Bearer')).status).toBe(401);
+    expect((await me(await proof(good), 'Bearer')).status).toBe(401);
+  });
+
+  it('is refused with a proof for something else', async () => {
+    const { proof, good, me } = await bound();
+    const other = await generateKeyPair('ES256');
+    const wrong = [
+      undefined,
+      'garbage',
+      await proof({ ...good, htm: 'POST' }),
+      await proof({ ...good, htu: `${oauth.issuer}/api/public/profile` }),
+      await proof({ ...good, htu: 'https://other.example/api/public/me' }),
+      await proof({ ...good, ath: 'x' }),
+      await proof({ ...good, ath: undefined }),
+      await proof({ ...good, jti: undefined }),
+      await proof({ ...good, iat: Math.floor(Date.now() / 1000) - 120 }),
+      await proof({ ...good, iat: Math.floor(Date.now() / 1000) + 120 }),
+      await proof(good, other.privateKey, await exportJWK(other.publicKey)),
+      await proof(good, other.privateKey),
+    ];
+    for (const dpop of wrong) expect((await me(dpop)).status).toBe(401);
+    expect((await me(await proof(good))).status).toBe(200);
+  });
+
+  it('cannot be had twice with one proof at the token endpoint', async () => {
+    const { proof, form } = await bound();
+    const dpop = await proof({ htm: 'POST', htu: `${oauth.issuer}/oauth/token` });
+    const codes = [
+      await oauth.code(form.client_id!, (await oauth.member()).username),
+      await oauth.code(form.client_id!, (await oauth.member()).username),
+    ];
+    const answers = await Promise.all(codes.map((code) => oauth.token(code, { DPoP: dpop })));
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 400]);
+  });
+
+  it('is not issued for a proof that was made for something else, and the code is not burned', async () => {
+    const { proof } = await bound();
+    const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
+    const good = { htm: 'POST', htu: `${oauth.issuer}/oauth/token` };
+    const wrong = [
+      'garbage',
+      await proof({ ...good, htm: 'GET' }),
+      await proof({ ...good, htu: `${oauth.issuer}/oauth/par` }),
+      await proof({ ...good, jti: undefined }),
+      await proof(good, (await generateKeyPair('ES256')).privateKey),
+    ];
+    for (const DPoP of wrong)
+      expect((await oauth.token(form, { DPoP })).body.error).toBe('invalid_dpop_proof');
+    const old = await proof({ ...good, iat: Math.floor(Date.now() / 1000) - 600 });
+    expect((await oauth.token(form, { DPoP: old })).body.error).toBe('use_dpop_nonce'); // RFC 9449 §8
+    expect((await oauth.token(form, { DPoP: await proof(good) })).body.token_type).toBe('DPoP');
+  });
+
+  it('costs its proof also where the request is refused for another reason', async () => {
+    const { proof } = await bound();
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const DPoP = await proof({ htm: 'POST', htu: `${oauth.issuer}/oauth/token` });
+    const form = { grant_type: 'refresh_token', client_id: clientId, refresh_token };
+    const refused = await oauth.token({ ...form, resource: 'https://other.example/' }, { DPoP });
+    expect(refused.body.error).toBe('invalid_target');
+    expect((await oauth.token(form, { DPoP })).body.error).toBe('invalid_grant');
+    expect((await oauth.token(form)).status).toBe(200);
+  });
+
+  it('is not made of a token that was issued without a proof', async () => {
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    const response = await fetch(`${oauth.issuer}/api/public/me`, {
+      headers: { Authorization: `DPoP ${access_token}` },
+    });
+    expect(response.status).toBe(401);
+  });
+});
+
+describe('another client', () => {
+  it('learns nothing from introspection, and revokes nothing', async () => {
+    const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
+    const other = await oauth.client();
+    const seen = await oauth.post('/oauth/introspect', { token: access_token, client_id: other });
+    expect(seen.body).toEqual({ active: false });
+    await oauth.post('/oauth/revoke', { token: access_token, client_id: other });
+    expect(await oauth.me(access_token)).toBe(200);
+  });
+});
+
+describe('a page of another origin', () => {
+  it('may use the token endpoint where it is registered, and nowhere else', async () => {
+    const clientId = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const { username } = await oauth.member();
+    for (const Origin of ['https://evil.example', 'null', 'https://app.example.evil.example']) {
+      const { status, headers } = await oauth.token(await oauth.code(clientId, username), { Origin });
+      expect([status, headers.get('access-control-allow-origin')]).toEqual([400, null]);
+    }
+    const { status, headers } = await oauth.token(await oauth.code(clientId, username), {
+      Origin: 'https://app.example',
+    });
+    expect(status).toBe(200);
+    expect(headers.get('access-control-allow-origin')).toBe('https://app.example');
+    expect(headers.get('access-control-allow-credentials')).toBeNull();
+  });
+
+  it('is never allowed to send cookies, nor to read a page', async () => {
+    const clientId = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const { access_token } = await oauth.tokens(clientId, (await oauth.member()).username);
+    const authorize = oauth.request(clientId).url;
+    for (const origin of ['https://app.example', 'https://evil.example', 'null']) {
+      const preflight = { Origin: origin, 'Access-Control-Request-Method': 'POST' };
+      const answers = [
+        ...[
+          '/oauth/token',
+          '/oauth/revoke',
+          '/oauth/userinfo',
+          '/account/apps',
+          '/interaction/x/consent',
+        ].map((path) => fetch(oauth.issuer + path, { method: 'OPTIONS', headers: preflight })),
+        fetch(`${oauth.issuer}/oauth/userinfo`, {
+          headers: { Origin: origin, Authorization: `Bearer ${access_token}` },
+        }),
+        fetch(`${oauth.issuer}/oauth/token`, { method: 'POST', headers: { Origin: origin } }),
+      ];
+      for (const { headers } of await Promise.all(answers))
+        expect(headers.get('access-control-allow-credentials')).toBeNull();
+      for (const path of [authorize, '/account/apps', '/interaction/x', '/oauth/logout']) {
+        const { headers } = await oauth.browser().send(path, { headers: { Origin: origin } });
+        expect([path, headers.get('access-control-allow-origin')]).toEqual([path, null]);
+      }
+    }
+  });
+
+  it('may revoke and look into tokens only where it is registered', async () => {
+    const client_id = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const { access_token: token } = await oauth.tokens(client_id, (await oauth.member()).username);
+    for (const path of ['/oauth/introspect', '/oauth/revoke'])
+      for (const Origin of ['https://evil.example', 'null'])
+        expect((await oauth.post(path, { token, client_id }, { Origin })).status).toBe(400);
+    expect(await oauth.me(token)).toBe(200);
+    const { status } = await oauth.post(
+      '/oauth/revoke',
+      { token, client_id },
+      { Origin: 'https://app.example' },
+    );
+    expect([status, await oauth.me(token)]).toEqual([200, 401]);
+  });
+});
+
+describe('what a proxy or caller claims', () => {
+  function get(
+    path: string,
+    headers: Record<string, string>,
+  ): Promise<{ status: number; body: string; location?: string }> {
+    return new Promise((resolve, reject) => {
+      httpRequest(new URL(path, oauth.issuer), { headers })
+        .once('response', (answer) => {
+          let body = '';
+          answer.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+          answer.once('end', () =>
+            resolve({ status: answer.statusCode!, body, location: answer.headers.location }),
+          );
+        })
+        .once('error', reject)
+        .end();
+    });
+  }
+
+  it('does not reach metadata or the way back', async () => {
+    const poisoned = {
+      Host: 'evil.example',
+      'X-Forwarded-Host': 'evil.example',
+      'X-Forwarded-Proto': 'https',
+      Forwarded: 'host=evil.example',
+    };
+    const metadata = await get('/.well-known/oauth-authorization-server', poisoned);
+    expect(metadata.body).not.toContain('evil.example');
+    expect(JSON.parse(metadata.body).token_endpoint).toBe(`${oauth.issuer}/oauth/token`);
+    const { url } = oauth.request(await oauth.client());
+    const { location } = await get(url.pathname + url.search, poisoned);
+    expect(new URL(location!, oauth.issuer).origin).toBe(oauth.issuer);
+    const stored = await oauth.dataSource.query<{ count: number }[]>(
+      `SELECT count(*) FROM oauth_state WHERE encode(payload, 'escape') LIKE '%evil%'`,
+    );
+    expect(Number(stored[0]!.count)).toBe(0);
+  });
+
+  it.each([
+    '/OAUTH/token',
+    '/oauth/token/',
+    '/oauth//token',
+    '/oauth/%74oken',
+    '/.Well-Known/openid-configuration',
+  ])('of another spelling, %s, is not found', async (path) => {
+    expect((await get(path, {})).status).toBe(404);
+  });
+});
+
+describe('every answer', () => {
+  it('of the authorization server has the security headers, redirects too', async () => {
+    const clientId = await oauth.client();
+    const { url } = oauth.request(clientId);
+    const browser = oauth.browser();
+    const answers = [
+      await browser.send(url),
+      await browser.send('/oauth/jwks'),
+      await browser.send('/oauth/logout'),
+      await browser.send('/account/apps'),
+      await browser.send('/oauth/authorize?client_id=nobody'),
+      await fetch(`${oauth.issuer}/oauth/token`, { method: 'POST' }),
+    ];
+    for (const { headers } of answers) {
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect(headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'/);
+    }
+  });
+});

@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { onPostgres } from '../support/database.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+import { ServerProcess } from '../support/server.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const events = (clientId: string, userId: number) =>
+  oauth.dataSource.query<Record<string, unknown>[]>(
+    'SELECT type, actor, user_id, error_id, details FROM auth_events WHERE client_id = $1 OR user_id = $2 ORDER BY id',
+    [clientId, userId],
+  );
+
+describe('the audit trail', () => {
+  it('tells who signed in, what was consented to, and what became of the tokens', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const { body } = await oauth.token(await oauth.code(clientId, member.username));
+    await oauth.refresh(clientId, body.refresh_token);
+    await oauth.age('oauth_tokens', 11);
+    const reused = await oauth.refresh(clientId, body.refresh_token);
+    const trail = await events(clientId, member.id);
+    expect(trail.map(({ type, actor }) => `${String(actor)} ${String(type)}`)).toEqual([
+      'admin client.created',
+      'user sign_in.succeeded',
+      'user consent.granted',
+      'client token.issued',
+      'client token.refreshed',
+      'client token.reused',
+      'client token.refused',
+    ]);
+    expect(trail.slice(1).every(({ user_id }) => Number(user_id) === member.id)).toBe(true);
+    expect(trail.at(-1)!.error_id).toBe(reused.body.error_id);
+    expect(trail.at(-1)!.details).toMatchObject({
+      error: 'invalid_grant',
+      reason: 'refresh_token_used',
+    });
+  });
+
+  // The log is what a process of its own writes, and the embedded database serves one process alone.
+  (onPostgres ? it : it.skip)(
+    'and the log hold the true reason of a refusal under its error id',
+    async () => {
+      const server = await ServerProcess.start({
+        ...oauth.api.environment,
+        PUBLIC_URL: oauth.issuer,
+        LOG_LEVEL: 'trace',
+        LOG_FORMAT: 'json',
+      });
+      try {
+        const browser = oauth.browser(server.url);
+        const wrong = { code: 'x'.repeat(43), code_verifier: 'x'.repeat(43), redirect_uri: REDIRECT_URI };
+        const refused = await oauth.token(
+          { grant_type: 'authorization_code', client_id: await oauth.client(), ...wrong },
+          {},
+          server.url,
+        );
+        expect(refused.body.error_description).toBe('grant request is invalid');
+        const unknown = (await browser.open(oauth.request('nobody').url)) as FormPage;
+        expect(unknown.html).toContain(unknown.headers.get('x-request-id'));
+
+        await server.kill();
+        const reasons = server.output
+          .split('\n')
+          .filter((line) => line.includes('"reason"'))
+          .map((line) => JSON.parse(line) as Record<string, unknown>);
+        expect(reasons).toEqual([
+          expect.objectContaining({
+            request_id: refused.body.error_id,
+            reason: 'code_not_found',
+          }),
+          expect.objectContaining({
+            request_id: unknown.headers.get('x-request-id'),
+            reason: 'unknown_client',
+          }),
+        ]);
+      } finally {
+        await server.kill();
+      }
+    },
+    30_000,
+  );
+});

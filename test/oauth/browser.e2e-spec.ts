@@ -1,0 +1,160 @@
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import * as client from 'openid-client';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { inChromium, launchChromium } from '../support/chromium.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+
+inChromium('A member in Chromium, with the client on another origin (npm run test:pg)', () => {
+  let oauth: OauthTest;
+  let browser: Browser;
+  let app: Server;
+  let appUrl: string;
+
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    app = createServer((_, response) => response.end('back at the app'));
+    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
+    appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+    browser = await launchChromium();
+  }, 60_000);
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
+  });
+  afterAll(async () => {
+    await browser.close();
+    app.close();
+    await oauth.close();
+  });
+
+  /** An authorization request by openid-client, opened in a browser of its own. */
+  async function start(scope: string, options: BrowserContextOptions = { javaScriptEnabled: false }) {
+    const redirectUri = `${appUrl}/callback`;
+    const clientId = await oauth.client({ name: 'Trailmix', redirectUris: [redirectUri] });
+    const configuration = await oauth.configuration(clientId);
+    const verifier = client.randomPKCECodeVerifier();
+    const state = client.randomState();
+    const ask = async (asked: string) =>
+      client.buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope: asked,
+        state,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      });
+    const url = await ask(scope);
+    const page = await (await browser.newContext(options)).newPage();
+    const violations: string[] = [];
+    page.on('console', (message) => {
+      if (/Content Security Policy/i.test(message.text())) violations.push(message.text());
+    });
+    await page.goto(url.href);
+    const signIn = async (username: string, password = PASSWORD) => {
+      await page.getByLabel('Username').fill(username);
+      await page.getByLabel('Password').fill(password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+    };
+    const redeem = () =>
+      client.authorizationCodeGrant(configuration, new URL(page.url()), {
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+      });
+    return { page, violations, configuration, signIn, ask, redeem };
+  }
+
+  it('signs in, unticks a scope, allows the rest, and cuts the app off again', async () => {
+    const { username } = await oauth.member({ stored_display_name: 'Ada Lovelace' });
+    const { page, violations, configuration, signIn, redeem } = await start(
+      'openid profile:read connections:read',
+    );
+    await signIn(username);
+    await page.getByRole('heading', { name: 'Allow Trailmix to use your account?' }).waitFor();
+    const shown = await page.getByRole('main').textContent();
+    expect(shown).toContain(new URL(appUrl).host);
+    expect(shown).toContain('Ada Lovelace');
+    await page.getByLabel('See the people you are connected with').uncheck();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`${appUrl}/callback?*`);
+    const tokens = await redeem();
+    expect(tokens.scope).toBe('profile:read');
+    const call = () =>
+      client.fetchProtectedResource(
+        configuration,
+        tokens.access_token,
+        new URL('/api/public/me', oauth.issuer),
+        'GET',
+      );
+    expect(await (await call()).json()).toMatchObject({ username });
+
+    await page.goto(`${oauth.issuer}/account/apps`);
+    await page.getByRole('button', { name: 'Cut off Trailmix' }).click();
+    await page.getByText('No app can see your account.').waitFor();
+    await expect(call()).rejects.toMatchObject({ status: 401 });
+    expect(violations).toEqual([]);
+  });
+
+  it('is asked again for what it refused, where the app asks for that alone', async () => {
+    const { username } = await oauth.member();
+    const { page, signIn, ask, redeem } = await start('profile:read events:read');
+    await signIn(username);
+    await page.getByLabel('See the events you organise').uncheck();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`${appUrl}/callback?*`);
+    await page.goto((await ask('events:read')).href);
+    await page.getByRole('heading', { name: 'Trailmix asks again' }).waitFor();
+    expect(await page.getByRole('checkbox').count()).toBe(1);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`${appUrl}/callback?*`);
+    expect((await redeem()).scope).toBe('events:read');
+  });
+
+  it('says no, and is back at the app', async () => {
+    const { username } = await oauth.member();
+    const { page, signIn, redeem } = await start('openid profile:read');
+    await signIn(username);
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await page.waitForURL(`${appUrl}/callback?*`);
+    await expect(redeem()).rejects.toMatchObject({ error: 'access_denied' });
+  });
+
+  it('goes back to the app without signing in', async () => {
+    const { page, redeem } = await start('openid');
+    await page.getByRole('button', { name: 'Cancel and go back to the app' }).click();
+    await page.waitForURL(`${appUrl}/callback?*`);
+    await expect(redeem()).rejects.toMatchObject({ error: 'access_denied' });
+  });
+
+  it('mistypes the password, and tries again where the cursor is', async () => {
+    const { username } = await oauth.member();
+    const { page, signIn } = await start('profile:read', {});
+    await signIn(username, 'mistyped');
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByLabel('Username').inputValue()).toBe(username);
+    await page.locator('[name=password]:focus').waitFor(); // the browser puts the cursor there once it has drawn
+    await page.keyboard.type(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Allow' }).waitFor();
+  });
+
+  it('is asked for a name and a password by a page that no other site can frame', async () => {
+    const { page } = await start('profile:read');
+    const framing = await page.context().newPage();
+    const refused = framing.waitForEvent('console', {
+      predicate: (message) => /frame/i.test(message.text()),
+    });
+    await framing.goto(appUrl);
+    await framing.setContent(`<iframe src="${oauth.issuer}/account/apps"></iframe>`);
+    expect((await refused).text()).toMatch(/frame-ancestors|X-Frame-Options/);
+  });
+
+  it('is told where a sign-in has expired, and not sent anywhere', async () => {
+    const { page } = await start('profile:read');
+    const step = page.url();
+    await page.context().clearCookies();
+    await page.goto(step);
+    expect(await page.getByRole('heading').textContent()).toBe('This sign-in has expired');
+    expect(page.url()).toBe(step);
+  });
+});

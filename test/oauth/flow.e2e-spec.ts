@@ -1,0 +1,447 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateKeyPair, exportJWK } from 'jose';
+import * as client from 'openid-client';
+import { ALL, OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const apiUrl = (path: string) => new URL(`/api/public${path}`, oauth.issuer);
+
+async function signIn(
+  configuration: client.Configuration,
+  username: string,
+  parameters: Record<string, string> = {},
+  options: client.AuthorizationCodeGrantOptions = {},
+) {
+  const verifier = client.randomPKCECodeVerifier();
+  const state = client.randomState();
+  const url = client.buildAuthorizationUrl(configuration, {
+    redirect_uri: REDIRECT_URI,
+    scope: ALL,
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+    ...parameters,
+  });
+  const back = await oauth.browser().authorize(url, { username });
+  const tokens = await client.authorizationCodeGrant(
+    configuration,
+    back,
+    { pkceCodeVerifier: verifier, expectedState: state },
+    undefined,
+    options,
+  );
+  return { tokens, back };
+}
+
+describe('a public web client', () => {
+  it('signs a member in with code and PKCE, reads the API, refreshes and reads userinfo', async () => {
+    const member = await oauth.member({ first_name: 'Ada' });
+    const configuration = await oauth.configuration(await oauth.client());
+    const { tokens, back } = await signIn(configuration, member.username);
+    expect(back.origin + back.pathname).toBe(REDIRECT_URI);
+    expect(tokens.claims()?.sub).toBe(String(member.id));
+    expect(tokens.expires_in).toBe(600);
+    expect(tokens.scope?.split(' ').sort()).toEqual(
+      ALL.split(' ')
+        .filter((scope) => scope !== 'openid')
+        .sort(),
+    );
+    const profile = await client.fetchProtectedResource(
+      configuration,
+      tokens.access_token,
+      apiUrl('/me'),
+      'GET',
+    );
+    expect(await profile.json()).toMatchObject({ id: member.id, first_name: 'Ada' });
+    const refreshed = await client.refreshTokenGrant(configuration, tokens.refresh_token!);
+    expect(refreshed.refresh_token).not.toBe(tokens.refresh_token);
+    expect(await client.fetchUserInfo(configuration, refreshed.access_token, String(member.id))).toEqual({
+      sub: String(member.id),
+      preferred_username: member.username,
+      name: 'Ada',
+      picture: null,
+    });
+  });
+
+  it('pushes its request first, where it wants to', async () => {
+    const member = await oauth.member();
+    const configuration = await oauth.configuration(await oauth.client());
+    const verifier = client.randomPKCECodeVerifier();
+    const url = await client.buildAuthorizationUrlWithPAR(configuration, {
+      redirect_uri: REDIRECT_URI,
+      scope: 'profile:read',
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    });
+    expect(url.searchParams.get('request_uri')).toMatch(/^urn:/);
+    const browser = oauth.browser();
+    const back = await browser.authorize(url, { username: member.username });
+    const tokens = await client.authorizationCodeGrant(configuration, back, { pkceCodeVerifier: verifier });
+    expect(tokens.scope).toBe('profile:read');
+    const again = (await browser.open(url)) as FormPage;
+    expect(again.status).toBe(400);
+  });
+
+  it('binds its tokens to a key with DPoP, and uses them with a proof', async () => {
+    const member = await oauth.member();
+    const configuration = await oauth.configuration(await oauth.client());
+    const DPoP = client.getDPoPHandle(configuration, await client.randomDPoPKeyPair('ES256'));
+    const { tokens } = await signIn(configuration, member.username, {}, { DPoP });
+    expect(tokens.token_type).toBe('dpop');
+    const profile = await client.fetchProtectedResource(
+      configuration,
+      tokens.access_token,
+      apiUrl('/me'),
+      'GET',
+      undefined,
+      undefined,
+      { DPoP },
+    );
+    expect(profile.status).toBe(200);
+    const refreshed = await client.refreshTokenGrant(configuration, tokens.refresh_token!, undefined, {
+      DPoP,
+    });
+    expect(refreshed.token_type).toBe('dpop');
+    await expect(client.refreshTokenGrant(configuration, refreshed.refresh_token!)).rejects.toMatchObject({
+      error: 'invalid_grant',
+    });
+  });
+
+  it('looks into its token, and revokes it with its whole family', async () => {
+    const member = await oauth.member();
+    const configuration = await oauth.configuration(await oauth.client());
+    const { tokens } = await signIn(configuration, member.username);
+    expect(await client.tokenIntrospection(configuration, tokens.access_token)).toMatchObject({
+      active: true,
+      sub: String(member.id),
+      aud: `${oauth.issuer}/api/public`,
+    });
+    await client.tokenRevocation(configuration, tokens.access_token);
+    expect(await client.tokenIntrospection(configuration, tokens.access_token)).toEqual({ active: false });
+    expect(await oauth.me(tokens.access_token)).toBe(401);
+    await expect(client.refreshTokenGrant(configuration, tokens.refresh_token!)).rejects.toMatchObject({
+      error: 'invalid_grant',
+    });
+  });
+});
+
+describe('a native client', () => {
+  it.each(['http://127.0.0.1:51234/cb', 'http://[::1]:9/cb'])(
+    'comes back to %s, whatever its port',
+    async (uri) => {
+      const member = await oauth.member();
+      const clientId = await oauth.client({
+        type: 'native',
+        redirectUris: ['http://127.0.0.1/cb', 'http://[::1]/cb'],
+      });
+      const configuration = await oauth.configuration(clientId);
+      const { tokens, back } = await signIn(configuration, member.username, { redirect_uri: uri });
+      expect(back.href.startsWith(`${uri}?`)).toBe(true);
+      expect(await oauth.me(tokens.access_token)).toBe(200);
+    },
+  );
+
+  it('comes back to a scheme of its own, and is asked for consent each time', async () => {
+    const member = await oauth.member();
+    const redirect_uri = 'com.example.app:/callback';
+    const clientId = await oauth.client({ type: 'native', redirectUris: [redirect_uri] });
+    const browser = oauth.browser();
+    const first = await browser.authorize(oauth.request(clientId, { redirect_uri }).url, {
+      username: member.username,
+    });
+    expect(first.protocol).toBe('com.example.app:');
+    const second = (await browser.open(oauth.request(clientId, { redirect_uri }).url)) as FormPage;
+    expect(scopesOn(second.html)).toContain('events:read');
+  });
+});
+
+describe('a confidential client', () => {
+  it('signs itself in with private_key_jwt', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    const member = await oauth.member();
+    const clientId = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
+    const configuration = await oauth.configuration(clientId, client.PrivateKeyJwt(privateKey as never));
+    const { tokens } = await signIn(configuration, member.username);
+    const refreshed = await client.refreshTokenGrant(configuration, tokens.refresh_token!);
+    expect(await oauth.me(refreshed.access_token)).toBe(200);
+    const { status, body } = await oauth.refresh(clientId, refreshed.refresh_token!);
+    expect([status, body.error]).toEqual([401, 'invalid_client']);
+  });
+});
+
+describe('consent', () => {
+  it('gives what stayed ticked, is remembered, and is asked for again when the client wants more', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const scope = 'openid profile:read events:read';
+    const first = oauth.request(clientId, { scope });
+    const back = await browser.authorize(first.url, { username: member.username, untick: ['events:read'] });
+    const { body } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: first.verifier,
+      redirect_uri: REDIRECT_URI,
+    });
+    expect(body.scope).toBe('profile:read');
+    const events = await fetch(apiUrl('/events'), {
+      headers: { Authorization: `Bearer ${body.access_token}` },
+    });
+    expect(events.status).toBe(403);
+
+    const remembered = await browser.open(oauth.request(clientId, { scope }).url);
+    expect(remembered).toBeInstanceOf(URL);
+    expect((remembered as URL).searchParams.get('code')).not.toBeNull();
+
+    const more = (await browser.open(
+      oauth.request(clientId, { scope: `${scope} connections:read` }).url,
+    )) as FormPage;
+    expect(scopesOn(more.html)).toContain('connections:read');
+  });
+
+  it('asks again for a scope that was refused where it is asked for by itself, and not among others', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const both = 'openid profile:read events:read';
+    const refusing = { username: member.username, untick: ['events:read'] };
+    await browser.authorize(oauth.request(clientId, { scope: both }).url, refusing);
+    expect(await browser.open(oauth.request(clientId, { scope: both }).url)).toBeInstanceOf(URL);
+
+    for (const scope of ['events:read', 'openid events:read', 'openid offline_access events:read']) {
+      const { url } = oauth.request(clientId, { scope });
+      const page = (await browser.open(url)) as FormPage;
+      expect(scopesOn(page.html)).toContain('events:read');
+      expect(page.html).toMatch(/value="events:read" checked/);
+    }
+    const more = oauth.request(clientId, { scope: 'events:read connections:read' });
+    expect(((await browser.open(more.url)) as FormPage).html).toMatch(/value="events:read"(?! checked)/);
+    const silent = (await browser.open(
+      oauth.request(clientId, { scope: 'openid events:read', prompt: 'none' }).url,
+    )) as URL;
+    expect(silent.searchParams.get('error')).toBe('consent_required');
+
+    const alone = oauth.request(clientId, { scope: 'events:read' });
+    const back = await browser.authorize(alone.url, { username: member.username });
+    const { body } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: alone.verifier,
+      redirect_uri: REDIRECT_URI,
+    });
+    expect(body.scope).toBe('events:read');
+    expect(await browser.open(oauth.request(clientId, { scope: 'events:read' }).url)).toBeInstanceOf(URL);
+  });
+
+  it('is asked for anew with prompt=consent, what was refused left unticked', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const scope = 'openid profile:read events:read';
+    const refusing = { username: member.username, untick: ['events:read'] };
+    await browser.authorize(oauth.request(clientId, { scope }).url, refusing);
+    const page = (await browser.open(oauth.request(clientId, { scope, prompt: 'consent' }).url)) as FormPage;
+    expect(page.html).toMatch(/value="profile:read" checked/);
+    expect(page.html).toMatch(/value="events:read"(?! checked)/);
+    const allowed = (await browser.submit(
+      page,
+      { decision: 'allow', scope: ['profile:read', 'events:read'] },
+      /consent$/,
+    )) as URL;
+    expect(allowed.searchParams.get('code')).not.toBeNull();
+  });
+
+  it('is over where all is refused again: the client is told, and nobody is asked in a circle', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const refusing = { username: member.username, untick: ['events:read'] };
+    for (let i = 0; i < 2; i++) {
+      const { url } = oauth.request(clientId, { scope: 'events:read' });
+      const back = await browser.authorize(url, refusing);
+      expect(back.searchParams.get('error')).toBe('access_denied');
+    }
+  });
+
+  it('tells the client when the member denies', async () => {
+    const member = await oauth.member();
+    const { url } = oauth.request(await oauth.client(), { state: 's1' });
+    const back = await oauth.browser().authorize(url, { username: member.username, deny: true });
+    expect(Object.fromEntries(back.searchParams)).toMatchObject({
+      error: 'access_denied',
+      state: 's1',
+      iss: oauth.issuer,
+    });
+  });
+
+  it('refuses a scope that the client is not registered for', async () => {
+    const { url } = oauth.request(await oauth.client({ scopes: ['profile:read'] }));
+    const back = (await oauth.browser().open(url)) as URL;
+    expect(back.searchParams.get('error')).toBe('invalid_scope');
+  });
+});
+
+describe('sign-in', () => {
+  it('answers prompt=none with login_required, and with a code where everything is known', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const silent = (await browser.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
+    expect(silent.searchParams.get('error')).toBe('login_required');
+    await oauth.code(clientId, member.username, {}, browser);
+    const known = (await browser.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
+    expect(known.searchParams.get('code')).not.toBeNull();
+  });
+
+  it('lets another member sign in where one was signed in', async () => {
+    const [one, two] = [await oauth.member(), await oauth.member()];
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await oauth.code(clientId, one.username, {}, browser);
+    const second = await oauth.code(clientId, two.username, { prompt: 'login' }, browser);
+    const { body } = await oauth.token(second);
+    const me = await fetch(apiUrl('/me'), { headers: { Authorization: `Bearer ${body.access_token}` } });
+    expect(await me.json()).toMatchObject({ id: two.id });
+  });
+
+  it('lets somebody else sign in from the consent page', async () => {
+    const [one, two] = [await oauth.member(), await oauth.member()];
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const { url, verifier } = oauth.request(clientId, { scope: 'profile:read' });
+    const signIn = (await browser.open(url)) as FormPage;
+    const consent = (await browser.submit(signIn, {
+      username: one.username,
+      password: PASSWORD,
+    })) as FormPage;
+    const csrf = /name="csrf" value="([^"]+)"/.exec(consent.html)![1]!;
+    const again = (await browser.open(`${consent.url.pathname}/switch-user`, {
+      method: 'POST',
+      body: new URLSearchParams({ csrf }),
+    })) as FormPage;
+    expect(again.html).toMatch(/type="password"/);
+    const back = await browser.authorize(again.url, { username: two.username });
+    const { body } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: verifier,
+      redirect_uri: REDIRECT_URI,
+    });
+    const me = await fetch(apiUrl('/me'), { headers: { Authorization: `Bearer ${body.access_token}` } });
+    expect(await me.json()).toMatchObject({ id: two.id });
+  });
+
+  it('changes the id of the session', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await oauth.code(clientId, member.username, {}, browser);
+    const before = browser.cookies.get('pua_session;/')!.value;
+    await oauth.code(clientId, member.username, { prompt: 'login' }, browser);
+    expect(browser.cookies.get('pua_session;/')!.value).not.toBe(before);
+  });
+
+  it('asks a disabled member to sign in again, and never fails', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await oauth.code(clientId, member.username, {}, browser);
+    await oauth.dataSource.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
+    await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [member.id]);
+    await oauth.dataSource.query('ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins');
+    const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+    expect([page.status, /type="password"/.test(page.html)]).toEqual([200, true]);
+  });
+});
+
+describe('where nobody can be sent back to the app', () => {
+  it.each([
+    ['an unknown client', { client_id: 'nobody' }, 'This app is not known here', 'invalid_client'],
+    ['no client', { client_id: undefined }, 'The app made a mistake', 'invalid_request'],
+    [
+      'another redirect URI',
+      { redirect_uri: 'https://app.example/other' },
+      'The app cannot be sent your answer',
+      'invalid_redirect_uri',
+    ],
+    ['no redirect URI', { redirect_uri: undefined }, 'The app made a mistake', 'invalid_request'],
+    [
+      'a pushed request that is gone',
+      { request_uri: 'urn:ietf:params:oauth:request_uri:gone', redirect_uri: undefined },
+      'This sign-in has expired',
+      'invalid_request_uri',
+    ],
+  ])('says what happened in words for members, and the code for developers: %s', async (...row) => {
+    const [, parameters, title, code] = row;
+    const page = (await oauth
+      .browser()
+      .open(oauth.request(await oauth.client(), parameters).url)) as FormPage;
+    expect([page.status, /<h1>([^<]*)</.exec(page.html)![1]]).toEqual([400, title]);
+    expect(page.html).toContain(`For developers: <code>${code}</code>`);
+    expect(page.html).toMatch(/error id: <code>[\w-]{36}<\/code>/);
+    const words = page.html.replace(/<style>.*<\/style>/s, '').replace(/<code>[^<]*<\/code>/g, '');
+    expect(words).not.toMatch(/redirect_uri|client is invalid|request_uri|parameter|registered redirect/);
+  });
+
+  it('says so at sign-out, and at a sign-in that another tab has finished', async () => {
+    const browser = oauth.browser();
+    const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
+    const wrong = (await browser.open(bye)) as FormPage;
+    expect(wrong.html).toContain('<h1>You were not signed out</h1>');
+    expect(wrong.html).not.toContain('post_logout_redirect_uri');
+    const late = (await browser.open('/oauth/authorize/no-such-sign-in')) as FormPage;
+    expect(late.html).toContain('<h1>This sign-in has expired</h1>');
+    expect(late.html).not.toMatch(/interaction|session not found/);
+  });
+
+  it('still tells a program what the library knows', async () => {
+    const answer = await fetch(`${oauth.issuer}/oauth/logout?id_token_hint=x`, {
+      headers: { Accept: 'application/json' },
+    });
+    expect(await answer.json()).toMatchObject({
+      error: 'invalid_request',
+      error_description: expect.stringContaining('id_token_hint'),
+    });
+  });
+});
+
+describe('sign-out', () => {
+  it('ends the browser session and leaves the apps their access', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client({ postLogoutRedirectUris: ['https://app.example/bye'] });
+    const browser = oauth.browser();
+    const { body } = await oauth.token(await oauth.code(clientId, member.username, {}, browser));
+    const configuration = await oauth.configuration(clientId);
+    const url = client.buildEndSessionUrl(configuration, {
+      post_logout_redirect_uri: 'https://app.example/bye',
+      id_token_hint: body.id_token!,
+      state: 'x',
+    });
+    const page = (await browser.open(url)) as FormPage;
+    const back = (await browser.submit(page, { logout: 'yes' })) as URL;
+    expect(back.href).toBe('https://app.example/bye?state=x');
+    const silent = (await browser.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
+    expect(silent.searchParams.get('error')).toBe('login_required');
+    expect(await oauth.me(body.access_token)).toBe(200);
+    expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
+  });
+
+  it('of nobody leads straight back, without a page that submits itself', async () => {
+    const clientId = await oauth.client({ postLogoutRedirectUris: ['https://app.example/bye'] });
+    const back = (await oauth
+      .browser()
+      .open(
+        `/oauth/logout?client_id=${clientId}&post_logout_redirect_uri=https://app.example/bye&state=y`,
+      )) as URL;
+    expect(back.href).toBe('https://app.example/bye?state=y');
+    const page = (await oauth.browser().open('/oauth/logout')) as FormPage;
+    expect([page.status, /<script/i.test(page.html)]).toEqual([200, false]);
+  });
+});

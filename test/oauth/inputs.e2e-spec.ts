@@ -1,0 +1,582 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+/** What no stored request exceeds, in bytes. */
+const LARGEST_ROW = 8192;
+
+let oauth: OauthTest;
+let clientId: string;
+let username: string;
+beforeAll(async () => {
+  oauth = await OauthTest.start();
+  clientId = await oauth.client();
+  ({ username } = await oauth.member());
+});
+afterAll(() => oauth.close());
+
+/** A request to the authorization endpoint, by one who is not signed in. */
+const authorize = async (parameters: Record<string, string | undefined>) => {
+  const { url } = oauth.request(clientId, parameters);
+  const response = await fetch(url, { redirect: 'manual', headers: { Accept: 'text/html' } });
+  return { status: response.status, location: response.headers.get('location'), text: await response.text() };
+};
+const push = (parameters: Record<string, string | undefined>) =>
+  oauth.post('/oauth/par', Object.fromEntries(oauth.request(clientId, parameters).url.searchParams));
+
+/** [what is wrong, the parameter, its value] */
+const WRONG: [string, string, string][] = [
+  ['U+0000', 'nonce', 'a\0b'],
+  ['U+0000', 'acr_values', '\0'],
+  ['U+0000', 'dpop_jkt', `${'x'.repeat(42)}\0`],
+  ['U+0000', 'state', '\0'],
+  ['U+0000', 'login_hint', 'ada\0'],
+  ['a line break', 'ui_locales', 'en\r\nSet-Cookie: a=b'],
+  ['a text that is not UTF-8', 'nonce', '\ufffd'],
+  ['8 KB', 'state', 'x'.repeat(8192)],
+  ['2,049 characters', 'state', 'x'.repeat(2049)],
+  ['513 characters', 'nonce', 'x'.repeat(513)],
+  ['101 characters', 'login_hint', 'x'.repeat(101)],
+  ['8 KB', 'id_token_hint', 'x'.repeat(8192)],
+  ['8 KB', 'resource', `https://example.com/${'x'.repeat(8192)}`],
+];
+
+describe('an authorization request', () => {
+  it.each(WRONG)('with %s in %s is refused by a redirect to the verified URI', async (_, name, value) => {
+    const { status, location } = await authorize({ [name]: value });
+    expect(status).toBe(303);
+    const back = new URL(location!);
+    expect(back.origin + back.pathname).toBe(REDIRECT_URI);
+    expect(back.searchParams.get('error')).toBe('invalid_request');
+    expect(back.searchParams.get('error_description')).toMatch(new RegExp(`^${name} must `));
+    expect(back.searchParams.get('iss')).toBe(oauth.issuer);
+  });
+
+  it.each(WRONG)('that is pushed with %s in %s is refused as JSON', async (_, name, value) => {
+    const { status, body, headers } = await push({ [name]: value });
+    expect([status, body.error]).toEqual([400, 'invalid_request']);
+    expect(body.error_description).toMatch(new RegExp(`^${name} must `));
+    expect(body.error_id).toBe(headers.get('x-request-id'));
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('is judged as the library reads it: behind a second question mark, and behind a thousand names', async () => {
+    const { search } = oauth.request(clientId).url;
+    for (const query of [
+      `?${search}&nonce=%00`,
+      `${search}${'&a'.repeat(1500)}&nonce=%00`,
+      `${search}&non%63e=%00`,
+    ]) {
+      const response = await fetch(`${oauth.issuer}/oauth/authorize${query}`, { redirect: 'manual' });
+      expect([query.slice(0, 20), response.status]).toEqual([query.slice(0, 20), 303]);
+      expect(response.headers.get('location')).toMatch(/[?&]error=invalid_request&/);
+    }
+    const body = `${'a&'.repeat(1500)}${search.slice(1)}&nonce=%00`;
+    const response = await fetch(`${oauth.issuer}/oauth/par`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body,
+    });
+    expect([response.status, await response.json()]).toMatchObject([400, { error: 'invalid_request' }]);
+  });
+
+  it('never leads to a URI that is not verified, whatever else is wrong with it', async () => {
+    for (const [, name, value] of WRONG)
+      for (const redirect_uri of [
+        'https://evil.example/callback',
+        `${REDIRECT_URI}\0`,
+        `${REDIRECT_URI}/${'x'.repeat(3000)}`,
+      ]) {
+        const { status, location } = await authorize({ redirect_uri, [name]: value });
+        expect([redirect_uri.slice(0, 40), name, status, location]).toEqual([
+          redirect_uri.slice(0, 40),
+          name,
+          400,
+          null,
+        ]);
+      }
+    for (const client_id of ['x'.repeat(101), 'a\0b', undefined])
+      expect(await authorize({ client_id, state: '\0' })).toMatchObject({ status: 400, location: null });
+  });
+
+  it('is refused where its parameters are too long together, though each of them is not', async () => {
+    const many = { state: '"'.repeat(2048), nonce: '\\'.repeat(512) };
+    expect((await authorize({ state: many.state })).location).toContain('/interaction/');
+    const { location } = await authorize(many);
+    expect(new URL(location!).searchParams.get('error_description')).toBe(
+      'the authorization request is too long',
+    );
+    const pushed = await push(many);
+    expect(pushed.body).toMatchObject({
+      error: 'invalid_request',
+      error_description: 'the authorization request is too long',
+    });
+  });
+
+  it('ignores what it does not know, however long, and stores none of it', async () => {
+    const largest = async (model: string) => {
+      const [row] = await oauth.dataSource.query<{ bytes: number }[]>(
+        'SELECT max(octet_length(payload))::int AS bytes FROM oauth_state WHERE model = $1',
+        [model],
+      );
+      await oauth.dataSource.query('DELETE FROM oauth_state');
+      return row!.bytes;
+    };
+    await authorize({});
+    const interaction = await largest('Interaction');
+    await push({});
+    const pushed = await largest('PushedAuthorizationRequest');
+    const unknown = {
+      utm_source: 'x'.repeat(5000),
+      claims: `{"userinfo":{"a":"${'x'.repeat(2000)}"}}`,
+      zero: '\0',
+    };
+    expect((await authorize(unknown)).location).toMatch(/^\/interaction\/|\/interaction\//);
+    expect(await largest('Interaction')).toBeLessThan(interaction + 100);
+    expect((await push(unknown)).status).toBe(201);
+    expect(await largest('PushedAuthorizationRequest')).toBeLessThan(pushed + 100);
+  });
+
+  it('is stored in under 8 KB, as an interaction and pushed, at its longest and with what JSON has to escape', async () => {
+    for (const character of ['x', '"', '\\', 'é', '💙']) {
+      // As long as it may be, found by halving.
+      let [low, high] = [0, 2048 / character.length];
+      const parameters = (length: number) => {
+        const text = character.repeat(length);
+        return {
+          state: text,
+          id_token_hint: undefined,
+          nonce: text.slice(0, 512),
+          login_hint: text.slice(0, 100),
+          ui_locales: text.slice(0, 100),
+          acr_values: text.slice(0, 200),
+        };
+      };
+      while (low + 1 < high) {
+        const middle = Math.floor((low + high) / 2);
+        if ((await push(parameters(middle))).status === 201) low = middle;
+        else high = middle;
+      }
+      expect(low).toBeGreaterThan(400 / character.length);
+      expect((await push(parameters(low))).status).toBe(201);
+      expect((await authorize(parameters(low))).location).toContain('/interaction/');
+    }
+    const [row] = await oauth.dataSource.query<{ bytes: number }[]>(
+      'SELECT max(octet_length(payload))::int AS bytes FROM oauth_state',
+    );
+    expect(row!.bytes).toBeGreaterThan(4000);
+    expect(row!.bytes).toBeLessThan(LARGEST_ROW);
+  });
+
+  it('with the longest of each parameter that a client has a use for signs the member in', async () => {
+    const parameters = {
+      state: 's'.repeat(2048),
+      nonce: 'n'.repeat(512),
+      login_hint: username,
+      ui_locales: 'de en',
+    };
+    const { url, verifier } = oauth.request(clientId, parameters);
+    const back = await oauth.browser().authorize(url, { username });
+    expect(back.searchParams.get('state')).toBe(parameters.state);
+    const { status } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: verifier,
+      redirect_uri: REDIRECT_URI,
+    });
+    expect(status).toBe(200);
+  });
+});
+
+describe('a form for a program', () => {
+  const PATHS = ['/oauth/token', '/oauth/revoke', '/oauth/introspect', '/oauth/par'];
+  const send = async (path: string, type: string, body: string | Uint8Array<ArrayBuffer>) => {
+    const response = await fetch(oauth.issuer + path, {
+      method: 'POST',
+      headers: { 'Content-Type': type },
+      body,
+    });
+    return {
+      status: response.status,
+      body: (await response.json()) as { error: string; error_description: string },
+    };
+  };
+
+  it.each(PATHS)(
+    'that is empty, too long, or in another character set, is invalid_request: %s',
+    async (path) => {
+      const form = 'application/x-www-form-urlencoded';
+      const utf16 = Uint8Array.from(Buffer.from(`client_id=${clientId}&nonce=\0`, 'utf16le'));
+      for (const [type, body] of [
+        [form, ''],
+        [form, `client_id=${clientId}&token=${'x'.repeat(16_384)}`],
+        [`${form}; charset=utf-16le`, utf16],
+        [`${form};charset=UTF-8;charset=utf-16le`, utf16],
+        [`${form}; charset=nonsense`, `client_id=${clientId}`],
+        ['application/json', '{"client_id":"\\u0000"}'],
+        ['multipart/form-data; boundary=x', '--x--'],
+      ] as const) {
+        const answer = await send(path, type, body);
+        expect([type, answer.status, answer.body.error]).toEqual([type, 400, 'invalid_request']);
+      }
+    },
+  );
+
+  it.each(PATHS)('may say that it is in UTF-8, and is read as it came: %s', async (path) => {
+    for (const type of [
+      'application/x-www-form-urlencoded; charset=UTF-8',
+      'application/x-www-form-urlencoded;charset="utf-8"',
+    ]) {
+      const { body } = await send(path, type, 'client_id=nobody&grant_type=refresh_token&refresh_token=x');
+      expect([type, body.error]).toEqual([type, 'invalid_client']);
+    }
+  });
+
+  it('is read whole where it comes in pieces, with or without a length', async () => {
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const body = `grant_type=refresh_token&client_id=${clientId}&refresh_token=${refresh_token}`;
+    const { port } = new URL(oauth.issuer);
+    const exchange = (head: string, pieces: readonly string[]) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = connect(Number(port), '127.0.0.1', () => {
+          socket.setNoDelay(true);
+          socket.write(
+            `POST /oauth/token HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n${head}\r\n\r\n`,
+          );
+          const next = (i: number) => {
+            if (i < pieces.length) socket.write(pieces[i]!, () => setImmediate(next, i + 1));
+          };
+          next(0);
+        });
+        let answer = '';
+        socket.on('data', (chunk) => (answer += chunk.toString()));
+        socket.on('close', () => resolve(answer));
+        socket.on('error', reject);
+      });
+    const letters = body.match(/[^]{1,9}/g)!;
+    expect(await exchange(`Content-Length: ${body.length}`, letters)).toMatch(
+      /^HTTP\/1\.1 200 [^]*"refresh_token"/,
+    );
+    const chunks = letters.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`);
+    expect(await exchange('Transfer-Encoding: chunked', [...chunks, '0\r\n\r\n'])).toMatch(
+      /^HTTP\/1\.1 200 [^]*"refresh_token"/,
+    );
+    expect(await exchange('Transfer-Encoding: chunked', ['0\r\n\r\n'])).toMatch(
+      /^HTTP\/1\.1 400 [^]*"invalid_request"/,
+    );
+  });
+
+  it('can be read by the page that sent it where it is refused', async () => {
+    const response = await fetch(`${oauth.issuer}/oauth/token`, {
+      method: 'POST',
+      headers: { Origin: 'https://app.example' },
+      body: new URLSearchParams({ client_id: clientId, code: '\0' }),
+    });
+    expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([400, '*']);
+    expect(response.headers.get('access-control-allow-credentials')).toBeNull();
+  });
+});
+
+describe('a client assertion', () => {
+  let confidential: string;
+  let sign: (claims: object) => Promise<string>;
+  beforeAll(async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    confidential = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
+    sign = (claims) =>
+      new SignJWT({
+        iss: confidential,
+        sub: confidential,
+        aud: oauth.issuer,
+        jti: crypto.randomUUID(),
+        exp: Math.floor(Date.now() / 1000) + 60,
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'ES256' })
+        .sign(privateKey);
+  });
+  /** How far one comes with it: `invalid_grant` is past the client's authentication. */
+  const errorWith = async (client_assertion: string) => {
+    const { status, body } = await oauth.token({
+      grant_type: 'refresh_token',
+      refresh_token: 'x'.repeat(43),
+      client_assertion_type: ASSERTION_TYPE,
+      client_assertion,
+    });
+    return [status, body.error];
+  };
+  const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+
+  it.each<[string, () => object]>([
+    ['that expires within 5 minutes', () => ({ exp: inSeconds(295) })],
+    ['that expires within 5 minutes, to a fraction of a second', () => ({ exp: Date.now() / 1000 + 30.5 })],
+    ['for the issuer', () => ({ aud: oauth.issuer })],
+    ['for the token endpoint', () => ({ aud: `${oauth.issuer}/oauth/token` })],
+    ['with an id of 256 characters', () => ({ jti: 'é'.repeat(246) + crypto.randomUUID().slice(0, 10) })],
+    ['with an id that no database stores', () => ({ jti: `\0\ud800${crypto.randomUUID()}` })],
+  ])('%s is accepted', async (_, claims) => {
+    expect(await errorWith(await sign(claims()))).toEqual([400, 'invalid_grant']);
+  });
+
+  it.each<[string, () => object]>([
+    ['that expires in over 5 minutes', () => ({ exp: inSeconds(310) })],
+    ['that expires in 10 years', () => ({ exp: inSeconds(315_360_000) })],
+    ['that expires in the year 31,690,708', () => ({ exp: 1e15 })],
+    ['that expires after the end of all numbers', () => ({ exp: Number.MAX_VALUE })],
+    ['that expires at a text', () => ({ exp: String(inSeconds(60)) })],
+    ['that has expired', () => ({ exp: inSeconds(-1) })],
+    ['for a list that holds the issuer', () => ({ aud: [oauth.issuer] })],
+    ['for the issuer and another server', () => ({ aud: [oauth.issuer, 'https://other.example'] })],
+    ['for an object', () => ({ aud: { toString: oauth.issuer } })],
+    ['with an id of 257 characters', () => ({ jti: 'x'.repeat(257) })],
+    ['with an id that is a number', () => ({ jti: 5 })],
+    ['of nobody', () => ({ sub: undefined })],
+    ['of a number', () => ({ sub: 5 })],
+    ['of an object', () => ({ sub: { length: 1 } })],
+    ['of a list', () => ({ sub: [confidential] })],
+    ['of U+0000', () => ({ sub: '\0', iss: '\0' })],
+    ['of a lone surrogate', () => ({ sub: '\ud800', iss: '\ud800' })],
+  ])('%s is refused', async (_, claims) => {
+    const [status, error] = await errorWith(await sign(claims()));
+    expect([400, 401]).toContain(status);
+    expect(['invalid_client', 'invalid_request']).toContain(error);
+  });
+
+  it('with numbers that only JSON can write is refused', async () => {
+    const [header, , signature] = (await sign({})).split('.');
+    for (const exp of ['1e999', '-1e999', '1e15']) {
+      const claims = `{"iss":"${confidential}","sub":"${confidential}","aud":"${oauth.issuer}","jti":"a","exp":${exp}}`;
+      const [status] = await errorWith(`${header}.${Buffer.from(claims).toString('base64url')}.${signature}`);
+      expect([exp, status]).toEqual([exp, 401]);
+    }
+  });
+
+  it('is remembered for as long as it could be used again, and no longer', async () => {
+    await oauth.dataSource.query(`DELETE FROM oauth_state WHERE model = 'ReplayDetection'`);
+    for (const exp of [20, 295]) await errorWith(await sign({ exp: inSeconds(exp) }));
+    await errorWith(await sign({ exp: inSeconds(1000) }));
+    const rows = await oauth.dataSource.query<{ seconds: number }[]>(
+      `SELECT extract(epoch FROM expires_at - now())::float8 AS seconds FROM oauth_state
+WHERE model = 'ReplayDetection' ORDER BY expires_at`,
+    );
+    expect(rows).toHaveLength(2);
+    for (const [i, most] of [20, 295].entries()) {
+      expect(rows[i]!.seconds).toBeLessThanOrEqual(most);
+      expect(rows[i]!.seconds).toBeGreaterThan(most - 15);
+    }
+  });
+});
+
+describe('a path of a page', () => {
+  const SEGMENTS = ['%ff', '%00', '%2e%2e', '%2f', '%', '%ED%A0%80', 'ü', '..;', 'x'.repeat(7000)];
+  let browser: ReturnType<typeof oauth.browser>;
+  let csrf: string;
+  beforeAll(async () => {
+    browser = oauth.browser();
+    const page = (await browser.open('/account/apps')) as FormPage;
+    await browser.submit(page, { username, password: PASSWORD }, /sign-in$/);
+    const { html } = (await browser.open('/account/apps')) as FormPage;
+    csrf = /name="csrf" value="([^"]+)"/.exec(html)![1]!;
+  });
+
+  it.each([
+    ['GET', '/interaction/:id'],
+    ['POST', '/interaction/:id/sign-in'],
+    ['POST', '/interaction/:id/consent'],
+    ['POST', '/interaction/:id/cancel'],
+    ['POST', '/interaction/:id/switch-user'],
+    ['POST', '/account/apps/:id/disconnect'],
+    ['POST', '/account/sessions/:id/end'],
+    ['GET', '/account/:id'],
+    ['GET', '/oauth/authorize/:id'],
+  ])('that is no id of ours is answered in words, signed in and not: %s %s', async (method, route) => {
+    for (const who of [browser, oauth.browser()])
+      for (const segment of SEGMENTS) {
+        const path = route.replace(':id', segment);
+        const body = method === 'POST' ? new URLSearchParams({ csrf }) : undefined;
+        const response = await who.send(path, { method, ...(body ? { body } : {}) });
+        const text = await response.text();
+        expect([path.slice(0, 60), response.status >= 400 && response.status < 500]).toEqual([
+          path.slice(0, 60),
+          true,
+        ]);
+        expect([path.slice(0, 60), text.length > 20]).toEqual([path.slice(0, 60), true]);
+        expect(text).not.toMatch(/internal_error|Error:|at \w+ \(/);
+      }
+  });
+
+  it('that is raw bytes is answered, too', async () => {
+    const { port } = new URL(oauth.issuer);
+    for (const target of [
+      '/interaction/\xff',
+      '/account/apps/%00/disconnect',
+      '/account/sessions/%ff/end',
+      '/interaction/%C0%AF',
+    ]) {
+      const answer = await new Promise<string>((resolve, reject) => {
+        const socket = connect(Number(port), '127.0.0.1', () =>
+          socket.write(
+            Buffer.from(
+              `POST ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+              'latin1',
+            ),
+          ),
+        );
+        let text = '';
+        socket.on('data', (chunk) => (text += chunk.toString('latin1')));
+        socket.on('close', () => resolve(text));
+        socket.on('error', reject);
+      });
+      expect([target, answer.slice(0, 12)]).toEqual([target, expect.stringMatching(/^HTTP\/1\.1 4/)]);
+    }
+  });
+});
+
+describe('any input whatever', () => {
+  const hostile = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom(
+        '\0',
+        '\ufffd',
+        '\r\n',
+        'é',
+        '💙',
+        '',
+        ' ',
+        '%',
+        '[]',
+        '{"a":1}',
+        'null',
+        '-1',
+        '1e999',
+        '__proto__',
+        "'; DROP TABLE users",
+        '<script>',
+      ),
+    },
+    { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 300 }) },
+    { weight: 1, arbitrary: fc.constantFrom(513, 2049, 8192).map((length) => 'x'.repeat(length)) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('%ff', '%00', '%ED%A0%80', '%C0%AF', '%', '%u0000').map((raw) => ({ raw })),
+    },
+  );
+  const NAMES =
+    `acr_values claims claims_locales client_assertion client_assertion_type client_id client_secret code code_challenge code_challenge_method
+code_verifier display dpop_jkt grant_type id_token_hint login_hint logout logout_hint max_age nonce
+post_logout_redirect_uri prompt redirect_uri refresh_token registration request request_uri resource response_mode response_type
+scope state token token_type_hint ui_locales xsrf csrf username password decision
+__proto__ unknown`.split(/\s/);
+  const changes = fc.array(
+    fc.record({ name: fc.constantFrom(...NAMES), value: hostile, twice: fc.boolean() }),
+    { minLength: 1, maxLength: 3 },
+  );
+  const encode = (value: string | { raw: string }) =>
+    typeof value === 'string' ? encodeURIComponent(value.toWellFormed()) : value.raw;
+
+  /** Endpoints with a request that each of them would take. */
+  const endpoints = (): [method: string, path: string, good: Record<string, string>][] => {
+    const request = Object.fromEntries(oauth.request(clientId).url.searchParams);
+    const redeem = {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: 'x'.repeat(43),
+      code_verifier: pkcePair().verifier,
+      redirect_uri: REDIRECT_URI,
+    };
+    const token = { client_id: clientId, token: 'x'.repeat(43) };
+    return [
+      ['GET', '/oauth/authorize', request],
+      ['POST', '/oauth/par', request],
+      ['POST', '/oauth/token', redeem],
+      [
+        'POST',
+        '/oauth/token',
+        { grant_type: 'refresh_token', client_id: clientId, refresh_token: 'x'.repeat(43) },
+      ],
+      ['POST', '/oauth/revoke', token],
+      ['POST', '/oauth/introspect', token],
+      ['GET', '/oauth/logout', { client_id: clientId }],
+      ['POST', '/oauth/logout/confirm', { xsrf: 'x', logout: 'yes' }],
+      ['GET', '/oauth/userinfo', {}],
+      ['POST', '/oauth/userinfo', {}],
+      ['POST', '/account/apps/sign-in', { username: 'nobody', password: 'x' }],
+      ['POST', '/account/sign-out', { csrf: 'x' }],
+      ['GET', '/account/sessions', {}],
+    ];
+  };
+
+  it('never fails the server, and leads to no URI that is not registered', async () => {
+    let asked = 0;
+    await fc.assert(
+      fc.asyncProperty(changes, async (changed) => {
+        for (const [method, path, good] of endpoints()) {
+          const pairs = Object.entries(good)
+            .filter(([name]) => !changed.some((change) => change.name === name && !change.twice))
+            .map(([name, value]) => `${name}=${encode(value)}`);
+          const query = [...pairs, ...changed.map(({ name, value }) => `${name}=${encode(value)}`)].join('&');
+          const post = {
+            method,
+            body: query,
+            headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          };
+          const response = await fetch(oauth.issuer + (method === 'GET' ? `${path}?${query}` : path), {
+            redirect: 'manual',
+            ...(method === 'POST' ? post : {}),
+          });
+          const text = await response.text();
+          asked += 1;
+          expect([method, path, query, response.status < 500, text]).toEqual([
+            method,
+            path,
+            query,
+            true,
+            text,
+          ]);
+          const location = response.headers.get('location');
+          if (location !== null)
+            expect([oauth.issuer, new URL(REDIRECT_URI).origin]).toContain(
+              new URL(location, oauth.issuer).origin,
+            );
+        }
+      }),
+      { numRuns: 25 },
+    );
+    expect(asked).toBeGreaterThan(300);
+  });
+
+  it('that a member sends along with a whole sign-in never fails the server', async () => {
+    const texts = ['\0', '\ufffd\r\n', 'x'.repeat(511), '💙'.repeat(50), '"\\'.repeat(50)];
+    for (const name of [
+      'state',
+      'nonce',
+      'acr_values',
+      'login_hint',
+      'ui_locales',
+      'claims_locales',
+      'display',
+      'claims',
+      'dpop_jkt',
+      'id_token_hint',
+    ])
+      for (const text of texts) {
+        const { url } = oauth.request(clientId, { [name]: text });
+        const back = await oauth
+          .browser()
+          .authorize(url, { username })
+          .catch((error: Error) => error.message);
+        // A page that says what is wrong, or back to the client, with or without a code.
+        expect([name, text, typeof back === 'string' ? back.slice(0, 3) : back.origin]).toEqual([
+          name,
+          text,
+          expect.stringMatching(/^(4\d\d|https:\/\/app\.example)$/),
+        ]);
+      }
+  });
+});

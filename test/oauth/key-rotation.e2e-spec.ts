@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { closeApp, createApp } from '../../src/app.js';
+import { Secrets } from '../../src/config/config.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+const OLD = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
+const NEW = Buffer.alloc(32, 'new');
+
+/** What was issued under one SECRET_KEY, met by a server with the next one. */
+describe('a new SECRET_KEY', () => {
+  let oauth: OauthTest;
+  let app: NestExpressApplication;
+  let url: string;
+  let clientId: string;
+
+  async function start(secrets: Secrets): Promise<void> {
+    app = await createApp({ ...oauth.api.config, secrets });
+    await app.listen(0, '127.0.0.1');
+    url = `http://127.0.0.1:${(app.getHttpServer().address() as { port: number }).port}`;
+  }
+
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    clientId = await oauth.client();
+    await start(new Secrets(NEW, OLD));
+  });
+  afterAll(async () => {
+    await closeApp(app);
+    await oauth.close();
+  });
+
+  /** The same browser, with the cookies of the server before. */
+  function moved(from: Browser): Browser {
+    const browser = oauth.browser(url);
+    for (const [name, cookie] of from.cookies) browser.cookies.set(name, cookie);
+    return browser;
+  }
+  const isSignedIn = async (browser: Browser) => {
+    const page = (await browser.open('/account/apps')) as FormPage;
+    expect(page.status).toBe(200);
+    return !/type="password"/.test(page.html);
+  };
+
+  describe('with SECRET_KEY_PREVIOUS', () => {
+    it('leaves access tokens valid', async () => {
+      const { access_token } = await oauth.tokens(clientId, (await oauth.member()).username);
+      expect(await oauth.me(access_token, url)).toBe(200);
+    });
+
+    it('lets refresh tokens refresh, and answers a repeated one alike', async () => {
+      const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
+      const before = await oauth.refresh(clientId, refresh_token);
+      const repeated = await oauth.refresh(clientId, refresh_token, {}, url);
+      expect(repeated.body.refresh_token).toBe(before.body.refresh_token);
+      const after = await oauth.refresh(clientId, before.body.refresh_token, {}, url);
+      expect(after.status).toBe(200);
+      expect(await oauth.me(after.body.access_token, url)).toBe(200);
+      expect((await oauth.refresh(clientId, after.body.refresh_token, {}, url)).status).toBe(200);
+    });
+
+    it('still notices a refresh token that is used again later', async () => {
+      const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
+      const { body } = await oauth.refresh(clientId, refresh_token);
+      await oauth.age('oauth_tokens', 11);
+      expect((await oauth.refresh(clientId, refresh_token, {}, url)).body.error).toBe('invalid_grant');
+      expect((await oauth.refresh(clientId, body.refresh_token, {}, url)).body.error).toBe('invalid_grant');
+    });
+
+    it('redeems codes, once', async () => {
+      const code = await oauth.code(clientId, (await oauth.member()).username);
+      const { status, body } = await oauth.token(code, {}, url);
+      expect(status).toBe(200);
+      expect((await oauth.token(code, {}, url)).body.error).toBe('invalid_grant');
+      expect(await oauth.me(body.access_token, url)).toBe(401);
+    });
+
+    it('leaves members signed in, and lets them sign out', async () => {
+      const { username } = await oauth.member();
+      const browser = oauth.browser();
+      await oauth.code(clientId, username, {}, browser);
+      const after = moved(browser);
+      expect(await isSignedIn(after)).toBe(true);
+      const silent = (await after.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
+      expect(silent.searchParams.get('code')).not.toBeNull();
+      const page = (await after.open('/account/sessions')) as FormPage;
+      expect(page.html.match(/\/account\/sessions\/[0-9a-f]{64}\/end/g)).toHaveLength(1);
+      await after.submit(page, {}, /sign-out/);
+      expect(await isSignedIn(after)).toBe(false);
+    });
+
+    it('lets a sign-in and a consent that had begun go on, form tokens and all', async () => {
+      const { username } = await oauth.member();
+      const { url: request, verifier } = oauth.request(clientId);
+      const before = oauth.browser();
+      const page = (await before.open(request)) as FormPage;
+      const browser = moved(before);
+      const consent = (await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+      const back = (await browser.submit(
+        consent,
+        { decision: 'allow', scope: 'profile:read' },
+        /consent$/,
+      )) as URL;
+      const answer = await oauth.token(
+        {
+          grant_type: 'authorization_code',
+          client_id: clientId,
+          code: back.searchParams.get('code')!,
+          code_verifier: verifier,
+          redirect_uri: REDIRECT_URI,
+        },
+        {},
+        url,
+      );
+      expect([answer.status, answer.body.scope]).toEqual([200, 'profile:read']);
+    });
+
+    it('keeps the signing keys: ID tokens of either server are valid at both', async () => {
+      const { username } = await oauth.member();
+      const [before, after] = [
+        await oauth.token(await oauth.code(clientId, username)),
+        await oauth.token(await oauth.code(clientId, username), {}, url),
+      ];
+      for (const origin of [oauth.issuer, url]) {
+        const keys = createLocalJWKSet((await (await fetch(`${origin}/oauth/jwks`)).json()) as never);
+        for (const { body } of [before, after])
+          await jwtVerify(body.id_token!, keys, { issuer: oauth.issuer, audience: clientId });
+      }
+    });
+
+    it('lets a pushed request be used', async () => {
+      const { searchParams } = oauth.request(clientId).url;
+      const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
+      const page = (await oauth
+        .browser(url)
+        .open(
+          `/oauth/authorize?client_id=${clientId}&request_uri=${body.request_uri as string}`,
+        )) as FormPage;
+      expect([page.status, /type="password"/.test(page.html)]).toEqual([200, true]);
+    });
+  });
+
+  describe('without SECRET_KEY_PREVIOUS', () => {
+    it('does not start over signing keys that it cannot open, and says what is missing', async () => {
+      const other = Buffer.alloc(32, 'other');
+      const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
+      await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
+      await closeApp(unfit);
+    });
+
+    it('refuses everything that was issued before, and fails at nothing', async () => {
+      const { username } = await oauth.member();
+      const browser = oauth.browser();
+      const { body } = await oauth.token(await oauth.code(clientId, username, {}, browser));
+      const code = await oauth.code(clientId, username, {}, browser);
+      const begun = oauth.browser();
+      const page = (await begun.open(oauth.request(clientId).url)) as FormPage;
+      const { searchParams } = oauth.request(clientId).url;
+      const { body: pushed } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
+      await closeApp(app);
+      await oauth.dataSource.query('DELETE FROM signing_keys'); // what an admin has to do who lost the key
+      await start(new Secrets(NEW));
+
+      expect(await oauth.me(body.access_token, url)).toBe(401);
+      const refresh = await oauth.refresh(clientId, body.refresh_token, {}, url);
+      expect([refresh.status, refresh.body.error]).toEqual([400, 'invalid_grant']);
+      const redeemed = await oauth.token(code, {}, url);
+      expect([redeemed.status, redeemed.body.error]).toEqual([400, 'invalid_grant']);
+      const revoked = await oauth.post(
+        '/oauth/revoke',
+        { token: body.access_token, client_id: clientId },
+        {},
+        url,
+      );
+      expect(revoked.status).toBe(200);
+      expect(await isSignedIn(moved(browser))).toBe(false);
+      const expired = (await moved(begun).open(page.url)) as FormPage;
+      expect([expired.status, /expired/.test(expired.html)]).toEqual([400, true]);
+      const unknown = (await oauth
+        .browser(url)
+        .open(
+          `/oauth/authorize?client_id=${clientId}&request_uri=${pushed.request_uri as string}`,
+        )) as FormPage;
+      expect(unknown.status).toBe(400);
+      // And members sign in as ever.
+      const anew = await oauth.code(clientId, username, {}, oauth.browser(url));
+      expect((await oauth.token(anew, {}, url)).status).toBe(200);
+    });
+  });
+});

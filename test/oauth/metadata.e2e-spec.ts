@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { LIFETIMES, checkLifetimes } from '../../src/oauth/provider/lifetimes.js';
+import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { OauthTest } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const read = async (path: string) => {
+  const response = await fetch(oauth.issuer + path);
+  return { headers: response.headers, body: (await response.json()) as Record<string, unknown> };
+};
+
+describe('metadata', () => {
+  it.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'])(
+    'at %s says what holds here',
+    async (path) => {
+      const { body, headers } = await read(path);
+      const { issuer } = oauth;
+      expect(body).toMatchObject({
+        issuer,
+        authorization_endpoint: `${issuer}/oauth/authorize`,
+        token_endpoint: `${issuer}/oauth/token`,
+        revocation_endpoint: `${issuer}/oauth/revoke`,
+        introspection_endpoint: `${issuer}/oauth/introspect`,
+        userinfo_endpoint: `${issuer}/oauth/userinfo`,
+        jwks_uri: `${issuer}/oauth/jwks`,
+        pushed_authorization_request_endpoint: `${issuer}/oauth/par`,
+        end_session_endpoint: `${issuer}/oauth/logout`,
+        response_types_supported: ['code'],
+        response_modes_supported: ['query'],
+        grant_types_supported: ['authorization_code', 'refresh_token'],
+        code_challenge_methods_supported: ['S256'],
+        token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        id_token_signing_alg_values_supported: ['ES256'],
+        authorization_response_iss_parameter_supported: true,
+        scopes_supported: [
+          'openid',
+          'offline_access',
+          'profile:read',
+          'profile:write',
+          'events:read',
+          'connections:read',
+          'achievements:read',
+        ],
+        protected_resources: [`${issuer}/api/public`],
+      });
+      expect(headers.get('access-control-allow-origin')).toBe('*');
+    },
+  );
+
+  it('of the API as a protected resource leads to the authorization server (RFC 9728)', async () => {
+    const { body } = await read('/.well-known/oauth-protected-resource/api/public');
+    expect(body).toMatchObject({
+      resource: `${oauth.issuer}/api/public`,
+      authorization_servers: [oauth.issuer],
+      bearer_methods_supported: ['header'],
+    });
+  });
+});
+
+describe('signing keys', () => {
+  const jwks = async () => (await read('/oauth/jwks')).body as { keys: Record<string, string>[] };
+
+  it('are published without their private halves, and may be kept for a minute', async () => {
+    const { headers, body } = await read('/oauth/jwks');
+    expect(headers.get('cache-control')).toBe('public, max-age=60');
+    expect((body.keys as object[]).length).toBeGreaterThanOrEqual(2);
+    for (const key of body.keys as object[]) expect(key).not.toHaveProperty('d');
+  });
+
+  it('are rotated while the server runs: what was signed before stays valid, what comes after has the next key', async () => {
+    const service = new SigningKeysService(oauth.dataSource, oauth.api.config);
+    const [clientId, member] = [await oauth.client(), await oauth.member()];
+    const kidOf = (token: string) =>
+      (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid;
+    const before = await oauth.tokens(clientId, member.username);
+    const next = (await service.list()).find(({ status }) => status === 'next')!.kid;
+    expect((await jwks()).keys.map(({ kid }) => kid)).toContain(next);
+
+    await service.rotate();
+    const deadline = performance.now() + 3_000;
+    let after = await oauth.tokens(clientId, member.username);
+    while (kidOf(after.id_token!) !== next && performance.now() < deadline)
+      after = await oauth.tokens(clientId, member.username);
+    expect(kidOf(after.id_token!)).toBe(next);
+    const published = createLocalJWKSet((await jwks()) as never);
+    for (const { id_token } of [before, after])
+      await jwtVerify(id_token!, published, { issuer: oauth.issuer, audience: clientId });
+
+    await service.rotate();
+    await service.rotate();
+    const stored = await oauth.dataSource.query<{ status: string; private: boolean }[]>(
+      'SELECT status, private_jwk IS NOT NULL AS private FROM signing_keys ORDER BY created_at',
+    );
+    expect(stored.filter((key) => key.status === 'retired').every((key) => !key.private)).toBe(true);
+    expect(
+      stored
+        .filter(({ status }) => status !== 'retired')
+        .map(({ status }) => status)
+        .sort(),
+    ).toEqual(['current', 'next', 'previous']);
+  });
+});
+
+describe('lifetimes', () => {
+  it('fit together, and a set that signs everybody out is refused by name', () => {
+    expect(() => checkLifetimes(LIFETIMES)).not.toThrow();
+    expect(() => checkLifetimes({ ...LIFETIMES, grant: LIFETIMES.nativeRefresh - 1 })).toThrow(
+      /a grant must outlive every refresh token/,
+    );
+    expect(() => checkLifetimes({ ...LIFETIMES, accessToken: LIFETIMES.webRefresh })).toThrow(
+      /a refresh token must outlive its access token/,
+    );
+  });
+});

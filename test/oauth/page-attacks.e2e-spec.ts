@@ -1,0 +1,420 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TokenKeys } from '../../src/auth/access-tokens/token-keys.js';
+import { Encryption } from '../../src/crypto/encryption.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const csrfOf = (page: FormPage) => /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
+const isSignIn = (page: FormPage | URL) => !(page instanceof URL) && /type="password"/.test(page.html);
+const sessionOf = (browser: Browser) => browser.cookies.get('pua_session;/')?.value;
+
+function post(
+  browser: Browser,
+  path: string,
+  form: Record<string, string>,
+  headers: Record<string, string> = {},
+) {
+  return browser.send(path, { method: 'POST', body: new URLSearchParams(form), headers });
+}
+
+/** A browser at the sign-in page of an authorization request. */
+async function atSignIn(parameters: Record<string, string> = {}, browser = oauth.browser()) {
+  const clientId = await oauth.client();
+  const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
+  return { browser, page, path: page.url.pathname };
+}
+
+/** A browser in which a member is signed in, at the consent page of an authorization request. */
+async function atConsent() {
+  const member = await oauth.member();
+  const { browser, page, path } = await atSignIn();
+  const consent = (await browser.submit(page, { username: member.username, password: PASSWORD })) as FormPage;
+  expect(consent.html).toContain('value="allow"');
+  return { member, browser, page: consent, path: consent.url.pathname, before: path };
+}
+
+async function signedIn(username: string, browser = oauth.browser()): Promise<Browser> {
+  const page = (await browser.open('/account/apps')) as FormPage;
+  expect(isSignIn(page)).toBe(true);
+  expect(isSignIn(await browser.submit(page, { username, password: PASSWORD }))).toBe(false);
+  return browser;
+}
+
+describe('a form that another site sends', () => {
+  const foreign: [string, Record<string, string>][] = [
+    ['a foreign Origin', { Origin: 'https://evil.example' }],
+    ['a neighbour of our origin', { Origin: 'http://127.0.0.1:1' }],
+    ['Sec-Fetch-Site: cross-site behind Origin: null', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }],
+  ];
+
+  it('changes nothing, at any form, though its token is right', async () => {
+    const { member, browser, page, path } = await atConsent();
+    const begun = await atSignIn();
+    const own = await signedIn(member.username);
+    const account = (await own.open('/account/apps')) as FormPage;
+    const stranger = oauth.browser();
+    const login = (await stranger.open('/account/apps')) as FormPage;
+    const password = { username: member.username, password: PASSWORD };
+    const forms: [Browser, string, Record<string, string>][] = [
+      [begun.browser, `${begun.path}/sign-in`, { csrf: csrfOf(begun.page), ...password }],
+      [begun.browser, `${begun.path}/cancel`, { csrf: csrfOf(begun.page) }],
+      [browser, `${path}/consent`, { csrf: csrfOf(page), decision: 'allow' }],
+      [browser, `${path}/switch-user`, { csrf: csrfOf(page) }],
+      [stranger, '/account/apps/sign-in', { csrf: csrfOf(login), ...password }],
+      [own, '/account/apps/x/disconnect', { csrf: csrfOf(account) }],
+      [own, '/account/sessions/end-others', { csrf: csrfOf(account) }],
+      [own, '/account/sign-out', { csrf: csrfOf(account) }],
+    ];
+    for (const [from, action, form] of forms) {
+      for (const [why, headers] of foreign)
+        expect([action, why, (await post(from, action, form, headers)).status]).toEqual([action, why, 403]);
+      const { csrf: _, ...without } = form;
+      expect([action, (await post(from, action, without)).status]).toEqual([action, 403]);
+      const stolen = { ...form, csrf: csrfOf((await oauth.browser().open('/account/apps')) as FormPage) };
+      expect([action, (await post(from, action, stolen)).status]).toEqual([action, 403]);
+    }
+    // From our own page, as Chromium sends it, each of them works: the last first, since it ends the session.
+    for (const [from, action, form] of forms.filter(([, action]) => !/switch-user|sign-out/.test(action))) {
+      const { status } = await post(from, action, form, { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' });
+      expect([action, status]).toEqual([action, 303]);
+    }
+  });
+
+  it('signs nobody out by /oauth/logout/confirm', async () => {
+    const { username } = await oauth.member();
+    const browser = await signedIn(username);
+    for (const form of [{ logout: 'yes' }, { logout: 'yes', xsrf: 'x' }] as Record<string, string>[]) {
+      const { status } = await post(browser, '/oauth/logout/confirm', form, { Origin: 'null' });
+      expect(status).toBe(400);
+    }
+    expect(isSignIn(await browser.open('/account/apps'))).toBe(false);
+  });
+});
+
+describe('a session that an attacker planted in the browser', () => {
+  /** Of nobody, with all its cookies, as anybody can get one. */
+  async function planted(): Promise<{ attacker: Browser; victim: Browser }> {
+    const [attacker, victim] = [oauth.browser(), oauth.browser()];
+    await attacker.open('/oauth/logout');
+    expect(sessionOf(attacker)).toBeDefined();
+    for (const [name, cookie] of attacker.cookies) victim.cookies.set(name, cookie);
+    return { attacker, victim };
+  }
+
+  it('is not the one in which the member signs in, for an app', async () => {
+    const { attacker, victim } = await planted();
+    await oauth.code(await oauth.client(), (await oauth.member()).username, {}, victim);
+    expect(sessionOf(victim)).not.toBe(sessionOf(attacker));
+    expect(isSignIn(await victim.open('/account/apps'))).toBe(false);
+    expect(isSignIn(await attacker.open('/account/apps'))).toBe(true);
+  });
+
+  it('is not the one in which the member signs in, for the account pages, and is gone', async () => {
+    const { attacker, victim } = await planted();
+    await signedIn((await oauth.member()).username, victim);
+    expect(sessionOf(victim)).not.toBe(sessionOf(attacker));
+    expect(isSignIn(await attacker.open('/account/apps'))).toBe(true);
+    const [row] = await oauth.dataSource.query<{ count: number }[]>(
+      'SELECT count(*) AS count FROM oauth_sessions WHERE key = ANY($1)',
+      [new TokenKeys(oauth.api.config.secrets).keysOf('Session', sessionOf(attacker)!)],
+    );
+    expect(row!.count).toBe(0);
+  });
+
+  it('ends when the member signs in again: the id before opens nothing', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const [browser, thief] = [oauth.browser(), oauth.browser()];
+    await oauth.code(clientId, username, {}, browser);
+    for (const [name, cookie] of browser.cookies) thief.cookies.set(name, cookie);
+    await oauth.code(clientId, username, { prompt: 'login' }, browser);
+    expect(isSignIn(await thief.open('/account/apps'))).toBe(true);
+    expect(isSignIn(await browser.open('/account/apps'))).toBe(false);
+  });
+
+  it('cannot be made up: a cookie without our signature is none', async () => {
+    const browser = await signedIn((await oauth.member()).username);
+    browser.cookies.delete('pua_session.sig;/');
+    expect(isSignIn(await browser.open('/account/apps'))).toBe(true);
+  });
+});
+
+describe('an interaction', () => {
+  it('of another browser is an expired sign-in', async () => {
+    const { path } = await atSignIn();
+    const stolen = (await oauth.browser().open(path)) as FormPage;
+    expect([stolen.status, /expired/.test(stolen.html)]).toEqual([400, true]);
+  });
+
+  it('takes no step under the id of another one', async () => {
+    const { username } = await oauth.member();
+    const mine = await atSignIn();
+    const other = await atSignIn();
+    const cookies = [...mine.browser.cookies].map(([key, { value }]) => `${key.split(';')[0]}=${value}`);
+    const answer = await fetch(`${oauth.issuer}${other.path}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { Cookie: cookies.join('; ') },
+      body: new URLSearchParams({ csrf: csrfOf(mine.page), username, password: PASSWORD }),
+    });
+    expect(answer.status).toBe(400);
+  });
+
+  it('cannot skip the sign-in by posting the consent', async () => {
+    const { browser, page, path } = await atSignIn();
+    const form = { decision: 'allow', scope: 'profile:read', csrf: csrfOf(page) };
+    expect((await post(browser, `${path}/consent`, form)).status).toBe(400);
+  });
+
+  it('cannot skip a sign-in that the client asks for anew by posting the consent', async () => {
+    const { username } = await oauth.member();
+    const { browser, page, path } = await atSignIn({ prompt: 'login' }, await signedIn(username));
+    expect(isSignIn(page)).toBe(true);
+    const form = { decision: 'allow', scope: 'profile:read', csrf: csrfOf(page) };
+    expect((await post(browser, `${path}/consent`, form)).status).toBe(400);
+    const [row] = await oauth.dataSource.query<{ count: number }[]>(
+      'SELECT count(*) AS count FROM oauth_grants WHERE user_id = (SELECT id FROM users WHERE username = $1)',
+      [username],
+    );
+    expect(row!.count).toBe(0);
+  });
+
+  it('grants no scope that the request did not ask for', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const { url, verifier } = oauth.request(clientId, { scope: 'profile:read' });
+    const browser = oauth.browser();
+    const signIn = (await browser.open(url)) as FormPage;
+    const page = (await browser.submit(signIn, {
+      username: member.username,
+      password: PASSWORD,
+    })) as FormPage;
+    const back = (await browser.submit(
+      page,
+      { decision: 'allow', scope: ['profile:read', 'profile:write', 'events:read'] },
+      /consent$/,
+    )) as URL;
+    const { body } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: verifier,
+      redirect_uri: 'https://app.example/callback',
+    });
+    expect(body.scope).toBe('profile:read');
+  });
+
+  it('is stored without the id of the session that it belongs to', async () => {
+    const { browser, path } = await atSignIn(
+      { prompt: 'login' },
+      await signedIn((await oauth.member()).username),
+    );
+    const { secrets } = oauth.api.config;
+    const [row] = await oauth.dataSource.query<{ key: Buffer; payload: Buffer }[]>(
+      `SELECT key, payload FROM oauth_state WHERE key = ANY($1)`,
+      [new TokenKeys(secrets).keysOf('Interaction', path.split('/').pop()!)],
+    );
+    const { key, payload } = row!;
+    const stored = new Encryption(secrets, 'oauth-state').open<{ params: object }>(
+      payload,
+      'Interaction',
+      key,
+    )!;
+    expect(stored.params).toMatchObject({ prompt: 'login' });
+    expect(JSON.stringify(stored)).not.toContain(sessionOf(browser));
+  });
+});
+
+describe('what a stranger writes', () => {
+  const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(2)>`;
+
+  /** The hostile text may stand there as text; as markup it may not. */
+  function expectText(html: string): void {
+    expect(html).not.toMatch(/<script|<img/i);
+    expect(html).not.toContain(`"'>`);
+  }
+
+  it('is text on the sign-in, consent and account pages: the name of a client and of a member', async () => {
+    const member = await oauth.member({ stored_display_name: HOSTILE.slice(0, 100) });
+    const clientId = await oauth.client({ name: HOSTILE });
+    const browser = oauth.browser();
+    const signIn = (await browser.open(oauth.request(clientId).url)) as FormPage;
+    const refused = (await browser.submit(signIn, { username: HOSTILE, password: HOSTILE })) as FormPage;
+    const consent = (await browser.submit(refused, {
+      username: member.username,
+      password: PASSWORD,
+    })) as FormPage;
+    await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
+    await oauth.tokens(clientId, member.username);
+    const apps = (await browser.open('/account/apps')) as FormPage;
+    await browser.send('/account/sessions', { headers: { 'User-Agent': HOSTILE } });
+    const sessions = (await browser.open('/account/sessions')) as FormPage;
+    const logout = (await browser.open(`/oauth/logout?client_id=${clientId}`)) as FormPage;
+    for (const { html } of [signIn, refused, consent, apps, logout]) {
+      expect(html).toContain('&lt;script&gt;');
+      expectText(html);
+    }
+    expectText(sessions.html);
+  });
+
+  it.each([
+    'client_id',
+    'redirect_uri',
+    'response_type',
+    'response_mode',
+    'scope',
+    'state',
+    'nonce',
+    'prompt',
+    'max_age',
+    'resource',
+    'code_challenge',
+    'code_challenge_method',
+    'login_hint',
+    'ui_locales',
+    'id_token_hint',
+    'request',
+    'request_uri',
+    'claims',
+    'dpop_jkt',
+  ])('is never markup in an answer to an authorization request: %s', async (name) => {
+    const { url } = oauth.request(await oauth.client(), { [name]: HOSTILE });
+    const answer = await oauth.browser().open(url);
+    if (!(answer instanceof URL)) {
+      expectText(answer.html);
+      expect(answer.headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
+      expect(answer.status).toBeLessThan(500);
+      return;
+    }
+    expect(answer.origin).toBe('https://app.example');
+    expect(answer.searchParams.get('error_description') ?? '').not.toMatch(/[<>]/);
+  });
+
+  it('is never markup on an error page of sign-out, and never leads away', async () => {
+    const clientId = await oauth.client({ postLogoutRedirectUris: ['https://app.example/bye'] });
+    const { username } = await oauth.member();
+    const hints: Record<string, string>[] = [{ client_id: clientId }, { id_token_hint: HOSTILE }, {}];
+    for (const browser of [oauth.browser(), await signedIn(username)]) {
+      for (const target of [
+        'https://evil.example/',
+        'https://app.example/bye/..',
+        'javascript:alert(1)',
+        HOSTILE,
+      ]) {
+        for (const hint of hints) {
+          const query = new URLSearchParams({ ...hint, post_logout_redirect_uri: target, state: HOSTILE });
+          const page = (await browser.open(`/oauth/logout?${query}`)) as FormPage;
+          expect(page).not.toBeInstanceOf(URL);
+          expectText(page.html);
+          expect(page.headers.get('content-security-policy')).not.toMatch(/evil/);
+        }
+      }
+    }
+  });
+
+  it('is never markup where a program is told what is wrong', async () => {
+    const { headers, body } = await oauth.token({ grant_type: HOSTILE, client_id: HOSTILE, code: HOSTILE });
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(JSON.stringify(body)).not.toMatch(/<script/);
+  });
+});
+
+describe('who guesses names', () => {
+  it('sees one and the same page for a name that nobody has, a wrong password, and a disabled member', async () => {
+    const [member, disabled, without] = [
+      await oauth.member(),
+      await oauth.member({ disabled_at: '2026-01-01T00:00:00Z' }),
+      await oauth.member({ password_hash: null }),
+    ];
+    const answers = await Promise.all(
+      [member.username, disabled.username, without.username, 'nobody-at-all'].map(async (username) => {
+        const { browser, page } = await atSignIn();
+        const refused = (await browser.submit(page, { username, password: 'wrong password' })) as FormPage;
+        const html = refused.html
+          .replaceAll(username, 'NAME')
+          .replaceAll(csrfOf(page), 'CSRF')
+          .replaceAll(page.url.pathname, 'PATH')
+          .replace(/value="NAME"|>NAME</g, '');
+        return [refused.status, html, [...refused.headers.keys()].join()];
+      }),
+    );
+    expect(answers[0]![0]).toBe(401);
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+});
+
+describe('who guesses passwords to keep a member out', () => {
+  const attempt = async (browser: Browser, username: string, password = PASSWORD) => {
+    const page = (await browser.open('/account/apps')) as FormPage;
+    return (await browser.submit(page, { username, password })) as FormPage;
+  };
+  const leave = async (browser: Browser) => {
+    const page = (await browser.open('/account/apps')) as FormPage;
+    await post(browser, '/account/sign-out', { csrf: csrfOf(page) });
+  };
+
+  it('does not keep the owner out of a browser in which he has signed in before, for an app or not', async () => {
+    const { username } = await oauth.member();
+    const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
+    await oauth.code(await oauth.client(), username, {}, onApp);
+    for (const browser of [onAccount, onApp]) await leave(browser);
+    for (let i = 0; i < 2; i++) {
+      const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
+      await Promise.all(guesses);
+    }
+    const stranger = await attempt(oauth.browser(), username);
+    expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
+
+    expect(isSignIn(await attempt(onAccount, username))).toBe(false);
+    expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
+      'code',
+    );
+    const other = await oauth.member();
+    const thief = await signedIn(other.username);
+    await leave(thief);
+    expect((await attempt(thief, username)).status).toBe(429);
+  });
+
+  it('gets no such cookie for a wrong password, and no script reads that of the owner', async () => {
+    const { username } = await oauth.member();
+    const device = (browser: Browser) => browser.cookies.get('pua_device;/');
+    const browser = oauth.browser();
+    await attempt(browser, username, 'guess');
+    expect(device(browser)).toBeUndefined();
+    await attempt(browser, username);
+    expect(device(browser)).toBeDefined();
+    const page = (await oauth.browser().open('/account/apps')) as FormPage;
+    expect(page.headers.getSetCookie().join()).not.toContain('pua_device');
+    const csrf = page.headers
+      .getSetCookie()
+      .find((line) => line.startsWith('pua_csrf='))!
+      .split(';')[0]!;
+    const answer = await fetch(`${oauth.issuer}/account/apps/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { Cookie: csrf },
+      body: new URLSearchParams({ csrf: csrfOf(page), username, password: PASSWORD }),
+    });
+    const line = answer.headers.getSetCookie().find((each) => each.startsWith('pua_device='));
+    expect(line).toMatch(/; Path=\/; Max-Age=15552000; HttpOnly; SameSite=Lax$/);
+  });
+});
+
+describe("another member's sessions", () => {
+  it('cannot be ended by whoever knows how they are named', async () => {
+    const [mine, theirs] = [await oauth.member(), await oauth.member()];
+    const victim = await signedIn(theirs.username);
+    const page = (await victim.open('/account/sessions')) as FormPage;
+    const action = /\/account\/sessions\/[0-9a-f]{64}\/end/.exec(page.html)![0];
+    const browser = await signedIn(mine.username);
+    const csrf = csrfOf((await browser.open('/account/sessions')) as FormPage);
+    for (const path of [action, '/account/sessions/x/end', `/account/sessions/${'0'.repeat(64)}/end`])
+      expect((await post(browser, path, { csrf })).status).toBe(303);
+    expect(isSignIn(await victim.open('/account/sessions'))).toBe(false);
+  });
+});

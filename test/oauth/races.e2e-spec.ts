@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { TokenKeys } from '../../src/auth/access-tokens/token-keys.js';
+import { onPostgres } from '../support/database.js';
+import { OauthTest } from '../support/oauth.js';
+import type { Answer } from '../support/oauth.js';
+import { ServerProcess } from '../support/server.js';
+
+/** Two processes of the program over one PostgreSQL, beside the application of the test itself. */
+(onPostgres ? describe : describe.skip)('two servers over one database', () => {
+  let oauth: OauthTest;
+  let servers: ServerProcess[];
+  let environment: Record<string, string>;
+  let clientId: string;
+  let username: string;
+
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    // Waiting a while is right where twenty ask for the same row on a slow machine.
+    environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer, RATE_LIMIT_READ: '0' };
+    servers = await Promise.all([ServerProcess.start(environment), ServerProcess.start(environment)]);
+    clientId = await oauth.client();
+    ({ username } = await oauth.member());
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(servers.map((server) => server.kill()));
+    await oauth.close();
+  });
+
+  const spread = (count: number, send: (origin: string) => Promise<Answer>) =>
+    Promise.all(Array.from({ length: count }, (_, i) => send(servers[i % servers.length]!.url)));
+  /** What is refused for want of a free lock or connection has changed nothing, and may be sent again. */
+  const patiently = async (send: () => Promise<Answer>): Promise<Answer> => {
+    for (;;) {
+      const answer = await send();
+      if (answer.status !== 503) return answer;
+    }
+  };
+  const successes = (answers: Answer[]) => answers.filter(({ status }) => status === 200);
+
+  it('let one of 20 redeem a code, in each of 30 rounds', async () => {
+    const browser = oauth.browser();
+    for (let round = 0; round < 30; round++) {
+      const form = await oauth.code(clientId, username, {}, browser);
+      const answers = await spread(20, (origin) => patiently(() => oauth.token(form, {}, origin)));
+      expect(successes(answers)).toHaveLength(1);
+      expect(answers.filter(({ body }) => body.error === 'invalid_grant')).toHaveLength(19);
+    }
+  }, 120_000);
+
+  it('give 20 parallel refreshes one and the same successor', async () => {
+    for (let round = 0; round < 10; round++) {
+      const { refresh_token } = await oauth.tokens(clientId, username);
+      const answers = await spread(20, (origin) =>
+        patiently(() => oauth.refresh(clientId, refresh_token, {}, origin)),
+      );
+      expect(successes(answers)).toHaveLength(20);
+      expect(new Set(answers.map(({ body }) => body.refresh_token)).size).toBe(1);
+      expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1);
+      const next = await oauth.refresh(clientId, answers[0]!.body.refresh_token, {}, servers[1]!.url);
+      expect(next.status).toBe(200);
+    }
+  }, 120_000);
+
+  it('let one of many requests use a DPoP proof', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    const jwk = await exportJWK(publicKey);
+    const browser = oauth.browser();
+    for (let round = 0; round < 5; round++) {
+      const codes: Record<string, string>[] = [];
+      while (codes.length < 8) codes.push(await oauth.code(clientId, username, {}, browser));
+      const DPoP = await new SignJWT({
+        jti: crypto.randomUUID(),
+        htm: 'POST',
+        htu: `${oauth.issuer}/oauth/token`,
+      })
+        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
+        .setIssuedAt()
+        .sign(privateKey);
+      const answers = await Promise.all(
+        codes.map((code, i) => oauth.token(code, { DPoP }, servers[i % servers.length]!.url)),
+      );
+      expect(successes(answers)).toHaveLength(1);
+    }
+  }, 60_000);
+
+  it('kill a family at reuse on both, and let another device live', async () => {
+    const device = await oauth.tokens(clientId, username);
+    const other = await oauth.tokens(clientId, username);
+    const { body } = await oauth.refresh(clientId, device.refresh_token, {}, servers[0]!.url);
+    for (const { url } of servers) expect(await oauth.me(body.access_token, url)).toBe(200);
+    await oauth.age('oauth_tokens', 11);
+    expect((await oauth.refresh(clientId, device.refresh_token, {}, servers[1]!.url)).status).toBe(400);
+    const deadline = performance.now() + 1_000;
+    for (const { url } of servers) {
+      while ((await oauth.me(body.access_token, url)) !== 401)
+        expect(performance.now()).toBeLessThan(deadline);
+      expect(await oauth.me(other.access_token, url)).toBe(200);
+    }
+  });
+
+  it('leave no live token without a grant when a revocation races an exchange or a refresh', async () => {
+    for (let round = 0; round < 15; round++) {
+      const { access_token, refresh_token } = await oauth.tokens(clientId, username);
+      const [revoked, refreshed] = await Promise.all([
+        patiently(() =>
+          oauth.post('/oauth/revoke', { token: access_token, client_id: clientId }, {}, servers[0]!.url),
+        ),
+        patiently(() => oauth.refresh(clientId, refresh_token, {}, servers[1]!.url)),
+      ]);
+      expect(revoked.status).toBe(200);
+      expect([200, 400]).toContain(refreshed.status);
+      if (refreshed.status === 200) {
+        expect(await oauth.me(refreshed.body.access_token)).toBe(401);
+        expect((await oauth.refresh(clientId, refreshed.body.refresh_token)).status).toBe(400);
+      }
+    }
+    for (let round = 0; round < 15; round++) {
+      const form = await oauth.code(clientId, username);
+      const [, exchanged] = await Promise.all([
+        oauth.dataSource.query(
+          'DELETE FROM oauth_grants WHERE user_id = (SELECT id FROM users WHERE username = $1)',
+          [username],
+        ),
+        patiently(() => oauth.token(form, {}, servers[round % 2]!.url)),
+      ]);
+      if (exchanged.status === 200) expect(await oauth.me(exchanged.body.access_token)).toBe(401);
+    }
+  }, 60_000);
+
+  const isUsedUp = async (refreshToken: string) => {
+    const [row] = await oauth.dataSource.query<{ used: boolean }[]>(
+      'SELECT consumed_at IS NOT NULL AS used FROM oauth_tokens WHERE key = ANY($1)',
+      [new TokenKeys(oauth.api.config.secrets).keysOf('RefreshToken', refreshToken)],
+    );
+    return row!.used;
+  };
+
+  it('keep the member signed in when one is killed in the middle of a refresh', async () => {
+    for (let round = 0; round < 5; round++) {
+      const victim = await ServerProcess.start(environment);
+      const { refresh_token } = await oauth.tokens(clientId, username);
+      // Killed at another moment each round: before and while the answer is made, and when the token is used up.
+      const lost = oauth.refresh(clientId, refresh_token, {}, victim.url).catch(() => undefined);
+      if (round < 3) await new Promise((resolve) => setTimeout(resolve, round * 4));
+      else while (!(await isUsedUp(refresh_token)));
+      await victim.kill('SIGKILL');
+      await lost;
+      const retry = await patiently(() => oauth.refresh(clientId, refresh_token, {}, servers[0]!.url));
+      expect(retry.status).toBe(200);
+      expect(await oauth.me(retry.body.access_token, servers[1]!.url)).toBe(200);
+    }
+  }, 60_000);
+});

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
+import { OauthTest } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+describe('a refresh token', () => {
+  it('used again within 10 seconds gets the same answer, its time counted down', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const first = await oauth.refresh(clientId, refresh_token);
+    await oauth.dataSource.query(
+      `UPDATE oauth_tokens SET consumed_at = consumed_at - interval '5 s' WHERE consumed_at IS NOT NULL AND model = 'RefreshToken'`,
+    );
+    const second = await oauth.refresh(clientId, refresh_token);
+    expect([first.status, second.status]).toEqual([200, 200]);
+    const { expires_in, ...same } = first.body;
+    expect(second.body).toMatchObject(same);
+    expect(second.body.expires_in).toBeLessThanOrEqual(expires_in - 5);
+    expect(await oauth.me(second.body.access_token)).toBe(200);
+    expect((await oauth.refresh(clientId, second.body.refresh_token)).status).toBe(200);
+  });
+
+  it('used again for something else within 10 seconds is refused, and its family lives', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const { body } = await oauth.refresh(clientId, refresh_token);
+    const other = await oauth.refresh(clientId, refresh_token, { scope: 'profile:read' });
+    expect([other.status, other.body.error]).toEqual([400, 'invalid_grant']);
+    expect(await oauth.me(body.access_token)).toBe(200);
+    expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
+  });
+
+  it('used again later kills its family, and no other device of the member', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const device = await oauth.tokens(clientId, username);
+    const other = await oauth.tokens(clientId, username);
+    const { body } = await oauth.refresh(clientId, device.refresh_token);
+    await oauth.age('oauth_tokens', 11);
+    const reused = await oauth.refresh(clientId, device.refresh_token);
+    expect([reused.status, reused.body.error]).toEqual([400, 'invalid_grant']);
+    expect(await oauth.me(body.access_token)).toBe(401);
+    expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(400);
+    expect(await oauth.me(other.access_token)).toBe(200);
+    expect((await oauth.refresh(clientId, other.refresh_token)).status).toBe(200);
+  });
+
+  it('used again days later still kills its family: what was used is not swept before it expires', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const { body } = await oauth.refresh(clientId, refresh_token);
+    await oauth.age('oauth_tokens', 13 * 86_400);
+    await oauth.api.app.get(Sweeper).sweep();
+    expect((await oauth.refresh(clientId, refresh_token)).body.error).toBe('invalid_grant');
+    expect((await oauth.refresh(clientId, body.refresh_token)).body.error).toBe('invalid_grant');
+    const [row] = await oauth.dataSource.query<{ reason: string }[]>(
+      `SELECT details->>'reason' AS reason FROM auth_events WHERE client_id = $1 AND type = 'token.refused' ORDER BY id LIMIT 1`,
+      [clientId],
+    );
+    expect(row!.reason).toBe('refresh_token_used');
+  });
+
+  it('of a web client is refused after 14 days', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    await oauth.age('oauth_tokens', 14 * 86_400 + 1);
+    expect((await oauth.refresh(clientId, refresh_token)).body.error).toBe('invalid_grant');
+  });
+
+  it('is not used up by a request that is refused', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    const wrong = await oauth.refresh(clientId, refresh_token, { resource: 'https://other.example/api' });
+    expect([wrong.status, wrong.body.error]).toEqual([400, 'invalid_target']);
+    const stored = await oauth.dataSource.query<{ consumed_at: Date | null }[]>(
+      `SELECT consumed_at FROM oauth_tokens WHERE model = 'RefreshToken' ORDER BY created_at DESC LIMIT 1`,
+    );
+    expect(stored[0]!.consumed_at).toBeNull();
+    expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
+  });
+
+  it('gives less where less is asked for, and never more', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { body } = await oauth.token(
+      await oauth.code(clientId, username, { scope: 'profile:read events:read' }),
+    );
+    const wider = await oauth.refresh(clientId, body.refresh_token, {
+      scope: 'profile:read connections:read',
+    });
+    expect([wider.status, wider.body.error]).toEqual([400, 'invalid_scope']);
+    const narrower = await oauth.refresh(clientId, body.refresh_token, { scope: 'events:read' });
+    expect(narrower.body.scope).toBe('events:read');
+    expect(await oauth.me(narrower.body.access_token)).toBe(403);
+  });
+
+  it('is refused to another client, and not used up by it', async () => {
+    const { username } = await oauth.member();
+    const [clientId, thief] = [await oauth.client(), await oauth.client()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    expect((await oauth.refresh(thief, refresh_token)).body.error).toBe('invalid_grant');
+    expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
+  });
+
+  it('of a web client ends 14 days after the sign-in, however often it is used', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await oauth.tokens(clientId, username);
+    await oauth.dataSource.query(
+      `UPDATE oauth_tokens SET payload = payload || jsonb_build_object('iiat', (payload->>'iiat')::bigint - 13 * 86400) WHERE model = 'RefreshToken'`,
+    );
+    await oauth.refresh(clientId, refresh_token);
+    const [row] = await oauth.dataSource.query<{ days: number }[]>(
+      `SELECT EXTRACT(epoch FROM expires_at - now())::float8 / 86400 AS days FROM oauth_tokens
+WHERE model = 'RefreshToken' AND consumed_at IS NULL ORDER BY created_at DESC LIMIT 1`,
+    );
+    expect(row!.days).toBeGreaterThan(0.99);
+    expect(row!.days).toBeLessThanOrEqual(1);
+  });
+
+  it('of a native client slides 30 days ahead, to 180 days after the sign-in at most', async () => {
+    const { username } = await oauth.member();
+    const redirect_uri = 'com.example.app:/cb';
+    const clientId = await oauth.client({ type: 'native', redirectUris: [redirect_uri] });
+    const days = async () => {
+      const [row] = await oauth.dataSource.query<{ days: number }[]>(
+        `SELECT round(EXTRACT(epoch FROM t.expires_at - now()) / 86400)::int AS days FROM oauth_tokens t
+JOIN oauth_grants g ON g.id = t.grant_id WHERE g.client_id = $1 AND t.model = 'RefreshToken' AND consumed_at IS NULL`,
+        [clientId],
+      );
+      return row!.days;
+    };
+    const { body } = await oauth.token(await oauth.code(clientId, username, { redirect_uri }));
+    expect(await days()).toBe(30);
+    await oauth.dataSource.query(
+      `UPDATE oauth_tokens SET payload = payload || jsonb_build_object('iiat', (payload->>'iiat')::bigint - 170 * 86400) WHERE model = 'RefreshToken'`,
+    );
+    await oauth.refresh(clientId, body.refresh_token);
+    expect(await days()).toBe(10);
+  });
+});

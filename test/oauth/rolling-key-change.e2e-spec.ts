@@ -1,0 +1,306 @@
+import { createHash } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { closeApp, createApp } from '../../src/app.js';
+import { Secrets } from '../../src/config/config.js';
+import { pua } from '../support/command-line.js';
+import { onPostgres } from '../support/database.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+import { RoundRobin } from '../support/round-robin.js';
+
+const OLD = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
+const NEW = Buffer.alloc(32, 'new');
+const THIRD = Buffer.alloc(32, 'third');
+
+/** The settings of two instances: SECRET_KEY, and SECRET_KEY_PREVIOUS where there is one. */
+type Pair = readonly [readonly Buffer[], readonly Buffer[]];
+
+/** Every state that two instances are in while SECRET_KEY changes as docs/operations.md has it. */
+const DRILL: readonly [string, Pair][] = [
+  ['before', [[OLD], [OLD]]],
+  ['one knows the next key', [[OLD, NEW], [OLD]]],
+  [
+    'both know the next key',
+    [
+      [OLD, NEW],
+      [OLD, NEW],
+    ],
+  ],
+  [
+    'one uses it',
+    [
+      [NEW, OLD],
+      [OLD, NEW],
+    ],
+  ],
+  [
+    'both use it',
+    [
+      [NEW, OLD],
+      [NEW, OLD],
+    ],
+  ],
+  ['one has forgotten the old one', [[NEW], [NEW, OLD]]],
+  ['both have', [[NEW], [NEW]]],
+];
+
+const FLOWS = onPostgres ? 20 : 3;
+
+jest.setTimeout(180_000);
+
+/** Requests go to two instances in turn. */
+describe('while SECRET_KEY changes', () => {
+  let balancer: RoundRobin;
+  let oauth: OauthTest;
+  let clientId: string;
+  let apps: NestExpressApplication[] = [];
+
+  beforeAll(async () => {
+    balancer = await RoundRobin.start();
+    oauth = await OauthTest.start({ publicUrl: balancer.url });
+    clientId = await oauth.client();
+  });
+  beforeEach(() => oauth.dataSource.query('DELETE FROM signing_keys')); // each begins with keys of its own
+  afterEach(async () => {
+    await Promise.all(apps.map(closeApp));
+    apps = [];
+  });
+  afterAll(async () => {
+    await oauth.close();
+    await balancer.close();
+  });
+
+  async function start(pair: Pair): Promise<void> {
+    await Promise.all(apps.map(closeApp));
+    apps = [];
+    for (const [current, previous] of pair) {
+      const app = await createApp({ ...oauth.api.config, secrets: new Secrets(current!, previous) });
+      apps.push(app);
+      await app.listen(0, '127.0.0.1');
+    }
+    balancer.targets = apps.map(
+      (app) => `http://127.0.0.1:${(app.getHttpServer().address() as { port: number }).port}`,
+    );
+  }
+
+  const api = (path: string, headers: Record<string, string>) =>
+    fetch(`${oauth.issuer}${path}`, { headers }).then(async (answer) => ({
+      status: answer.status,
+      body: (await answer.json()) as { data?: unknown[]; pagination?: { next_cursor: string | null } },
+    }));
+
+  /** A key pair of an app that binds its tokens to it. */
+  async function prover() {
+    const { privateKey, publicKey } = await generateKeyPair('ES256');
+    const jwk = await exportJWK(publicKey);
+    return (claims: Record<string, unknown>) =>
+      new SignJWT({ jti: crypto.randomUUID(), ...claims })
+        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
+        .setIssuedAt()
+        .sign(privateKey);
+  }
+
+  /** From authorization to revocation, every step at the other instance than the one before. */
+  async function flow(n: number): Promise<void> {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const prove = await prover();
+    const htu = `${oauth.issuer}/oauth/token`;
+
+    let { url, verifier } = oauth.request(clientId);
+    if (n % 2 === 0) {
+      const pushed = await oauth.post('/oauth/par', Object.fromEntries(url.searchParams));
+      expect(pushed.status).toBe(201);
+      url = new URL(
+        `/oauth/authorize?${new URLSearchParams({ client_id: clientId, request_uri: pushed.body.request_uri as string })}`,
+        oauth.issuer,
+      );
+    }
+    const back = await browser.authorize(url, { username });
+    const form = {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: verifier,
+      redirect_uri: REDIRECT_URI,
+    };
+    const first = await oauth.token(form, { DPoP: await prove({ htm: 'POST', htu }) });
+    expect([first.status, first.body.error]).toEqual([200, undefined]);
+    const keys = createLocalJWKSet((await (await fetch(`${oauth.issuer}/oauth/jwks`)).json()) as never);
+    await jwtVerify(first.body.id_token!, keys, { issuer: oauth.issuer, audience: clientId });
+
+    const refresh = async (refresh_token: string, nonce: string) =>
+      oauth.token(
+        { grant_type: 'refresh_token', client_id: clientId, refresh_token },
+        { DPoP: await prove({ htm: 'POST', htu, nonce }) },
+      );
+    const nonce = first.headers.get('dpop-nonce')!;
+    const second = await refresh(first.body.refresh_token, nonce);
+    const again = await refresh(first.body.refresh_token, nonce);
+    expect([second.status, again.status]).toEqual([200, 200]);
+    expect(again.body.refresh_token).toBe(second.body.refresh_token);
+
+    const { access_token } = second.body;
+    const ath = createHash('sha256').update(access_token).digest('base64url');
+    const headers = async (path: string, jti: string = crypto.randomUUID()) => ({
+      Authorization: `DPoP ${access_token}`,
+      DPoP: await prove({ htm: 'GET', htu: `${oauth.issuer}${path}`, ath, jti }),
+    });
+    const used = await headers('/api/public/me');
+    expect((await api('/api/public/me', used)).status).toBe(200);
+    expect((await api('/api/public/me', used)).status).toBe(401); // a proof counts once, wherever
+    expect((await api('/oauth/userinfo', await headers('/oauth/userinfo'))).status).toBe(200);
+
+    const account = (await browser.open('/account/apps')) as FormPage;
+    expect([account.status, /type="password"/.test(account.html)]).toEqual([200, false]);
+    const silent = (await browser.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
+    expect(silent.searchParams.get('code')).not.toBeNull();
+
+    expect((await oauth.post('/oauth/revoke', { token: access_token, client_id: clientId })).status).toBe(
+      200,
+    );
+    // In force everywhere within a second.
+    const latest = performance.now() + 2_000;
+    const me = async () => (await api('/api/public/me', await headers('/api/public/me'))).status;
+    while ((await me()) !== 401) expect(performance.now()).toBeLessThan(latest);
+    expect((await refresh(second.body.refresh_token, nonce)).body.error).toBe('invalid_grant');
+  }
+
+  it('lets every flow pass at every step, and everything go on that was begun at an earlier one', async () => {
+    const { id, username } = await oauth.member();
+    for (let i = 0; i < DRILL.length + 2; i++)
+      await oauth.api.platform.participant(await oauth.api.platform.event(), id);
+    const apiKey = await oauth.api.key(id);
+    const signedIn = oauth.browser();
+    let refreshToken: string | undefined;
+    let cursor = '';
+    let code: Record<string, string> | undefined;
+    let begun: { browser: Browser; page: FormPage } | undefined;
+
+    for (const [, pair] of DRILL) {
+      await start(pair);
+      await Promise.all(Array.from({ length: FLOWS }, (_, n) => flow(n)));
+
+      // What was issued or begun at the step before.
+      const list = await api(`/api/public/events?limit=1${cursor && `&cursor=${cursor}`}`, {
+        'X-API-Key': apiKey,
+      });
+      expect([list.status, list.body.data!.length]).toEqual([200, 1]);
+      cursor = list.body.pagination!.next_cursor!;
+      if (begun) {
+        const at = await begun.browser.submit(begun.page, { username, password: PASSWORD }, /sign-in$/);
+        expect((at as URL).searchParams?.get('code') ?? (at as FormPage).status).toBeTruthy();
+        expect(at instanceof URL || at.url.pathname.endsWith('/consent') || at.status === 200).toBe(true);
+      }
+      if (code) {
+        const redeemed = await oauth.token(code);
+        expect([redeemed.status, redeemed.body.error]).toEqual([200, undefined]);
+      }
+      if (refreshToken) {
+        const refreshed = await oauth.refresh(clientId, refreshToken);
+        expect([refreshed.status, refreshed.body.error]).toEqual([200, undefined]);
+        expect(await oauth.me(refreshed.body.access_token)).toBe(200);
+        refreshToken = refreshed.body.refresh_token;
+        const page = (await signedIn.open('/account/apps')) as FormPage;
+        expect(/type="password"/.test(page.html)).toBe(false);
+      } else {
+        refreshToken = (await oauth.token(await oauth.code(clientId, username, {}, signedIn))).body
+          .refresh_token;
+      }
+      code = await oauth.code(clientId, username, {}, signedIn);
+      const browser = oauth.browser();
+      begun = { browser, page: (await browser.open(oauth.request(clientId).url)) as FormPage };
+    }
+  });
+
+  it('counts failures to sign in together', async () => {
+    await start([
+      [NEW, OLD],
+      [OLD, NEW],
+    ]);
+    const { id, username } = await oauth.member();
+    for (let i = 0; i < 14; i++) {
+      const browser = oauth.browser();
+      const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+      await browser.submit(page, { username, password: `wrong ${i}` }, /sign-in$/);
+    }
+    const reasons = await oauth.dataSource.query<{ reason: string; n: number }[]>(
+      `SELECT details->>'reason' AS reason, count(*) AS n FROM auth_events WHERE user_id = $1
+       AND details->>'reason' = 'wrong_password' GROUP BY 1`,
+      [id],
+    );
+    expect(reasons).toEqual([{ reason: 'wrong_password', n: 10 }]);
+  });
+
+  describe('the signing keys', () => {
+    const stored = () =>
+      oauth.dataSource.query<{ kid: string; private_jwk: Buffer }[]>(
+        `SELECT kid, private_jwk FROM signing_keys WHERE status <> 'retired' ORDER BY kid`,
+      );
+    const settings = ([current, previous]: readonly Buffer[]) => ({
+      ...oauth.api.environment,
+      PUBLIC_URL: oauth.issuer,
+      SECRET_KEY: current!.toString('base64'),
+      ...(previous ? { SECRET_KEY_PREVIOUS: previous.toString('base64') } : {}),
+    });
+    const doctor = async (keys: readonly Buffer[]) => {
+      const { stdout } = await pua(settings(keys), ['doctor', '--json']);
+      const { checks } = JSON.parse(stdout) as {
+        checks: { name: string; status: string; message: string }[];
+      };
+      return Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]));
+    };
+    it('move to SECRET_KEY at start, are not moved to and fro by instances that differ, and the doctor says where they are', async () => {
+      await start([[NEW], [NEW]]);
+      await oauth.tokens(clientId, (await oauth.member()).username);
+      const before = await stored();
+      expect((await doctor([NEW]))['signing keys']).toBe('ok: 2, all of the current SECRET_KEY');
+      expect((await doctor([THIRD, NEW]))['signing keys']).toMatch(
+        /^warn: 2 of 2 still need SECRET_KEY_PREVIOUS/,
+      );
+      expect((await doctor([THIRD]))['signing keys']).toMatch(/^fail: 2 of 2 cannot be decrypted/);
+
+      await start([
+        [NEW, THIRD],
+        [NEW, THIRD],
+      ]);
+      expect(await stored()).toEqual(before);
+      await start([
+        [THIRD, NEW],
+        [THIRD, NEW],
+      ]);
+      const moved = await stored();
+      for (const [i, { private_jwk }] of moved.entries())
+        expect(private_jwk).not.toEqual(before[i]!.private_jwk);
+      await start([
+        [NEW, THIRD],
+        [THIRD, NEW],
+      ]);
+      expect(await stored()).toEqual(moved);
+      expect((await doctor([NEW, THIRD]))['signing keys']).toMatch(
+        /^warn: 2 of 2 stand under the next SECRET_KEY already/,
+      );
+      expect((await doctor([THIRD, NEW]))['signing keys']).toBe('ok: 2, all of the current SECRET_KEY');
+      expect((await doctor([THIRD, NEW]))['sign-ins']).toMatch(
+        /^warn: \d+ refresh tokens and \d+ sessions are from before/,
+      );
+      await start([[THIRD], [THIRD]]); // needs the one before no more
+      await flow(0);
+    });
+  });
+
+  it('breaks sign-ins, and what starts anew, where the step before is left out', async () => {
+    const next = Buffer.alloc(32, 'next');
+    await start([[THIRD], [next, THIRD]]); // the first has never heard of the next key
+    const { username } = await oauth.member();
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 4 }, () => oauth.code(clientId, username, {}, oauth.browser())),
+    );
+    expect(outcomes.map(({ status }) => status)).toContain('rejected');
+    await expect(start([[THIRD], [next, THIRD]])).rejects.toThrow(
+      /signing key .* cannot be decrypted: set SECRET_KEY_PREVIOUS .*the next \(docs\/operations\.md\)/,
+    );
+  });
+});

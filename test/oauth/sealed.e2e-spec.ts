@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TokenKeys } from '../../src/auth/access-tokens/token-keys.js';
+import { Encryption } from '../../src/crypto/encryption.js';
+import { OauthTest } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const signedIn = async (browser: Browser): Promise<boolean> =>
+  !((await browser.open('/account/apps')) as FormPage).html.includes('type="password"');
+
+/** A member who is signed in in a browser of their own. */
+async function session(): Promise<{ id: number; browser: Browser }> {
+  const { id, username } = await oauth.member();
+  const browser = oauth.browser();
+  await oauth.code(await oauth.client(), username, {}, browser);
+  expect(await signedIn(browser)).toBe(true);
+  return { id, browser };
+}
+
+describe('what is stored encrypted', () => {
+  it('opens nothing in the row of another session', async () => {
+    const [attacker, victim] = [await session(), await session()];
+    await oauth.dataSource.query(
+      `UPDATE oauth_sessions SET payload = (SELECT payload FROM oauth_sessions WHERE user_id = $2), user_id = $2 WHERE user_id = $1
+AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
+      [attacker.id, victim.id],
+    );
+    expect(await signedIn(attacker.browser)).toBe(false);
+    expect(await signedIn(victim.browser)).toBe(true);
+  });
+
+  it('opens nothing where the keys of another session were written beside it', async () => {
+    const [attacker, victim] = [await session(), await session()];
+    const [{ key }] = (await oauth.dataSource
+      .query('DELETE FROM oauth_sessions WHERE user_id = $1 RETURNING key', [attacker.id])
+      .then(([rows]: [unknown[]]) => rows)) as [{ key: Buffer }];
+    await oauth.dataSource.query('UPDATE oauth_sessions SET key = $2 WHERE user_id = $1', [victim.id, key]);
+    expect(await signedIn(attacker.browser)).toBe(false);
+  });
+
+  it('opens nothing in the row of another interaction', async () => {
+    const clientId = await oauth.client();
+    const pages = [];
+    for (const state of ['one', 'two']) {
+      const browser = oauth.browser();
+      pages.push({ browser, page: (await browser.open(oauth.request(clientId, { state }).url)) as FormPage });
+    }
+    const keys = pages.map(
+      ({ page }) =>
+        new TokenKeys(oauth.api.config.secrets).keysOf(
+          'Interaction',
+          page.url.pathname.split('/').pop()!,
+        )[0]!,
+    );
+    await oauth.dataSource.query(
+      'UPDATE oauth_state SET payload = (SELECT payload FROM oauth_state WHERE key = $2) WHERE key = $1',
+      keys,
+    );
+    const statuses = await Promise.all(
+      pages.map(async ({ browser, page }) => ((await browser.open(page.url)) as FormPage).status),
+    );
+    expect(statuses).toEqual([400, 200]);
+  });
+
+  it('by the version before is read, and is bound to its row when it is stored again', async () => {
+    const { id, browser } = await session();
+    const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
+    const read = async () => {
+      const [row] = await oauth.dataSource.query<{ payload: Buffer; key: Buffer; uid_key: Buffer }[]>(
+        'SELECT payload, key, uid_key FROM oauth_sessions WHERE user_id = $1',
+        [id],
+      );
+      return row!;
+    };
+    const before = await read();
+    const payload = encryption.open(before.payload, 'Session', before.uid_key, before.key);
+    expect(encryption.open(before.payload, 'Session')).toBeUndefined();
+    await oauth.dataSource.query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
+      before.key,
+      encryption.seal(payload, 'Session'),
+    ]);
+    expect(await signedIn(browser)).toBe(true);
+    await browser.open(oauth.request(await oauth.client()).url);
+    const after = await read();
+    expect(encryption.open(after.payload, 'Session')).toBeUndefined();
+    expect(encryption.open(after.payload, 'Session', after.uid_key, after.key)).toMatchObject({
+      accountId: String(id),
+    });
+  });
+});

@@ -1,0 +1,588 @@
+import { hash as argon2 } from '@node-rs/argon2';
+import bcrypt from 'bcrypt';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { hashPassword } from '../../src/accounts/passwords.js';
+import { IMPORTED_KINDS, RefusalTime } from '../../src/accounts/refusal-time.js';
+import { SignInThrottle } from '../../src/accounts/sign-in-throttle.js';
+import type { Blocked, Place } from '../../src/accounts/sign-in-throttle.js';
+import { SignIn } from '../../src/accounts/sign-in.service.js';
+import type { Config } from '../../src/config/config.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import { Database } from '../../src/database/database.js';
+import { isUnavailable } from '../../src/database/unavailable.js';
+import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import type { TestDatabase } from '../support/database.js';
+import { Platform } from '../support/platform.js';
+
+const PASSWORD = 'correct horse battery';
+const NO_LIMIT = 1_000_000;
+
+interface Instance {
+  readonly signIn: SignIn;
+  readonly throttle: SignInThrottle;
+  readonly database: Database;
+}
+
+describe('Signing in', () => {
+  let store: TestDatabase;
+  let dataSource: DataSource;
+  let platform: Platform;
+  const instances: Instance[] = [];
+  let passwordHash: string;
+  let addresses = 0;
+
+  /** One more instance over the same database. */
+  async function instance(authLimit = NO_LIMIT, overrides: Partial<Config> = {}): Promise<Instance> {
+    const rateLimits = { read: 0, write: 0, auth: authLimit };
+    const config = testConfig(store.environment, { rateLimits, ...overrides });
+    const database = new Database(await createDataSource(config, 'requests').initialize(), config);
+    const throttle = new SignInThrottle(database, config);
+    const signIn = new SignIn(database, throttle, new RefusalTime(database), config);
+    const started = { database, throttle, signIn };
+    instances.push(started);
+    return started;
+  }
+
+  beforeAll(async () => {
+    store = await createTestDatabase();
+    dataSource = await createDataSource(testConfig(store.environment), 'maintenance').initialize();
+    platform = new Platform(dataSource);
+    passwordHash = await hashPassword(PASSWORD);
+    await instance();
+    await instance();
+  });
+  afterAll(async () => {
+    for (const { database } of instances) if (database.dataSource.isInitialized) await database.end();
+    await dataSource.destroy();
+    await store.drop();
+  });
+
+  const ip = () => `198.51.100.${++addresses % 250}`;
+  const attempt = (username: string, password = PASSWORD, at = instances[0]!) =>
+    at.signIn.attempt({ username, password, ip: ip() });
+  const guesses = (username: string, count: number) =>
+    Promise.all(Array.from({ length: count }, (_, i) => attempt(username, `guess ${i}`, instances[i % 2])));
+  const outcomes = (results: readonly { outcome: string }[]) =>
+    Object.fromEntries(
+      Object.entries(Object.groupBy(results, ({ outcome }) => outcome)).map(([name, all]) => [
+        name,
+        all!.length,
+      ]),
+    );
+  /** An attempt as the throttle sees it, without a password to be hashed. */
+  const take = (name: string, at = instances[0]!, patience = 10_000) =>
+    at.throttle.take([{ kind: 'account', foldedName: name }], performance.now() + patience);
+  /** @returns how many of `count` failures were let through to the password */
+  const fail = async (name: string, count: number) => {
+    let through = 0;
+    for (let i = 0; i < count; i++) {
+      const taken = await take(name);
+      if ('settle' in taken) through++;
+      if ('settle' in taken) await taken.settle('failed');
+    }
+    return through;
+  };
+  /** What waiting would do. */
+  const pass = (seconds: number) =>
+    dataSource.query(
+      'UPDATE login_throttle SET window_ends_at = window_ends_at - make_interval(secs => $1)',
+      [seconds],
+    );
+  const eventsOf = (userId: number) =>
+    dataSource.query<{ type: string; details: object; ip: string }[]>(
+      'SELECT type, details, host(ip) AS ip FROM auth_events WHERE user_id = $1 ORDER BY id',
+      [userId],
+    );
+  const storedHash = async (userId: number) =>
+    (
+      await dataSource.query<{ password_hash: string; version: number }[]>(
+        'SELECT password_hash, version FROM users WHERE id = $1',
+        [userId],
+      )
+    )[0]!;
+
+  describe('with a password', () => {
+    it('lets the member in, whatever the case of the name, and records it', async () => {
+      const userId = await platform.user({ username: 'Grace', password_hash: passwordHash });
+      expect(await attempt('grace')).toMatchObject({ outcome: 'signed-in', userId });
+      expect(await eventsOf(userId)).toEqual([
+        { type: 'sign_in.succeeded', details: {}, ip: expect.any(String) },
+      ]);
+    });
+
+    it('takes another Unicode form of the same password', async () => {
+      const userId = await platform.user({
+        username: 'zoe',
+        password_hash: await hashPassword('pa\u00dfwort Zo\u00eb'),
+      });
+      expect(await attempt('zoe', 'pa\u00dfwort Zoe\u0308')).toMatchObject({ outcome: 'signed-in', userId });
+    });
+
+    it.each([
+      ['bcrypt', () => bcrypt.hash(PASSWORD, 4)],
+      ['argon2i', () => argon2(PASSWORD, { algorithm: 1 })],
+      ['weak argon2id', () => argon2(PASSWORD, { memoryCost: 8192, timeCost: 1 })],
+    ])('replaces an imported %s hash at the first sign-in', async (_, imported) => {
+      const before = await imported();
+      const userId = await platform.user({ password_hash: before });
+      const { username } = (
+        await dataSource.query<{ username: string }[]>('SELECT username FROM users WHERE id = $1', [userId])
+      )[0]!;
+      const { version } = await storedHash(userId);
+      expect(await attempt(username, 'wrong')).toEqual({ outcome: 'invalid' });
+      expect((await storedHash(userId)).password_hash).toBe(before);
+      expect(await attempt(username)).toMatchObject({ outcome: 'signed-in', userId });
+      const after = await storedHash(userId);
+      expect(after.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+      expect(after.version).toBe(version);
+      expect(await attempt(username)).toMatchObject({ outcome: 'signed-in', userId });
+      expect(await storedHash(userId)).toEqual(after);
+    });
+
+    it('leaves a password that was changed during the sign-in', async () => {
+      const userId = await platform.user({
+        username: 'meanwhile',
+        password_hash: await bcrypt.hash(PASSWORD, 12),
+      });
+      const attemptsTaken = async () =>
+        (
+          await dataSource.query<{ sum: number }[]>('SELECT sum(attempts)::int AS sum FROM login_throttle')
+        )[0]!.sum;
+      const before = await attemptsTaken();
+      const signingIn = attempt('meanwhile');
+      while ((await attemptsTaken()) < before + 2); // the old hash was read: address and account are taken
+      await dataSource.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
+      expect(await signingIn).toMatchObject({ outcome: 'signed-in', userId });
+      expect((await storedHash(userId)).password_hash).toBe(passwordHash);
+    });
+
+    it('lets a member in whose imported password is shorter than ours may be, and leaves its hash', async () => {
+      const before = await bcrypt.hash('abc', 4);
+      const userId = await platform.user({ username: 'short', password_hash: before });
+      expect(await attempt('short', 'abc')).toMatchObject({ outcome: 'signed-in', userId });
+      expect((await storedHash(userId)).password_hash).toBe(before);
+    });
+  });
+
+  describe('refused', () => {
+    it('answers the same whatever is wrong, and the trail says what', async () => {
+      const wrong = await platform.user({ username: 'wrong', password_hash: passwordHash });
+      const none = await platform.user({ username: 'none' });
+      const disabled = await platform.user({
+        username: 'disabled',
+        password_hash: passwordHash,
+        disabled_at: '2026-01-01T00:00:00Z',
+      });
+      const broken = await platform.user({ username: 'broken', password_hash: 'no hash' });
+      const tries: [username: string, password: string][] = [
+        ['nobody', PASSWORD],
+        ['wrong', 'wrong'],
+        ['none', ''],
+        ['disabled', PASSWORD],
+        ['broken', 'no hash'],
+        ['wrong\0', PASSWORD],
+        ['\ud800', PASSWORD],
+        ['x'.repeat(100_000), PASSWORD],
+        ['wrong', `${PASSWORD}\0`],
+        ['wrong', 'x'.repeat(100_000)],
+        ['', ''],
+      ];
+      await Promise.all(
+        tries.map(async ([username, password]) => {
+          expect(await attempt(username, password)).toEqual({ outcome: 'invalid' });
+        }),
+      );
+      const reasonsOf = async (userId: number) => (await eventsOf(userId)).map(({ details }) => details);
+      expect(await reasonsOf(wrong)).toEqual(Array.from({ length: 3 }, () => ({ reason: 'wrong_password' })));
+      expect(await reasonsOf(none)).toEqual([{ reason: 'no_password' }]);
+      expect(await reasonsOf(disabled)).toEqual([{ reason: 'disabled' }]);
+      expect(await reasonsOf(broken)).toEqual([{ reason: 'wrong_password' }]);
+      expect(await dataSource.query('SELECT FROM auth_events WHERE user_id IS NULL')).toEqual([]);
+    });
+
+    it('answers after half a second at the earliest, whoever it is', async () => {
+      await platform.user({ username: 'timed', password_hash: passwordHash });
+      for (const username of ['timed', 'not-timed']) {
+        const startedAt = performance.now();
+        await attempt(username, 'wrong');
+        expect(performance.now() - startedAt).toBeGreaterThan(495);
+      }
+    });
+
+    it('costs the server as much for a name that nobody has: a hash is computed for it, too', async () => {
+      await platform.user({ username: 'weighed', password_hash: passwordHash });
+      const cost = async (username: string) => {
+        const before = process.cpuUsage();
+        await Promise.all(Array.from({ length: 4 }, () => attempt(username, 'wrong')));
+        return process.cpuUsage(before).user;
+      };
+      await attempt('not-weighed', 'wrong'); // what is measured before a first refusal is not weighed
+      const [known, unknown] = [await cost('weighed'), await cost('not-weighed')];
+      expect(unknown).toBeGreaterThan(known / 2);
+    });
+
+    it('leaves no password, and no name that nobody has, in the database', async () => {
+      await platform.user({ username: 'kept', password_hash: passwordHash });
+      await attempt('kept', 'my-secret-guess');
+      await attempt('my-secret-typed-as-name', 'my-secret-guess');
+      const rows = JSON.stringify([
+        await dataSource.query('SELECT * FROM auth_events'),
+        await dataSource.query('SELECT * FROM login_throttle'),
+      ]);
+      expect(rows).not.toContain('my-secret');
+    });
+  });
+
+  describe('throttled', () => {
+    it('verifies 10 of 50 guesses in parallel over two instances', async () => {
+      const userId = await platform.user({ username: 'target', password_hash: passwordHash });
+      expect(outcomes(await guesses('target', 50))).toEqual({ invalid: 10, throttled: 40 });
+      const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
+      const wrong = Array.from({ length: 10 }, () => 'wrong_password');
+      expect(reasons.sort()).toEqual(['account_blocked', ...wrong]);
+    });
+
+    it('treats a name that nobody has alike, in every spelling of one name', async () => {
+      const results = await Promise.all(
+        ['ghost', 'GHOST', 'Ghost'].flatMap((name) => Array.from({ length: 7 }, () => attempt(name))),
+      );
+      expect(outcomes(results)).toEqual({ invalid: 10, throttled: 11 });
+      const [first] = await guesses('ghost', 1);
+      expect(first).toEqual({ outcome: 'throttled', retryAfterSeconds: expect.any(Number) });
+    });
+
+    it('refuses the right password too, until the block is over', async () => {
+      const userId = await platform.user({ username: 'owner', password_hash: passwordHash });
+      await guesses('owner', 11);
+      const blocked = await attempt('owner');
+      expect(blocked).toEqual({ outcome: 'throttled', retryAfterSeconds: expect.any(Number) });
+      const { retryAfterSeconds } = blocked as { retryAfterSeconds: number };
+      expect(retryAfterSeconds).toBeGreaterThan(50);
+      expect(retryAfterSeconds).toBeLessThanOrEqual(60);
+      await pass(60);
+      expect(await attempt('owner')).toMatchObject({ outcome: 'signed-in', userId });
+    });
+
+    it('blocks twice as long each time, up to a quarter of an hour, until the owner is back', async () => {
+      const block = async () => {
+        await fail('doubled', 10);
+        const { retryAfterSeconds } = (await take('doubled')) as Blocked;
+        await pass(retryAfterSeconds);
+        return retryAfterSeconds;
+      };
+      const seconds = [];
+      for (let i = 0; i < 6; i++) seconds.push(await block());
+      expect(seconds).toEqual([60, 120, 240, 480, 900, 900]);
+      await ((await take('doubled')) as Place).settle('signed-in');
+      expect(await block()).toBe(60);
+    });
+
+    it('does not lengthen a block by what is tried meanwhile', async () => {
+      await fail('patient', 11);
+      await pass(40);
+      await fail('patient', 5);
+      await pass(20);
+      expect(await fail('patient', 1)).toBe(1);
+    });
+
+    it('allows 10 in any 60 seconds: a window ends after a minute without a failure', async () => {
+      await fail('slow', 9);
+      await pass(59);
+      expect(await fail('slow', 3)).toBe(1);
+      await fail('slower', 9);
+      await pass(61);
+      expect(await fail('slower', 3)).toBe(3);
+    });
+
+    it('does not count what succeeds', async () => {
+      await platform.user({ username: 'frequent', password_hash: passwordHash });
+      for (let i = 0; i < 15; i++) expect(await attempt('frequent')).toMatchObject({ outcome: 'signed-in' });
+    });
+
+    it('limits failures per address over all accounts, and no other address', async () => {
+      const limited = await instance(5);
+      const from = (address: string, username: string) =>
+        limited.signIn.attempt({ username, password: 'guess', ip: address });
+      const sprayed = await Promise.all(
+        Array.from({ length: 8 }, (_, i) => from(`2001:db8:7::${i}`, `sprayed${i}`)),
+      );
+      expect(outcomes(sprayed)).toEqual({ invalid: 5, throttled: 3 });
+      expect(await from('2001:db8:8::1', 'sprayed0')).toEqual({ outcome: 'invalid' });
+      await pass(60);
+      expect(await from('2001:db8:7::1', 'sprayed0')).toEqual({ outcome: 'invalid' });
+    });
+
+    it('does not count sign-ins that succeed against the address', async () => {
+      const limited = await instance(3);
+      await platform.user({ username: 'office', password_hash: passwordHash });
+      for (let i = 0; i < 6; i++) {
+        const result = await limited.signIn.attempt({
+          username: 'office',
+          password: PASSWORD,
+          ip: '192.0.2.9',
+        });
+        expect(result).toMatchObject({ outcome: 'signed-in' });
+      }
+    });
+
+    it('limits no address where RATE_LIMIT_AUTH is 0, and accounts all the same', async () => {
+      const unlimited = await instance(0);
+      const all = await Promise.all(
+        Array.from({ length: 12 }, () =>
+          unlimited.signIn.attempt({ username: 'always', password: 'guess', ip: '192.0.2.1' }),
+        ),
+      );
+      expect(outcomes(all)).toEqual({ invalid: 10, throttled: 2 });
+    });
+  });
+
+  describe('at the same time as others', () => {
+    beforeEach(() => dataSource.query('DELETE FROM login_throttle'));
+
+    /** What was withdrawn is given back without keeping anybody waiting. */
+    const becomesCounted = async (attempts: number, underWay: number) => {
+      for (;;) {
+        const [row] = await dataSource.query<{ attempts: number; under_way: number }[]>(
+          `SELECT COALESCE(sum(attempts), 0)::int AS attempts, COALESCE(sum(cardinality(under_way)), 0)::int AS under_way
+          FROM login_throttle`,
+        );
+        if (row!.attempts === attempts && row!.under_way === underWay) return;
+      }
+    };
+    const takeAll = (name: string) =>
+      Promise.all(Array.from({ length: 10 }, () => take(name))) as Promise<Place[]>;
+
+    it('lets 24 in who sign in at once, from one address and to one account, and counts none of them', async () => {
+      const office = await instance(20);
+      const userId = await platform.user({ username: 'crowd', password_hash: passwordHash });
+      const crowd = Array.from({ length: 24 }, () =>
+        office.signIn.attempt({ username: 'crowd', password: PASSWORD, ip: '192.0.2.77' }),
+      );
+      expect(await Promise.all(crowd)).toMatchObject(
+        Array.from({ length: 24 }, () => ({ outcome: 'signed-in', userId })),
+      );
+      await becomesCounted(0, 0);
+    });
+
+    (onPostgres ? it : it.skip)(
+      'lets 10 of 200 guesses at once, on two instances, learn anything',
+      async () => {
+        const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
+        expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
+        const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
+        expect(reasons.filter((reason) => reason === 'wrong_password')).toHaveLength(10);
+        expect(reasons.filter((reason) => reason === 'account_blocked')).toHaveLength(1);
+      },
+    );
+
+    it('waits for a place that another instance gives back', async () => {
+      const places = await takeAll('waited-for');
+      const waiting = take('waited-for', instances[1]);
+      const next = take('waited-for', instances[1]);
+      await places[3]!.settle('signed-in');
+      expect(await Promise.race([waiting, next])).toHaveProperty('settle');
+      places[4]!.withdraw();
+      for (const taken of await Promise.all([waiting, next])) expect(taken).toHaveProperty('settle');
+    });
+
+    it('is blocked as soon as those before it have failed', async () => {
+      const places = await takeAll('watched');
+      const waiting = [take('watched', instances[1]), take('watched', instances[1]), take('watched')];
+      for (const place of places) await place.settle('failed');
+      const results = (await Promise.all(waiting)) as Blocked[];
+      expect(results.map(({ retryAfterSeconds }) => retryAfterSeconds > 50)).toEqual([true, true, true]);
+      expect(results.filter(({ first }) => first)).toHaveLength(1);
+    });
+
+    it('is busy where no place is given back in time, and that counts as nothing', async () => {
+      const hasty = await instance(NO_LIMIT, { signInPatience: 100 });
+      const userId = await platform.user({ username: 'queued', password_hash: passwordHash });
+      const places = await takeAll('queued');
+      expect(await attempt('queued', PASSWORD, hasty)).toEqual({ outcome: 'busy' });
+      await becomesCounted(10, 10);
+      for (const place of places) place.withdraw();
+      expect(await attempt('queued', PASSWORD, hasty)).toMatchObject({ outcome: 'signed-in', userId });
+    });
+
+    it('counts as failed what a server had under way when it was killed, and loses no place by it', async () => {
+      const abandoned = (await takeAll('orphaned'))[0]!;
+      await dataSource.query(
+        `UPDATE login_throttle SET under_way = ARRAY(SELECT lease - interval '30 s' FROM unnest(under_way) AS lease)`,
+      );
+      expect(await take('orphaned')).toMatchObject({ first: true });
+      await abandoned.settle('signed-in');
+      expect(await take('orphaned')).toMatchObject({ first: false });
+      await pass(60);
+      expect(await fail('orphaned', 11)).toBe(10);
+    });
+
+    it('forgets no failure for a success beside it', async () => {
+      const place = (await take('mixed')) as Place;
+      await fail('mixed', 9);
+      await place.settle('signed-in');
+      expect(await fail('mixed', 2)).toBe(1);
+    });
+
+    it('is a failure of the minute in which it ended', async () => {
+      const place = (await take('late')) as Place;
+      await fail('late', 5);
+      await pass(61);
+      await place.settle('failed');
+      expect(await fail('late', 10)).toBe(9);
+    });
+
+    (onPostgres ? it : it.skip)(
+      'is served or told within seconds that too many sign in, 150 at once',
+      async () => {
+        const busy = await instance(NO_LIMIT, { signInPatience: 2_000 });
+        const names = Array.from({ length: 150 }, (_, i) => `rush-${i}`);
+        for (const username of names) await platform.user({ username, password_hash: passwordHash });
+        const startedAt = performance.now();
+        const results = await Promise.all(
+          names.map(async (username) => {
+            const result = await attempt(username, PASSWORD, busy);
+            return { ...result, milliseconds: performance.now() - startedAt };
+          }),
+        );
+        const { 'signed-in': served = 0, busy: refused = 0 } = outcomes(results);
+        expect([served + refused, served > 0]).toEqual([150, true]);
+        expect(Math.max(...results.map(({ milliseconds }) => milliseconds))).toBeLessThan(4_000);
+        await becomesCounted(0, 0);
+      },
+    );
+  });
+
+  describe('from a browser in which the member has signed in before', () => {
+    const own = (username: string, password = PASSWORD, at = instances[0]!, device = 'own browser') =>
+      at.signIn.attempt({ username, password, ip: '192.0.2.200', deviceOf: () => device });
+
+    it('succeeds while others guess without end, on every instance', async () => {
+      const userId = await platform.user({ username: 'wanted', password_hash: passwordHash });
+      const attack = [await guesses('wanted', 100), await guesses('wanted', 100)].flat();
+      expect(outcomes(attack)).toEqual({ invalid: 10, throttled: 190 });
+      expect(await attempt('wanted')).toMatchObject({ outcome: 'throttled' });
+      for (const at of instances.slice(0, 2))
+        expect(await own('wanted', PASSWORD, at)).toMatchObject({ outcome: 'signed-in', userId });
+      expect(await attempt('wanted')).toMatchObject({ outcome: 'throttled' });
+    });
+
+    it('succeeds though its address is blocked', async () => {
+      const limited = await instance(3);
+      const userId = await platform.user({ username: 'neighbour', password_hash: passwordHash });
+      for (let i = 0; i < 4; i++)
+        await limited.signIn.attempt({ username: `x${i}`, password: 'guess', ip: '192.0.2.200' });
+      const stranger = { username: 'neighbour', password: PASSWORD, ip: '192.0.2.200' };
+      expect(await limited.signIn.attempt(stranger)).toMatchObject({ outcome: 'throttled' });
+      expect(await own('neighbour', PASSWORD, limited)).toMatchObject({ outcome: 'signed-in', userId });
+    });
+
+    it('has 10 failures a minute like any other, then a block of its own, and the trail says so', async () => {
+      const userId = await platform.user({ username: 'robbed', password_hash: passwordHash });
+      const thief = await Promise.all(
+        Array.from({ length: 30 }, (_, i) => own('robbed', `guess ${i}`, instances[i % 2], 'stolen')),
+      );
+      expect(outcomes(thief)).toEqual({ invalid: 10, throttled: 20 });
+      expect(await own('robbed', PASSWORD, instances[0], 'stolen')).toMatchObject({ outcome: 'throttled' });
+      expect(await attempt('robbed')).toMatchObject({ outcome: 'signed-in', userId });
+      expect(await own('robbed')).toMatchObject({ outcome: 'signed-in', userId });
+      const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason?: string }).reason);
+      expect(reasons.filter((reason) => reason === 'device_blocked')).toHaveLength(1);
+    });
+
+    it('is asked about members only: a name that nobody has gets the same answer', async () => {
+      const asked: number[] = [];
+      const deviceOf = (userId: number) => void asked.push(userId);
+      const nobody = { username: 'nobody-here', password: 'guess', ip: ip(), deviceOf };
+      expect(await instances[0]!.signIn.attempt(nobody)).toEqual({ outcome: 'invalid' });
+      expect(asked).toEqual([]);
+    });
+  });
+
+  describe('refused, whatever kind of hash was imported,', () => {
+    /** Each takes as long as its kind says; the password is another one in NFKC, so that it is looked at in both forms. */
+    const TWO_FORMS = 'ﬁne but wrong';
+    const dear = () => bcrypt.hash(PASSWORD, 13);
+
+    (onPostgres ? it : it.skip)(
+      'takes one time',
+      async () => {
+        await platform.user({ username: 'time-bcrypt', password_hash: await dear() });
+        const disabled_at = '2026-01-01T00:00:00Z';
+        await platform.user({ username: 'time-disabled', password_hash: await dear(), disabled_at });
+        const at = await instance();
+        const times = new Map<string, number[]>();
+        for (let round = 0; round < 3; round++) {
+          for (const kind of ['unknown', 'bcrypt', 'disabled']) {
+            const startedAt = performance.now();
+            expect(await attempt(`time-${kind}`, TWO_FORMS, at)).toEqual({ outcome: 'invalid' });
+            const taken = Math.round(performance.now() - startedAt);
+            times.set(
+              kind,
+              [...(times.get(kind) ?? []), taken].sort((one, other) => one - other),
+            );
+          }
+        }
+        const medians = [...times.values()].map(([, median]) => median!);
+        const [least, most] = [Math.min(...medians), Math.max(...medians)];
+        expect({ times: Object.fromEntries(times), alike: most < least * 1.4 }).toMatchObject({
+          alike: true,
+        });
+      },
+      120_000,
+    );
+
+    (onPostgres ? it : it.skip)(
+      'takes as long as the dearest hash that was imported meanwhile, and no longer once it is gone',
+      async () => {
+        const database = instances[0]!.database;
+        const refusal = async () => {
+          const time = new RefusalTime(database);
+          await time.waitFrom(Number.NEGATIVE_INFINITY); // measures, and has nothing to wait for
+          const startedAt = performance.now();
+          await time.waitFrom(startedAt);
+          return performance.now() - startedAt;
+        };
+        await dataSource.query('UPDATE users SET password_hash = NULL WHERE password_hash NOT LIKE $1', [
+          '$argon2id$v=19$m=19456,t=2,p=1$%',
+        ]);
+        const hash = await bcrypt.hash(PASSWORD, 13);
+        const startedAt = process.cpuUsage();
+        await bcrypt.compare('wrong', hash);
+        const milliseconds = process.cpuUsage(startedAt).user / 1000;
+        expect(await refusal()).toBeGreaterThan(495);
+        const userId = await platform.user({ username: 'dearest', password_hash: hash });
+        expect(await refusal()).toBeGreaterThan(milliseconds * 2.5);
+        await dataSource.query('UPDATE users SET password_hash = NULL WHERE id = $1', [userId]);
+        expect(await refusal()).toBeLessThan(milliseconds * 2);
+      },
+      30_000,
+    );
+
+    it('takes no heed of what is no hash that is ever verified', async () => {
+      for (const hash of ['no hash', `$2b$31$${'a'.repeat(53)}`, '$argon2id$v=19$m=9999999,t=99,p=1$x$y'])
+        await platform.user({ password_hash: hash });
+      const startedAt = performance.now();
+      await new RefusalTime(instances[0]!.database).waitFrom(startedAt);
+      expect(performance.now() - startedAt).toBeLessThan(5_000);
+    });
+
+    (onPostgres ? it : it.skip)('finds the kinds by the index, however many members there are', async () => {
+      await dataSource.query('SET enable_seqscan = off');
+      const [row] = await dataSource.query<{ 'QUERY PLAN': object[] }[]>(
+        `EXPLAIN (FORMAT json) ${IMPORTED_KINDS}`,
+      );
+      await dataSource.query('RESET enable_seqscan');
+      expect(JSON.stringify(row)).not.toContain('"Seq Scan"');
+      expect(JSON.stringify(row)).toContain('users_imported_hash_kind_idx');
+    });
+  });
+
+  it('is closed while the database is away', async () => {
+    await platform.user({ username: 'early', password_hash: passwordHash });
+    const cutOff = await instance();
+    await cutOff.database.end();
+    const failure: unknown = await attempt('early', PASSWORD, cutOff).catch((error: unknown) => error);
+    expect(isUnavailable(failure)).toBe(true);
+  });
+});

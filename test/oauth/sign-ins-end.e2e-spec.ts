@@ -1,0 +1,335 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { ConnectedApps } from '../../src/oauth/admin/connected-apps.service.js';
+import { Encryption } from '../../src/crypto/encryption.js';
+import bcrypt from 'bcrypt';
+import { DataSource } from 'typeorm';
+import { puaJson } from '../support/command-line.js';
+import { hashPassword } from '../../src/accounts/passwords.js';
+import { onPostgres, waitingForLock } from '../support/database.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+const NEW_PASSWORD = 'a new and much longer password';
+
+let oauth: OauthTest;
+let users: UsersService;
+beforeAll(async () => {
+  oauth = await OauthTest.start();
+  users = new UsersService(oauth.dataSource);
+});
+afterAll(() => oauth.close());
+
+interface Member {
+  readonly id: number;
+  readonly username: string;
+}
+
+/** Whatever ends sign-ins, and the password with which the member signs in afterwards. */
+const ENDINGS: [string, (member: Member) => Promise<string>][] = [
+  [
+    'a new password',
+    async ({ id }) => {
+      await users.setPassword(id, NEW_PASSWORD, 'admin');
+      return NEW_PASSWORD;
+    },
+  ],
+  [
+    'revoke-access',
+    async ({ id }) => {
+      await new ConnectedApps(oauth.dataSource).revokeAll(id, { actor: 'admin' });
+      return PASSWORD;
+    },
+  ],
+  [
+    'disable, a new password that keeps sessions, and enable',
+    async ({ id }) => {
+      await users.disable(id, 'admin');
+      await users.setPassword(id, NEW_PASSWORD, 'admin', { keepSessions: true });
+      await users.enable(id, 'admin');
+      return NEW_PASSWORD;
+    },
+  ],
+];
+
+/** Sends the sign-in form of a page, and goes no further. @returns where it leads */
+async function signInOnly(browser: Browser, page: FormPage, username: string, password = PASSWORD) {
+  const action = /action="([^"]*sign-in)"/.exec(page.html)![1]!;
+  const csrf = /name="csrf" value="([^"]*)"/.exec(page.html)![1]!;
+  const response = await browser.send(action, {
+    method: 'POST',
+    body: new URLSearchParams({ csrf, username, password }),
+    headers: { Origin: 'null' },
+  });
+  await response.arrayBuffer();
+  return { status: response.status, location: response.headers.get('location') };
+}
+
+/** A browser in which the password was accepted, and where it is to go on. */
+async function halfSignedIn({ username }: Member): Promise<{ browser: Browser; location: string }> {
+  const browser = oauth.browser();
+  const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+  const { location } = await signInOnly(browser, page, username);
+  return { browser, location: location! };
+}
+
+/** How much of the member's sign-ins the database holds. */
+async function left({ id }: Member): Promise<object> {
+  const [row] = await oauth.dataSource.query<object[]>(
+    `SELECT (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions, (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
+  (SELECT count(*) FROM oauth_state WHERE user_id = $1) AS interactions`,
+    [id],
+  );
+  return row!;
+}
+
+const NOTHING = { sessions: 0, grants: 0, interactions: 0 };
+
+describe.each(ENDINGS)('%s', (_, end) => {
+  it('ends a sign-in whose password was accepted and that has not gone on', async () => {
+    const member = await oauth.member();
+    const { browser, location } = await halfSignedIn(member);
+    await end(member);
+    expect(await left(member)).toEqual(NOTHING);
+    const page = (await browser.open(location)) as FormPage;
+    expect(page.status).toBe(400);
+    expect(await left(member)).toEqual(NOTHING);
+    expect(/type="password"/.test(((await browser.open('/account/apps')) as FormPage).html)).toBe(true);
+  });
+
+  it('ends a sign-in that waits for consent', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+    const consent = (await browser.submit(
+      page,
+      { username: member.username, password: PASSWORD },
+      /sign-in$/,
+    )) as FormPage;
+    expect(consent.html).toContain('checkbox');
+    await end(member);
+    const answer = (await browser.submit(
+      consent,
+      { scope: 'profile:read', decision: 'allow' },
+      /consent$/,
+    )) as FormPage;
+    expect([answer.status, answer.html.includes('This sign-in has expired')]).toEqual([400, true]);
+    expect(await left(member)).toEqual(NOTHING);
+  });
+
+  it('ends browser sessions, tokens and codes at once', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const tokens = await oauth.token(await oauth.code(clientId, member.username, {}, browser));
+    const outstanding = await oauth.code(clientId, member.username, {}, browser);
+    await end(member);
+    expect(await left(member)).toEqual(NOTHING);
+    const deadline = performance.now() + 1_000;
+    while ((await oauth.me(tokens.body.access_token)) !== 401)
+      expect(performance.now()).toBeLessThan(deadline);
+    expect((await oauth.refresh(clientId, tokens.body.refresh_token)).body.error).toBe('invalid_grant');
+    expect((await oauth.token(outstanding)).body.error).toBe('invalid_grant');
+    expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
+  });
+
+  it('leaves sign-ins afterwards alone, in the same second', async () => {
+    const member = await oauth.member();
+    const password = await end(member);
+    const browser = oauth.browser();
+    const back = await browser.authorize(oauth.request(await oauth.client()).url, {
+      username: member.username,
+      password,
+    });
+    expect(back.searchParams.get('code')).not.toBeNull();
+    expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+  });
+
+  it('leaves other members and the API keys that are not disabled alone', async () => {
+    const [member, other] = [await oauth.member(), await oauth.member()];
+    const key = await oauth.api.key(member.id);
+    const tokens = await oauth.tokens(await oauth.client(), other.username);
+    await end(member);
+    expect((await oauth.api.get('/me', key)).status).toBe(200);
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
+});
+
+describe('what was signed in', () => {
+  it('goes on after `set-password --keep-sessions`, and ends after `set-password`', async () => {
+    const { environment } = oauth.api;
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const tokens = await oauth.token(await oauth.code(await oauth.client(), member.username, {}, browser));
+    const args = ['users', 'set-password', member.username, '--password-stdin'];
+    expect(await puaJson(environment, [...args, '--keep-sessions'], NEW_PASSWORD)).toEqual({
+      ...member,
+      changed: true,
+      sessions_kept: true,
+    });
+    expect(await oauth.me(tokens.body.access_token)).toBe(200);
+    expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+    expect(await puaJson(environment, args, NEW_PASSWORD)).toMatchObject({ sessions_kept: false });
+    expect(await left(member)).toEqual(NOTHING);
+  }, 30_000);
+
+  it('goes on when a sign-in replaces an imported hash', async () => {
+    const imported = await bcrypt.hash(PASSWORD, 4);
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await oauth.code(await oauth.client(), member.username, {}, browser);
+    await oauth.dataSource.query('UPDATE users SET password_hash = $2 WHERE id = $1', [member.id, imported]);
+    await oauth.browser().authorize(oauth.request(await oauth.client()).url, member);
+    expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+    expect(await left(member)).toMatchObject({ sessions: 2 });
+    const [row] = await oauth.dataSource.query<object[]>('SELECT password_hash FROM users WHERE id = $1', [
+      member.id,
+    ]);
+    expect(row).toMatchObject({ password_hash: expect.stringMatching(/^\$argon2id/) });
+  });
+
+  it('ends 30 days after the sign-in, however often the session is used', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await oauth.code(clientId, member.username, {}, browser);
+    await signedInEarlier(member, 30 * 86_400 - 60);
+    const use = async () => browser.open(oauth.request(clientId, { prompt: 'none' }).url) as Promise<URL>;
+    expect((await use()).searchParams.get('error')).toBeNull();
+    const [row] = await oauth.dataSource.query<{ seconds: number }[]>(
+      'SELECT EXTRACT(epoch FROM expires_at - now())::float8 AS seconds FROM oauth_sessions WHERE user_id = $1',
+      [member.id],
+    );
+    expect(row!.seconds).toBeGreaterThan(0);
+    expect(row!.seconds).toBeLessThanOrEqual(60);
+    await oauth.age('oauth_sessions', 60);
+    expect((await use()).searchParams.get('error')).toBe('login_required');
+    expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
+  });
+});
+
+/** Moves the moment of the member's one sign-in, where it is stored. */
+async function signedInEarlier({ id }: Member, seconds: number): Promise<void> {
+  const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
+  const [row] = await oauth.dataSource.query<{ payload: Buffer; key: Buffer; uid_key: Buffer }[]>(
+    'SELECT payload, key, uid_key FROM oauth_sessions WHERE user_id = $1',
+    [id],
+  );
+  const session = encryption.open<{ loginTs: number }>(row!.payload, 'Session', row!.uid_key, row!.key)!;
+  const earlier = { ...session, loginTs: session.loginTs - seconds };
+  await oauth.dataSource.query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
+    row!.key,
+    encryption.seal(earlier, 'Session', row!.uid_key, row!.key),
+  ]);
+}
+
+(onPostgres ? describe : describe.skip)('a sign-in that races its end (only on PostgreSQL)', () => {
+  /** Ends the member's sign-ins in a transaction that commits when somebody waits for it. */
+  async function endWhile<T>(member: Member, work: () => Promise<T>): Promise<T> {
+    const runner = oauth.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [
+      member.id,
+    ]);
+    const running = work();
+    await waitingForLock(oauth.api.app.get(DataSource));
+    await runner.commitTransaction();
+    await runner.release();
+    return running;
+  }
+
+  it('by a password that was right until then is not accepted, for an app', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+    const { status } = await endWhile(member, () => signInOnly(browser, page, member.username));
+    expect(status).toBe(400);
+    expect(await left(member)).toEqual(NOTHING);
+  });
+
+  it('by a password that was right until then is not accepted, for the account pages', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const page = (await browser.open('/account/apps')) as FormPage;
+    await endWhile(member, () => signInOnly(browser, page, member.username));
+    expect(await left(member)).toEqual(NOTHING);
+    expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
+  });
+
+  it('by going on from there stores no session, no grant and no interaction', async () => {
+    const member = await oauth.member();
+    const { browser, location } = await halfSignedIn(member);
+    await endWhile(member, () => browser.open(location));
+    expect(await left(member)).toEqual(NOTHING);
+  });
+
+  it('by consent gets no grant', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+    const consent = (await browser.submit(
+      page,
+      { username: member.username, password: PASSWORD },
+      /sign-in$/,
+    )) as FormPage;
+    const answer = (await endWhile(member, () =>
+      browser.submit(consent, { scope: 'profile:read', decision: 'allow' }, /consent$/),
+    )) as FormPage;
+    expect(answer.status).toBe(400);
+    expect(await left(member)).toEqual(NOTHING);
+  });
+
+  it('is found where it was stored just before', async () => {
+    const member = await oauth.member();
+    const { browser, location } = await halfSignedIn(member);
+    const runner = oauth.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('SELECT FROM users WHERE id = $1 FOR KEY SHARE', [member.id]); // as who stores does
+    await runner.query(
+      `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, expires_at)
+VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
+      [member.id],
+    );
+    const ending = users.setPassword(member.id, NEW_PASSWORD, 'admin');
+    await waitingForLock(oauth.api.app.get(DataSource));
+    await runner.commitTransaction();
+    await runner.release();
+    await ending;
+    expect(await left(member)).toEqual(NOTHING);
+    expect(((await browser.open(location)) as FormPage).status).toBe(400);
+  });
+
+  (onPostgres ? it : it.skip)(
+    'does not wait for a writer who changes something else of the member',
+    async () => {
+      const member = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
+      const runner = oauth.dataSource.createQueryRunner();
+      await runner.startTransaction();
+      await runner.query(`UPDATE users SET bio = 'imported' WHERE id = $1`, [member.id]);
+      const { access_token } = await oauth.tokens(await oauth.client(), member.username);
+      expect(await oauth.me(access_token)).toBe(200);
+      await runner.rollbackTransaction();
+      await runner.release();
+    },
+  );
+
+  it('whose session was ended from another browser does not bring it back', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await oauth.code(clientId, member.username, {}, browser);
+    const [{ uid_key }] = (await oauth.dataSource.query(
+      'SELECT uid_key FROM oauth_sessions WHERE user_id = $1',
+      [member.id],
+    )) as [{ uid_key: Buffer }];
+    const runner = oauth.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('DELETE FROM oauth_sessions WHERE uid_key = $1', [uid_key]);
+    const using = browser.open(oauth.request(clientId).url);
+    await waitingForLock(oauth.api.app.get(DataSource));
+    await runner.commitTransaction();
+    await runner.release();
+    await using;
+    expect(await left(member)).toMatchObject({ sessions: 0 });
+  });
+});

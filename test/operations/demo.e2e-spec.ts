@@ -1,0 +1,123 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { hashPassword } from '../../src/accounts/passwords.js';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { parseKey } from '../../src/auth/api-keys/api-key-format.js';
+import { Secrets } from '../../src/config/config.js';
+import type { Config } from '../../src/config/config.js';
+import { demoMembers, refuseDemoMembers, seedDemo } from '../../src/operations/demo/demo.js';
+import { FIRST_ID, LAST_MEMBER_ID } from '../../src/operations/demo/demo-data.js';
+import { testKey } from '../../src/operations/demo/test-key.js';
+import { banner } from '../../src/operations/demo/banner.js';
+import { TestApi } from '../support/api.js';
+
+let api: TestApi;
+let config: Config;
+beforeAll(async () => {
+  api = await TestApi.start();
+  await seedDemo(api.dataSource);
+  config = { ...api.config, dataDir: join(mkdtempSync(join(process.env.TEST_FOLDER!, 'demo-')), 'data') };
+});
+afterAll(() => api.close());
+
+describe('the test key of the demo', () => {
+  const file = () => join(config.dataDir, 'test-key');
+  const key = async (changed: Partial<Config> = {}) =>
+    (await testKey(api.dataSource, { ...config, ...changed }))!;
+  const works = async (text: string) => (await api.get('/profile', text)).status === 200;
+
+  it('works, is the same at every start, and is kept for its owner only', async () => {
+    const first = await key();
+    expect(await works(first)).toBe(true);
+    expect([await key(), await key()]).toEqual([first, first]);
+    expect(readFileSync(file(), 'utf8')).toBe(`${first}\n`);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    expect(statSync(config.dataDir).mode & 0o777).toBe(0o700);
+  });
+
+  it.each<[string, (before: string) => Promise<unknown> | void]>([
+    [
+      'was revoked',
+      (before) => new ApiKeysService(api.dataSource, config).revoke(parseKey(before)!.id, 'test', 'admin'),
+    ],
+    [
+      'has expired',
+      () =>
+        api.dataSource.query(
+          `UPDATE api_keys SET created_at = now() - interval '2 days', expires_at = now() - interval '1 day'`,
+        ),
+    ],
+    ['is not in the database', () => api.dataSource.query('TRUNCATE api_keys CASCADE')],
+    ['is not in the folder any more', () => rmSync(file())],
+    ['was altered', (before) => writeFileSync(file(), before.slice(0, -1))],
+    ['was replaced by something else', () => writeFileSync(file(), 'hello')],
+  ])('is made anew where it %s', async (_, happen) => {
+    const before = await key();
+    await happen(before);
+    const after = await key();
+    expect(after).not.toBe(before);
+    expect(await works(after)).toBe(true);
+    expect(await key()).toBe(after);
+  });
+
+  it('is made anew after a change of SECRET_KEY that forgets the one before, and kept after one that does not', async () => {
+    const before = await key();
+    const [one, other] = [Buffer.alloc(32, 'one'), Buffer.alloc(32, 'other')];
+    const known = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
+    expect(await key({ secrets: new Secrets(one, known) })).toBe(before);
+    expect(await key({ secrets: new Secrets(other) })).not.toBe(before);
+  });
+
+  it('is kept for its owner only also where the file was open to others', async () => {
+    writeFileSync(file(), 'hello');
+    chmodSync(file(), 0o644);
+    await key();
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+  });
+
+  it('is not made for a member who is disabled', async () => {
+    await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [FIRST_ID]);
+    expect(await testKey(api.dataSource, config)).toBeUndefined();
+    await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [FIRST_ID]);
+  });
+
+  it('is a reason not to start where it cannot be kept', async () => {
+    writeFileSync(join(config.dataDir, 'a-file'), '');
+    await expect(
+      testKey(api.dataSource, { ...config, dataDir: join(config.dataDir, 'a-file') }),
+    ).rejects.toThrow(/^DATA_DIR .* cannot be used \((EEXIST|ENOTDIR)\)/);
+  });
+});
+
+describe('members with a known password', () => {
+  const refuse = () => refuseDemoMembers(api.dataSource);
+
+  it('keep a server that others can reach from its start, which says what to do, and that helps', async () => {
+    expect(await demoMembers(api.dataSource)).toHaveLength(LAST_MEMBER_ID - FIRST_ID + 1);
+    const { message } = await refuse().then(
+      () => new Error('started'),
+      (error: Error) => error,
+    );
+    expect(message).toMatch(/^The database holds demo members, whose password everybody knows/);
+    await api.dataSource.query(/UPDATE users .*/.exec(message)![0]);
+    await refuse();
+    expect(await demoMembers(api.dataSource)).toEqual([]);
+    await api.dataSource.query('UPDATE users SET disabled_at = NULL');
+    await expect(refuse()).rejects.toThrow('The database holds demo members');
+  });
+
+  it('do not where each has another password, or none', async () => {
+    await api.dataSource.query('UPDATE users SET password_hash = $1 WHERE id % 2 = 0', [
+      await hashPassword('another password'),
+    ]);
+    await expect(refuse()).rejects.toThrow('The database holds demo members');
+    await api.dataSource.query('UPDATE users SET password_hash = NULL WHERE id % 2 = 1');
+    await refuse();
+  });
+
+  it('are named at the start only while their password is right', () => {
+    expect(banner(config, { key: undefined, members: ['ada', 'alan3'] })).toMatch(/Members +ada \(password/);
+    expect(banner(config, { key: undefined, members: [] })).not.toMatch(/password|Test key|curl/);
+  });
+});

@@ -1,0 +1,154 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { importRecords } from '../../src/operations/import/import.service.js';
+import { folderSource } from '../../src/operations/import/sources.js';
+import { pua, puaJson } from '../support/command-line.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+let count = 0;
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const query = <Row>(sql: string, values: unknown[] = []) => oauth.api.dataSource.query<Row[]>(sql, values);
+
+/** Tables and rows in which the text stands, whatever its case. */
+async function holding(text: string): Promise<string[]> {
+  const tables = await query<{ name: string }>(
+    `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await query<{ row: string }>(
+      `SELECT t::text AS row FROM ${name} t WHERE strpos(lower(t::text), lower($1)) > 0`,
+      [text],
+    );
+    found.push(...rows.map(({ row }) => `${name}: ${row}`));
+  }
+  return found;
+}
+
+/** @returns `mark`: what stands in everything that this member says of themselves */
+async function member() {
+  const mark = `Zyxwvut${++count}q`;
+  const { id, username } = await oauth.member();
+  const { platform, dataSource } = oauth.api;
+  await dataSource.query(
+    `UPDATE users SET username = $2, first_name = $3, last_name = $3, stored_display_name = $3, bio = $3, profile_picture = $4 WHERE id = $1`,
+    [id, `${mark}${username}`, mark, `https://example.com/${mark}`],
+  );
+  const friend = await platform.user();
+  await platform.connection(id, friend);
+  const event = await platform.event({ organizer_id: id });
+  await platform.participant(event, id, { role: 'organizer' });
+  const other = await platform.event();
+  await platform.participant(other, id);
+  await platform.progress(id, await platform.achievement(), { earned_at: '2024-01-01T10:00:00Z' });
+  return { id, username: `${mark}${username}`, mark, friend, event };
+}
+
+describe('pua users erase', () => {
+  it('without --yes says what would go, and takes nothing', async () => {
+    const { id, username } = await member();
+    const { code, stdout, stderr } = await pua(oauth.api.environment, ['users', 'erase', username]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/--yes is missing.*1 connections, 2 events' answers, 1 achievements/s);
+    expect(await query('SELECT erased_at FROM users WHERE id = $1', [id])).toEqual([{ erased_at: null }]);
+  });
+
+  it('leaves nothing of the member in the database but the id, at others and in the trail too', async () => {
+    const { id, username, mark, friend, event } = await member();
+    const client = await oauth.client();
+    const tokens = await oauth.tokens(client, username);
+    const key = await puaJson<{ key: string }>(
+      oauth.api.environment,
+      `keys create --user ${id} --name ${mark}’s --scopes profile:read`.split(' '),
+    );
+    const browser = oauth.browser();
+    const page = (await browser.open('/account/apps')) as FormPage;
+    await browser.submit(page, { username, password: PASSWORD });
+    expect(await holding(mark)).not.toEqual([]);
+
+    expect(await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes'])).toEqual({
+      id,
+      erased: { connections: 1, participations: 2, achievements: 1, api_keys: 1 },
+    });
+
+    expect(await holding(mark)).toEqual([]);
+    const trail = await query('SELECT DISTINCT ip, details FROM auth_events WHERE user_id = $1', [id]);
+    expect(trail).toEqual([{ ip: null, details: {} }]);
+    for (const table of ['oauth_grants', 'oauth_sessions', 'oauth_consents', 'oauth_state', 'api_keys'])
+      expect([table, await query(`SELECT FROM ${table} WHERE user_id = $1`, [id])]).toEqual([table, []]);
+    expect(await oauth.me(tokens.access_token)).toBe(401);
+    expect((await oauth.refresh(client, tokens.refresh_token)).status).toBe(400);
+    expect((await oauth.api.get('/me', key.key)).status).toBe(401);
+    const account = (await browser.open('/account/apps')) as FormPage;
+    expect(account.html).toContain('password');
+
+    // What others see: no connection, and the event goes on.
+    const friends = await oauth.api.get('/profile', await oauth.api.key(friend));
+    expect(friends.body).toMatchObject({ connections_count: 0 });
+    await oauth.api.platform.participant(event, friend);
+    const { body } = await oauth.api.get(`/events/${event}`, await oauth.api.key(friend));
+    expect(body).toMatchObject({
+      id: event,
+      organizer: { id, username: `erased-${id}`, profile_picture: null },
+    });
+  });
+
+  it('cannot be undone, and again changes nothing', async () => {
+    const { id } = await member();
+    await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes']);
+    expect(await pua(oauth.api.environment, ['users', 'erase', String(id), '--yes', '--json'])).toMatchObject(
+      {
+        code: 0,
+        stderr: `${id} was erased before: nothing changed\n`,
+      },
+    );
+    for (const args of [['enable'], ['set-password', '--password-stdin']])
+      expect(await pua(oauth.api.environment, ['users', ...args, String(id)], PASSWORD)).toMatchObject({
+        code: 1,
+        stderr: `The member ${id} was erased: that cannot be undone\n`,
+      });
+    for (const sql of ['disabled_at = NULL', `bio = 'back'`, `username = 'back'`])
+      await expect(query(`UPDATE users SET ${sql} WHERE id = ${id}`)).rejects.toThrow('users_erased_check');
+  });
+
+  it('holds against an import: what it says of the member is a bad line', async () => {
+    const { id, friend, event } = await member();
+    await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes']);
+    const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'erased-'));
+    const write = (name: string, record: object) =>
+      writeFileSync(join(folder, `${name}.ndjson`), JSON.stringify(record));
+    write('users', { id, username: 'again' });
+    write('participants', { event_id: event, user_id: id, role: 'organizer' });
+    write('connections', { id: 990_001, requester_id: id, addressee_id: friend, status: 'pending' });
+    const { imported, firstRejects } = await importRecords(oauth.api.dataSource, folderSource(folder));
+    expect(imported).toBe(false);
+    expect(firstRejects.map(({ reason }) => reason)).toEqual([
+      `id: the member ${id} was erased`,
+      `user_id: the member ${id} was erased`,
+      `requester_id: the member ${id} was erased`,
+    ]);
+  });
+
+  it('is the only way in which the trail is changed', async () => {
+    const { id } = await oauth.member();
+    await query(
+      `INSERT INTO auth_events (type, actor, user_id, ip) VALUES ('user.created', 'admin', $1, '192.0.2.1')`,
+      [id],
+    );
+    for (const sql of ['ip = NULL', `details = '{}'`, `type = 'user.enabled'`, 'user_id = NULL'])
+      await expect(query(`UPDATE auth_events SET ${sql} WHERE user_id = $1`, [id])).rejects.toThrow(
+        /auth_events: UPDATE is refused/,
+      );
+    await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes']);
+    await expect(
+      query(`UPDATE auth_events SET type = 'user.enabled' WHERE user_id = $1`, [id]),
+    ).rejects.toThrow(/auth_events: UPDATE is refused/);
+    await expect(query('TRUNCATE auth_events')).rejects.toThrow(/TRUNCATE is refused/);
+  });
+});

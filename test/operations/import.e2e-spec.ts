@@ -1,0 +1,1618 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { hash } from '@node-rs/argon2';
+import { verifyPassword } from '../../src/accounts/passwords.js';
+import { ADVISORY_LOCKS } from '../../src/database/advisory-locks.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import { totalOfMember } from '../../src/database/sql.js';
+import { seedDemo } from '../../src/operations/demo/demo.js';
+import { importRecords } from '../../src/operations/import/import.service.js';
+import type { ImportOptions, ImportReport } from '../../src/operations/import/import.service.js';
+import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { folderSource } from '../../src/operations/import/sources.js';
+import { TestApi } from '../support/api.js';
+import { PROCESS, pua, puaJson } from '../support/command-line.js';
+import { onPostgres, waitingForLock } from '../support/database.js';
+
+type Record_ = Record<string, unknown>;
+/** File → its records; a text stands for a line as it is. */
+type Files = Record<string, readonly (Record_ | string)[]>;
+
+const TABLES = ['users', 'achievements', 'events', 'participants', 'connections', 'user_achievements'];
+const HASH = '$2b$10$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK';
+
+const user = (id: number, more: Record_ = {}) => ({ id, username: `u${id}`, ...more });
+const event = (id: number, more: Record_ = {}) => ({
+  id,
+  title: `Event ${id}`,
+  status: 'completed',
+  visibility: 'public',
+  starts_at: '2024-05-01 18:00:00',
+  timezone: 'America/Denver',
+  organizer_id: 1,
+  ...more,
+});
+const participant = (event_id: number, user_id: number, more: Record_ = {}) => ({
+  event_id,
+  user_id,
+  role: 'attendee',
+  rsvp_status: 'going',
+  ...more,
+});
+const connection = (id: number, requester_id: number, addressee_id: number, more: Record_ = {}) => ({
+  id,
+  requester_id,
+  addressee_id,
+  status: 'accepted',
+  requested_at: '2024-01-01 10:00:00',
+  connected_at: '2024-01-02 10:00:00',
+  ...more,
+});
+const achievement = (id: number, more: Record_ = {}) => ({
+  id,
+  name: `Badge ${id}`,
+  category: 'events',
+  ...more,
+});
+const earned = (user_id: number, achievement_id: number, more: Record_ = {}) => ({
+  user_id,
+  achievement_id,
+  progress: 1,
+  earned_at: '2024-03-01 10:00:00',
+  ...more,
+});
+
+/** Two members, an event, an achievement: what every other record can refer to. */
+const BASE: Files = { users: [user(1), user(2)], events: [event(1)], achievements: [achievement(1)] };
+
+function writeFolder(files: Files, compress = false): string {
+  const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'import-'));
+  for (const [name, records] of Object.entries(files)) {
+    const text = records
+      .map((record) => `${typeof record === 'string' ? record : JSON.stringify(record)}\n`)
+      .join('');
+    if (compress) writeFileSync(join(folder, `${name}.ndjson.gz`), gzipSync(text));
+    else writeFileSync(join(folder, `${name}.ndjson`), text);
+  }
+  return folder;
+}
+
+describe('pua import', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+  beforeEach(async () => {
+    await api.dataSource.query(
+      'DELETE FROM user_achievements; DELETE FROM connections; DELETE FROM participants',
+    );
+    await api.dataSource.query('DELETE FROM events; DELETE FROM achievements; DELETE FROM api_key_usage');
+    await api.dataSource.query('DELETE FROM api_keys; DELETE FROM users');
+  });
+
+  const load = (files: Files, options: ImportOptions = {}) =>
+    importRecords(api.dataSource, folderSource(writeFolder(files)), options);
+  const rows = <Row = Record_>(sql: string) => api.dataSource.query<Row[]>(sql);
+  /** Of all members, by id. */
+  const totals = async (column: 'events_count' | 'connections_count') =>
+    (await rows<{ n: number }>(`SELECT ${totalOfMember(column, 'u.id')} AS n FROM users u ORDER BY id`)).map(
+      ({ n }) => n,
+    );
+  /** All the platform's data, with the version of every row: what was rewritten unchanged is a change too. */
+  const everything = async () => {
+    const digests = TABLES.map(
+      (table) =>
+        `(SELECT md5(string_agg(xmin::text || ctid::text || t::text, ',' ORDER BY ctid)) FROM ${table} t) AS ${table}`,
+    );
+    const sequences = ['users', 'events', 'connections', 'achievements'].map(
+      (name) => `(SELECT last_value FROM ${name}_id_seq) AS ${name}_id_seq`,
+    );
+    return (await rows(`SELECT ${[...digests, ...sequences].join(', ')}`))[0];
+  };
+
+  describe('refuses a bad line and changes nothing:', () => {
+    const long = (length: number) => 'x'.repeat(length);
+    const cases: [what: string, files: Files, line: string, reason: string | RegExp][] = [
+      // A line in itself.
+      ['what is not JSON', { users: ['{"id":1'] }, 'users.ndjson:1', 'is not JSON'],
+      ['what is no object', { users: ['[1]'] }, 'users.ndjson:1', 'must be a JSON object'],
+      ['null', { users: ['null'] }, 'users.ndjson:1', 'must be a JSON object'],
+      [
+        'more than a mebibyte',
+        { users: [user(1), `{"id":2,"bio":"${long(1_048_576)}"}`] },
+        'users.ndjson:2',
+        'is longer than 1048576 bytes',
+      ],
+      [
+        'an unknown field',
+        { users: [user(1, { email: 'x@example.com' })] },
+        'users.ndjson:1',
+        'email: is not a field here',
+      ],
+      [
+        '__proto__',
+        { users: ['{"id":1,"username":"u","__proto__":{}}'] },
+        'users.ndjson:1',
+        '__proto__: is not a field here',
+      ],
+      ['a missing field', { users: [{ id: 1 }] }, 'users.ndjson:1', 'username: is needed'],
+      [
+        'null where something is needed',
+        { users: [user(1, { username: null })] },
+        'users.ndjson:1',
+        'username: is needed',
+      ],
+      [
+        'every fault at once',
+        { users: [{ id: 'x', bio: 5 }] },
+        'users.ndjson:1',
+        'id: must be an integer from 1 to 9000000000000000; username: is needed; bio: must be a string',
+      ],
+      // Values.
+      ['id 0', { users: [user(0)] }, 'users.ndjson:1', /^id: must be an integer/],
+      [
+        'an id beyond 2^53 − 1',
+        { users: ['{"id":9007199254740993,"username":"u"}'] },
+        'users.ndjson:1',
+        /^id: must be an integer/,
+      ],
+      ['a fraction', { users: [user(1.5)] }, 'users.ndjson:1', /^id: must be an integer/],
+      ['a number as text', { users: [user(1, { id: '1' })] }, 'users.ndjson:1', /^id: must be an integer/],
+      [
+        'an empty username',
+        { users: [user(1, { username: '' })] },
+        'users.ndjson:1',
+        'username: must have 1 to 100 characters, it has 0',
+      ],
+      [
+        'a username of 101',
+        { users: [user(1, { username: long(101) })] },
+        'users.ndjson:1',
+        /^username: must have 1 to 100/,
+      ],
+      [
+        'a first name of 101',
+        { users: [user(1, { first_name: long(101) })] },
+        'users.ndjson:1',
+        'first_name: must have at most 100 characters, it has 101',
+      ],
+      [
+        'a bio of 501 code points',
+        { users: [user(1, { bio: '😀'.repeat(501) })] },
+        'users.ndjson:1',
+        'bio: must have at most 500 characters, it has 501',
+      ],
+      [
+        'U+0000',
+        { users: ['{"id":1,"username":"u","bio":"a\\u0000b"}'] },
+        'users.ndjson:1',
+        /^bio: must not contain U\+0000/,
+      ],
+      [
+        'half of a surrogate pair',
+        { users: ['{"id":1,"username":"u","bio":"\\ud83d"}'] },
+        'users.ndjson:1',
+        /^bio: must not contain/,
+      ],
+      [
+        'a URL that is none',
+        { users: [user(1, { profile_picture: 'http:evil.com' })] },
+        'users.ndjson:1',
+        /^profile_picture: must be an absolute http/,
+      ],
+      [
+        'a URL with a password',
+        { users: [user(1, { profile_picture: 'https://a:b@x.com/' })] },
+        'users.ndjson:1',
+        /^profile_picture: must be an absolute http/,
+      ],
+      [
+        'a URL of 2049',
+        { users: [user(1, { profile_picture: `https://x.com/${long(2035)}` })] },
+        'users.ndjson:1',
+        /^profile_picture: must have 1 to 2048/,
+      ],
+      [
+        'a plain password',
+        { users: [user(1, { password_hash: 'secret' })] },
+        'users.ndjson:1',
+        /^password_hash: must be an argon2 or bcrypt hash/,
+      ],
+      [
+        'bcrypt that takes hours',
+        { users: [user(1, { password_hash: HASH.replace('10', '31') })] },
+        'users.ndjson:1',
+        /^password_hash: .* of reasonable cost$/,
+      ],
+      [
+        'a time that is none',
+        { users: [user(1, { created_at: 'yesterday' })] },
+        'users.ndjson:1',
+        /^created_at: must be a time/,
+      ],
+      [
+        '30 February',
+        { users: [user(1, { created_at: '2024-02-30 10:00:00' })] },
+        'users.ndjson:1',
+        /^created_at: must be a time/,
+      ],
+      [
+        'a date in place of a time',
+        { users: [user(1, { created_at: '2024-02-03' })] },
+        'users.ndjson:1',
+        /^created_at: must be a time/,
+      ],
+      [
+        'a time as a number',
+        { users: [user(1, { created_at: 1_700_000_000 })] },
+        'users.ndjson:1',
+        /^created_at: must be a time/,
+      ],
+      [
+        'a flag as a number',
+        { ...BASE, events: [event(1, { is_online: 1 })] },
+        'events.ndjson:1',
+        'is_online: must be true or false',
+      ],
+      [
+        'an unknown status',
+        { ...BASE, events: [event(1, { status: 'over' })] },
+        'events.ndjson:1',
+        /^status: must be one of draft, scheduled, /,
+      ],
+      [
+        'an unknown visibility',
+        { ...BASE, events: [event(1, { visibility: 'secret' })] },
+        'events.ndjson:1',
+        /^visibility: must be one of public, /,
+      ],
+      [
+        'an end before the start',
+        { ...BASE, events: [event(1, { ends_at: '2024-05-01T17:59:59Z' })] },
+        'events.ndjson:1',
+        'ends_at: must not be before starts_at',
+      ],
+      [
+        'a title of 301',
+        { ...BASE, events: [event(1, { title: long(301) })] },
+        'events.ndjson:1',
+        /^title: must have 1 to 300/,
+      ],
+      [
+        'a description of 20,001',
+        { ...BASE, events: [event(1, { description: long(20_001) })] },
+        'events.ndjson:1',
+        /^description: must have at most 20000/,
+      ],
+      [
+        'an unknown time zone',
+        { ...BASE, events: [event(1, { timezone: 'Mars/Olympus' })] },
+        'events.ndjson:1',
+        'timezone: must be an IANA time zone',
+      ],
+      [
+        'an offset for a time zone',
+        { ...BASE, events: [event(1, { timezone: 'UTC+3' })] },
+        'events.ndjson:1',
+        'timezone: must be an IANA time zone',
+      ],
+      [
+        'a place that is a text',
+        { ...BASE, events: [event(1, { location: 'here' })] },
+        'events.ndjson:1',
+        'location: must be an object',
+      ],
+      [
+        'an unknown field of a place',
+        { ...BASE, events: [event(1, { location: { zip: '1' } })] },
+        'events.ndjson:1',
+        'location.zip: is not a field here',
+      ],
+      [
+        'a country in small letters',
+        { ...BASE, events: [event(1, { location: { country_code: 'us' } })] },
+        'events.ndjson:1',
+        /^location.country_code: must be two capital letters/,
+      ],
+      [
+        'a latitude beyond the pole',
+        { ...BASE, events: [event(1, { location: { latitude: 90.01 } })] },
+        'events.ndjson:1',
+        'location.latitude: must be a number from -90 to 90',
+      ],
+      [
+        'a capacity below 0',
+        { ...BASE, events: [event(1, { capacity: -1 })] },
+        'events.ndjson:1',
+        /^capacity: must be an integer from 0/,
+      ],
+      [
+        '101 tags',
+        { ...BASE, events: [event(1, { tags: Array.from({ length: 101 }, () => 'a') })] },
+        'events.ndjson:1',
+        /^tags: must be a list of at most 100/,
+      ],
+      [
+        'a tag that is a number',
+        { ...BASE, events: [event(1, { tags: ['a', 1] })] },
+        'events.ndjson:1',
+        'tags: has an item that must be a string',
+      ],
+      [
+        'an attendee who is pending',
+        { ...BASE, participants: [participant(1, 1, { rsvp_status: 'pending' })] },
+        'participants.ndjson:1',
+        'rsvp_status: must be going or maybe or waitlisted for the role attendee',
+      ],
+      [
+        'an attendee without an answer',
+        { ...BASE, participants: [participant(1, 1, { rsvp_status: null })] },
+        'participants.ndjson:1',
+        /^rsvp_status: must be going/,
+      ],
+      [
+        'an organizer with an answer',
+        { ...BASE, participants: [participant(1, 1, { role: 'organizer' })] },
+        'participants.ndjson:1',
+        'rsvp_status: must be null for the role organizer',
+      ],
+      [
+        'an invitee who goes',
+        { ...BASE, participants: [participant(1, 1, { role: 'invitee' })] },
+        'participants.ndjson:1',
+        /^rsvp_status: must be pending or declined/,
+      ],
+      [
+        'accepted without connected_at',
+        { ...BASE, connections: [connection(1, 1, 2, { connected_at: null })] },
+        'connections.ndjson:1',
+        'connected_at: is needed where status is accepted',
+      ],
+      [
+        'pending with connected_at',
+        { ...BASE, connections: [connection(1, 1, 2, { status: 'pending' })] },
+        'connections.ndjson:1',
+        'connected_at: must be null where status is pending',
+      ],
+      [
+        'a connection with oneself',
+        { ...BASE, connections: [connection(1, 2, 2)] },
+        'connections.ndjson:1',
+        'addressee_id: nobody can be connected with themselves',
+      ],
+      [
+        'a negative progress',
+        { ...BASE, user_achievements: [earned(1, 1, { progress: -1 })] },
+        'user_achievements.ndjson:1',
+        /^progress: must be an integer from 0/,
+      ],
+      [
+        'a seventh pin',
+        { ...BASE, user_achievements: [earned(1, 1, { pin_position: 7 })] },
+        'user_achievements.ndjson:1',
+        'pin_position: must be an integer from 1 to 6',
+      ],
+      [
+        'a pin on what is not earned',
+        { ...BASE, user_achievements: [earned(1, 1, { earned_at: null, pin_position: 1 })] },
+        'user_achievements.ndjson:1',
+        'pin_position: only what is earned can be pinned',
+      ],
+      [
+        'a target of 0',
+        { achievements: [achievement(1, { target: 0 })] },
+        'achievements.ndjson:1',
+        /^target: must be an integer from 1/,
+      ],
+      // Among the lines of the folder.
+      [
+        'an id twice',
+        { users: [user(1), user(1, { username: 'other' })] },
+        'users.ndjson:2',
+        'id: the same already stands in line 1',
+      ],
+      [
+        'a username twice, in another case',
+        { users: [user(1, { username: 'Zoë' }), user(2, { username: 'zOË' })] },
+        'users.ndjson:2',
+        'username: line 1 has the same',
+      ],
+      ['an event twice', { ...BASE, events: [event(1), event(1)] }, 'events.ndjson:2', /^id: the same/],
+      [
+        'an achievement’s key twice',
+        { achievements: [achievement(1, { key: 'k' }), achievement(2, { key: 'k' })] },
+        'achievements.ndjson:2',
+        'key: the same already stands in line 1',
+      ],
+      [
+        'a participation twice',
+        { ...BASE, participants: [participant(1, 2), participant(1, 2, { rsvp_status: 'maybe' })] },
+        'participants.ndjson:2',
+        'event_id, user_id: the same pair already stands in line 1',
+      ],
+      [
+        'a connection id twice',
+        {
+          ...BASE,
+          users: [user(1), user(2), user(3)],
+          connections: [connection(1, 1, 2), connection(1, 1, 3)],
+        },
+        'connections.ndjson:2',
+        /^id: the same/,
+      ],
+      [
+        'a pair twice',
+        { ...BASE, connections: [connection(1, 1, 2), connection(2, 1, 2)] },
+        'connections.ndjson:2',
+        'requester_id, addressee_id: line 1 connects the two already',
+      ],
+      [
+        'a pair in both directions',
+        { ...BASE, connections: [connection(1, 1, 2), connection(2, 2, 1)] },
+        'connections.ndjson:2',
+        /line 1 connects the two already/,
+      ],
+      [
+        'an achievement earned twice',
+        { ...BASE, user_achievements: [earned(1, 1), earned(1, 1)] },
+        'user_achievements.ndjson:2',
+        /^user_id, achievement_id: the same pair/,
+      ],
+      [
+        'a pin twice',
+        {
+          ...BASE,
+          achievements: [achievement(1), achievement(2)],
+          user_achievements: [earned(1, 1, { pin_position: 3 }), earned(1, 2, { pin_position: 3 })],
+        },
+        'user_achievements.ndjson:2',
+        'pin_position: the same of this member already stands in line 1',
+      ],
+      [
+        'an organizer who is nobody',
+        { ...BASE, events: [event(1, { organizer_id: 9 })] },
+        'events.ndjson:1',
+        'organizer_id: there is no such record in users: 9',
+      ],
+      [
+        'a participant who is nobody',
+        { ...BASE, participants: [participant(1, 9)] },
+        'participants.ndjson:1',
+        'user_id: there is no such record in users: 9',
+      ],
+      [
+        'a participation in nothing',
+        { ...BASE, participants: [participant(9, 1)] },
+        'participants.ndjson:1',
+        'event_id: there is no such record in events: 9',
+      ],
+      [
+        'a connection with nobody',
+        { ...BASE, connections: [connection(1, 1, 9)] },
+        'connections.ndjson:1',
+        'addressee_id: there is no such record in users: 9',
+      ],
+      [
+        'a connection of nobody',
+        { ...BASE, connections: [connection(1, 9, 1)] },
+        'connections.ndjson:1',
+        'requester_id: there is no such record in users: 9',
+      ],
+      [
+        'a meeting at no event',
+        { ...BASE, connections: [connection(1, 1, 2, { met_at_event_id: 9 })] },
+        'connections.ndjson:1',
+        'met_at_event_id: there is no such record in events: 9',
+      ],
+      [
+        'nobody’s achievement',
+        { ...BASE, user_achievements: [earned(9, 1)] },
+        'user_achievements.ndjson:1',
+        'user_id: there is no such record in users: 9',
+      ],
+      [
+        'no achievement',
+        { ...BASE, user_achievements: [earned(1, 9)] },
+        'user_achievements.ndjson:1',
+        'achievement_id: there is no such record in achievements: 9',
+      ],
+    ];
+    it.each(cases)('%s', async (_, files, line, reason) => {
+      const before = await everything();
+      const { imported, rejected, firstRejects } = await load(files);
+      expect({ imported, rejected }).toEqual({ imported: false, rejected: 1 });
+      expect(firstRejects.map(({ file, line }) => `${file}:${line}`)).toEqual([line]);
+      expect(firstRejects[0]!.reason).toEqual(
+        typeof reason === 'string' ? reason : expect.stringMatching(reason),
+      );
+      expect(await everything()).toEqual(before);
+    });
+
+    it('what is not UTF-8', async () => {
+      const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'import-'));
+      writeFileSync(join(folder, 'users.ndjson'), Buffer.from('{"id":1,"username":"Zo\xeb"}\n', 'latin1'));
+      const { firstRejects } = await importRecords(api.dataSource, folderSource(folder));
+      expect(firstRejects).toEqual([{ file: 'users.ndjson', line: 1, reason: 'is not UTF-8' }]);
+    });
+  });
+
+  describe('refuses what does not fit the data that is there:', () => {
+    const present: Files = {
+      users: [user(1), user(2), user(3)],
+      events: [event(1)],
+      achievements: [achievement(1, { key: 'one' }), achievement(2)],
+      connections: [connection(5, 1, 2)],
+      user_achievements: [earned(1, 1, { pin_position: 2 })],
+    };
+    const cases: [what: string, files: Files, reason: string][] = [
+      [
+        'a username that is taken',
+        { users: [user(9, { username: 'U1' })] },
+        'username: is taken by member 1',
+      ],
+      [
+        'an achievement’s key that is taken',
+        { achievements: [achievement(9, { key: 'one' })] },
+        'key: is taken by achievement 1',
+      ],
+      [
+        'the id of another pair’s connection',
+        { connections: [connection(5, 1, 3)] },
+        'id: is that of a connection between other members',
+      ],
+      [
+        'a pin that is taken',
+        { user_achievements: [earned(1, 2, { pin_position: 2 })] },
+        'pin_position: is taken by achievement 1',
+      ],
+    ];
+    it.each(cases)('%s', async (_, files, reason) => {
+      await load(present);
+      const before = await everything();
+      const { imported, firstRejects } = await load(files);
+      expect(imported).toBe(false);
+      expect(firstRejects).toEqual([expect.objectContaining({ line: 1, reason })]);
+      expect(await everything()).toEqual(before);
+    });
+
+    it('a username that would have been free, had the line that gives it up not been bad', async () => {
+      await load({ users: [user(1, { username: 'ann' }), user(2, { username: 'zed' })] });
+      const { firstRejects } = await load({
+        users: [user(2, { username: 'ann' }), user(3, { username: 'zed' }), user(4)],
+      });
+      expect(firstRejects).toEqual([
+        { file: 'users.ndjson', line: 1, reason: 'username: is taken by member 1' },
+        { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 2' },
+      ]);
+    });
+
+    it('takes what the folder itself gives up: usernames, keys and pins change places', async () => {
+      await load({
+        ...BASE,
+        achievements: [achievement(1, { key: 'a' }), achievement(2, { key: 'b' })],
+        user_achievements: [earned(1, 1, { pin_position: 1 }), earned(1, 2, { pin_position: 2 })],
+      });
+      const { imported, files } = await load({
+        users: [user(1, { username: 'u2' }), user(2, { username: 'U1' })],
+        achievements: [achievement(1, { key: 'b' }), achievement(2, { key: 'a' })],
+        user_achievements: [earned(1, 1, { pin_position: 2 }), earned(1, 2, { pin_position: 1 })],
+      });
+      expect(imported).toBe(true);
+      expect(files).toMatchObject({
+        users: { updated: 2 },
+        achievements: { updated: 2 },
+        user_achievements: { updated: 2 },
+      });
+      expect(await rows('SELECT id, username FROM users ORDER BY id')).toEqual([
+        { id: 1, username: 'u2' },
+        { id: 2, username: 'U1' },
+      ]);
+      expect(await rows('SELECT pin_position FROM user_achievements ORDER BY achievement_id')).toEqual([
+        { pin_position: 2 },
+        { pin_position: 1 },
+      ]);
+    });
+  });
+
+  describe('writes', () => {
+    it('every field, and the defaults of those that are absent', async () => {
+      const passwordHash = await hash('imported secret');
+      await load({
+        users: [
+          user(7, {
+            first_name: 'Ada',
+            last_name: 'L',
+            display_name: 'The Countess',
+            bio: '',
+            profile_picture: 'https://x.com/a.png',
+            password_hash: passwordHash,
+            created_at: '2020-01-02 03:04:05',
+            disabled_at: '2024-01-01T01:00:00.5+01:00',
+          }),
+          user(8),
+        ],
+        events: [
+          event(3, {
+            organizer_id: 7,
+            ends_at: '2024-05-01 20:00:00',
+            is_online: true,
+            online_url: 'https://meet.example.com/x',
+            location: {
+              name: 'Hall',
+              city: 'Bozeman',
+              country_code: 'US',
+              address: '1 Main',
+              latitude: 45.5,
+              longitude: -111,
+            },
+            capacity: 0,
+            tags: ['a', 'b'],
+            created_at: '2024-01-01 00:00:00',
+            updated_at: '2024-01-02 00:00:00',
+            cancelled_at: '2024-04-01 00:00:00',
+            cancellation_reason: 'rain',
+            deleted_at: '2024-06-01 00:00:00',
+          }),
+          event(4, { organizer_id: 8 }),
+        ],
+        achievements: [
+          achievement(2, {
+            retired_at: '2024-01-01 00:00:00',
+            target: 5,
+            points: 10,
+            position: -1,
+            is_hidden: true,
+          }),
+        ],
+        user_achievements: [{ user_id: 8, achievement_id: 2 }],
+      });
+      const [ada] = await rows<{ password_hash: string }>('SELECT * FROM users WHERE id = 7');
+      expect(ada).toMatchObject({
+        display_name: 'The Countess',
+        bio: '',
+        created_at: new Date('2020-01-02T03:04:05Z'),
+        disabled_at: new Date('2024-01-01T00:00:00.500Z'),
+      });
+      expect(await verifyPassword(ada!.password_hash, 'imported secret')).toMatchObject({ matches: true });
+      expect((await rows('SELECT * FROM users WHERE id = 8'))[0]).toMatchObject({
+        display_name: 'u8',
+        first_name: null,
+        password_hash: null,
+        disabled_at: null,
+        created_at: expect.any(Date),
+      });
+      const [full, bare] = await rows('SELECT * FROM events ORDER BY id');
+      expect(full).toMatchObject({
+        starts_at: new Date('2024-05-01T18:00:00Z'),
+        location_city: 'Bozeman',
+        location_longitude: -111,
+        capacity: 0,
+        tags: ['a', 'b'],
+        cancellation_reason: 'rain',
+        deleted_at: new Date('2024-06-01T00:00:00Z'),
+      });
+      expect(bare).toMatchObject({
+        location_name: null,
+        tags: [],
+        is_all_day: false,
+        is_online: false,
+        ends_at: null,
+      });
+      expect((await rows('SELECT * FROM achievements'))[0]).toMatchObject({
+        target: 5,
+        position: -1,
+        is_hidden: true,
+      });
+      expect((await rows('SELECT * FROM user_achievements'))[0]).toMatchObject({
+        progress: 0,
+        earned_at: null,
+      });
+    });
+
+    it('both sides of a connection, so that each member sees it from theirs', async () => {
+      await load({
+        ...BASE,
+        users: [user(1), user(2), user(3)],
+        connections: [
+          connection(4, 1, 2, { source: 'event', met_at_event_id: 1 }),
+          connection(5, 3, 1, { status: 'pending', connected_at: null }),
+        ],
+      });
+      expect(
+        await rows('SELECT id, user_id, peer_id, status, source FROM connections ORDER BY id, user_id'),
+      ).toEqual([
+        { id: 4, user_id: 1, peer_id: 2, status: 'accepted', source: 'event' },
+        { id: 4, user_id: 2, peer_id: 1, status: 'accepted', source: 'event' },
+        { id: 5, user_id: 1, peer_id: 3, status: 'pending_received', source: null },
+        { id: 5, user_id: 3, peer_id: 1, status: 'pending_sent', source: null },
+      ]);
+      const { files } = await load({ connections: [connection(5, 3, 1)] });
+      expect(files.connections).toMatchObject({ updated: 1 });
+      expect(await totals('connections_count')).toEqual([2, 1, 1]);
+    });
+
+    it('ids up to where there is still room for new ones', async () => {
+      const highest = 9_000_000_000_000_000;
+      await load({ users: [user(highest)] });
+      expect(await api.platform.user()).toBe(highest + 1);
+      const { imported } = await load({ users: [user(Number.MAX_SAFE_INTEGER)] });
+      expect(imported).toBe(false);
+      await api.dataSource.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART WITH 100');
+    });
+
+    it('the new start of an event into the calendars of who takes part', async () => {
+      await load({ ...BASE, participants: [participant(1, 2)] });
+      await load({ events: [event(1, { starts_at: '2031-01-01 00:00:00' })] });
+      expect(await rows('SELECT starts_at FROM participants')).toEqual([
+        { starts_at: new Date('2031-01-01T00:00:00Z') },
+      ]);
+    });
+
+    it('ids as they are, and the next new one comes after them', async () => {
+      await load({ users: [user(5000)], achievements: [achievement(600)] });
+      expect(await api.platform.user()).toBeGreaterThan(5000);
+      expect(await api.platform.achievement()).toBeGreaterThan(600);
+      const before = await everything();
+      await load({ users: [user(3)] });
+      expect((await everything())!.users_id_seq).toBe(before!.users_id_seq);
+      await api.dataSource.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART');
+      await load({ users: [user(1)] });
+      expect(await api.platform.user()).toBe(2);
+    });
+
+    it('only what changes: the same folder again rewrites no row, and leaves no trace', async () => {
+      const files: Files = {
+        ...BASE,
+        participants: [participant(1, 1, { role: 'organizer', rsvp_status: null }), participant(1, 2)],
+        connections: [connection(1, 1, 2, { requested_at: null })],
+        user_achievements: [earned(1, 1, { pin_position: 1 })],
+      };
+      const first = await load(files);
+      for (const report of Object.values(first.files))
+        expect(report).toMatchObject({ updated: 0, unchanged: 0 });
+      const before = await everything();
+      const audited = (await rows('SELECT * FROM auth_events')).length;
+      const again = await load(files);
+      for (const report of Object.values(again.files))
+        expect(report).toEqual({
+          read: report.read,
+          inserted: 0,
+          updated: 0,
+          deleted: 0,
+          unchanged: report.read,
+          rejected: 0,
+        });
+      expect(await everything()).toEqual(before);
+      expect(await rows('SELECT * FROM auth_events')).toHaveLength(audited);
+      const place = () => rows('SELECT ctid, xmin FROM users WHERE id = 1');
+      const unmoved = await place();
+      const one = await load({ ...files, users: [user(1), user(2, { bio: 'new' })] });
+      expect(one.files.users).toMatchObject({ updated: 1, unchanged: 1 });
+      expect(await place()).toEqual(unmoved);
+      expect(await rows('SELECT id, version FROM users ORDER BY id')).toEqual([
+        { id: 1, version: 1 },
+        { id: 2, version: 2 },
+      ]);
+    });
+
+    it('a time of change for an event that changes and names none', async () => {
+      await load({ ...BASE, events: [event(1, { updated_at: '2020-01-01 00:00:00' })] });
+      await load({ events: [event(1)] });
+      expect(await rows('SELECT updated_at::text FROM events')).toEqual([
+        { updated_at: expect.stringMatching(/^2020-01-01/) },
+      ]);
+      await load({ events: [event(1, { title: 'Other' })] });
+      const [{ fresh }] = (await rows(
+        "SELECT updated_at > now() - interval '1 minute' AS fresh FROM events",
+      )) as [{ fresh: boolean }];
+      expect(fresh).toBe(true);
+    });
+
+    it('over what the member changed, but neither password nor disabling where the file is silent', async () => {
+      await load({
+        users: [user(1, { bio: 'platform', password_hash: HASH, disabled_at: '2024-01-01 00:00:00' })],
+      });
+      await api.dataSource.query("UPDATE users SET bio = 'mine'");
+      await load({ users: [user(1, { bio: 'platform' })] });
+      expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
+        { bio: 'platform', password_hash: HASH, active: false },
+      ]);
+      await load({ users: [user(1, { password_hash: null, disabled_at: null })] });
+      expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
+        { bio: null, password_hash: null, active: true },
+      ]);
+    });
+
+    it('signs nobody out for another password hash, and whom it disables', async () => {
+      const since = async () =>
+        (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
+      await load({ users: [user(1, { password_hash: HASH })] });
+      await load({ users: [user(1, { password_hash: HASH.replace('$10$', '$11$') })] });
+      expect(await since()).toEqual({ ended: false });
+      await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
+      expect(await since()).toEqual({ ended: true });
+    });
+  });
+
+  describe('with --keep-profile', () => {
+    const stored = () =>
+      rows('SELECT first_name, last_name, bio, profile_picture, username FROM users ORDER BY id');
+
+    it('leaves the fields that the member changed through the API, and those alone', async () => {
+      const platform = user(1, { first_name: 'Ada', last_name: 'L.', bio: 'old' });
+      await load({ users: [platform] });
+      const key = await api.key(1);
+      await api.put('/profile', key, { bio: 'mine', first_name: null, last_name: 'L.' });
+      const later = { ...platform, first_name: 'A.', last_name: 'Lovelace', bio: 'new', username: 'ada' };
+      const { files } = await load({ users: [later, user(2, { bio: 'b' })] }, { keepProfile: true });
+      expect(files.users).toMatchObject({ inserted: 1, updated: 1 });
+      expect(await stored()).toEqual([
+        { first_name: null, last_name: 'Lovelace', bio: 'mine', profile_picture: null, username: 'ada' },
+        { first_name: null, last_name: null, bio: 'b', profile_picture: null, username: 'u2' },
+      ]);
+      const again = await load({ users: [later] }, { keepProfile: true });
+      expect(again.files.users).toMatchObject({ updated: 0, unchanged: 1 });
+    });
+
+    it('no longer, once an import without it has set the fields', async () => {
+      await load({ users: [user(1, { bio: 'old' })] });
+      await api.put('/profile', await api.key(1), { bio: 'mine' });
+      await load({ users: [user(1, { bio: 'new' })] });
+      await load({ users: [user(1, { bio: 'newer' })] }, { keepProfile: true });
+      expect(await stored()).toMatchObject([{ bio: 'newer' }]);
+    });
+  });
+
+  describe('reads', () => {
+    it('gzip, Windows line ends, blank lines, a byte order mark and a last line without end', async () => {
+      const folder = writeFolder({ achievements: [achievement(1)] }, true);
+      const text = `\u{feff}${JSON.stringify(user(1))}\r\n\r\n  \n${JSON.stringify(user(2))}`;
+      writeFileSync(join(folder, 'users.ndjson'), text);
+      writeFileSync(join(folder, 'events.ndjson'), '');
+      const { imported, files } = await importRecords(api.dataSource, folderSource(folder));
+      expect(imported).toBe(true);
+      expect(files).toMatchObject({
+        users: { inserted: 2 },
+        achievements: { inserted: 1 },
+        events: { read: 0 },
+      });
+    });
+
+    it('lines that are cut anywhere by the blocks of the file, with their true numbers', async () => {
+      const people = Array.from({ length: 3000 }, (_, i) => user(i + 1, { bio: 'é'.repeat((i * 7) % 450) }));
+      const { files, firstRejects } = await load(
+        { users: [...people, user(4000, { bio: 'x'.repeat(501) })] },
+        { dryRun: true },
+      );
+      expect(files.users).toMatchObject({ read: 3001, inserted: 3000, rejected: 1 });
+      expect(firstRejects[0]).toMatchObject({ line: 3001 });
+    });
+
+    it.each<[string, (folder: string) => void, RegExp]>([
+      [
+        'a file in both forms',
+        (folder) => writeFileSync(join(folder, 'users.ndjson.gz'), gzipSync('')),
+        /has both users.ndjson and users.ndjson.gz: take one/,
+      ],
+      [
+        'gzip that is cut off',
+        (folder) =>
+          writeFileSync(join(folder, 'events.ndjson.gz'), gzipSync(JSON.stringify(event(1))).subarray(0, 40)),
+        /events.ndjson.gz cannot be read \(unexpected end of file\)/,
+      ],
+      [
+        'gzip that is none',
+        (folder) => writeFileSync(join(folder, 'events.ndjson.gz'), 'plain'),
+        /events.ndjson.gz cannot be read \(incorrect header check\)/,
+      ],
+      [
+        'a folder for a file',
+        (folder) => mkdirSync(join(folder, 'events.ndjson')),
+        /events.ndjson cannot be read \(EISDIR/,
+      ],
+    ])('nothing where there is %s', async (_, spoil, message) => {
+      const folder = writeFolder({ users: [user(1)] });
+      spoil(folder);
+      const before = await everything();
+      await expect(async () => importRecords(api.dataSource, folderSource(folder))).rejects.toThrow(message);
+      expect(await everything()).toEqual(before);
+    });
+  });
+
+  describe('removes', () => {
+    const people = { users: [user(1), user(2), user(3)], events: [event(1), event(2)] };
+    const pairs = () =>
+      rows(
+        'SELECT id, user_id, peer_id, status, api_time(requested_at) AS requested_at FROM connections ORDER BY id, user_id',
+      );
+
+    it('who is said to take part no longer, and counts it', async () => {
+      await load({ ...people, participants: [participant(1, 1), participant(1, 2), participant(2, 1)] });
+      const { files } = await load({
+        participants: [
+          { event_id: 1, user_id: 1, deleted: true },
+          { event_id: 2, user_id: 1, deleted: true, role: 'nonsense', whatever: 5 },
+          { event_id: 2, user_id: 2, deleted: true },
+          { event_id: 77, user_id: 88, deleted: true },
+          { ...participant(1, 2), deleted: false },
+        ],
+      });
+      expect(files.participants).toEqual({
+        read: 5,
+        inserted: 0,
+        updated: 0,
+        deleted: 2,
+        unchanged: 3,
+        rejected: 0,
+      });
+      expect(await rows('SELECT event_id, user_id FROM participants')).toEqual([{ event_id: 1, user_id: 2 }]);
+      expect(await totals('events_count')).toEqual([0, 1, 0]);
+    });
+
+    it('a connection by its id, or by its two members whoever asked, for both of them', async () => {
+      await load({ ...people, connections: [connection(1, 1, 2), connection(2, 2, 3), connection(3, 1, 3)] });
+      const { files } = await load({
+        connections: [
+          { id: 1, deleted: true },
+          { requester_id: 3, addressee_id: 2, deleted: true },
+          { id: 99, deleted: true },
+          { requester_id: 50, addressee_id: 51, deleted: true },
+        ],
+      });
+      expect(files.connections).toMatchObject({ read: 4, deleted: 2, unchanged: 2, rejected: 0 });
+      expect(await pairs()).toMatchObject([
+        { id: 3, user_id: 1 },
+        { id: 3, user_id: 3 },
+      ]);
+    });
+
+    it('the same again changes nothing', async () => {
+      await load({ ...people, participants: [participant(1, 1)], connections: [connection(1, 1, 2)] });
+      const gone: Files = {
+        participants: [{ event_id: 1, user_id: 1, deleted: true }],
+        connections: [{ id: 1, deleted: true }],
+      };
+      await load(gone);
+      const before = await everything();
+      const { files } = await load(gone);
+      expect(files.participants).toMatchObject({ deleted: 0, unchanged: 1 });
+      expect(await everything()).toEqual(before);
+    });
+
+    it.each<[what: string, files: Files, line: string, reason: RegExp]>([
+      [
+        'half of a pair',
+        { connections: [{ requester_id: 1, deleted: true }] },
+        'connections.ndjson:1',
+        /are needed to delete/,
+      ],
+      [
+        'neither id nor pair',
+        { connections: [{ deleted: true }] },
+        'connections.ndjson:1',
+        /are needed to delete/,
+      ],
+      [
+        'a participant without an event',
+        { participants: [{ user_id: 1, deleted: true }] },
+        'participants.ndjson:1',
+        /event_id: is needed/,
+      ],
+      [
+        'what is neither true nor false',
+        { participants: [{ ...participant(1, 1), deleted: 'yes' }] },
+        'participants.ndjson:1',
+        /deleted: must be true or false/,
+      ],
+      ['a member', { users: [{ id: 1, deleted: true }] }, 'users.ndjson:1', /deleted: is not a field here/],
+      [
+        'who takes part and does not',
+        { participants: [participant(1, 1), { event_id: 1, user_id: 1, deleted: true }] },
+        'participants.ndjson:2',
+        /already stands in line 1/,
+      ],
+      [
+        'a pair that is connected and is not',
+        { connections: [connection(1, 1, 2), { requester_id: 2, addressee_id: 1, deleted: true }] },
+        'connections.ndjson:2',
+        /line 1 connects the two already/,
+      ],
+    ])('nothing for %s', async (_, files, line, reason) => {
+      await load(people);
+      const before = await everything();
+      const { imported, firstRejects } = await load(files);
+      expect(imported).toBe(false);
+      expect(firstRejects.map((reject) => `${reject.file}:${reject.line}`)).toEqual([line]);
+      expect(firstRejects[0]!.reason).toMatch(reason);
+      expect(await everything()).toEqual(before);
+    });
+
+    it('the id of a pair that connects again, whoever asks now: the new one takes its place', async () => {
+      await load({ ...people, connections: [connection(1, 1, 2)] });
+      const { requested_at: _, ...again } = connection(7, 2, 1);
+      const { files } = await load({ connections: [again] });
+      expect(files.connections).toMatchObject({ inserted: 0, updated: 1 });
+      expect(await pairs()).toEqual([
+        { id: 7, user_id: 1, peer_id: 2, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
+        { id: 7, user_id: 2, peer_id: 1, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
+      ]);
+      expect(await totals('connections_count')).toEqual([1, 1, 0]);
+    });
+
+    it('ids that pairs give up to one another: two that change places, and one of a connection that ended', async () => {
+      await load({ ...people, connections: [connection(1, 1, 2), connection(2, 1, 3), connection(3, 2, 3)] });
+      await load({
+        connections: [
+          connection(2, 1, 2),
+          connection(3, 1, 3),
+          { requester_id: 2, addressee_id: 3, deleted: true },
+        ],
+      });
+      expect(await pairs()).toMatchObject([
+        { id: 2, user_id: 1, peer_id: 2 },
+        { id: 2, user_id: 2, peer_id: 1 },
+        { id: 3, user_id: 1, peer_id: 3 },
+        { id: 3, user_id: 3, peer_id: 1 },
+      ]);
+    });
+  });
+
+  describe('from standard input', () => {
+    const line = (type: string, record: unknown, op?: string) =>
+      `${JSON.stringify({ type, ...(op ? { op } : {}), record })}\n`;
+    const input = [
+      line('participants', participant(1, 1)),
+      line('users', user(1), 'put'),
+      '\n',
+      line('events', event(1)),
+    ].join('');
+
+    it('takes records of every type in any order, and what ended, all or nothing', async () => {
+      const { code, stdout } = await pua(api.environment, ['import', '-', '--json'], input);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({
+        imported: true,
+        files: { users: { inserted: 1 }, events: { inserted: 1 }, participants: { inserted: 1 } },
+      });
+      await pua(
+        api.environment,
+        ['import', '-'],
+        line('participants', { event_id: 1, user_id: 1 }, 'delete'),
+      );
+      expect(await rows('SELECT FROM participants')).toEqual([]);
+    });
+
+    it.each<[what: string, text: string, reason: RegExp]>([
+      ['what is not JSON', 'what?', /^-:1: is not JSON/],
+      ['no object', '5', /must be a JSON object/],
+      ['an unknown type', '{"type":"badges","record":{}}', /type: must be one of users, achievements/],
+      ['an unknown op', '{"type":"users","op":"drop","record":{}}', /op: must be put or delete/],
+      ['no record', '{"type":"users"}', /record: must be an object/],
+      [
+        'an unknown field',
+        '{"type":"users","record":{"id":1,"username":"a"},"x":1}',
+        /x: is not a field here/,
+      ],
+      [
+        'a delete of what only ends otherwise',
+        '{"type":"users","op":"delete","record":{"id":1}}',
+        /op: there is no delete of users/,
+      ],
+      ['a bad record', '{"type":"users","record":{"id":0,"username":"a"}}', /id: must be an integer/],
+      ['U+0000 in a name', '{"type":"users","record":{"\\u0000":1}}', /\ufffd: is not a field here/],
+    ])('refuses %s, and changes nothing', async (_, text, reason) => {
+      const before = await everything();
+      const { code, stderr } = await pua(api.environment, ['import', '-'], `${input}${text}`);
+      expect(code).toBe(1);
+      expect(stderr.replace(/^-:5/, '-:1')).toMatch(reason);
+      expect(await everything()).toEqual(before);
+    });
+
+    it('writes bad lines as they were, with U+0000 and all', async () => {
+      const rejects = join(process.env.TEST_FOLDER!, 'stdin-rejects.ndjson');
+      const { code } = await pua(
+        api.environment,
+        ['import', '-', '--skip-invalid', rejects],
+        `a\0b\n${input}`,
+      );
+      expect(code).toBe(0);
+      expect(JSON.parse(readFileSync(rejects, 'utf8'))).toEqual({
+        file: '-',
+        line: 1,
+        reason: 'is not JSON',
+        record: 'a\0b',
+      });
+    });
+  });
+
+  describe('in batches', () => {
+    it('commits each, and a record that comes again wins over the one before', async () => {
+      const source = { users: [user(1), user(2), user(1, { bio: 'later' }), user(3)], events: [event(1)] };
+      const report = await load(source, { batch: 3 });
+      expect(report).toMatchObject({
+        imported: true,
+        committed_through: { file: 'events.ndjson', line: 1 },
+        files: { users: { read: 4, inserted: 3, updated: 1 }, events: { inserted: 1 } },
+      });
+      expect(await rows('SELECT bio FROM users WHERE id = 1')).toEqual([{ bio: 'later' }]);
+    });
+
+    it('stop at a bad line, say how far they came, and go on from the start without doing anything twice', async () => {
+      const folder = writeFolder({ users: [user(1), user(2), user(3), user(4, { bio: 5 }), user(5)] });
+      const { code, stderr } = await pua(api.environment, ['import', folder, '--batch', '2']);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /^users.ndjson:4: bio: must be a string\n1 bad line: everything up to line 2 of users.ndjson is imported, and nothing after it/,
+      );
+      expect(await rows('SELECT id FROM users ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+      writeFileSync(
+        join(folder, 'users.ndjson'),
+        [1, 2, 3, 4].map((id) => JSON.stringify(user(id))).join('\n'),
+      );
+      expect(await puaJson(api.environment, ['import', folder, '--batch', '2'])).toMatchObject({
+        files: { users: { inserted: 2, unchanged: 2 } },
+        committed_through: { file: 'users.ndjson', line: 4 },
+      });
+    });
+
+    it('import all but the bad lines with --skip-invalid', async () => {
+      const folder = writeFolder({ users: [user(1), user(2, { bio: 1 }), user(3), 'what?', user(5)] });
+      const rejects = join(folder, '..', 'batch-rejects.ndjson');
+      const args = ['import', folder, '--batch', '2', '--skip-invalid', rejects];
+      expect(await puaJson(api.environment, args)).toMatchObject({
+        rejected: 2,
+        files: { users: { inserted: 3 } },
+      });
+      expect(
+        readFileSync(rejects, 'utf8')
+          .trimEnd()
+          .split('\n')
+          .map((text) => (JSON.parse(text) as Record_).line),
+      ).toEqual([2, 4]);
+    });
+
+    it.each(['0', '-1', '1.5', 'many', '1000001'])('are refused with the size %s', async (size) => {
+      expect(await pua(api.environment, ['import', '.', '--batch', size])).toMatchObject({ code: 2 });
+    });
+
+    it('are refused in a dry run', async () => {
+      expect(await pua(api.environment, ['import', '.', '--batch', '5', '--dry-run'])).toMatchObject({
+        code: 2,
+      });
+    });
+  });
+
+  it('ends where it is told to, and nothing is changed', async () => {
+    const before = await everything();
+    const signal = AbortSignal.abort();
+    await expect(load({ users: [user(1)] }, { signal })).rejects.toThrow(
+      'The import was ended: nothing was imported',
+    );
+    expect(await everything()).toEqual(before);
+  });
+
+  describe('on the command line', () => {
+    it('prints a summary, and names what it did not read', async () => {
+      const folder = writeFolder(BASE);
+      writeFileSync(join(folder, 'user.ndjson'), '');
+      const { code, stdout, stderr } = await pua(api.environment, ['import', folder]);
+      expect({ code, stderr }).toEqual({
+        code: 0,
+        stderr: 'user.ndjson: is no file of an import; it was not read\n',
+      });
+      expect(stdout).toMatch(
+        /^FILE +READ +INSERTED +UPDATED +DELETED +UNCHANGED +REJECTED\nusers +2 +2 +0 +0 +0 +0\n/,
+      );
+    });
+
+    it('fails with the first 20 bad lines on stderr, and nothing is changed', async () => {
+      const bad = Array.from({ length: 24 }, (_, i) => user(i + 10, { bio: 1 }));
+      const folder = writeFolder({ users: [user(1), ...bad] });
+      const before = await everything();
+      const { code, stdout, stderr } = await pua(api.environment, ['import', folder]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      const lines = stderr.trimEnd().split('\n');
+      expect(lines).toHaveLength(21);
+      expect(lines[0]).toBe('users.ndjson:2: bio: must be a string');
+      expect(lines[20]).toMatch(
+        /^24 bad lines \(the first 20 are above\): nothing was imported\. .*--skip-invalid/,
+      );
+      expect(await everything()).toEqual(before);
+    });
+
+    it('imports the rest with --skip-invalid, without what relied on a bad line', async () => {
+      const folder = writeFolder({
+        users: [user(1), '{"id":2,  "username":"u2", "age":5}', user(3, { username: 'U1' }), 'what?'],
+        events: [event(1), event(2, { organizer_id: 2 })],
+        participants: [participant(1, 1), participant(1, 2), participant(2, 1)],
+      });
+      const rejects = join(folder, '..', 'rejects.ndjson');
+      const { code, stdout, stderr } = await pua(api.environment, [
+        'import',
+        folder,
+        '--skip-invalid',
+        rejects,
+        '--json',
+      ]);
+      expect(code).toBe(0);
+      expect(stderr).toBe(`6 bad lines stand in ${rejects}, each with its reason\n`);
+      expect(JSON.parse(stdout)).toMatchObject({
+        imported: true,
+        dry_run: false,
+        rejected: 6,
+        files: {
+          users: { read: 4, inserted: 1, rejected: 3 },
+          events: { read: 2, inserted: 1, rejected: 1 },
+          participants: { read: 3, inserted: 1, rejected: 2 },
+        },
+      });
+      const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line) as Record_)).toEqual([
+        {
+          file: 'users.ndjson',
+          line: 2,
+          reason: 'age: is not a field here',
+          record: { id: 2, username: 'u2', age: 5 },
+        },
+        {
+          file: 'users.ndjson',
+          line: 3,
+          reason: 'username: line 1 has the same',
+          record: user(3, { username: 'U1' }),
+        },
+        { file: 'users.ndjson', line: 4, reason: 'is not JSON', record: 'what?' },
+        {
+          file: 'events.ndjson',
+          line: 2,
+          reason: 'organizer_id: there is no such record in users: 2',
+          record: event(2, { organizer_id: 2 }),
+        },
+        {
+          file: 'participants.ndjson',
+          line: 2,
+          reason: 'user_id: there is no such record in users: 2',
+          record: participant(1, 2),
+        },
+        {
+          file: 'participants.ndjson',
+          line: 3,
+          reason: 'event_id: there is no such record in events: 2',
+          record: participant(2, 1),
+        },
+      ]);
+      expect(statSync(rejects).mode & 0o777).toBe(0o600);
+      expect(await rows('SELECT id FROM users')).toEqual([{ id: 1 }]);
+    });
+
+    it('writes more rejects than fit into a batch', async () => {
+      const folder = writeFolder({
+        users: Array.from({ length: 9001 }, (_, i) => user(i + 1, i === 5000 ? {} : { bio: 1 })),
+      });
+      const rejects = join(folder, '..', 'many.ndjson');
+      const report = await importRecords(api.dataSource, folderSource(folder), { rejectsFile: rejects });
+      expect(report.files.users).toMatchObject({ inserted: 1, rejected: 9000 });
+      const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n');
+      expect(lines).toHaveLength(9000);
+      expect(JSON.parse(lines.at(-1)!)).toMatchObject({ line: 9001, record: { id: 9001 } });
+    });
+
+    it('changes nothing in a dry run, and tells what it would do', async () => {
+      await load({ users: [user(1)] });
+      const folder = writeFolder({
+        ...BASE,
+        users: [user(1, { bio: 'new' }), user(2)],
+        participants: [participant(1, 1)],
+      });
+      const before = await everything();
+      const { stdout, stderr, code } = await pua(api.environment, ['import', folder, '--dry-run', '--json']);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: 'This was a dry run: nothing was changed\n' });
+      expect(JSON.parse(stdout)).toMatchObject({
+        imported: false,
+        dry_run: true,
+        files: { users: { inserted: 1, updated: 1 }, participants: { inserted: 1 } },
+      });
+      expect(await everything()).toEqual(before);
+      const bad = writeFolder({ users: [user(1, { bio: 5 })] });
+      expect(await pua(api.environment, ['import', bad, '--dry-run'])).toMatchObject({ code: 1 });
+    });
+
+    it.each<[string, (folder: string) => string[], RegExp]>([
+      [
+        'a missing folder',
+        (folder) => [join(folder, 'none')],
+        /cannot be read \(ENOENT\): name a folder of NDJSON files/,
+      ],
+      [
+        'a file in place of a folder',
+        (folder) => [join(folder, 'users.ndjson')],
+        /cannot be read \(ENOTDIR\)/,
+      ],
+      [
+        'rejects over the input',
+        (folder) => [folder, '--skip-invalid', join(folder, '.', 'users.ndjson')],
+        /is a file of the import itself/,
+      ],
+      [
+        'rejects into no folder',
+        (folder) => [folder, '--skip-invalid', join(folder, 'none/rejects')],
+        /cannot be written \(ENOENT/,
+      ],
+      ['a folder for the rejects', (folder) => [folder, '--skip-invalid', folder], /is not a file/],
+    ])('fails for %s, and changes nothing', async (_, args, message) => {
+      const folder = writeFolder({ users: [user(1)] });
+      const { code, stdout, stderr } = await pua(api.environment, ['import', ...args(folder)]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(message);
+      expect(await rows('SELECT id FROM users')).toEqual([]);
+    });
+
+    it('writes down who imported what', async () => {
+      await pua(api.environment, ['import', writeFolder(BASE)]);
+      const { data } = await puaJson<{ data: Record_[] }>(api.environment, [
+        'audit',
+        '--type',
+        'platform.imported',
+      ]);
+      expect(data[0]).toMatchObject({
+        actor: 'admin',
+        details: { users: { inserted: 2 }, events: { inserted: 1 } },
+      });
+    });
+  });
+
+  (onPostgres ? describe : describe.skip)('beside other sessions', () => {
+    it('refuses to run while another import does', async () => {
+      const other = api.dataSource.createQueryRunner();
+      await other.startTransaction();
+      await other.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.import]);
+      const { code, stderr } = await pua(api.environment, ['import', writeFolder(BASE)]);
+      await other.rollbackTransaction();
+      await other.release();
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: 'Another import is running: wait until it has ended\n',
+      });
+    });
+
+    it('keeps no server from making its signing keys meanwhile', async () => {
+      const other = api.dataSource.createQueryRunner();
+      await other.startTransaction();
+      await other.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.import]);
+      await api.dataSource.query('DELETE FROM signing_keys');
+      expect(await new SigningKeysService(api.dataSource, api.config).load()).toHaveLength(2);
+      await other.rollbackTransaction();
+      await other.release();
+    });
+
+    it('comes through a deadlock with who writes the same members in another order', async () => {
+      await load({ users: [user(1), user(2)] });
+      const second = await createDataSource(api.config, 'maintenance').initialize();
+      const other = second.createQueryRunner();
+      await other.startTransaction();
+      await other.query('UPDATE users SET password_hash = NULL WHERE id = 2');
+      // It has member 1, and waits for member 2.
+      const running = load({ users: [user(1, { bio: 'new' }), user(2, { bio: 'new' })] });
+      await waitingForLock(second.manager.connection);
+      // PostgreSQL ends whom it finds first: nearly always the import, which has waited longer.
+      await other.query('UPDATE users SET password_hash = NULL WHERE id = 1').then(
+        () => other.commitTransaction(),
+        () => other.rollbackTransaction(),
+      );
+      expect(await running).toMatchObject({ imported: true });
+      expect(await rows('SELECT bio FROM users')).toEqual([{ bio: 'new' }, { bio: 'new' }]);
+      await other.release();
+      await second.destroy();
+    });
+
+    /** Runs `begun` while another transaction has done `sql`, which is committed when `begun` waits for it. */
+    async function beside<T>(sql: string, begun: () => Promise<T>): Promise<T> {
+      const second = await createDataSource(api.config, 'maintenance').initialize();
+      const other = second.createQueryRunner();
+      try {
+        await other.startTransaction();
+        await other.query(sql);
+        const running = begun();
+        await waitingForLock(second);
+        await other.commitTransaction();
+        return await running;
+      } finally {
+        if (other.isTransactionActive) await other.rollbackTransaction();
+        await other.release();
+        await second.destroy();
+      }
+    }
+
+    it('sees the username that somebody took at the same moment, and says which line wanted it', async () => {
+      const report = await beside("INSERT INTO users (id, username) VALUES (90, 'U2')", () =>
+        load({ users: [user(1), user(2)] }),
+      );
+      expect(report).toMatchObject({ imported: false, rejected: 1 });
+      expect(report.firstRejects).toEqual([
+        { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 90' },
+      ]);
+      expect(await rows('SELECT id FROM users')).toEqual([{ id: 90 }]);
+    });
+
+    it('takes over what somebody wrote at the same moment: nothing is thrown away', async () => {
+      await load(BASE);
+      const report = await beside(
+        "INSERT INTO connections (user_id, id, peer_id, status, connected_at) VALUES (1, 50, 2, 'accepted', now()), (2, 50, 1, 'accepted', now())",
+        () => load({ users: [user(3)], connections: [connection(7, 2, 1)] }),
+      );
+      expect(report).toMatchObject({ imported: true, files: { users: { inserted: 1 } } });
+      expect(await rows('SELECT id FROM connections')).toEqual([{ id: 7 }, { id: 7 }]);
+      expect((await totals('connections_count'))[0]).toBe(1);
+    });
+
+    it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
+      'ends in the database within 2 s of %s, and nothing is changed',
+      async (signal) => {
+        await load(BASE);
+        const before = await everything();
+        const blocker = api.dataSource.createQueryRunner();
+        await blocker.startTransaction();
+        await blocker.query('SELECT FROM users WHERE id = 1 FOR UPDATE');
+        const child = spawn(
+          process.execPath,
+          ['bin/pua.mjs', 'import', writeFolder({ users: [user(1, { bio: 'new' }), user(4)] })],
+          { env: { ...PROCESS, ...api.environment }, stdio: ['ignore', 'ignore', 'pipe'] },
+        );
+        const errors = text(child.stderr);
+        const closed = once(child, 'close');
+        await waitingForLock(api.dataSource);
+        child.kill(signal);
+        const killedAt = performance.now();
+        await othersAreGone(api.dataSource);
+        expect(performance.now() - killedAt).toBeLessThan(2_000);
+        await blocker.rollbackTransaction();
+        await blocker.release();
+        const [code] = (await closed) as [number | null];
+        if (signal !== 'SIGKILL') {
+          expect(await errors).toBe('The import was ended: nothing was imported\n');
+          expect(code).toBe(1);
+        }
+        expect(await everything()).toEqual(before);
+      },
+    );
+  });
+});
+
+const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
+const available = existsSync(MONTANA);
+if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not at ${MONTANA}`);
+
+(available ? describe : describe.skip)('pua import of montana-meetups beside the demo', () => {
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    await seedDemo(api.dataSource);
+  });
+  afterAll(() => api.close());
+
+  it('takes every record, and leaves the demo as it is', async () => {
+    const ofDemo = () =>
+      api.dataSource.query<unknown[]>(
+        `SELECT to_jsonb(u) AS user, (SELECT jsonb_agg(to_jsonb(p) ORDER BY achievement_id) FROM user_achievements p WHERE p.user_id = u.id)
+FROM users u WHERE id >= 900000001 ORDER BY id`,
+      );
+    const before = await ofDemo();
+    const report = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
+    expect(report.rejected).toBe(0);
+    expect(report.files.achievements).toMatchObject({ inserted: 15, updated: 0 });
+    expect(before.length).toBeGreaterThan(20);
+    expect(await ofDemo()).toEqual(before);
+  }, 120_000);
+});
+
+(available ? describe : describe.skip)(
+  `pua import of montana-meetups${available ? '' : ` (not at ${MONTANA})`}`,
+  () => {
+    let api: TestApi;
+    let report: ImportReport;
+    beforeAll(async () => {
+      api = await TestApi.start();
+      report = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
+    }, 120_000);
+    afterAll(() => api.close());
+
+    const read = <Row>(name: string) =>
+      readFileSync(join(MONTANA, `${name}.ndjson`), 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Row);
+
+    it('takes every record', () => {
+      expect(report.rejected).toBe(0);
+      const inserted = Object.entries(report.files).map(([name, file]) => [name, file.inserted]);
+      expect(Object.fromEntries(inserted)).toEqual({
+        users: 1759,
+        achievements: 15,
+        events: 1391,
+        participants: 11_043,
+        connections: 3378,
+        user_achievements: 8913,
+      });
+    });
+
+    it('changes nothing the second time', async () => {
+      const { files } = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
+      for (const file of Object.values(files))
+        expect(file).toMatchObject({ inserted: 0, updated: 0, unchanged: file.read });
+    });
+
+    it('leaves totals that the doctor agrees with', async () => {
+      expect(await pua(api.environment, ['doctor'])).toMatchObject({ code: 0 });
+    });
+
+    it('answers the busiest members, and some others, with the counts that stand in the files', async () => {
+      const drafts = new Set(
+        read<{ id: number; status: string }>('events')
+          .filter(({ status }) => status === 'draft')
+          .map(({ id }) => id),
+      );
+      const participations = read<{ event_id: number; user_id: number; role: string }>('participants');
+      const connections = read<{ requester_id: number; addressee_id: number; status: string }>('connections');
+      const achievements = read<{ user_id: number; earned_at: string | null }>('user_achievements');
+      const users = read<{ id: number; display_name: string; created_at: string }>('users');
+
+      const busy = new Map<number, number>();
+      for (const { user_id } of participations) busy.set(user_id, (busy.get(user_id) ?? 0) + 1);
+      const busiest = [...busy]
+        .sort(([, a], [, b]) => b - a)
+        .slice(0, 10)
+        .map(([id]) => id);
+      const others = users.filter((_, i) => i % 100 === 0).map(({ id }) => id);
+
+      for (const id of new Set([...busiest, ...others])) {
+        const events = participations.filter(
+          ({ user_id, event_id, role }) =>
+            user_id === id && (!drafts.has(event_id) || role === 'organizer' || role === 'co_organizer'),
+        ).length;
+        const both = connections.filter(
+          ({ requester_id, addressee_id }) => requester_id === id || addressee_id === id,
+        );
+        const accepted = both.filter(({ status }) => status === 'accepted').length;
+        const sent = both.filter(
+          ({ status, requester_id }) => status === 'pending' && requester_id === id,
+        ).length;
+        const earned = achievements.filter(({ user_id, earned_at }) => user_id === id && earned_at).length;
+
+        const key = await api.key(id);
+        const total = async (path: string) =>
+          ((await api.get(path, key)).body as { pagination: { total: number } }).pagination.total;
+        const member = users.find((user) => user.id === id)!;
+        expect((await api.get('/profile', key)).body).toMatchObject({
+          id,
+          display_name: member.display_name,
+          created_at: member.created_at,
+          connections_count: accepted,
+          achievements_count: earned,
+        });
+        expect({
+          id,
+          events: await total('/events?limit=1'),
+          accepted: await total('/connections?limit=1'),
+          sent: await total('/connections?limit=1&status=pending_sent'),
+          received: await total('/connections?limit=1&status=pending_received'),
+          earned: await total('/achievements?limit=1'),
+        }).toEqual({ id, events, accepted, sent, received: both.length - accepted - sent, earned });
+      }
+    }, 120_000);
+  },
+);
+
+/** Until nobody waits for a lock any more: the statement that did has ended. */
+async function othersAreGone(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const [row] = await dataSource.query<{ waiting: number }[]>(
+      "SELECT count(*) AS waiting FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+    if (row!.waiting === 0) return;
+    if (Date.now() > deadline) throw new Error('somebody still waits for a lock');
+  }
+}

@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { TestApi } from '../support/api.js';
+import { onPostgres } from '../support/database.js';
+import { ServerProcess } from '../support/server.js';
+
+// A server process and this one over one database.
+(onPostgres ? describe : describe.skip)('the log (npm run test:pg)', () => {
+  let api: TestApi;
+  let server: ServerProcess | undefined;
+  let user: number;
+  let key: string;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    user = await api.platform.user();
+    key = await api.key(user, ['profile:read', 'profile:write']);
+    server = await ServerProcess.start({ ...api.environment, LOG_LEVEL: 'trace', RATE_LIMIT_AUTH: '0' });
+  }, 90_000);
+  afterAll(async () => {
+    await server?.kill();
+    await api.close();
+  });
+
+  interface Line {
+    msg: string;
+    request_id: string;
+    [name: string]: unknown;
+  }
+  const lines = () =>
+    server!.output
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Line);
+  /** The line of a request, once it is there. */
+  const lineOf = async (id: string) => {
+    const deadline = performance.now() + 5_000;
+    for (;;) {
+      const found = lines().filter(({ request_id, msg }) => request_id === id && msg === 'request');
+      if (found.length > 0 || performance.now() > deadline) return found;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  const send = async (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) => {
+    const answer = await fetch(server!.url + path, init);
+    await answer.arrayBuffer();
+    return lineOf(answer.headers.get('x-request-id')!);
+  };
+
+  it('has one JSON line for a request: which, how it ended, how long it took, and for whom', async () => {
+    const [line, ...others] = await send('/api/public/events/7?', { headers: { 'X-API-Key': key } });
+    expect(others).toEqual([]);
+    expect(line).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      request_id: expect.any(String),
+      method: 'GET',
+      route: '/api/public/events/:id',
+      status: 403,
+      duration_ms: expect.any(Number),
+      user_id: user,
+      credential_id: key.split('_')[2],
+      problem: 'insufficient_scope',
+      msg: 'request',
+    });
+  });
+
+  it('says why a credential was refused, which the answer does not', async () => {
+    const [line] = await send('/api/public/me', { headers: { 'X-API-Key': 'pua_live_x' } });
+    expect(line).toMatchObject({ status: 401, problem: 'invalid_credentials', refusal: expect.any(String) });
+  });
+
+  it('has no key, token, cookie, code or password, wherever a caller puts it', async () => {
+    const token = 'T0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k';
+    const secrets = [key, token, 'cookie-hunter1', 'password-hunter2', 'verifier-hunter3', 'code-hunter4'];
+    const form = new URLSearchParams({
+      grant_type: 'authorization_code',
+      client_id: 'nobody',
+      code: 'code-hunter4',
+      code_verifier: 'verifier-hunter3',
+      client_secret: token,
+      client_assertion: token,
+      refresh_token: token,
+      password: 'password-hunter2',
+    });
+    const encoded = [...key].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('');
+    const cookie = { Cookie: `session=cookie-hunter1; pua=${token}` };
+    for (const value of [key, token, encoded]) {
+      await send(`/api/public/${value}`);
+      await send(`/${value}/api?${value}=${value}`);
+      await send(`/api/public/events/${value}`, { headers: { 'X-API-Key': key, Referer: value } });
+      await send(`/api/public/me?access_token=${value}&api_key=${value}`, { headers: { 'X-API-Key': key } });
+      await send('/api/public/me', { headers: { Authorization: `Bearer ${value}`, ...cookie } });
+      await send('/api/public/me', {
+        headers: { Authorization: `Basic ${btoa(value)}`, 'X-API-Key': value },
+      });
+      await send('/api/public/profile', {
+        method: 'PUT',
+        headers: { 'X-API-Key': key, 'Content-Type': 'application/json', ...cookie },
+        body: JSON.stringify({ bio: value, [value]: value, password: 'password-hunter2' }),
+      });
+      await send('/oauth/token', { method: 'POST', body: form, headers: { ...cookie } });
+      await send(`/oauth/revoke`, { method: 'POST', body: new URLSearchParams({ token: value }) });
+      await send(`/oauth/authorize?${form}&state=${value}&id_token_hint=${value}`, { headers: cookie });
+      await send('/oauth/userinfo', { headers: { Authorization: `Bearer ${value}` } });
+    }
+    for (const secret of [...secrets, encoded, btoa(key), key.split('_')[3]!])
+      expect(server!.output + server!.errors).not.toContain(secret);
+  });
+
+  it('keeps the words of a path that leads nowhere', async () => {
+    const [line] = await send('/api/public/event');
+    expect(line).toMatchObject({ path: '/api/public/event', status: 404, problem: 'not_found' });
+  });
+
+  it('is not forged by what a caller sends', async () => {
+    const before = lines().length;
+    await send('/api/public/%0A%7B%22msg%22%3A%22request%22%7D', {
+      headers: { 'User-Agent': '{"msg":"request"}', 'X-Request-Id': '{"msg":"x"}' },
+    });
+    expect(lines().length - before).toBe(1);
+  });
+
+  it('tells that a caller went away before the answer', async () => {
+    const { port } = new URL(server!.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write(
+      `PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nX-Request-Id: gone\r\nX-API-Key: ${key}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n',
+    );
+    await once(socket, 'data');
+    socket.destroy();
+    expect(await lineOf('gone')).toMatchObject([{ route: '/api/public/profile', aborted: true }]);
+  });
+
+  it('is for people where LOG_FORMAT is pretty', async () => {
+    const pretty = await ServerProcess.start({ ...api.environment, LOG_FORMAT: 'pretty', LOG_LEVEL: 'info' });
+    await fetch(`${pretty.url}/livez`);
+    await pretty.kill();
+    expect(pretty.output).toMatch(/INFO.*: .*request/);
+    expect(pretty.output).toContain('/livez');
+    expect(pretty.output).not.toMatch(/^\{/m);
+  }, 90_000);
+});

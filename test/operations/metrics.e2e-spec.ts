@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import supertest from 'supertest';
+import { METRICS } from '../../src/http/metrics.js';
+import { TestApi } from '../support/api.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
+import { createTestDatabase, onPostgres } from '../support/database.js';
+import type { TestDatabase } from '../support/database.js';
+import { freePort, OauthTest, PASSWORD } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+import { ServerProcess } from '../support/server.js';
+import { inOneWindow } from '../support/windows.js';
+
+/** Value of one series; 0 where it is not there. */
+function valueOf(text: string, series: string): number {
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `));
+  return line === undefined ? 0 : Number(line.slice(series.length + 1));
+}
+
+describe('metrics', () => {
+  let api: TestApi;
+  let port: number;
+  beforeAll(async () => {
+    port = await freePort();
+    api = await TestApi.start({ metricsPort: port });
+  });
+  afterAll(() => api.close());
+
+  it('are served on a port of their own, by route and status, without anything that a caller sent', async () => {
+    const key = await api.key(await api.platform.user());
+    await api.get('/events/424242', key);
+    await api.get('/me', 'pua_live_nonsense');
+    await api.send('GET', '/api/public/made-up-by-a-caller');
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(text).toContain(
+      'http_request_duration_seconds_count{method="GET",route="/api/public/events/:id",status="404"} 1',
+    );
+    expect(text).toContain('http_problems_total{code="invalid_credentials"} 1');
+    expect(text).toMatch(/^database_pool_connections\{state="idle"\} \d+$/m);
+    expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m);
+    expect(text).toMatch(/^build_info\{version="\d+\.\d+\.\d+",node="v\d+\.[\d.]+"\} 1$/m);
+    expect(text).toMatch(/^http_requests_under_way 0$/m);
+    for (const sent of ['424242', 'made-up', key, 'nonsense', key.split('_')[2]!])
+      expect(text).not.toContain(sent);
+    for (const name of Object.keys(METRICS)) expect(text).toContain(`# HELP ${name} `);
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
+    expect((await api.send('GET', '/metrics')).status).toBe(404);
+  });
+});
+
+describe('metrics of what features do', () => {
+  let oauth: OauthTest;
+  let port: number;
+  beforeAll(async () => {
+    port = await freePort();
+    oauth = await OauthTest.start({
+      metricsPort: port,
+      trustProxy: 1,
+      rateLimits: { read: 3, write: 2, auth: 1 },
+    });
+  });
+  afterAll(() => oauth.close());
+  const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  /** What `work` adds to `series`. */
+  const added = async (series: string, work: () => Promise<unknown>) => {
+    const before = valueOf(await scrape(), series);
+    await work();
+    return valueOf(await scrape(), series) - before;
+  };
+
+  it(
+    'count refusals by limit and kind of credential',
+    inOneWindow(async () => {
+      const key = await oauth.api.key(await oauth.api.platform.user());
+      const refused = (limit: string, credential: string) =>
+        `rate_limit_refusals_total{limit="${limit}",credential="${credential}"}`;
+      const times = async (number: number, call: () => Promise<unknown>) => {
+        for (let i = 0; i < number; i++) await call();
+      };
+      const from = (address: string) => ({ 'X-Forwarded-For': address });
+      expect(await added(refused('read', 'api_key'), () => times(5, () => oauth.api.get('/me', key)))).toBe(
+        2,
+      );
+      expect(
+        await added(refused('write', 'api_key'), () => times(3, () => oauth.api.put('/profile', key, {}))),
+      ).toBe(1);
+      expect(
+        await added(refused('failed_authentication', 'api_key'), () =>
+          times(3, () => oauth.api.get('/me', 'pua_live_wrong', from('198.51.100.1'))),
+        ),
+      ).toBe(2);
+      expect(
+        await added(refused('oauth_requests', 'none'), () =>
+          times(102, () => oauth.api.send('POST', '/oauth/revoke', from('198.51.100.2'))),
+        ),
+      ).toBe(2);
+    }),
+  );
+
+  it('count sign-ins by result and page, and time the hashing of passwords', async () => {
+    const { username } = await oauth.member();
+    const signIn = (address: string, password: string) => async () => {
+      const browser = oauth.browser();
+      const send = browser.send.bind(browser);
+      browser.send = (url, init) =>
+        send(url, { ...init, headers: { ...(init?.headers as object), 'X-Forwarded-For': address } });
+      const page = (await browser.open('/account/apps')) as FormPage;
+      await browser.submit(page, { username, password }, /\/sign-in$/);
+    };
+    const result = (name: string) => `sign_ins_total{result="${name}",way="account"}`;
+    const hashed = 'password_hashing_duration_seconds_count';
+    const before = valueOf(await scrape(), hashed);
+    expect(await added(result('signed-in'), signIn('198.51.100.11', PASSWORD))).toBe(1);
+    expect(await added(result('invalid'), signIn('198.51.100.12', 'wrong'))).toBe(1);
+    expect(await added(result('throttled'), signIn('198.51.100.12', 'wrong'))).toBe(1);
+    expect(valueOf(await scrape(), hashed) - before).toBe(2);
+    expect(valueOf(await scrape(), 'password_hashing_queue{state="running"}')).toBe(0);
+  });
+
+  it('count errors of the authorization server by code', async () => {
+    const clientId = await oauth.client();
+    const refresh = () => oauth.refresh(clientId, 'x'.repeat(43));
+    expect(await added('oauth_errors_total{error="invalid_grant"}', refresh)).toBe(1);
+    expect(
+      await added('oauth_errors_total{error="unsupported_grant_type"}', () =>
+        oauth.token({ grant_type: 'made_up', client_id: clientId }),
+      ),
+    ).toBe(1);
+    expect(await scrape()).not.toContain('made_up');
+  });
+
+  it('say when each table was last swept, and what came of it', async () => {
+    const sweeper = oauth.api.app.get(Sweeper, { strict: false });
+    expect(valueOf(await scrape(), 'sweeper_last_success_timestamp_seconds{rows="oauth_state"}')).toBe(0);
+    await oauth.dataSource.query(
+      `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES (decode(repeat('01', 32), 'hex'), 'ReplayDetection', NULL, now() - interval '1 day')`,
+    );
+    expect(await added('sweeper_deleted_rows_total{rows="oauth_state"}', () => sweeper.sweep())).toBe(1);
+    const at = valueOf(await scrape(), 'sweeper_last_success_timestamp_seconds{rows="oauth_state"}');
+    expect(Math.abs(at - Date.now() / 1000)).toBeLessThan(60);
+    await oauth.dataSource.query('ALTER TABLE oauth_state RENAME TO oauth_state_away');
+    try {
+      expect(
+        await added('sweeper_failures_total{rows="oauth_state"}', () =>
+          sweeper.sweep().catch(() => undefined),
+        ),
+      ).toBe(1);
+    } finally {
+      await oauth.dataSource.query('ALTER TABLE oauth_state_away RENAME TO oauth_state');
+    }
+  });
+
+  (onPostgres ? it : it.skip)('tell of pipelined connections and dead rows', async () => {
+    const text = await scrape();
+    expect(valueOf(text, 'database_pipelined_lanes')).toBe(2);
+    expect(text).toMatch(/^database_pipelined_reads_under_way \d+$/m);
+    expect(text).toMatch(/^database_dead_rows\{table="oauth_tokens"\} \d+$/m);
+    expect(text).toMatch(/^rate_limits_shared\{limit="read"\} 1$/m);
+    expect(text).toMatch(/^overload_refusals_total\{reason="database_pool"\} 0$/m);
+    expect(text).toMatch(/^overload_refusals_total\{reason="password_hashing"\} 0$/m);
+  });
+});
+
+// Many processes: not for every `npm test`.
+(onPostgres ? describe : describe.skip)('metrics of several processes (npm run test:pg)', () => {
+  let database: TestDatabase;
+  let server: ServerProcess;
+  let port: number;
+  beforeAll(async () => {
+    port = await freePort();
+    database = await createTestDatabase();
+    server = await ServerProcess.start({ ...database.environment, WORKERS: '2', METRICS_PORT: String(port) });
+    await until((text) => valueOf(text, 'server_processes{state="answering"}') === 2);
+  });
+  afterAll(async () => {
+    await server.kill('SIGTERM');
+    await database.drop();
+  });
+
+  const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const SERVED =
+    'http_request_duration_seconds_count{method="GET",route="/api/public/problems",status="200"}';
+  /** Over a connection of its own each, so that all processes get some. */
+  const call = async (times: number) => {
+    for (let i = 0; i < times; i++)
+      expect((await supertest(server.url).get('/api/public/problems')).status).toBe(200);
+  };
+  const workers = () =>
+    readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim().split(' ').map(Number);
+  const until = async (condition: (text: string) => boolean) => {
+    for (;;) {
+      const text = await scrape();
+      if (condition(text)) return text;
+      await pause(50);
+    }
+  };
+
+  it('are one registry: each scrape has the sum, and never less than the one before', async () => {
+    await call(20);
+    const text = await scrape();
+    expect(valueOf(text, SERVED)).toBe(20);
+    expect(valueOf(text, 'server_processes{state="answering"}')).toBe(2);
+    expect(valueOf(text, 'server_processes{state="silent"}')).toBe(0);
+    expect(text.match(/^build_info/gm)).toHaveLength(1);
+    for (let i = 1; i <= 5; i++) {
+      await call(3);
+      expect(valueOf(await scrape(), SERVED)).toBe(20 + 3 * i);
+    }
+  });
+
+  it('are answered in time while a process hangs, and do not shrink', async () => {
+    const before = valueOf(await scrape(), SERVED);
+    const [hanging] = workers();
+    process.kill(hanging!, 'SIGSTOP');
+    try {
+      const begun = performance.now();
+      const text = await scrape();
+      expect(performance.now() - begun).toBeLessThan(4_000);
+      expect(valueOf(text, SERVED)).toBe(before);
+      expect(valueOf(text, 'server_processes{state="answering"}')).toBe(1);
+      expect(valueOf(text, 'server_processes{state="silent"}')).toBe(1);
+    } finally {
+      process.kill(hanging!, 'SIGCONT');
+    }
+    await until((text) => valueOf(text, 'server_processes{state="answering"}') === 2);
+  });
+
+  it('count on with what a process had counted that was killed and replaced', async () => {
+    const before = valueOf(await scrape(), SERVED);
+    process.kill(workers()[0]!, 'SIGKILL');
+    const text = await until((now) => {
+      expect(valueOf(now, SERVED)).toBe(before);
+      return valueOf(now, 'server_processes{state="answering"}') === 2;
+    });
+    expect(valueOf(text, 'server_processes{state="silent"}')).toBe(0);
+    await call(4);
+    expect(valueOf(await scrape(), SERVED)).toBe(before + 4);
+  });
+
+  it('name a port that is taken in one line', async () => {
+    await expect(
+      ServerProcess.start({ ...database.environment, METRICS_PORT: String(port) }),
+    ).rejects.toThrow(`METRICS_PORT ${port} on 127.0.0.1 cannot be used (EADDRINUSE): set another one`);
+  });
+});

@@ -1,0 +1,99 @@
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { onPostgres } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
+
+// On the embedded database, whatever the other tests run on; processes of their own, so not for every `npm test`.
+(onPostgres ? describe : describe.skip)('a program that npm started (npm run test:pg)', () => {
+  let folder: string;
+  let lock: string;
+  let url: string;
+  let environment: Record<string, string>;
+  let npm: ChildProcess;
+  let printed: string;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'pua-npm-'));
+    lock = join(folder, 'embedded.lock');
+    const PORT = String(await freePort());
+    url = `http://127.0.0.1:${PORT}`;
+    environment = { PATH: process.env.PATH!, HOME: folder, DATA_DIR: folder, PORT, SEED_DEMO: 'false' };
+    printed = '';
+  });
+  afterEach(() => {
+    try {
+      process.kill(-npm.pid!, 'SIGKILL'); // whatever of it is left
+    } catch {
+      // nothing is
+    }
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** In a process group of its own, as a shell starts it. */
+  function start(command: string, parameters: string[]): void {
+    npm = spawn(command, parameters, { env: environment, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    for (const stream of [npm.stdout!, npm.stderr!])
+      stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  }
+  async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    for (const latest = performance.now() + 30_000; !(await condition());) {
+      if (performance.now() > latest) throw new Error(`${what}: ${printed}`);
+      await setTimeout(50);
+    }
+  }
+  const answers = () =>
+    fetch(`${url}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  const holder = () => Number(readFileSync(lock, 'utf8'));
+  const lives = (pid: number) => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'ends, and leaves port and database, when npm alone is ended by %s',
+    async (signal) => {
+      start('npm', ['start']);
+      await until(answers, 'it does not serve');
+      const server = holder();
+      npm.kill(signal);
+      await once(npm, 'exit');
+      await until(() => !lives(server), 'it lives on');
+      expect(await answers()).toBe(false);
+      expect(existsSync(lock)).toBe(false);
+      expect(printed).not.toMatch(/\n +at /); // no stack
+    },
+  );
+
+  it('ends, when npx is ended in the middle of a long command', async () => {
+    const users = join(folder, 'users.ndjson');
+    execFileSync('mkfifo', [users]); // a file whose end does not come
+    start('npx', ['pua', 'import', folder]);
+    const input = await open(users, 'w'); // when it is read
+    const command = holder();
+    npm.kill('SIGTERM');
+    await until(() => !lives(command), 'it lives on');
+    await input.close();
+  });
+
+  it('ends once, and clean, on Ctrl-C, which its whole group hears', async () => {
+    start('npm', ['start']);
+    await until(answers, 'it does not serve');
+    const server = holder();
+    process.kill(-npm.pid!, 'SIGINT');
+    await until(() => !lives(server), 'it lives on');
+    expect(existsSync(lock)).toBe(false);
+    expect(printed).not.toMatch(/\n +at /);
+  });
+});

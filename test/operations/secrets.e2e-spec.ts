@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { Encryption } from '../../src/crypto/encryption.js';
+import { onPostgres } from '../support/database.js';
+import { ALL, freePort, OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+import { ServerProcess } from '../support/server.js';
+
+/**
+ * One member, signed in by every way there is, and mistakes that callers make with secrets. On PostgreSQL by a process of
+ * its own, whose log is what it writes: the embedded database serves this one alone.
+ */
+describe('Every secret that is issued, sent or typed', () => {
+  let oauth: OauthTest;
+  let server: ServerProcess | undefined;
+  let metrics: string;
+  const secrets = new Map<string, string>();
+  /** Answers of used refresh tokens, as they are stored while they can be asked for again. */
+  const repeatable: Buffer[] = [];
+
+  beforeAll(async () => {
+    const metricsPort = await freePort();
+    oauth = await OauthTest.start(onPostgres ? {} : { metricsPort });
+    if (onPostgres)
+      server = await ServerProcess.start({
+        ...oauth.api.environment,
+        PUBLIC_URL: oauth.issuer,
+        METRICS_PORT: String(metricsPort),
+        LOG_LEVEL: 'trace',
+        LOG_FORMAT: 'json',
+      });
+    await journey(server?.url ?? oauth.issuer);
+    metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    await server?.kill();
+  }, 60_000);
+  afterAll(() => oauth.close());
+
+  async function journey(at: string): Promise<void> {
+    const keep = (name: string, secret: string | null | undefined) => {
+      expect([name, secret?.length]).toEqual([name, expect.any(Number)]);
+      secrets.set(name, secret!);
+    };
+    const get = (path: string, headers: Record<string, string> = {}) => fetch(at + path, { headers });
+    const { username, id } = await oauth.member();
+    const browser = oauth.browser(at);
+    keep('SECRET_KEY', process.env.TEST_SECRET_KEY);
+    for (const { kid, d } of await new SigningKeysService(oauth.dataSource, oauth.api.config).load())
+      keep(`signing key ${kid}`, d as string);
+
+    // An API key: right, mistyped, and where it does not belong.
+    const key = await oauth.api.key(id);
+    keep('API key', key);
+    keep("API key's secret", key.split('_')[3]);
+    expect((await get('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
+    await get('/api/public/me', { 'X-API-Key': key.slice(0, -1) });
+    await get(`/api/public/me?api_key=${key}`);
+    await get(`/api/public/${key}`);
+
+    // A public client, from the first page to the second refresh, with a password mistyped on the way.
+    const clientId = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const { url, verifier } = oauth.request(clientId, {
+      state: 'state-'.repeat(8),
+      nonce: 'nonce-'.repeat(8),
+    });
+    keep('verifier', verifier);
+    const signIn = (await browser.open(url)) as FormPage;
+    keep('interaction', signIn.url.pathname.split('/').pop());
+    keep('form token', /name="csrf" value="([^"]+)"/.exec(signIn.html)![1]);
+    keep('mistyped password', 'my-secret-mistyped-password');
+    await browser.submit(signIn, { username, password: secrets.get('mistyped password')! }, /sign-in$/);
+    await browser.submit(signIn, { username: secrets.get('mistyped password')!, password: 'x' }, /sign-in$/);
+    await browser.open(`${signIn.url.pathname}/unknown`);
+    keep('password', PASSWORD);
+    const back = await browser.authorize(signIn.url, { username });
+    keep('code', back.searchParams.get('code'));
+    const form = {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: secrets.get('code')!,
+      code_verifier: verifier,
+      redirect_uri: REDIRECT_URI,
+    };
+    await oauth.token({ ...form, code_verifier: 'short' }, {}, at);
+    await oauth.token({ ...form, redirect_uri: 'https://app.example/other' }, {}, at);
+    const { body } = await oauth.token(form, {}, at);
+    keep('access token', body.access_token);
+    keep('refresh token', body.refresh_token);
+    keep('ID token', body.id_token);
+    expect(await oauth.me(body.access_token, at)).toBe(200);
+    await get(`/api/public/me?access_token=${body.access_token}`);
+    await get(`/oauth/unknown/${body.access_token}`, { Authorization: `Basic ${body.refresh_token}` });
+    await oauth.post('/oauth/introspect', { token: body.access_token, client_id: clientId }, {}, at);
+    const refreshed = (await oauth.refresh(clientId, body.refresh_token, {}, at)).body;
+    keep('second access token', refreshed.access_token);
+    keep('second refresh token', refreshed.refresh_token);
+    await oauth.refresh(clientId, body.refresh_token, { scope: 'profile:read' }, at);
+    const answers = await oauth.dataSource.query<{ successor: Buffer }[]>(
+      'SELECT successor FROM oauth_tokens WHERE successor IS NOT NULL', // for some seconds
+    );
+    repeatable.push(...answers.map(({ successor }) => successor));
+    await oauth.refresh(clientId, `${refreshed.refresh_token}x`, {}, at);
+
+    // A confidential client that pushes its requests, and binds its tokens to a key.
+    const keys = await generateKeyPair('ES256');
+    const proofKeys = await generateKeyPair('ES256');
+    const publicJwk = await exportJWK(proofKeys.publicKey);
+    const server = await oauth.client({ jwks: { keys: [(await exportJWK(keys.publicKey)) as never] } });
+    const signed = async (name: string, claims: object, header: object, key = proofKeys.privateKey) => {
+      const jwt = await new SignJWT({ jti: crypto.randomUUID(), ...claims })
+        .setProtectedHeader({ alg: 'ES256', ...header })
+        .setIssuedAt()
+        .setExpirationTime('1 min')
+        .sign(key);
+      keep(name, jwt.split('.')[2]);
+      return jwt;
+    };
+    const assertion = async (name: string) => ({
+      client_id: server,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: await signed(
+        name,
+        { iss: server, sub: server, aud: oauth.issuer },
+        {},
+        keys.privateKey,
+      ),
+    });
+    const pushed = oauth.request(server, { scope: ALL });
+    const par = await oauth.post(
+      '/oauth/par',
+      { ...Object.fromEntries(pushed.url.searchParams), ...(await assertion('assertion of PAR')) },
+      {},
+      at,
+    );
+    const requestUri = par.body.request_uri as string;
+    keep('request_uri', requestUri.split(':').pop());
+    const byRequest = await browser.authorize(
+      `/oauth/authorize?${new URLSearchParams({ client_id: server, request_uri: requestUri })}`,
+      { username },
+    );
+    keep('code of PAR', byRequest.searchParams.get('code'));
+    const bound = await oauth.token(
+      {
+        grant_type: 'authorization_code',
+        code: secrets.get('code of PAR')!,
+        code_verifier: pushed.verifier,
+        redirect_uri: REDIRECT_URI,
+        ...(await assertion('assertion of the code')),
+      },
+      {
+        DPoP: await signed(
+          'proof of the code',
+          { htm: 'POST', htu: `${oauth.issuer}/oauth/token` },
+          { typ: 'dpop+jwt', jwk: publicJwk },
+        ),
+      },
+      at,
+    );
+    expect(bound.body.token_type).toBe('DPoP');
+    keep('bound access token', bound.body.access_token);
+    const ath = createHash('sha256').update(bound.body.access_token).digest('base64url');
+    const proof = await signed(
+      'proof of the API',
+      { htm: 'GET', htu: `${oauth.issuer}/api/public/me`, ath },
+      { typ: 'dpop+jwt', jwk: publicJwk },
+    );
+    const withProof = { Authorization: `DPoP ${bound.body.access_token}`, DPoP: proof };
+    expect((await get('/api/public/me', withProof)).status).toBe(200);
+    expect((await get('/api/public/me', withProof)).status).toBe(401);
+
+    // What a session is known by among interactions: it opens nothing, and would tie tokens to browsers.
+    const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
+    const sessions = await oauth.dataSource.query<{ payload: Buffer; uid_key: Buffer; key: Buffer }[]>(
+      'SELECT payload, uid_key, key FROM oauth_sessions WHERE user_id = $1',
+      [id],
+    );
+    for (const { payload, uid_key, key } of sessions)
+      keep('uid of the session', encryption.open<{ uid: string }>(payload, 'Session', uid_key, key)!.uid);
+
+    // The member's own pages, then out: by the app, and by the browser.
+    for (const [name, { value }] of browser.cookies) keep(`cookie ${name}`, value);
+    await browser.open('/account/apps');
+    await browser.open('/account/sessions');
+    const logout = (await browser.open(`/oauth/logout?id_token_hint=${body.id_token}`)) as FormPage;
+    await browser.submit(logout, { logout: 'yes' });
+    for (const [name, { value }] of browser.cookies) keep(`later cookie ${name}`, value);
+
+    // A code that is redeemed twice, and a token that is revoked: of sign-ins of their own, since it ends them.
+    const again = await oauth.code(clientId, username, {}, browser);
+    keep('code redeemed twice', again.code);
+    keep('access token of the code redeemed twice', (await oauth.token(again, {}, at)).body.access_token);
+    expect((await oauth.token(again, {}, at)).status).toBe(400);
+    const last = await oauth.token(await oauth.code(clientId, username, {}, browser), {}, at);
+    keep('revoked access token', last.body.access_token);
+    const revoke = { token: last.body.access_token, client_id: clientId };
+    expect((await oauth.post('/oauth/revoke', revoke, {}, at)).status).toBe(200);
+    await browser.open(oauth.request(clientId, { prompt: 'login' }).url); // left as it is
+  }
+
+  /** As it stands, and as it would stand in a column of bytes or behind an encoding. */
+  function expectNone(text: string): void {
+    const found = [...secrets].filter(([, secret]) =>
+      [
+        secret,
+        encodeURIComponent(secret),
+        Buffer.from(secret).toString('hex'),
+        Buffer.from(secret, 'base64url').toString('hex'),
+        Buffer.from(secret).toString('base64').replace(/.?=*$/, ''),
+      ].some((form) => text.includes(form)),
+    );
+    expect(found.map(([name]) => name)).toEqual([]);
+  }
+
+  it('stands in no row of the database, the audit trail among them', async () => {
+    const tables = await oauth.dataSource.query<{ name: string }[]>(
+      `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`,
+    );
+    const dumps = await Promise.all(
+      tables.map(async ({ name }) => {
+        const [dump] = await oauth.dataSource.query<{ text: string | null }[]>(
+          `SELECT string_agg(t::text, ' ') AS text FROM ${name} t`,
+        );
+        return dump!.text ?? '';
+      }),
+    );
+    const dump = dumps.join('\n');
+    expect(dump).toContain('token.refused'); // it looks where it should
+    expectNone(dump);
+  });
+
+  it('and what sessions and interactions are about cannot be read there either', async () => {
+    const rows = await oauth.dataSource.query<{ kind: string; payload: Buffer }[]>(
+      `SELECT 'session' AS kind, payload FROM oauth_sessions
+UNION ALL SELECT model, payload FROM oauth_state WHERE payload IS NOT NULL
+UNION ALL SELECT 'signing key', private_jwk FROM signing_keys`,
+    );
+    for (const kind of ['session', 'Interaction', 'signing key'])
+      expect(rows.map((row) => row.kind)).toContain(kind);
+    expect(repeatable).toHaveLength(1);
+    for (const payload of [...rows.map((row) => row.payload), ...repeatable])
+      expect(payload.toString('latin1')).not.toMatch(/"kty"|"exp"|accountId|access_token|client_id/);
+  });
+
+  it('stands in no metric', () => {
+    expect(metrics).toContain('http_request_duration_seconds_count');
+    expectNone(metrics);
+  });
+
+  (onPostgres ? it : it.skip)('stands in no line of the log', () => {
+    const lines = server!.output.trim().split('\n');
+    expect(lines.length).toBeGreaterThan(40);
+    expectNone(server!.output);
+  });
+});

@@ -1,0 +1,180 @@
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import type { TestDatabase } from '../support/database.js';
+import { Platform } from '../support/platform.js';
+import { ServerProcess } from '../support/server.js';
+
+const DELAY_SECONDS = 2;
+
+// Of the process itself, and of several at once: a database of its own is needed that outlives them.
+(onPostgres ? describe : describe.skip)('a server that was told to end (npm run test:pg)', () => {
+  let database: TestDatabase;
+  let key: string;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    const config = testConfig(database.environment);
+    const dataSource = await createDataSource(config, 'maintenance').initialize();
+    const userId = await new Platform(dataSource).user();
+    ({ key } = await new ApiKeysService(dataSource, config).create({
+      userId,
+      name: 'test',
+      scopes: ['profile:read', 'profile:write'],
+      environment: 'live',
+      cidrs: [],
+      expiresInSeconds: 3600,
+      actor: 'admin',
+    }));
+    await dataSource.destroy();
+  });
+  afterAll(() => database.drop());
+
+  const start = (settings: Record<string, string> = {}) =>
+    ServerProcess.start({
+      ...database.environment,
+      SHUTDOWN_DELAY: String(DELAY_SECONDS),
+      RATE_LIMIT_READ: '0',
+      RATE_LIMIT_WRITE: '0',
+      ...settings,
+    });
+
+  /** One request; its answer is read to the end. */
+  const ask = async (
+    server: ServerProcess,
+    path: string,
+    { agent = new Agent(), headers = {}, method = 'GET', body = '' } = {} as Partial<{
+      agent: Agent;
+      headers: Record<string, string>;
+      method: string;
+      body: string;
+    }>,
+  ) => {
+    const sent = request(server.url + path, { agent, method, headers }).end(body);
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    answer.resume();
+    await once(answer, 'end');
+    return answer;
+  };
+
+  const untilNotReady = async (server: ServerProcess) => {
+    while ((await ask(server, '/readyz')).statusCode === 200);
+  };
+
+  it('says 503 at /readyz, and serves new connections for SHUTDOWN_DELAY, each answer the last one on its connection', async () => {
+    const server = await start();
+    const profile = { headers: { 'X-API-Key': key } };
+    const { etag } = (await ask(server, '/api/public/profile', profile)).headers;
+    const before = await ask(server, '/livez', { agent: new Agent({ keepAlive: true }) });
+    expect(before.headers.connection).toBe('keep-alive');
+
+    const told = performance.now();
+    const ended = server.kill('SIGTERM');
+    await untilNotReady(server);
+    const seconds = (performance.now() - told) / 1000;
+    expect(seconds).toBeLessThan(DELAY_SECONDS / 2);
+    const json = { 'X-API-Key': key, 'Content-Type': 'application/json' };
+    for (const [path, status, options] of [
+      ['/readyz', 503, {}],
+      ['/livez', 200, {}],
+      ['/api/public/profile', 200, profile],
+      ['/api/public/profile', 304, { headers: { 'X-API-Key': key, 'If-None-Match': etag! } }],
+      ['/api/public/profile', 200, { method: 'PUT', headers: json, body: '{"bio":"last"}' }],
+      ['/api/public/profile', 400, { method: 'PUT', headers: json, body: '{' }],
+      ['/api/public/profile', 401, {}],
+      ['/api/public/profile', 204, { method: 'OPTIONS' }],
+      ['/api/public/openapi.json', 200, {}],
+      ['/api/public/nothing', 404, {}],
+      ['/nothing', 404, {}],
+      ['/oauth/jwks', 200, {}],
+      ['/oauth/token', 400, { method: 'POST' }],
+      ['/oauth/authorize', 400, {}],
+      ['/account/apps', 200, {}],
+      ['/interaction/none', 400, {}],
+    ] as const) {
+      const agent = new Agent({ keepAlive: true });
+      const answer = await ask(server, path, { ...options, agent });
+      expect([path, answer.statusCode, answer.headers.connection]).toEqual([path, status, 'close']);
+      agent.destroy();
+    }
+    expect(await ended).toBe(0);
+    const took = (performance.now() - told) / 1000;
+    expect(took).toBeGreaterThanOrEqual(DELAY_SECONDS);
+    expect(took).toBeLessThan(DELAY_SECONDS + 10);
+  });
+
+  it.each(['1', '2'])(
+    'answers the request that each of 16 kept-alive connections writes as it is told, or later (WORKERS=%s)',
+    async (WORKERS) => {
+      const server = await start({ WORKERS });
+      const agents = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+      const profile = { headers: { 'X-API-Key': key } };
+      for (const agent of agents) await ask(server, '/api/public/profile', { ...profile, agent });
+      const sockets = agents.map((agent) => Object.values(agent.freeSockets)[0]![0]!);
+
+      const ended = server.kill('SIGTERM');
+      const half = agents
+        .slice(0, 8)
+        .map((agent) => ask(server, '/api/public/profile', { ...profile, agent }));
+      const early = await Promise.all(half);
+      await untilNotReady(server);
+      const later = await Promise.all(
+        agents.slice(8).map((agent) => ask(server, '/api/public/profile', { ...profile, agent })),
+      );
+      expect([...early, ...later].map(({ statusCode }) => statusCode)).toEqual(Array(16).fill(200));
+      expect(later.map(({ headers }) => headers.connection)).toEqual(Array(8).fill('close'));
+      // On the connections of before: nobody had to come again.
+      expect(later.map(({ socket }) => sockets.includes(socket))).toEqual(Array(8).fill(true));
+      for (const agent of agents) agent.destroy();
+      expect(await ended).toBe(0);
+    },
+  );
+
+  it('tells the one whose request is under way, too, that its connection ends', async () => {
+    const server = await start({ SHUTDOWN_DELAY: '0' });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString()));
+    const body = '{"bio":"on its way"}';
+    socket.write(
+      `PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    while (!answer.includes('100 Continue')) await new Promise((resolve) => setImmediate(resolve));
+    const ended = server.kill('SIGTERM');
+    while (
+      await ask(server, '/livez').then(
+        () => true,
+        () => false,
+      )
+    );
+    socket.write(body);
+    await once(socket, 'close');
+    expect(answer).toMatch(/HTTP\/1\.1 200 OK/);
+    expect(answer).toMatch(/^Connection: close\r$/m);
+    expect(await ended).toBe(0);
+  });
+
+  it('ends whole where it is told so while its workers begin', async () => {
+    // The first may serve before the last is ready.
+    const server = await start({ WORKERS: '4', SHUTDOWN_DELAY: '0' });
+    expect(await server.kill('SIGTERM')).toBe(0);
+    await expect(ask(server, '/livez')).rejects.toThrow('ECONNREFUSED');
+  });
+
+  it('does not wait for connections on which nothing was asked', async () => {
+    const server = await start({ SHUTDOWN_DELAY: '0' });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    const told = performance.now();
+    expect(await server.kill('SIGTERM')).toBe(0);
+    expect(performance.now() - told).toBeLessThan(5_000);
+    socket.destroy();
+  });
+});

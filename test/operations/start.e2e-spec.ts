@@ -1,0 +1,369 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { startPostgres } from '../../bin/postgres.mjs';
+import { createDataSource } from '../../src/database/data-source.js';
+import { puaProcess } from '../support/command-line.js';
+import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
+import { ServerProcess } from '../support/server.js';
+
+const PATIENCE_MS = 120_000;
+
+/** Runs a program to its end. */
+function run(file: string, parameters: string[], environment: Record<string, string> = {}) {
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
+    const env = { PATH: process.env.PATH, ...environment };
+    execFile(file, parameters, { env }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
+    });
+  });
+}
+
+// On the embedded database, whatever the other tests run on. Many processes, one after the other: not for every `npm test`.
+const alsoLong = onPostgres ? describe : describe.skip;
+
+alsoLong('the first minute (npm run test:pg)', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
+  let port: number;
+  let settings: Record<string, string>;
+  let server: ServerProcess;
+  /** What the first start printed, without its log. */
+  let first: string[];
+  let key: string;
+  beforeAll(async () => {
+    port = await freePort();
+    settings = { DATA_DIR: folder, PORT: String(port), RATE_LIMIT_WRITE: '0' };
+    server = await ServerProcess.start(settings);
+    first = server.output.split('\n').filter((text) => !text.startsWith('{'));
+    key = /pua_test_\w+/.exec(line('Test key'))![0];
+  }, PATIENCE_MS);
+  afterAll(async () => {
+    await server.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const line = (name: string, printed = first) => printed.find((text) => text.startsWith(`  ${name} `))!;
+
+  it('prints addresses that lead somewhere', async () => {
+    for (const name of ['API', 'Docs', 'OAuth', 'Account', 'Demo']) {
+      const [url] = /http\S+/.exec(line(name))!;
+      // The API's own root is no resource; what it holds is.
+      const { status } = await fetch(name === 'API' ? `${url}/openapi.json` : url);
+      expect([name, status]).toEqual([name, 200]);
+    }
+  });
+
+  it('prints the members and their password, a test key, and a curl line that works as it stands', async () => {
+    expect(line('Members')).toMatch(/ ada, grace \(password: \S+\)$/);
+    const [curl] = /curl .*/.exec(first.join('\n'))!;
+    const { stdout } = await run('sh', ['-c', `${curl} -s`]);
+    expect(JSON.parse(stdout)).toMatchObject({ username: 'ada', display_name: 'Ada Lovelace' });
+    expect(first.join('\n').split(key)).toHaveLength(3); // alone, and in the curl line
+  });
+
+  it('says nothing else, and warns of nothing', () => {
+    expect(server.errors).toBe('');
+    expect(first.filter((text) => text !== '').length).toBe(10);
+  });
+
+  it('keeps what it made to its owner', () => {
+    expect(statSync(join(folder, 'secret-key')).mode & 0o077).toBe(0);
+    expect(statSync(join(folder, 'test-key')).mode & 0o077).toBe(0);
+    expect(readdirSync(folder)).toEqual(expect.arrayContaining(['embedded', 'secret-key', 'test-key']));
+  });
+
+  describe('shows something on every endpoint', () => {
+    const get = async (path: string) => {
+      const answer = await fetch(`${server.url}/api/public${path}`, { headers: { 'X-API-Key': key } });
+      expect([path, answer.status]).toEqual([path, 200]);
+      return (await answer.json()) as { data: Record<string, unknown>[]; pagination: { total: number } };
+    };
+    const valuesOf = (rows: readonly Record<string, unknown>[], name: string) =>
+      new Set(rows.map((row) => row[name]));
+
+    it.each(['/me', '/profile', '/credential'])('%s', async (path) => void (await get(path)));
+
+    it('events of each time, state, role, answer and in several time zones', async () => {
+      const { data } = await get('/events?limit=100');
+      expect(valuesOf(data, 'status')).toEqual(
+        new Set(['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']),
+      );
+      expect(valuesOf(data, 'role')).toEqual(new Set(['organizer', 'co_organizer', 'attendee', 'invitee']));
+      expect(valuesOf(data, 'rsvp_status')).toEqual(
+        new Set([null, 'going', 'maybe', 'waitlisted', 'pending', 'declined']),
+      );
+      expect(valuesOf(data, 'visibility').size).toBeGreaterThan(1);
+      expect(valuesOf(data, 'timezone').size).toBeGreaterThan(2);
+      expect(valuesOf(data, 'is_online').size).toBe(2);
+      expect(data.some(({ ends_at }) => ends_at === null)).toBe(true);
+      expect(data.some(({ capacity }) => capacity !== null)).toBe(true);
+      for (const time of ['upcoming', 'ongoing', 'past'])
+        expect((await get(`/events?time_filter=${time}`)).pagination.total).toBeGreaterThan(0);
+      expect((await get('/events')).pagination.total).toBeGreaterThan(20); // more than one page
+    });
+
+    it('connections of each state and source', async () => {
+      const { data } = await get('/connections?limit=100&status=accepted,pending_sent,pending_received');
+      expect(valuesOf(data, 'status').size).toBe(3);
+      expect(valuesOf(data, 'source').size).toBe(5);
+      expect(data.some(({ met_at_event }) => met_at_event !== null)).toBe(true);
+    });
+
+    it('achievements of each rarity, hidden and earned, in progress and pinned', async () => {
+      const { data } = await get('/achievements?action=all&limit=100');
+      expect(valuesOf(data, 'rarity')).toEqual(new Set(['common', 'uncommon', 'rare', 'epic', 'legendary']));
+      expect(data.some(({ name }) => name === 'Hidden achievement')).toBe(true);
+      expect(data.some(({ is_hidden, earned }) => is_hidden && earned)).toBe(true);
+      expect(
+        data.some(({ earned, progress }) => !earned && (progress as { current: number } | null)?.current),
+      ).toBeTruthy();
+      expect((await get('/achievements?action=pinned')).data).toHaveLength(3);
+      expect(await get('/achievements?action=stats')).toMatchObject({
+        rarest_earned: { id: expect.any(Number) },
+      });
+    });
+  });
+
+  it('refuses a second server on the same port, in one line', async () => {
+    const second = await run(process.execPath, ['dist/src/main.js'], settings);
+    expect(second).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `Port ${port} on 127.0.0.1 is taken: stop what listens there, or set PORT\n`,
+    });
+  });
+
+  it('refuses a second server in the same folder, in one line', async () => {
+    const second = await run(process.execPath, ['dist/src/main.js'], {
+      ...settings,
+      PORT: String(await freePort()),
+    });
+    expect(second).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `The data folder ${folder} is in use by another running server: stop that one, or name another DATA_DIR\n`,
+    });
+  });
+
+  it(
+    'loses no write that was answered when it is killed, again and again',
+    async () => {
+      const put = async (bio: string) => {
+        const answer = await fetch(`${server.url}/api/public/profile`, {
+          method: 'PUT',
+          headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+          body: JSON.stringify({ bio }),
+        });
+        expect(answer.status).toBe(200);
+        await answer.arrayBuffer();
+        return Number(bio);
+      };
+      let n = 0;
+      for (let round = 0; round < 3; round++) {
+        let answered = 0;
+        const writing = (async () => {
+          for (;;) answered = await put(String(++n));
+        })().catch(() => undefined);
+        const enough = n + 20;
+        while (answered < enough) await new Promise((resolve) => setImmediate(resolve));
+        await server.kill('SIGKILL');
+        await writing;
+        server = await ServerProcess.start(settings);
+        const answer = await fetch(`${server.url}/api/public/profile`, { headers: { 'X-API-Key': key } });
+        const { bio } = (await answer.json()) as { bio: string };
+        // The one under way may have been written without its answer.
+        expect([answered, answered + 1]).toContain(Number(bio));
+      }
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'prints the very same at later starts: the key works on',
+    async () => {
+      await server.kill();
+      server = await ServerProcess.start(settings);
+      expect(server.output.split('\n').filter((text) => !text.startsWith('{'))).toEqual(first);
+      const headers = { 'X-API-Key': key };
+      expect((await fetch(`${server.url}/api/public/profile`, { headers })).status).toBe(200);
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'prints a new key at the start after it was revoked, and what is printed works',
+    async () => {
+      const id = key.split('_')[2]!;
+      const revoke = ['bin/pua.mjs', 'keys', 'revoke', id, '--reason', 'lost'];
+      expect(await run(process.execPath, revoke, settings)).toMatchObject({ code: 0 });
+      await server.kill();
+      server = await ServerProcess.start(settings);
+      const printed = server.output.split('\n');
+      key = /pua_test_\w+/.exec(line('Test key', printed))![0];
+      expect(key).not.toContain(id);
+      const { stdout } = await run('sh', ['-c', `${/curl .*/.exec(server.output)![0]} -s`]);
+      expect(JSON.parse(stdout)).toMatchObject({ username: 'ada' });
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'is over where others could come in: it does not start over the demo, and says why',
+    async () => {
+      await server.kill();
+      const reachable: Record<string, string>[] = [
+        { PUBLIC_URL: 'https://api.example' },
+        { HOST: '0.0.0.0' },
+      ];
+      for (const open of reachable) {
+        const refused = await run(process.execPath, ['dist/src/main.js'], { ...settings, ...open });
+        expect(refused).toMatchObject({ code: 1, stdout: '' });
+        expect(refused.stderr).toMatch(/^The database holds demo members, .*\n$/);
+      }
+      server = await ServerProcess.start(settings);
+    },
+    PATIENCE_MS,
+  );
+
+  it(
+    'finishes the request under way on SIGTERM, takes no other, and ends with 0',
+    async () => {
+      const body = JSON.stringify({ bio: 'last words' });
+      const socket = connect(port, '127.0.0.1');
+      let answer = '';
+      socket.on('data', (chunk) => (answer += chunk.toString()));
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      socket.write(
+        `PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
+          `Content-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+      );
+      while (!answer.includes('100 Continue')) await new Promise((resolve) => setImmediate(resolve));
+      const ended = server.kill('SIGTERM');
+      while (
+        await fetch(`${server.url}/livez`).then(
+          () => true,
+          () => false,
+        )
+      );
+      socket.write(body);
+      await closed;
+      expect(answer).toMatch(/HTTP\/1\.1 200 OK/);
+      expect(answer).toContain('last words');
+      expect(await ended).toBe(0);
+      server = await ServerProcess.start(settings);
+    },
+    PATIENCE_MS,
+  );
+});
+
+alsoLong('a start that cannot be (npm run test:pg)', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const fail = async (environment: Record<string, string>) => {
+    const PORT = String(await freePort());
+    const { code, stdout, stderr } = await run(process.execPath, ['dist/src/main.js'], {
+      DATA_DIR: folder,
+      PORT,
+      ...environment,
+    });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+    return stderr;
+  };
+
+  it('says that Node is too old', async () => {
+    const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })`;
+    const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/start.mjs']);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Node 20\.20\.2 is too old: use Node 24, .*\n$/),
+    ]);
+  });
+
+  it('names every bad setting, and no value', async () => {
+    const stderr = await fail({ LOG_LEVEL: 'hunter2', DATABASE_URL: 'hunter2', WORKERS: 'hunter2' });
+    for (const name of ['LOG_LEVEL', 'DATABASE_URL', 'WORKERS']) expect(stderr).toContain(name);
+    expect(stderr).not.toContain('hunter2');
+  });
+
+  it('refuses a demo where others could come in', async () => {
+    expect(await fail({ SEED_DEMO: 'true', PUBLIC_URL: 'https://api.example' })).toMatch(
+      /^A setting is wrong: SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback/,
+    );
+  });
+
+  it('says that the database cannot be reached', async () => {
+    const url = `postgres://pua:hunter2@127.0.0.1:${await freePort()}/pua`;
+    const stderr = await fail({ DATABASE_URL: url });
+    expect(stderr).toMatch(/^The database cannot be reached .*: start it, or correct DATABASE_URL$/m);
+    expect(stderr).not.toContain('hunter2');
+  });
+
+  it('says so where the database accepts connections and never speaks', async () => {
+    const mute = createServer().listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const { port } = mute.address() as { port: number };
+    mute.on('connection', (socket) => socket.on('error', () => undefined));
+    expect(await fail({ DATABASE_URL: `postgres://pua@127.0.0.1:${port}/pua` })).toMatch(
+      /^The database cannot be reached/,
+    );
+    mute.close();
+  });
+
+  it('says that the data folder cannot be used', async () => {
+    expect(await fail({ DATA_DIR: 'package.json/data' })).toMatch(/^DATA_DIR .* cannot be used \(ENOTDIR\)/);
+  });
+
+  it('says that the schema is newer', async () => {
+    const database = await createTestDatabase();
+    const config = testConfig(database.environment);
+    const dataSource = await createDataSource(config, 'maintenance').initialize();
+    await dataSource.query(
+      `INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`,
+    );
+    const DATABASE_URL = database.environment.DATABASE_URL!;
+    expect(await fail({ DATABASE_URL })).toMatch(
+      /FromTheFuture9999999999999.*: start the version that wrote them/,
+    );
+    await dataSource.destroy();
+    await database.drop();
+  });
+});
+
+alsoLong('a database whose password has characters that mean something in a URL (npm run test:pg)', () => {
+  const PGPASSWORD = String.raw`p/a#s@s%w0 o\:r?d&$'"`;
+  const role = `strange_${process.pid}`;
+
+  it('is reached with it in PGPASSWORD, as compose passes it on', async () => {
+    const compose = readFileSync('docker-compose.yml', 'utf8');
+    expect(/DATABASE_URL: (.*)/.exec(compose)![1]).toBe('postgres://pua@postgres:5432/pua');
+    expect(compose).toMatch(/ PGPASSWORD: \$\{POSTGRES_PASSWORD:/);
+
+    const cluster = await startPostgres(mkdtempSync(join(tmpdir(), 'pua-password-')), { fsync: 'off' });
+    const admin = new pg.Client({ connectionString: cluster.url });
+    await admin.connect();
+    await admin.query(`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD ${admin.escapeLiteral(PGPASSWORD)}`);
+    const { rows } = await admin.query<{ file: string }>("SELECT current_setting('hba_file') AS file");
+    writeFileSync(rows[0]!.file, 'host all all 127.0.0.1/32 scram-sha-256\n');
+    await admin.query('SELECT pg_reload_conf()');
+    await admin.end();
+    const settings = {
+      NODE_ENV: 'test',
+      SECRET_KEY: process.env.TEST_SECRET_KEY!,
+      DATABASE_URL: cluster.url.replace('postgres@', `${role}@`),
+    };
+    const wrong = await puaProcess({ ...settings, PGPASSWORD: 'wrong' }, ['db', 'status']);
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringMatching(/^The database cannot be reached/)]);
+    expect(await puaProcess({ ...settings, PGPASSWORD }, ['db', 'migrate'])).toMatchObject({ code: 0 });
+    const server = await ServerProcess.start({ ...settings, PGPASSWORD });
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
+    expect(await server.kill()).toBe(0);
+    await cluster.stop();
+  });
+});

@@ -1,0 +1,321 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import {
+  auditEventsOlderThan,
+  batchStatement,
+  deleteExpired,
+  EXPIRED_ROWS,
+} from '../../src/operations/sweeper/expired-rows.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
+import { onPostgres } from '../support/database.js';
+import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+describe('the sweeper', () => {
+  let oauth: OauthTest;
+  beforeAll(async () => void (oauth = await OauthTest.start()));
+  afterAll(() => oauth.close());
+
+  const query = <T>(sql: string, values: unknown[] = []) => oauth.dataSource.query<T[]>(sql, values);
+  const sweep = () => oauth.api.app.get(Sweeper).sweep();
+  const count = async (table: string) =>
+    Number((await query<{ count: number }>(`SELECT count(*) AS count FROM ${table}`))[0]!.count);
+
+  it('deletes what has expired, and nothing else', async () => {
+    const clientId = await oauth.client();
+    const { username } = await oauth.member();
+    await oauth.tokens(clientId, username);
+    await oauth.age('oauth_tokens', 200 * 86_400);
+    await oauth.age('oauth_sessions', 200 * 86_400);
+    await oauth.age('oauth_state', 200 * 86_400);
+    const alive = await oauth.tokens(clientId, username);
+    expect(await sweep()).toMatchObject({
+      authorization_codes: 1,
+      oauth_tokens: 2,
+      oauth_sessions: 1,
+      oauth_grants: 1,
+    });
+    expect(await oauth.me(alive.access_token)).toBe(200);
+    expect((await oauth.refresh(clientId, alive.refresh_token)).status).toBe(200);
+    expect(Object.values(await sweep()).every((rows) => rows === 0)).toBe(true);
+  });
+
+  it('leaves a grant alone while one of its tokens is alive, or was a minute ago', async () => {
+    const clientId = await oauth.client();
+    await oauth.tokens(clientId, (await oauth.member()).username);
+    const grants = () => query(`SELECT FROM oauth_grants WHERE client_id = $1`, [clientId]);
+    const expire = (model: string, ago: string) =>
+      query(
+        `UPDATE oauth_tokens SET expires_at = now() - interval '${ago}' WHERE model = '${model}'
+AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
+        [clientId],
+      );
+    await expire('AuthorizationCode', '1 hour');
+    await expire('AccessToken', '1 hour');
+    expect(await sweep()).toMatchObject({ authorization_codes: 1, oauth_tokens: 1, oauth_grants: 0 });
+    await expire('RefreshToken', '50 seconds');
+    expect(await sweep()).toMatchObject({ oauth_tokens: 0, oauth_grants: 0 });
+    expect(await grants()).toHaveLength(1);
+    await expire('RefreshToken', '70 seconds');
+    expect(await sweep()).toMatchObject({ oauth_tokens: 1, oauth_grants: 1 });
+  });
+
+  it('deletes a grant an hour after consent where no code came of it', async () => {
+    const clientId = await oauth.client();
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const signIn = (await browser.open(oauth.request(clientId).url)) as FormPage;
+    const consent = (await browser.submit(signIn, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+    const csrf = /name="csrf" value="([^"]+)"/.exec(consent.html)![1]!;
+    const body = new URLSearchParams([
+      ['csrf', csrf],
+      ['decision', 'allow'],
+    ]);
+    for (const scope of scopesOn(consent.html)) body.append('scope', scope);
+    const allowed = await browser.send(`${consent.url.pathname}/consent`, { method: 'POST', body });
+    const life = async () =>
+      (
+        await query<{ minutes: number }>(
+          `SELECT round(extract(epoch FROM expires_at - created_at) / 60)::integer AS minutes FROM oauth_grants WHERE client_id = $1`,
+          [clientId],
+        )
+      )[0]!.minutes;
+    expect(await life()).toBe(60);
+
+    const back = await browser.send(allowed.headers.get('location')!);
+    expect(back.headers.get('location')).toMatch(/[?&]code=/);
+    expect(await life()).toBe(181 * 24 * 60);
+  });
+
+  it('forgets blocks of sign-ins an hour after their end, no sooner', async () => {
+    await query(
+      `INSERT INTO login_throttle (key, attempts, window_ends_at, blocks) VALUES
+(sha256('old'), 11, now() - interval '61 minutes', 3), (sha256('recent'), 11, now() - interval '59 minutes', 3)`,
+    );
+    expect((await sweep()).login_throttle).toBe(1);
+  });
+
+  it('deletes more than one batch', async () => {
+    await query(
+      `INSERT INTO oauth_state (key, model, expires_at)
+SELECT sha256(i::text::bytea), 'ReplayDetection', now() - interval '1 s' FROM generate_series(1, 2500) i`,
+    );
+    expect((await sweep()).oauth_state).toBe(2500);
+  });
+
+  it('goes on with all others where one fails, counts the failure, and knows since when rows are overdue', async () => {
+    const expired = `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('x'), 'ReplayDetection', now() - interval '1 hour')`;
+    const sweeper = oauth.api.app.get(Sweeper);
+    const state = () => ({ ...sweeper.sweeping.get('oauth_state')! });
+    const before = state();
+    await query(expired);
+    await query(
+      `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('later'), 1, now() - interval '2 hours')`,
+    );
+    await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''broken''; END';
+CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FUNCTION refuse()`);
+    expect(await sweep()).toMatchObject({ oauth_state: 0, login_throttle: 1 });
+    expect(state()).toEqual({
+      ...before,
+      failures: before.failures + 1,
+      overdueSince: expect.any(Date),
+    });
+    const overdueMinutes = (Date.now() - state().overdueSince!.getTime()) / 60_000;
+    expect(overdueMinutes).toBeGreaterThan(59);
+    expect(overdueMinutes).toBeLessThan(65);
+    await query('DROP FUNCTION refuse CASCADE');
+    await sweep();
+    expect(state()).toEqual({
+      deleted: before.deleted + 1,
+      failures: before.failures + 1,
+      lastSuccessAt: expect.any(Date),
+      overdueSince: undefined,
+    });
+  });
+
+  (onPostgres ? it : it.skip)('waits for no row that somebody else holds', async () => {
+    await query(
+      `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('held'), 'ReplayDetection', now() - interval '1 s'),
+(sha256('free'), 'ReplayDetection', now() - interval '1 s')`,
+    );
+    await oauth.dataSource.transaction(async (manager) => {
+      await manager.query(`SELECT FROM oauth_state WHERE key = sha256('held') FOR UPDATE`);
+      expect((await sweep()).oauth_state).toBe(1);
+    });
+    expect(await count('oauth_state')).toBe(1);
+  });
+
+  (onPostgres ? it : it.skip)('goes on with all others where one table is locked', async () => {
+    await query(
+      `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('locked out'), 1, now() - interval '2 hours')`,
+    );
+    const failures = () => oauth.api.app.get(Sweeper).sweeping.get('oauth_sessions')!.failures;
+    const before = failures();
+    await oauth.dataSource.transaction(async (manager) => {
+      await manager.query('LOCK TABLE oauth_sessions IN ACCESS EXCLUSIVE MODE');
+      expect(await sweep()).toMatchObject({ oauth_sessions: 0, login_throttle: 1 });
+    });
+    expect(failures()).toBe(before + 1);
+  });
+
+  (onPostgres ? it : it.skip)('announces no end of grants that ended with their tokens', async () => {
+    const clientId = await oauth.client();
+    await oauth.tokens(clientId, (await oauth.member()).username);
+    await oauth.age('oauth_tokens', 200 * 86_400);
+    const listener = new Client({ connectionString: oauth.api.environment.DATABASE_URL });
+    await listener.connect();
+    try {
+      const heard: (string | undefined)[] = [];
+      listener.on('notification', ({ payload }) => heard.push(payload));
+      await listener.query('LISTEN revocations');
+      expect((await sweep()).oauth_grants).toBeGreaterThan(0);
+      await listener.query('SELECT'); // notices come before its answer
+      expect(heard).toEqual([]);
+    } finally {
+      await listener.end();
+    }
+  });
+});
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Shared Hit Blocks': number;
+  readonly 'Shared Read Blocks': number;
+  readonly Plans?: readonly Plan[];
+}
+
+const ROWS = 2_000_000;
+const EXPIRED = 3_000;
+/** A ring of 10,000 refusals does not grow. */
+const GROWING = [
+  ...EXPIRED_ROWS.filter(({ name }) => name !== 'oauth_refusals'),
+  auditEventsOlderThan(400 * 86_400),
+];
+
+(onPostgres ? describe : describe.skip)(
+  'the sweeper over 2,000,000 rows in each table (only on PostgreSQL: npm run test:pg)',
+  () => {
+    let oauth: OauthTest;
+    beforeAll(async () => {
+      oauth = await OauthTest.start({ sweepIntervalSeconds: 86_400 });
+      await fill(oauth);
+    }, 600_000);
+    afterAll(() => oauth.close());
+
+    const explain = async (statement: string, values: unknown[]) => {
+      let plan: Plan | undefined;
+      await oauth.dataSource
+        .transaction(async (manager) => {
+          const [row] = await manager.query<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(
+            `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`,
+            values,
+          );
+          plan = row!['QUERY PLAN'][0].Plan;
+          throw new Error('undone');
+        })
+        .catch((error: Error) => {
+          if (error.message !== 'undone') throw error;
+        });
+      return plan!;
+    };
+    const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+
+    it.each(GROWING.map((rows) => [rows.name, rows] as const))(
+      'finds expired %s by an index, and reads little more than it deletes',
+      async (_, rows) => {
+        const plan = await explain(batchStatement(rows), ['-infinity']);
+        const scanned = nodes(plan)
+          .filter((node) => node['Node Type'] === 'Seq Scan')
+          .map((node) => node['Relation Name']);
+        expect(scanned).toEqual([]);
+        // 1,000 rows: some pages for each, of the table and its indexes.
+        expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(60_000);
+      },
+    );
+
+    it('deletes what has expired, of every table, in a sweep of a few seconds', async () => {
+      const startedAt = performance.now();
+      const deleted = await oauth.api.app.get(Sweeper).sweep();
+      expect(deleted).toEqual({
+        ...Object.fromEntries(GROWING.map(({ name }) => [name, EXPIRED])),
+        oauth_refusals: 0,
+      });
+      expect(performance.now() - startedAt).toBeLessThan(20_000);
+    });
+
+    it('reads no more for later batches while a transaction can still see what was deleted', async () => {
+      const rows = EXPIRED_ROWS.find(({ name }) => name === 'oauth_state')!;
+      await oauth.dataSource.query(
+        `UPDATE oauth_state SET expires_at = now() - interval '1 day' + random() * interval '20 s'
+WHERE key IN (SELECT key FROM oauth_state LIMIT 20000)`,
+      );
+      const reader = new Client({ connectionString: oauth.api.environment.DATABASE_URL });
+      await reader.connect();
+      try {
+        await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+        await reader.query('SELECT count(*) FROM users');
+        let batches = 0;
+        await deleteExpired(oauth.dataSource, rows, () => ++batches < 18);
+        const [{ last } = { last: '' }] = await oauth.dataSource.query<{ last: string }[]>(
+          'SELECT min(expires_at)::text AS last FROM oauth_state',
+        );
+        const blocks = async (from: string) => {
+          const plan = await explain(batchStatement(rows), [from]);
+          return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+        };
+        expect(await blocks(last)).toBeLessThan((await blocks('-infinity')) - 10_000);
+      } finally {
+        await reader.end();
+      }
+    });
+  },
+);
+
+/** Fast: constraints are not checked and indexes are made afterwards; what is swept sees no difference. */
+async function fill({ dataSource }: OauthTest): Promise<void> {
+  const tables = GROWING.map(({ table }) => table);
+  const indexes = await dataSource.query<{ name: string; definition: string }[]>(
+    `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
+WHERE i.indrelid = ANY($1::regclass[]) AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conindid = i.indexrelid)`,
+    [tables],
+  );
+  await dataSource.transaction(async (manager) => {
+    await manager.query(
+      'SET LOCAL session_replication_role = replica; SET LOCAL maintenance_work_mem = 200000',
+    );
+    for (const { name } of indexes) await manager.query(`DROP INDEX ${name}`);
+    const expiry = `now() + CASE WHEN n <= ${EXPIRED} THEN interval '-1 day' ELSE interval '1 day' END`;
+    const key = `decode(lpad(to_hex(n), 64, '0'), 'hex')`;
+    const series = `generate_series(1, ${ROWS}) n`;
+    await manager.query(`INSERT INTO users (id, username) VALUES (1, 'many')`);
+    await manager.query(
+      `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ('many', 'Many', 'web', '{https://app.example/}', '{}')`,
+    );
+    await manager.query(
+      `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) SELECT n::text, 1, 'many', '{}', ${expiry} FROM ${series}`,
+    );
+    // Those of the expired codes and tokens belong to grants that live on.
+    await manager.query(
+      `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+SELECT ${key}, CASE WHEN n % 2 = 0 THEN 'AuthorizationCode' ELSE 'AccessToken' END, (${ROWS / 2} + n % ${ROWS / 2})::text, '{}',
+  now() + CASE WHEN n <= 2 * ${EXPIRED} THEN interval '-1 day' ELSE interval '1 day' END FROM ${series}`,
+    );
+    await manager.query(
+      `INSERT INTO oauth_sessions (uid_key, key, public_id, user_id, payload, expires_at)
+SELECT ${key}, ${key}, lpad(to_hex(n), 32, '0')::uuid, 1, '', ${expiry} FROM ${series}`,
+    );
+    await manager.query(
+      `INSERT INTO oauth_state (key, model, expires_at) SELECT ${key}, 'ReplayDetection', ${expiry} FROM ${series}`,
+    );
+    await manager.query(
+      `INSERT INTO login_throttle (key, attempts, window_ends_at) SELECT ${key}, 1, ${expiry} FROM ${series}`,
+    );
+    await manager.query(
+      `INSERT INTO auth_events (type, actor, user_id, occurred_at)
+SELECT 'token.issued', 'client', 1, now() - CASE WHEN n <= ${EXPIRED} THEN interval '401 days' ELSE interval '1 day' END FROM ${series}`,
+    );
+    for (const { definition } of indexes) await manager.query(definition);
+  });
+  await dataSource.query('ANALYZE');
+}

@@ -1,0 +1,178 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { loadConfig } from '../../src/config/config.js';
+import { SETTINGS } from '../../src/config/settings.js';
+import { foreignFolder } from '../support/folders.js';
+
+const SECRET = Buffer.alloc(32, 'secret').toString('base64');
+const production = {
+  NODE_ENV: 'production',
+  SECRET_KEY: SECRET,
+  DATABASE_URL: 'postgres://db.example/pua',
+  PUBLIC_URL: 'https://api.example',
+};
+
+describe('settings', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-config-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('have defaults for development, and a secret of its own that only its owner reads', () => {
+    const config = loadConfig({ DATA_DIR: folder });
+    expect(config).toMatchObject({
+      production: false,
+      host: '127.0.0.1',
+      port: 3000,
+      publicUrl: 'http://localhost:3000',
+      databaseUrl: undefined,
+      rateLimits: { read: 300, write: 30, auth: 20 },
+      workers: 1,
+      seedDemo: true,
+    });
+    expect(statSync(join(folder, 'secret-key')).mode & 0o777).toBe(0o600);
+    const again = loadConfig({ DATA_DIR: folder });
+    expect(again.secrets.derive('x')[0]!.equals(config.secrets.derive('x')[0]!)).toBe(true);
+  });
+
+  it('take no secret from a folder in which others may have laid it, and keep their own from being read', () => {
+    const laid = mkdtempSync(join(tmpdir(), 'pua-config-'));
+    writeFileSync(join(laid, 'secret-key'), SECRET, { mode: 0o644 });
+    chmodSync(laid, 0o777);
+    expect(() => loadConfig({ DATA_DIR: laid })).toThrow(
+      /^DATA_DIR .* may be written to by others: run `chmod 700/,
+    );
+    chmodSync(laid, 0o755);
+    loadConfig({ DATA_DIR: laid });
+    expect(statSync(join(laid, 'secret-key')).mode & 0o777).toBe(0o600);
+    expect(() => loadConfig({ DATA_DIR: foreignFolder(laid) })).toThrow(
+      /^DATA_DIR .* belongs to another user/,
+    );
+    rmSync(laid, { recursive: true });
+  });
+
+  it('let an ending server serve on for 5 seconds in production, and end at once in development', () => {
+    expect(loadConfig({ DATA_DIR: folder }).shutdownDelaySeconds).toBe(0);
+    expect(loadConfig(production).shutdownDelaySeconds).toBe(5);
+    expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);
+  });
+
+  it('are refused all at once, by name, never by value', () => {
+    const wrong = {
+      PORT: 'eighty',
+      DATABASE_URL: 'mysql://user:hunter2@db',
+      SECRET_KEY: 'hunter2',
+      LOG_LEVEL: 'loud',
+    };
+    const refuse = () => loadConfig(wrong);
+    for (const name of Object.keys(wrong)) expect(refuse).toThrow(name);
+    expect(refuse).not.toThrow('hunter2');
+  });
+
+  it('are refused all at once in production too', () => {
+    const refuse = () =>
+      loadConfig({ NODE_ENV: 'production', PORT: 'eighty', PUBLIC_URL: 'http://a.example' });
+    for (const name of ['PORT', 'SECRET_KEY', 'DATABASE_URL', 'PUBLIC_URL']) expect(refuse).toThrow(name);
+  });
+
+  it.each([
+    'postgres://one,two/pua',
+    'postgres://pua@one:5432,two:5432/pua',
+    'postgresql://pua:hunter2@one,two:5432/pua?target_session_attrs=read-write',
+    'postgres:///pua?host=one,two',
+  ])('take one host for the database, and say what to do instead: %s', (DATABASE_URL) => {
+    const refuse = () => loadConfig({ ...production, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL });
+    expect(refuse).toThrow(
+      /DATABASE_URL names several hosts: name one .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL names/,
+    );
+    expect(refuse).not.toThrow('hunter2');
+  });
+
+  it('say where to put a password that breaks the URL', () => {
+    const DATABASE_URL = 'postgres://pua:p/a#ss@w%d@db:5432/pua';
+    expect(() => loadConfig({ ...production, DATABASE_URL })).toThrow(
+      /DATABASE_URL must be a URL .*PGPASSWORD/,
+    );
+  });
+
+  it('are all read by something', () => {
+    const source = readFileSync('src/config/config.ts', 'utf8');
+    for (const name of Object.keys(SETTINGS)) expect(source).toMatch(new RegExp(`\\benv\\.${name}\\b`));
+  });
+
+  it('take an empty variable for an absent one', () => {
+    expect(loadConfig({ ...production, REDIS_URL: '', PORT: '' })).toMatchObject({
+      redisUrl: undefined,
+      port: 3000,
+    });
+  });
+
+  it.each([
+    ['400d', 400 * 86_400],
+    ['7d', 7 * 86_400],
+    ['168h', 7 * 86_400],
+    ['0', 0],
+    ['', 400 * 86_400],
+  ])('take AUDIT_RETENTION %p', (AUDIT_RETENTION, auditRetentionSeconds) =>
+    expect(loadConfig({ ...production, AUDIT_RETENTION })).toMatchObject({ auditRetentionSeconds }),
+  );
+
+  it.each(['6d', '400', '1y', '-7d', '99999d'])('refuse AUDIT_RETENTION %p', (AUDIT_RETENTION) =>
+    expect(() => loadConfig({ ...production, AUDIT_RETENTION })).toThrow(/AUDIT_RETENTION must be .* 7d to/),
+  );
+
+  it.each(['http://api.example/path', 'https://api.example/', 'ftp://api.example', 'api.example'])(
+    'take no PUBLIC_URL but an origin: %s',
+    (PUBLIC_URL) => expect(() => loadConfig({ ...production, PUBLIC_URL })).toThrow('PUBLIC_URL'),
+  );
+
+  it.each([
+    [{}],
+    [{ PUBLIC_URL: 'http://127.0.0.1:3000', HOST: '127.0.0.2' }],
+    [{ PUBLIC_URL: 'http://[::1]:3000', HOST: '::1' }],
+    [{ PUBLIC_URL: 'https://localhost', HOST: 'localhost', SEED_DEMO: 'true' }],
+  ])('seed the demo where nobody else can reach the server: %j', (environment) =>
+    expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
+      loopbackOnly: true,
+      seedDemo: true,
+    }),
+  );
+
+  it.each([
+    [{ PUBLIC_URL: 'https://api.example' }],
+    [{ PUBLIC_URL: 'http://localhost.evil.example:3000' }],
+    [{ PUBLIC_URL: 'http://127.0.0.1.nip.example' }],
+    [{ PUBLIC_URL: 'http://10.0.0.1:3000' }],
+    [{ HOST: '0.0.0.0' }],
+    [{ HOST: '::' }],
+    [{ HOST: '192.168.1.2' }],
+    [{ HOST: 'api.example' }],
+  ])('seed no demo where others can, and refuse to be told so: %j', (environment) => {
+    expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
+      loopbackOnly: false,
+      seedDemo: false,
+    });
+    expect(() => loadConfig({ SECRET_KEY: SECRET, ...environment, SEED_DEMO: 'true' })).toThrow(
+      /^A setting is wrong: SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback/,
+    );
+  });
+
+  describe('in production', () => {
+    it('are as given', () => {
+      expect(loadConfig(production)).toMatchObject({ production: true, host: '0.0.0.0', seedDemo: false });
+    });
+
+    it.each([
+      ['SECRET_KEY', { SECRET_KEY: '' }],
+      ['DATABASE_URL', { DATABASE_URL: '' }],
+      ['PUBLIC_URL', { PUBLIC_URL: 'http://api.example' }],
+      ['SEED_DEMO', { SEED_DEMO: 'true' }],
+    ])('are refused where %s is unsafe', (name, change) => {
+      expect(() => loadConfig({ ...production, ...change })).toThrow(name);
+    });
+
+    it('let http be on localhost', () => {
+      expect(loadConfig({ ...production, PUBLIC_URL: 'http://localhost:3000' }).production).toBe(true);
+    });
+  });
+});

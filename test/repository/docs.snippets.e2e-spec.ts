@@ -1,0 +1,209 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { exportJWK, generateKeyPair } from 'jose';
+import { migrate } from '../../src/database/migrate.js';
+import { PROCESS, pua } from '../support/command-line.js';
+import { onPostgres } from '../support/database.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+
+jest.setTimeout(120_000);
+
+interface Snippet {
+  /** File and line. */
+  readonly at: string;
+  readonly language: string;
+  readonly code: string;
+  /** Why it is not run. */
+  readonly excuse: string | undefined;
+}
+
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...readdirSync('docs').map((name) => `docs/${name}`)].filter(
+  (path) => path.endsWith('.md'),
+);
+
+function snippetsOf(page: string): Snippet[] {
+  const source = readFileSync(page, 'utf8');
+  const fence = /(?:<!-- not run: (.+?) -->\s+)?^( *)```(\w*)\n([^]*?)^ *```$/gm;
+  return [...source.matchAll(fence)].map(
+    ({ index, 0: whole, 1: excuse, 2: indent, 3: language, 4: code }) => ({
+      at: `${page}:${source.slice(0, index + whole.indexOf('```')).split('\n').length}`,
+      language: language!,
+      code: code!.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+      excuse,
+    }),
+  );
+}
+
+const SNIPPETS = PAGES.flatMap(snippetsOf);
+const ofLanguage = (...languages: string[]) =>
+  SNIPPETS.filter(({ language, excuse }) => languages.includes(language) && excuse === undefined).map(
+    (snippet) => [`${snippet.at} ${snippet.code.trim().split('\n')[0]}`, snippet] as const,
+  );
+
+describe('the snippets of README and docs', () => {
+  it('are run, but for these', () => {
+    const excused = SNIPPETS.filter(({ excuse }) => excuse !== undefined);
+    expect(excused.map(({ at, language, excuse }) => `${at.split(':')[0]} ${language}: ${excuse}`)).toEqual([
+      'README.md sh: bin/smoke.mjs and .ci/run do',
+      'CONTRIBUTING.md ts: the middle of a file',
+      'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
+      'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
+      'docs/scaling.md ini: the settings of PgBouncer',
+    ]);
+  });
+
+  it('are in languages that this test can run; drawings alone have none', () => {
+    const others = SNIPPETS.filter(
+      ({ language, excuse }) => excuse === undefined && !['sh', 'js', 'ndjson', 'sql'].includes(language),
+    );
+    for (const { at, language } of others)
+      expect([at, language]).toEqual([expect.stringMatching(/^docs\/(architecture|scaling)\.md:/), '']);
+  });
+
+  it('are found, every one', () => {
+    const fences = PAGES.flatMap((page) => readFileSync(page, 'utf8').match(/^ *```/gm) ?? []);
+    expect(SNIPPETS.length).toBe(fences.length / 2);
+    expect(SNIPPETS.length).toBeGreaterThan(30);
+  });
+});
+
+// Many processes: with the tests on PostgreSQL, which .ci/run runs too.
+(onPostgres ? describe : describe.skip)('each snippet does what it says (npm run test:pg)', () => {
+  let oauth: OauthTest;
+  let environment: Record<string, string>;
+  /** What stands for something of the reader's own. */
+  let meanings: (readonly [written: string, meant: string])[];
+  /** An empty folder with what the snippets name: `./export`, `changes.ndjson`, `keys.json`. */
+  let folder: string;
+  let member: { id: number; username: string };
+
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ seedDemo: true });
+    environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer };
+    await oauth.client({ id: 'demo' });
+  });
+  afterAll(() => oauth.close());
+
+  const prepare = async (snippet: Snippet) => {
+    const { dataSource, api } = oauth;
+    await dataSource.query(`UPDATE users SET username = 'former-' || id WHERE username = 'ada'`);
+    const makesAda = /pua users create --username ada/.test(snippet.code);
+    member = await oauth.member(makesAda ? {} : { username: 'ada' });
+    const key = await api.key(member.id);
+    meanings = [
+      ['<key>', key],
+      ['4fGh7Kq2LmPz', key.split('_')[2]!],
+      ['http://localhost:3000', oauth.issuer],
+      ['https://api.example', oauth.issuer],
+    ];
+    folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'snippet-'));
+    mkdirSync(join(folder, 'export'));
+    const record = { id: 5_000_000 + member.id, username: `imported-${member.id}` };
+    writeFileSync(join(folder, 'export/users.ndjson'), `${JSON.stringify(record)}\n`);
+    writeFileSync(join(folder, 'changes.ndjson'), `${JSON.stringify({ type: 'users', record })}\n`);
+    const { publicKey } = await generateKeyPair('ES256');
+    writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys: [await exportJWK(publicKey)] }));
+  };
+  const meant = (code: string) =>
+    meanings.reduce((done, [written, meaning]) => done.replaceAll(written, meaning), code);
+
+  /** `pua` and `npx pua` of this checkout, wherever the shell stands; curl fails where the answer is an error. */
+  const shell = async (code: string) => {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin);
+    const program = resolve('bin/pua.mjs');
+    writeFileSync(join(bin, 'pua'), `#!/bin/sh\nexec '${process.execPath}' '${program}' "$@"\n`);
+    writeFileSync(join(bin, 'npx'), `#!/bin/sh\n[ "$1" = pua ] || exit 99\nshift\nexec pua "$@"\n`);
+    for (const name of ['pua', 'npx']) chmodSync(join(bin, name), 0o755);
+    writeFileSync(join(folder, '.curlrc'), 'fail\nsilent\nshow-error\n');
+    const child = spawn('sh', ['-e', '-c', code], {
+      cwd: folder,
+      env: { ...PROCESS, ...environment, PATH: `${bin}:${process.env.PATH}`, CURL_HOME: folder, PASSWORD },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [stdout, stderr, [status]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'close') as Promise<[number | null]>,
+    ]);
+    return { status, stdout, stderr };
+  };
+
+  // `db rollback` takes the newest table away.
+  afterEach(() => migrate(oauth.dataSource));
+
+  it.each(ofLanguage('sh'))('sh: %s', async (_, snippet) => {
+    await prepare(snippet);
+    const { status, stdout, stderr } = await shell(meant(snippet.code));
+    expect({ status, stdout, stderr }).toEqual({
+      status: 0,
+      stdout,
+      stderr: expect.not.stringMatching(/error/i),
+    });
+    if (snippet.code.includes('curl')) expect(stdout).toContain('"username":"ada"');
+    if (snippet.code.includes('.env'))
+      expect(readFileSync(join(folder, '.env'), 'utf8')).toMatch(/^SECRET_KEY=\S{44}\n$/);
+    if (snippet.code.includes('rejects')) expect(existsSync(join(folder, 'rejects.ndjson'))).toBe(true);
+  });
+
+  it.each(ofLanguage('ndjson'))('ndjson, imported as it stands: %s', async (_, snippet) => {
+    await prepare(snippet);
+    meanings = [
+      ['"user_id":7', `"user_id":${await oauth.api.platform.user()}`],
+      ['"event_id":5', `"event_id":${await oauth.api.platform.event()}`],
+    ];
+    const { code, stdout, stderr } = await pua(environment, ['import', '-', '--json'], meant(snippet.code));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({ imported: true, rejected: 0 });
+  });
+
+  it.each(ofLanguage('sql'))('sql: %s', async (_, { code }) => {
+    const roles = [...code.matchAll(/ALTER ROLE (\w+)/g)].map(([, role]) => role!);
+    for (const role of new Set(roles)) await oauth.dataSource.query(`CREATE ROLE ${role}`);
+    try {
+      await oauth.dataSource.query(code);
+    } finally {
+      for (const role of new Set(roles)) await oauth.dataSource.query(`DROP ROLE ${role}`);
+    }
+  });
+
+  it.each(ofLanguage('js'))('js, in a page that signs a member in: %s', async (_, snippet) => {
+    await prepare(snippet);
+    const redirectUri = /https:\/\/app\.example\/callback/.exec(snippet.code)![0];
+    const clientId = await oauth.client({ redirectUris: [redirectUri] });
+    meanings.push(['my-client-id', clientId]);
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+    const file = join(folder, 'page.mjs');
+    writeFileSync(file, meant(snippet.code));
+    const page = (await import(pathToFileURL(file).href)) as {
+      signIn(): Promise<void>;
+      afterSignIn(): Promise<unknown>;
+    };
+    // What a page has, and Node has not.
+    const stored = new Map<string, string>();
+    const sessionStorage = {
+      setItem: (name: string, value: string) => void stored.set(name, value),
+      getItem: (name: string) => stored.get(name) ?? null,
+    };
+    const location = { href: 'https://app.example/', assign: (url: URL) => void (location.href = url.href) };
+    Object.assign(globalThis, { sessionStorage, location });
+    await page.signIn();
+    const back = await oauth.browser().authorize(location.href, { username: 'ada' });
+    location.href = back.href;
+    expect(await page.afterSignIn()).toMatchObject({ id: member.id, username: 'ada' });
+  });
+});

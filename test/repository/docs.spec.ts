@@ -1,0 +1,46 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+
+describe('the pages that are made from tables in the code', () => {
+  // In a process of its own: it loads what was built.
+  const pages = JSON.parse(
+    execFileSync(process.execPath, [
+      '--input-type=module',
+      '-e',
+      `import { pages } from './bin/docs.mjs'; console.log(JSON.stringify(await pages()))`,
+    ]).toString(),
+  ) as Record<string, string>;
+
+  it.each(Object.keys(pages))('%s is up to date (npm run docs)', (path) => {
+    expect(readFileSync(path, 'utf8')).toBe(pages[path]);
+  });
+});
+
+describe('docs/security.md', () => {
+  const specs = ['test', 'src'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true }).map((path) => `${folder}/${path as string}`),
+  );
+  const [threats] = readFileSync('docs/security.md', 'utf8').split('\n## Keys of the server\n');
+  const sections = threats!.split(/^## /m).slice(1);
+
+  it.each(sections.map((text) => [text.split('\n')[0]!, text]))(
+    'proves by tests that exist: %s',
+    (_, text) => {
+      const tests = [...text.matchAll(/^- `([^`]+)`: (.+(?:\n {2}.+)*)/gm)];
+      expect(tests.length).toBeGreaterThan(0);
+      for (const [, file, wrapped] of tests) {
+        const sentence = wrapped!.replace(/\s+/g, ' ');
+        const path = specs.find((spec) => spec.endsWith(`/${file}`));
+        expect([file, path]).toEqual([file, expect.any(String)]);
+        const [single, double] = [`'${sentence}'`, `"${sentence}"`];
+        const source = readFileSync(path!, 'utf8');
+        expect([file, sentence, source.includes(single) || source.includes(double)]).toEqual([
+          file,
+          sentence,
+          true,
+        ]);
+      }
+    },
+  );
+});
