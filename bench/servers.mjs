@@ -1,9 +1,11 @@
 // Our server as in production, and the peers.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/core';
 import { freePort } from '../bin/postgres.mjs';
+import { ROUTES } from './peers/routes.mjs';
+import { combined } from './peers/sql.mjs';
 
 const folder = import.meta.dirname;
 const root = join(folder, '..');
@@ -13,14 +15,21 @@ export const OURS_WITH_TOKEN = 'this server, access token';
 /** The yardstick of the comparison. */
 export const HANDWRITTEN = 'hand-written node:http + pg';
 export const EXPRESS = 'Express 5 + pg';
+export const GO = 'Go net/http + pgx';
 export const NAIVE_PROVIDER = 'bare oidc-provider + naive adapter';
 
-/** The name, the program, and what it needs before it can run; the slowest last. */
+/** The name, the program, and what it needs before it can run, which may leave it out; the slowest last. */
 export const PEERS = [
   { name: HANDWRITTEN, program: 'peers/hand-written.mjs' },
   { name: EXPRESS, program: 'peers/express.mjs' },
+  { name: GO, program: 'peers/go/peer', prepare: buildGo },
   { name: 'NestJS + TypeORM repositories', program: 'peers/nest-typeorm/main.js', prepare: compileNest },
 ];
+
+const LEFT_OUT = Symbol('left out');
+const STATEMENTS = JSON.stringify(
+  Object.fromEntries(Object.values(ROUTES).map(({ name, data }) => [name, combined(data)])),
+);
 
 /**
  * @typedef {{name: string, url: string, pid: number, postgresPid: number, stop: () => Promise<void>}} Server
@@ -29,7 +38,7 @@ export const PEERS = [
 export async function startAll(dataset, peers) {
   const servers = [await startOurs(dataset)];
   for (const { name, program, prepare } of peers) {
-    prepare?.();
+    if (prepare?.() === LEFT_OUT) continue;
     servers.push(await start(name, join(folder, program), dataset, { PORT: await freePort() }));
   }
   return servers;
@@ -74,12 +83,14 @@ export async function startNaiveProvider(dataset) {
 }
 
 async function start(name, program, { url: databaseUrl, secretKey, postgresPid }, env, nodeFlags = []) {
-  const child = spawn(process.execPath, [...nodeFlags, program], {
+  const command = program.endsWith('js') ? [process.execPath, ...nodeFlags, program] : [program];
+  const child = spawn(command[0], command.slice(1), {
     env: {
       PATH: process.env.PATH,
       NODE_ENV: 'production',
       DATABASE_URL: databaseUrl,
       SECRET_KEY: secretKey,
+      STATEMENTS, // of the peers that are not JavaScript
       ...env,
     },
     cwd: root,
@@ -123,4 +134,18 @@ function compileNest() {
     });
     writeFileSync(join(folder, file.replace(/ts$/, 'js')), code);
   }
+}
+
+/** What it makes stands beside its source, and not in git. */
+function buildGo() {
+  if (spawnSync('go', ['version']).error) {
+    console.error(`Not measured: ${GO}, which needs Go 1.24 (go is not installed).`);
+    return LEFT_OUT;
+  }
+  const { status } = spawnSync('go', ['build', '-o', 'peer', '.'], {
+    cwd: join(folder, 'peers/go'),
+    stdio: 'inherit',
+  });
+  if (status !== 0) throw new Error(`${GO} could not be built`);
+  return undefined;
 }
