@@ -1,0 +1,154 @@
+import { ApiError, secondsOf } from './problem.js';
+import type { Problem } from './schema.js';
+
+/** Who calls: the headers of one request. Asked again, with `renew`, where the API no longer takes what it gave before. */
+export interface Credentials {
+  headers(renew: boolean): Promise<Record<string, string>>;
+}
+
+/** The key of a partner's backend. Keys are for servers: the API refuses one that comes from a page, and records it as exposed. */
+export function apiKey(key: string): Credentials {
+  return { headers: async () => ({ 'X-API-Key': key }) };
+}
+
+/** A token that somebody else looks after: `token` gives the one to use now, a new one where `renew` is true. */
+export function bearer(token: string | ((renew: boolean) => Promise<string>)): Credentials {
+  return {
+    headers: async (renew) => ({
+      Authorization: `Bearer ${typeof token === 'string' ? token : await token(renew)}`,
+    }),
+  };
+}
+
+export interface RequestSettings {
+  /** Address of the server, without a path. */
+  readonly baseUrl: string | URL;
+  readonly credentials: Credentials;
+  /** How often a call is sent again that the server has no room for just now (429, 503) or that did not arrive. Default 2. */
+  readonly retries?: number;
+  /** The longest wait between two tries, in ms: a call that is to wait longer fails with the answer. Default 10,000. */
+  readonly longestWaitMs?: number;
+  /** Of one try, in ms. Default 30,000. */
+  readonly timeoutMs?: number;
+  /** In place of the global `fetch`. */
+  readonly fetch?: typeof fetch;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+interface Sent extends CallOptions {
+  readonly method?: 'PUT';
+  readonly body?: unknown;
+  readonly ifMatch?: string;
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+/** An answer, and the ETag by which it is known. */
+export interface Found<T> {
+  readonly value: T;
+  readonly etag: string | null;
+}
+
+const CACHED = 100;
+
+/** Calls with one credential; answers are kept by their ETag, so that what did not change is not sent again. */
+export class Requests {
+  readonly #settings: RequestSettings;
+  readonly #known = new Map<string, Found<unknown>>();
+
+  constructor(settings: RequestSettings) {
+    this.#settings = settings;
+  }
+
+  /** @throws ApiError where the API refuses; what `fetch` throws where there is no answer, or `signal` was aborted */
+  async call<T>(path: string, query: Query = {}, sent: Sent = {}): Promise<Found<T>> {
+    const url = urlOf(this.#settings.baseUrl, path, query);
+    const { retries = 2, longestWaitMs = 10_000 } = this.#settings;
+    let renew = false;
+    let renewed = false;
+    for (let tries = 0; ; tries++) {
+      let response: Response;
+      try {
+        response = await this.#send(url, sent, renew);
+        renew = false;
+      } catch (error) {
+        if (sent.signal?.aborted || tries >= retries) throw error;
+        await wait(2 ** tries * 250, sent.signal);
+        continue;
+      }
+      if (response.status === 304) return this.#known.get(url) as Found<T>;
+      if (response.ok) return this.#keep<T>(url, response, sent.method === undefined);
+      const refused = new ApiError(response, await problemOf(response));
+      if (response.status === 401 && !renewed) {
+        renew = renewed = true;
+        tries--;
+        continue;
+      }
+      const waitMs = 1_000 * (secondsOf(response) ?? 2 ** tries);
+      const again = response.status === 429 || response.status === 503;
+      if (!again || tries >= retries || waitMs > longestWaitMs) throw refused;
+      // Who was refused together does not come back together.
+      await wait(waitMs * (1 + Math.random() / 4), sent.signal);
+    }
+  }
+
+  async #send(url: string, { method, body, ifMatch, signal }: Sent, renew: boolean): Promise<Response> {
+    const { credentials, timeoutMs = 30_000, fetch: send = fetch } = this.#settings;
+    const known = method === undefined ? this.#known.get(url)?.etag : undefined;
+    const timeout = AbortSignal.timeout(timeoutMs);
+    return send(url, {
+      method: method ?? 'GET',
+      headers: {
+        Accept: 'application/json',
+        ...(await credentials.headers(renew)),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(ifMatch === undefined ? {} : { 'If-Match': ifMatch }),
+        ...(known ? { 'If-None-Match': known } : {}),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      cache: 'no-store', // the answers are kept here, for this credential alone
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+  }
+
+  async #keep<T>(url: string, response: Response, readable: boolean): Promise<Found<T>> {
+    const found: Found<T> = { value: (await response.json()) as T, etag: response.headers.get('etag') };
+    if (!readable || found.etag === null) return found;
+    this.#known.delete(url);
+    this.#known.set(url, found);
+    if (this.#known.size > CACHED) this.#known.delete(this.#known.keys().next().value as string);
+    return found;
+  }
+}
+
+function urlOf(baseUrl: string | URL, path: string, query: Query): string {
+  const url = new URL(`/api/public${path}`, baseUrl);
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    url.searchParams.set(name, Array.isArray(value) ? value.join(',') : String(value));
+  }
+  return url.href;
+}
+
+async function problemOf(response: Response): Promise<Problem | undefined> {
+  const body: unknown = await response.json().catch(() => undefined);
+  return typeof body === 'object' && body !== null && 'code' in body ? (body as Problem) : undefined;
+}
+
+function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal!.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, milliseconds);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,394 @@
+// Made by `npm run types` from the OpenAPI document.
+
+export interface Endpoint {
+  readonly method: "GET" | "PUT";
+  /** For example `/api/public/events/{id}`. */
+  readonly path: string;
+  /** null: any credential. */
+  readonly scope: string | null;
+  readonly allowed: boolean;
+}
+
+export interface Credential {
+  readonly type: "api_key" | "oauth_token";
+  readonly user_id: number;
+  readonly scopes: readonly ("profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read")[];
+  readonly client_id: string | null;
+  readonly key_id: string | null;
+  readonly expires_at: string | null;
+  readonly created_at: string;
+  readonly endpoints: readonly (Endpoint)[];
+}
+
+export interface ProblemDefinition {
+  readonly code: string;
+  readonly status: number;
+  readonly title: string;
+  readonly meaning: string;
+  readonly fix: string;
+}
+
+export interface ProblemCatalogue {
+  readonly data: readonly (ProblemDefinition)[];
+}
+
+export interface Me {
+  readonly id: number;
+  readonly username: string;
+  readonly first_name: string | null;
+  readonly last_name: string | null;
+  readonly display_name: string;
+  readonly profile_picture: string | null;
+}
+
+export interface Profile {
+  readonly id: number;
+  readonly username: string;
+  /** The platform’s; first and last name or the username where it has none. */
+  readonly display_name: string;
+  readonly bio: string | null;
+  readonly profile_picture: string | null;
+  /** For example `2026-01-31 18:00:00`. */
+  readonly created_at: string;
+  /** `pagination.total` of the default achievements list. */
+  readonly achievements_count: number;
+  /** `pagination.total` of the default connections list. */
+  readonly connections_count: number;
+}
+
+export interface ProfileChanges {
+  /** For example `Ada`. */
+  readonly first_name?: string | null;
+  readonly last_name?: string | null;
+  readonly bio?: string | null;
+  readonly profile_picture?: string | null;
+}
+
+export interface ChangedProfile {
+  readonly id: number;
+  readonly username: string;
+  readonly first_name: string | null;
+  readonly last_name: string | null;
+  readonly display_name: string;
+  readonly profile_picture: string | null;
+  readonly bio: string | null;
+}
+
+export interface ProfileUpdated {
+  readonly message: "Profile updated.";
+  readonly profile: ChangedProfile;
+}
+
+export interface Pagination {
+  readonly limit: number;
+  /** Items of this page. */
+  readonly count: number;
+  /** Items of all pages, exact. */
+  readonly total: number;
+  /** Whether a next page exists. */
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+  readonly prev_cursor: string | null;
+  readonly sort: string;
+}
+
+export interface EventLocation {
+  readonly name: string | null;
+  readonly city: string | null;
+  /** ISO 3166-1 alpha-2. */
+  readonly country_code: string | null;
+}
+
+export interface UserCard {
+  readonly id: number;
+  readonly username: string;
+  readonly display_name: string;
+  readonly profile_picture: string | null;
+}
+
+export interface Event {
+  readonly id: number;
+  readonly title: string;
+  readonly summary: string | null;
+  readonly status: "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
+  readonly visibility: "public" | "unlisted" | "private";
+  /** For example `2026-01-31 18:00:00`. */
+  readonly starts_at: string;
+  readonly ends_at: string | null;
+  /** IANA name. For example `Europe/Berlin`. */
+  readonly timezone: string;
+  /** `starts_at` in `timezone`. For example `2026-01-31 18:00:00`. */
+  readonly starts_at_local: string;
+  /** `ends_at` in `timezone`. */
+  readonly ends_at_local: string | null;
+  readonly is_all_day: boolean;
+  readonly is_online: boolean;
+  readonly location: EventLocation | null;
+  readonly cover_image: string | null;
+  readonly organizer: UserCard;
+  /** Of the member. */
+  readonly role: "organizer" | "co_organizer" | "attendee" | "invitee";
+  /** Of the member; null for organizers. */
+  readonly rsvp_status: "going" | "maybe" | "waitlisted" | "pending" | "declined" | null;
+  /** All whose answer is going. */
+  readonly attendees_count: number;
+  readonly capacity: number | null;
+  /** For example `2026-01-31 18:00:00`. */
+  readonly created_at: string;
+  /** For example `2026-01-31 18:00:00`. */
+  readonly updated_at: string;
+}
+
+export interface EventLocationDetail {
+  readonly name: string | null;
+  readonly city: string | null;
+  /** ISO 3166-1 alpha-2. */
+  readonly country_code: string | null;
+  readonly address: string | null;
+  readonly latitude: number | null;
+  readonly longitude: number | null;
+}
+
+export interface EventDetail {
+  readonly id: number;
+  readonly title: string;
+  readonly summary: string | null;
+  readonly status: "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
+  readonly visibility: "public" | "unlisted" | "private";
+  /** For example `2026-01-31 18:00:00`. */
+  readonly starts_at: string;
+  readonly ends_at: string | null;
+  /** IANA name. For example `Europe/Berlin`. */
+  readonly timezone: string;
+  /** `starts_at` in `timezone`. For example `2026-01-31 18:00:00`. */
+  readonly starts_at_local: string;
+  /** `ends_at` in `timezone`. */
+  readonly ends_at_local: string | null;
+  readonly is_all_day: boolean;
+  readonly is_online: boolean;
+  readonly location: EventLocationDetail | null;
+  readonly cover_image: string | null;
+  readonly organizer: UserCard;
+  /** Of the member. */
+  readonly role: "organizer" | "co_organizer" | "attendee" | "invitee";
+  /** Of the member; null for organizers. */
+  readonly rsvp_status: "going" | "maybe" | "waitlisted" | "pending" | "declined" | null;
+  /** All whose answer is going. */
+  readonly attendees_count: number;
+  readonly capacity: number | null;
+  /** For example `2026-01-31 18:00:00`. */
+  readonly created_at: string;
+  /** For example `2026-01-31 18:00:00`. */
+  readonly updated_at: string;
+  readonly description: string | null;
+  readonly tags: readonly (string)[];
+  /** Only for organizers and those who are going. */
+  readonly online_url: string | null;
+  readonly spots_left: number | null;
+  readonly responded_at: string | null;
+  readonly checked_in_at: string | null;
+  readonly co_organizers: readonly (UserCard)[];
+  readonly cancelled_at: string | null;
+  readonly cancellation_reason: string | null;
+}
+
+export interface MetAtEvent {
+  readonly id: number;
+  readonly title: string;
+}
+
+export interface Connection {
+  readonly id: number;
+  /** The other person. */
+  readonly user: UserCard;
+  readonly status: "accepted" | "pending_sent" | "pending_received";
+  readonly requested_at: string;
+  readonly connected_at: string | null;
+  readonly source: "event" | "search" | "invite" | "import" | null;
+  /** null too where the member has no access to the event. */
+  readonly met_at_event: MetAtEvent | null;
+}
+
+export interface AchievementProgress {
+  readonly current: number;
+  readonly target: number;
+  /** 2 decimals. */
+  readonly percentage: number;
+}
+
+/** A hidden one that is not earned has its name, key, description, icon and progress masked. */
+export interface Achievement {
+  readonly id: number;
+  readonly key: string | null;
+  readonly name: string;
+  readonly description: string | null;
+  readonly icon_url: string | null;
+  readonly category: string;
+  readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
+  /** 2 decimals. */
+  readonly rarity_percentage: number | null;
+  readonly points: number;
+  readonly is_hidden: boolean;
+  readonly earned: boolean;
+  readonly earned_at: string | null;
+  /** null where it has no target. */
+  readonly progress: AchievementProgress | null;
+  readonly is_pinned: boolean;
+  readonly pin_position: number | null;
+}
+
+export interface CategoryCompletion {
+  readonly total: number;
+  readonly earned: number;
+  /** 2 decimals. */
+  readonly completion_percentage: number;
+  readonly category: string;
+}
+
+export interface RarityCompletion {
+  readonly total: number;
+  readonly earned: number;
+  /** 2 decimals. */
+  readonly completion_percentage: number;
+  readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
+  /** Inclusive. */
+  readonly min_percentage: number | null;
+  /** Exclusive, but for 100. */
+  readonly max_percentage: number | null;
+}
+
+export interface RarestEarned {
+  readonly id: number;
+  readonly name: string;
+  readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
+  /** 2 decimals. */
+  readonly rarity_percentage: number | null;
+}
+
+export interface AchievementStatistics {
+  readonly total: number;
+  readonly earned: number;
+  /** 2 decimals. */
+  readonly completion_percentage: number;
+  readonly points_earned: number;
+  readonly points_total: number;
+  readonly last_earned_at: string | null;
+  /** Alphabetical. */
+  readonly by_category: readonly (CategoryCompletion)[];
+  /** common … legendary, then unrated. */
+  readonly by_rarity: readonly (RarityCompletion)[];
+  readonly rarest_earned: RarestEarned | null;
+  readonly rarity_computed_at: string;
+}
+
+export interface AchievementDetail {
+  readonly id: number;
+  readonly key: string | null;
+  readonly name: string;
+  readonly description: string | null;
+  readonly icon_url: string | null;
+  readonly category: string;
+  readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
+  /** 2 decimals. */
+  readonly rarity_percentage: number | null;
+  readonly points: number;
+  readonly is_hidden: boolean;
+  readonly earned: boolean;
+  readonly earned_at: string | null;
+  /** null where it has no target. */
+  readonly progress: AchievementProgress | null;
+  readonly is_pinned: boolean;
+  readonly pin_position: number | null;
+  readonly criteria: string | null;
+  /** Active members who earned it. */
+  readonly earned_by_count: number;
+  /** Active members. */
+  readonly eligible_users_count: number;
+  readonly rarity_computed_at: string;
+}
+
+/** RFC 9457. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly instance: string;
+  readonly code: "invalid_json" | "invalid_parameter" | "unknown_parameter" | "missing_parameter" | "invalid_cursor" | "ambiguous_credentials" | "missing_credentials" | "invalid_credentials" | "insufficient_scope" | "api_key_in_browser" | "ip_not_allowed" | "not_found" | "event_not_found" | "achievement_not_found" | "method_not_allowed" | "not_acceptable" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "rate_limited" | "internal_error" | "temporarily_unavailable";
+  readonly request_id: string;
+  readonly errors?: readonly ({ readonly pointer: string; readonly field: string | null; readonly code: string; readonly detail: string; readonly max?: number; readonly actual?: number } | { readonly parameter: string; readonly code: string; readonly detail: string; readonly allowed?: readonly (string)[] })[];
+  readonly required_scope?: "profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read";
+  readonly granted_scopes?: readonly (string)[];
+  readonly retry_after?: number;
+}
+
+export interface EventsQuery {
+  /** How many items at most. Default: `20`. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` or `prev_cursor` of an answer to the same query. */
+  readonly cursor?: string | undefined;
+  /** Order; ties by ascending id. Default: `-starts_at`. */
+  readonly sort?: "-starts_at" | "starts_at" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "title" | "-title" | undefined;
+  /** upcoming: not started; ongoing: started, not past its end; past: all others. Default: `all`. */
+  readonly time_filter?: "all" | "upcoming" | "ongoing" | "past" | undefined;
+  /** Events that start at this moment or later. */
+  readonly starts_after?: string | undefined;
+  /** Events that start before this moment. */
+  readonly starts_before?: string | undefined;
+  /** Only events in one of these states; for several, repeat the parameter or separate them by commas. */
+  readonly status?: readonly ("draft" | "scheduled" | "ongoing" | "completed" | "cancelled")[] | undefined;
+  /** Only events in which the member has one of these roles; for several, repeat the parameter or separate them by commas. */
+  readonly role?: readonly ("organizer" | "co_organizer" | "attendee" | "invitee")[] | undefined;
+  /** Only events to which the member answered so; for several, repeat the parameter or separate them by commas. */
+  readonly rsvp_status?: readonly ("going" | "maybe" | "waitlisted" | "pending" | "declined")[] | undefined;
+  /** Only online events, or only others. */
+  readonly is_online?: boolean | undefined;
+  /** Case-insensitive substring of the title. */
+  readonly q?: string | undefined;
+  /** Events whose `updated_at` is this moment or later, and those that changed here after it, the member’s own role and answer included: ask with the `Date` of the last answer and nothing is missed. */
+  readonly updated_since?: string | undefined;
+}
+
+export interface ConnectionsQuery {
+  /** How many items at most. Default: `20`. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` or `prev_cursor` of an answer to the same query. */
+  readonly cursor?: string | undefined;
+  /** Order; ties by ascending id. Default: `-connected_at`. */
+  readonly sort?: "-connected_at" | "connected_at" | "display_name" | "-display_name" | undefined;
+  /** Case-insensitive substring of the other person’s username or display name. */
+  readonly q?: string | undefined;
+  /** Only connections in one of these states; for several, repeat the parameter or separate them by commas. Default: `accepted`. */
+  readonly status?: readonly ("accepted" | "pending_sent" | "pending_received")[] | undefined;
+  /** Connected at this moment or later. */
+  readonly connected_after?: string | undefined;
+  /** Connected before this moment. */
+  readonly connected_before?: string | undefined;
+  /** Only connections made in one of these ways; for several, repeat the parameter or separate them by commas. */
+  readonly source?: readonly ("event" | "search" | "invite" | "import")[] | undefined;
+}
+
+export interface AchievementsQuery {
+  /** How many items at most. Default: `20`. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` or `prev_cursor` of an answer to the same query. */
+  readonly cursor?: string | undefined;
+  /** Order; ties by ascending id. Default: `-earned_at`. */
+  readonly sort?: "-earned_at" | "earned_at" | "name" | "rarity_percentage" | "-rarity_percentage" | "position" | "-progress" | undefined;
+  /** Only achievements in one of these categories; for several, repeat the parameter or separate them by commas. */
+  readonly category?: readonly (string)[] | undefined;
+  /** Only achievements of one of these rarities; for several, repeat the parameter or separate them by commas. */
+  readonly rarity?: readonly ("common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated")[] | undefined;
+  /** Earned at this moment or later. */
+  readonly earned_after?: string | undefined;
+  /** Earned before this moment. */
+  readonly earned_before?: string | undefined;
+  /** Case-insensitive substring of the name. */
+  readonly q?: string | undefined;
+  /** What is asked of the achievements. */
+  readonly action?: "all" | "stats" | "detail" | "pinned" | undefined;
+  /** Only what the member has earned, or has not. */
+  readonly earned?: boolean | undefined;
+  /** With action=detail: the achievement. */
+  readonly id?: number | undefined;
+}

@@ -1,0 +1,253 @@
+import type { Credentials } from './requests.js';
+
+/** Where tokens and sign-ins under way are kept: `localStorage`, `sessionStorage`, or what an app brings. */
+export type TokenStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+
+export interface SignInSettings {
+  /** Address of the server, without a path. */
+  readonly issuer: string | URL;
+  readonly clientId: string;
+  /** As it is registered, to the letter. */
+  readonly redirectUri: string;
+  readonly scope: string;
+  /** Tokens. Tabs that share a storage share the sign-in. Default `sessionStorage`: the sign-in ends with the tab. */
+  readonly storage?: TokenStorage;
+  /** State and verifier of a sign-in that has begun: of this tab alone. Default `sessionStorage`. */
+  readonly begunStorage?: TokenStorage;
+  readonly fetch?: typeof fetch;
+}
+
+/** The authorization server said no (RFC 6749 §4.1.2.1, §5.2), or the answer belongs to no sign-in of ours. */
+export class SignInError extends Error {
+  override readonly name = 'SignInError';
+
+  constructor(
+    /** As the RFC has it, such as `access_denied`; `state_mismatch` where the answer is none of ours; `signed_out` without tokens. */
+    readonly code: string,
+    description?: string | null,
+  ) {
+    super(description ?? code);
+  }
+}
+
+interface Metadata {
+  readonly issuer: string;
+  readonly authorization_endpoint: string;
+  readonly token_endpoint: string;
+  readonly revocation_endpoint: string;
+}
+
+interface Tokens {
+  readonly access_token: string;
+  readonly refresh_token?: string;
+  readonly scope: string;
+  /** ms since 1970 */
+  readonly expires_at: number;
+}
+
+/** A token this close to its end is renewed first. */
+const EARLY_MS = 30_000;
+
+/**
+ * Signs a member in with an authorization code and PKCE (RFC 7636, RFC 9700), and keeps the tokens fresh. Of all tabs that share a
+ * storage one refreshes at a time (Web Locks, where there are), the others take what it got.
+ */
+export class SignIn implements Credentials {
+  readonly #settings: SignInSettings;
+  #metadata: Promise<Metadata> | undefined;
+  #refreshing: Promise<Tokens> | undefined;
+
+  constructor(settings: SignInSettings) {
+    this.#settings = settings;
+  }
+
+  /**
+   * The address to send the member to; what belongs to it is kept for {@link finish}.
+   *
+   * @param prompt `consent`: ask again, also for what was refused before
+   */
+  async begin(prompt?: 'consent' | 'login' | 'none'): Promise<URL> {
+    const { clientId, redirectUri, scope } = this.#settings;
+    const { authorization_endpoint, issuer } = await this.#discover();
+    const [verifier, state] = [random(), random()];
+    this.#begun.setItem(this.#name('begun'), JSON.stringify({ verifier, state, issuer }));
+    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
+    const url = new URL(authorization_endpoint);
+    url.search = new URLSearchParams({
+      client_id: clientId,
+      response_type: 'code',
+      redirect_uri: redirectUri,
+      scope,
+      state,
+      code_challenge: base64url(new Uint8Array(digest)),
+      code_challenge_method: 'S256',
+      ...(prompt ? { prompt } : {}),
+    }).toString();
+    return url;
+  }
+
+  /**
+   * Redeems the code with which the member came back to the redirect URI.
+   *
+   * @param url of the page, with its query; take it out of the address bar afterwards
+   * @returns the scope that the member granted, which may be less than was asked for
+   * @throws SignInError
+   */
+  async finish(url: string | URL): Promise<string> {
+    const answer = new URL(url).searchParams;
+    const begun = JSON.parse(this.#begun.getItem(this.#name('begun')) ?? 'null') as Begun | null;
+    this.#begun.removeItem(this.#name('begun'));
+    // The second is RFC 9207: an answer of another server is none to this question.
+    if (!begun || answer.get('state') !== begun.state || answer.get('iss') !== begun.issuer)
+      throw new SignInError('state_mismatch', 'This answer belongs to no sign-in that began here.');
+    const error = answer.get('error');
+    if (error !== null) throw new SignInError(error, answer.get('error_description'));
+    const { scope } = await this.#ask({
+      grant_type: 'authorization_code',
+      code: answer.get('code') ?? '',
+      code_verifier: begun.verifier,
+      redirect_uri: this.#settings.redirectUri,
+    });
+    return scope;
+  }
+
+  get signedIn(): boolean {
+    return this.#tokens !== undefined;
+  }
+
+  /**
+   * A token that is good now.
+   *
+   * @param renew where the API refused the last one
+   * @throws SignInError `signed_out`, and the member has to sign in again
+   */
+  async accessToken(renew = false): Promise<string> {
+    const tokens = this.#tokens;
+    if (!tokens) throw new SignInError('signed_out');
+    if (!renew && tokens.expires_at - EARLY_MS > Date.now()) return tokens.access_token;
+    this.#refreshing ??= this.#alone((waited) => this.#refresh(tokens, waited)).finally(
+      () => (this.#refreshing = undefined),
+    );
+    return (await this.#refreshing).access_token;
+  }
+
+  async headers(renew: boolean): Promise<Record<string, string>> {
+    return { Authorization: `Bearer ${await this.accessToken(renew)}` };
+  }
+
+  /** Revokes the tokens at the server (RFC 7009) and forgets them here, whether or not the server could be reached. */
+  async signOut(): Promise<void> {
+    const tokens = this.#tokens;
+    this.#storage.removeItem(this.#name('tokens'));
+    if (!tokens) return;
+    const { revocation_endpoint } = await this.#discover();
+    const token = tokens.refresh_token ?? tokens.access_token;
+    await this.#fetch(revocation_endpoint, this.#form({ token }));
+  }
+
+  /**
+   * @param used what this tab had: where another tab has renewed it meanwhile, there is nothing left to do
+   * @param waited for another tab: what it wrote may arrive a moment after its lock is free
+   */
+  async #refresh(used: Tokens, waited: boolean): Promise<Tokens> {
+    for (let i = 0; waited && i < 10 && this.#tokens?.access_token === used.access_token; i++)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    const tokens = this.#tokens;
+    if (!tokens) throw new SignInError('signed_out');
+    if (tokens.access_token !== used.access_token) return tokens;
+    if (tokens.refresh_token === undefined) {
+      this.#storage.removeItem(this.#name('tokens'));
+      throw new SignInError('signed_out', 'The sign-in has expired.');
+    }
+    try {
+      return await this.#ask({ grant_type: 'refresh_token', refresh_token: tokens.refresh_token });
+    } catch (error) {
+      if (!(error instanceof SignInError) || error.code !== 'invalid_grant') throw error;
+      this.#storage.removeItem(this.#name('tokens'));
+      throw new SignInError('signed_out', 'The sign-in has ended.');
+    }
+  }
+
+  async #ask(parameters: Record<string, string>): Promise<Tokens> {
+    const { token_endpoint } = await this.#discover();
+    const response = await this.#fetch(token_endpoint, this.#form(parameters));
+    const body = (await response.json().catch(() => ({}))) as Record<string, string>;
+    if (!response.ok) throw new SignInError(body.error ?? `http_${response.status}`, body.error_description);
+    const { access_token, refresh_token, expires_in, scope } = body;
+    const tokens = {
+      access_token,
+      refresh_token,
+      scope,
+      expires_at: Date.now() + Number(expires_in) * 1_000,
+    };
+    this.#storage.setItem(this.#name('tokens'), JSON.stringify(tokens));
+    return tokens as Tokens;
+  }
+
+  #form(parameters: Record<string, string>): RequestInit {
+    return {
+      method: 'POST',
+      body: new URLSearchParams({ client_id: this.#settings.clientId, ...parameters }),
+      signal: AbortSignal.timeout(30_000),
+    };
+  }
+
+  /** RFC 8414; asked for once, again after a failure. */
+  #discover(): Promise<Metadata> {
+    const url = new URL('/.well-known/oauth-authorization-server', this.#settings.issuer);
+    this.#metadata ??= this.#fetch(url).then(async (response) => {
+      if (!response.ok) throw new SignInError(`http_${response.status}`, `${url.href} is not there.`);
+      return (await response.json()) as Metadata;
+    });
+    this.#metadata.catch(() => (this.#metadata = undefined));
+    return this.#metadata;
+  }
+
+  /** Runs `work` for one tab at a time; `waited` says that another has just done the same. */
+  async #alone<T>(work: (waited: boolean) => Promise<T>): Promise<T> {
+    const locks = (globalThis.navigator as Navigator | undefined)?.locks;
+    if (!locks) return work(false);
+    const name = this.#name('refresh');
+    const atOnce = await locks.request(name, { ifAvailable: true }, async (lock) =>
+      lock === null ? undefined : { done: await work(false) },
+    );
+    return atOnce === undefined ? locks.request(name, () => work(true)) : atOnce.done;
+  }
+
+  #fetch(url: string | URL, request?: RequestInit): Promise<Response> {
+    const { fetch: send = fetch } = this.#settings; // a method of nobody: browsers refuse it otherwise
+    return send(url, request);
+  }
+
+  get #storage(): TokenStorage {
+    return this.#settings.storage ?? sessionStorage;
+  }
+
+  get #begun(): TokenStorage {
+    return this.#settings.begunStorage ?? sessionStorage;
+  }
+
+  get #tokens(): Tokens | undefined {
+    const kept = this.#storage.getItem(this.#name('tokens'));
+    return kept === null ? undefined : (JSON.parse(kept) as Tokens);
+  }
+
+  #name(what: string): string {
+    return `public-user-api:${this.#settings.clientId}:${what}`;
+  }
+}
+
+interface Begun {
+  readonly verifier: string;
+  readonly state: string;
+  readonly issuer: string;
+}
+
+const random = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
+
+function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replace(/=+$/, '');
+}

@@ -1,0 +1,390 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type * as Client from '../../clients/typescript/src/index.js';
+import { inChromium, launchChromium } from '../support/chromium.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+
+const PACKAGE = 'clients/typescript';
+const SCOPE = 'profile:read profile:write events:read connections:read achievements:read';
+
+let oauth: OauthTest;
+/** The package as an app has it: packed, and installed from the archive. */
+let installed: string;
+let client: typeof Client;
+
+beforeAll(async () => {
+  oauth = await OauthTest.start();
+  const folder = mkdtempSync(join(tmpdir(), 'pua-client-'));
+  execFileSync('node_modules/.bin/tsc', ['-p', PACKAGE]);
+  execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
+    cwd: PACKAGE,
+  });
+  writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}');
+  const [archive] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--silent', `./${archive}`], {
+    cwd: folder,
+  });
+  installed = join(folder, 'node_modules/public-user-api-client');
+  client = (await import(pathToFileURL(join(installed, 'dist/index.js')).href)) as typeof Client;
+}, 120_000);
+afterAll(async () => {
+  rmSync(join(installed, '../..'), { recursive: true });
+  await oauth.close();
+});
+
+/** Storage as browsers have it. */
+function storage(): Client.TokenStorage {
+  const kept = new Map<string, string>();
+  return {
+    getItem: (name) => kept.get(name) ?? null,
+    setItem: (name, value) => void kept.set(name, value),
+    removeItem: (name) => void kept.delete(name),
+  };
+}
+
+async function member(events = 0) {
+  const { id, username } = await oauth.member({ first_name: 'Ada' });
+  for (let i = 0; i < events; i++) {
+    const event = await oauth.api.platform.event({ organizer_id: id, title: `Event ${i}` });
+    await oauth.api.platform.participant(event, id, { role: 'organizer' });
+  }
+  return { id, username };
+}
+
+/** `fetch` that counts what is sent, and what came back. */
+function counted() {
+  const calls: { path: string; status: number; headers: Headers; body: string }[] = [];
+  const send: typeof fetch = async (url, request) => {
+    const response = await fetch(url, request);
+    const { pathname } = new URL(String(url));
+    const body = request?.body instanceof URLSearchParams ? request.body.toString() : '';
+    calls.push({ path: pathname, status: response.status, headers: new Headers(request?.headers), body });
+    return response;
+  };
+  return { calls, send };
+}
+
+describe('the TypeScript client', () => {
+  it('has the types of the OpenAPI document (npm run types in clients/typescript)', async () => {
+    const { typesOf } = (await import('../../clients/typescript/generate-types.mjs' as string)) as {
+      typesOf: (document: unknown) => string;
+    };
+    const document: unknown = await (await fetch(`${oauth.issuer}/api/public/openapi.json`)).json();
+    expect(readFileSync(`${PACKAGE}/src/schema.ts`, 'utf8')).toBe(typesOf(document));
+  });
+
+  it('has no dependencies, and at most 6 KB gzipped', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
+      dependencies?: unknown;
+    };
+    expect(dependencies).toBeUndefined();
+    const code = readdirSync(join(installed, 'dist'))
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => readFileSync(join(installed, 'dist', name)));
+    expect(gzipSync(Buffer.concat(code)).length).toBeLessThanOrEqual(6 * 1024);
+  });
+
+  it('makes every call of the API', async () => {
+    const { id, username } = await member(3);
+    const api = new client.PublicUserApi({
+      baseUrl: oauth.issuer,
+      credentials: client.apiKey(await oauth.api.key(id)),
+    });
+    expect(await api.me()).toMatchObject({ id, username, first_name: 'Ada' });
+    expect(await api.profile()).toMatchObject({ id, connections_count: 0 });
+    const { data, pagination } = await api.events({ sort: 'title', status: ['scheduled', 'draft'] }).page();
+    expect(data.map(({ title }) => title)).toEqual(['Event 0', 'Event 1', 'Event 2']);
+    expect(pagination).toMatchObject({ total: 3, sort: 'title' });
+    expect(await api.event(data[0]!.id)).toMatchObject({ title: 'Event 0', co_organizers: [] });
+    expect((await api.connections({ status: ['accepted', 'pending_sent'] }).page()).data).toEqual([]);
+    expect((await api.achievements({ sort: 'name' }).page()).data).toEqual([]);
+    expect((await api.allAchievements({ earned: false }).page()).pagination.sort).toBe('position');
+    expect(await api.pinnedAchievements()).toEqual([]);
+    expect(await api.achievementStatistics()).toMatchObject({ earned: 0 });
+    await expect(api.achievement(1_000_000)).rejects.toMatchObject({ code: 'achievement_not_found' });
+    expect((await api.credential()).type).toBe('api_key');
+    expect(await api.updateProfile({ bio: 'Hello', last_name: null })).toMatchObject({
+      bio: 'Hello',
+      last_name: null,
+    });
+  });
+
+  it('gives a whole list, page by page as it is asked for', async () => {
+    const { id } = await member(7);
+    const { calls, send } = counted();
+    const credentials = client.apiKey(await oauth.api.key(id));
+    const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials, fetch: send });
+    const titles: string[] = [];
+    for await (const { title } of api.events({ limit: 3, sort: 'title' })) titles.push(title);
+    expect(titles).toEqual(['Event 0', 'Event 1', 'Event 2', 'Event 3', 'Event 4', 'Event 5', 'Event 6']);
+    expect(calls).toHaveLength(3);
+    for await (const { title } of api.events({ limit: 2, sort: '-title' })) {
+      expect(title).toBe('Event 6');
+      break;
+    }
+    expect(calls).toHaveLength(4);
+  });
+
+  it('does what its README says', async () => {
+    const { id } = await member(2);
+    const [snippet] = /(?<=```js\n)[^`]*`[^]*?(?=```)/.exec(readFileSync(`${PACKAGE}/README.md`, 'utf8'))!;
+    const program = join(installed, '../../program.js');
+    writeFileSync(program, snippet);
+    await oauth.dataSource.query(
+      `UPDATE events SET starts_at = now() + interval '1 day' WHERE organizer_id = $1`,
+      [id],
+    );
+    const env = { ...process.env, API_URL: oauth.issuer, API_KEY: await oauth.api.key(id) };
+    const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
+    expect(stdout).toMatch(/^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\n$/);
+  });
+
+  it('asks with the ETag of what it has, and takes 304 for it', async () => {
+    const { id } = await member(1);
+    const { calls, send } = counted();
+    const credentials = client.apiKey(await oauth.api.key(id));
+    const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials, fetch: send });
+    const first = await api.events().page();
+    expect(await api.events().page()).toEqual(first);
+    expect(calls.map(({ status }) => status)).toEqual([200, 304]);
+  });
+
+  it('refuses to overwrite what somebody else changed', async () => {
+    const { id } = await member();
+    const credentials = client.apiKey(await oauth.api.key(id));
+    const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials });
+    const { etag } = await api.profileWithEtag();
+    await api.updateProfile({ bio: 'mine' }, { ifMatch: etag! });
+    await expect(api.updateProfile({ bio: 'lost' }, { ifMatch: etag! })).rejects.toMatchObject({
+      name: 'ApiError',
+      status: 412,
+      code: 'precondition_failed',
+    });
+    expect((await api.profile()).bio).toBe('mine');
+  });
+
+  it('throws the problem as the API says it', async () => {
+    const { id } = await member();
+    const credentials = client.apiKey(await oauth.api.key(id));
+    const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials });
+    const refused = await api.updateProfile({ bio: 'x'.repeat(501) }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(client.ApiError);
+    expect(refused).toMatchObject({
+      status: 422,
+      code: 'validation_failed',
+      requestId: expect.any(String),
+      problem: { errors: [{ field: 'bio', code: 'too_long', max: 500, actual: 501 }] },
+    });
+  });
+
+  describe('in front of a server without room', () => {
+    let server: Server;
+    let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
+    let api: Client.PublicUserApi;
+    const refuse =
+      (status: number, headers: Record<string, string>) => (_: IncomingMessage, response: ServerResponse) =>
+        response
+          .writeHead(status, { 'Content-Type': 'application/problem+json', ...headers })
+          .end(JSON.stringify({ code: 'rate_limited', title: 'Too many requests', detail: 'Wait.', status }));
+    const answer = (_: IncomingMessage, response: ServerResponse) =>
+      response.setHeader('Content-Type', 'application/json').end('{"id":1}');
+    beforeAll(async () => {
+      server = createServer((request, response) => answers.shift()!(request, response));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      api = new client.PublicUserApi({ baseUrl, credentials: client.bearer('token'), longestWaitMs: 5_000 });
+    });
+    afterAll(() => void server.close());
+
+    it.each([
+      ['429', refuse(429, { 'Retry-After': '0' })],
+      ['503', refuse(503, { 'Retry-After': '0' })],
+      ['a connection that breaks', (request: IncomingMessage) => request.socket.destroy()],
+    ])('tries again after %s', async (_, first) => {
+      answers = [first, answer];
+      expect(await api.me()).toEqual({ id: 1 });
+    });
+
+    it('gives up after three tries, and never waits longer than it may', async () => {
+      const wait = refuse(503, { 'Retry-After': '0' });
+      answers = [wait, wait, wait];
+      await expect(api.me()).rejects.toMatchObject({ status: 503 });
+      answers = [refuse(429, { 'Retry-After': '60' })];
+      await expect(api.me()).rejects.toMatchObject({ status: 429, retryAfter: 60 });
+    });
+
+    it('ends when it is told to', async () => {
+      answers = [refuse(503, { 'Retry-After': '4' })];
+      const controller = new AbortController();
+      const call = api.me({ signal: controller.signal });
+      controller.abort(new Error('the page was left'));
+      await expect(call).rejects.toThrow('the page was left');
+    });
+
+    it('says so where something in between answers', async () => {
+      answers = [(_request, response) => response.writeHead(502).end('<h1>Bad gateway</h1>')];
+      await expect(api.me()).rejects.toMatchObject({ status: 502, code: 'unknown', problem: undefined });
+    });
+  });
+
+  describe('signs a member in', () => {
+    async function signIn(scope = SCOPE) {
+      const { id, username } = await member();
+      const clientId = await oauth.client();
+      const { calls, send } = counted();
+      const kept = storage();
+      const settings = { issuer: oauth.issuer, clientId, redirectUri: REDIRECT_URI, scope, fetch: send };
+      const session = new client.SignIn({ ...settings, storage: kept, begunStorage: storage() });
+      const begun = await session.begin();
+      const back = await oauth.browser().authorize(begun, { username });
+      const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials: session });
+      const refreshes = () => calls.filter(({ body }) => body.includes('refresh_token=')).length;
+      return { id, session, back, api, kept, settings, refreshes, calls };
+    }
+
+    it('with PKCE, and calls the API for them', async () => {
+      const { id, session, back, api } = await signIn();
+      expect(session.signedIn).toBe(false);
+      expect((await session.finish(back)).split(' ')).toEqual(expect.arrayContaining(SCOPE.split(' ')));
+      expect(session.signedIn).toBe(true);
+      expect((await api.me()).id).toBe(id);
+    });
+
+    it('and refuses an answer that is none to its own question', async () => {
+      const { session, back } = await signIn();
+      const foreign = new URL(back);
+      foreign.searchParams.set('state', 'another');
+      await expect(session.finish(foreign)).rejects.toMatchObject({ code: 'state_mismatch' });
+      await expect(session.finish(back)).rejects.toMatchObject({ code: 'state_mismatch' }); // asked once
+      const other = await signIn();
+      other.back.searchParams.set('iss', 'https://elsewhere.example');
+      await expect(other.session.finish(other.back)).rejects.toMatchObject({ code: 'state_mismatch' });
+    });
+
+    it('and says what the member said', async () => {
+      const { session, back } = await signIn();
+      back.searchParams.delete('code');
+      back.searchParams.set('error', 'access_denied');
+      await expect(session.finish(back)).rejects.toMatchObject({
+        name: 'SignInError',
+        code: 'access_denied',
+      });
+    });
+
+    it('and renews a token once, however many calls need it', async () => {
+      const { id, session, back, api, kept, settings, refreshes } = await signIn();
+      await session.finish(back);
+      const name = `public-user-api:${settings.clientId}:tokens`;
+      const tokens = JSON.parse(kept.getItem(name)!) as Record<string, unknown>;
+      kept.setItem(name, JSON.stringify({ ...tokens, expires_at: 0 }));
+      const found = await Promise.all([api.me(), api.profile(), api.events().page(), api.credential()]);
+      expect(found[0].id).toBe(id);
+      expect(refreshes()).toBe(1);
+    });
+
+    it('and renews a token that the API no longer takes', async () => {
+      const { id, session, back, api, kept, settings, refreshes } = await signIn();
+      await session.finish(back);
+      const name = `public-user-api:${settings.clientId}:tokens`;
+      const tokens = JSON.parse(kept.getItem(name)!) as Record<string, unknown>;
+      kept.setItem(name, JSON.stringify({ ...tokens, access_token: 'x'.repeat(43) }));
+      expect((await api.me()).id).toBe(id);
+      expect(refreshes()).toBe(1);
+    });
+
+    it('out again: the tokens are revoked and forgotten', async () => {
+      const { session, back, api, kept, settings } = await signIn();
+      await session.finish(back);
+      const token = await session.accessToken();
+      await session.signOut();
+      expect(session.signedIn).toBe(false);
+      expect(kept.getItem(`public-user-api:${settings.clientId}:tokens`)).toBeNull();
+      expect(await oauth.me(token)).toBe(401);
+      await expect(api.me()).rejects.toMatchObject({ name: 'SignInError', code: 'signed_out' });
+    });
+  });
+});
+
+inChromium('the TypeScript client in two tabs (npm run test:pg)', () => {
+  let app: Server;
+  let appUrl: string;
+  let browser: Browser;
+  let context: BrowserContext;
+
+  beforeAll(async () => {
+    app = createServer((request, response) => {
+      const { pathname } = new URL(request.url!, 'http://app');
+      if (!pathname.endsWith('.js')) {
+        response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>app</title>');
+        return;
+      }
+      response
+        .setHeader('Content-Type', 'text/javascript')
+        .end(readFileSync(join(installed, 'dist', pathname)));
+    });
+    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
+    appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+    browser = await launchChromium();
+    context = await browser.newContext();
+  }, 60_000);
+  afterAll(async () => {
+    await browser.close();
+    app.close();
+  });
+
+  it('signs in once, and renews one token for both', async () => {
+    const { id, username } = await member();
+    const clientId = await oauth.client({ redirectUris: [`${appUrl}/callback`], allowedOrigins: [appUrl] });
+    const settings = {
+      issuer: oauth.issuer,
+      clientId,
+      redirectUri: `${appUrl}/callback`,
+      scope: 'profile:read',
+    };
+    const refreshes: string[] = [];
+    context.on('request', (request) => {
+      if (request.postData()?.includes('grant_type=refresh_token')) refreshes.push(request.url());
+    });
+    /** Runs in the page, with the package and a sign-in kept in localStorage. */
+    const run = <T>(page: Page, code: string) =>
+      page.evaluate<T>(
+        `(async (settings) => {
+  const { SignIn, PublicUserApi } = await import('/index.js');
+  const session = new SignIn({ ...settings, storage: localStorage });
+  const api = new PublicUserApi({ baseUrl: settings.issuer, credentials: session });
+  return (${code})(session, api);
+})(${JSON.stringify(settings)})`,
+      );
+
+    const first = await context.newPage();
+    await first.goto(appUrl);
+    await first.goto(await run<string>(first, 'async (session) => (await session.begin()).href'));
+    await first.getByLabel('Username').fill(username);
+    await first.getByLabel('Password').fill(PASSWORD);
+    await first.getByRole('button', { name: 'Sign in' }).click();
+    await first.getByRole('button', { name: 'Allow' }).click();
+    await first.waitForURL(`${appUrl}/callback?*`);
+    expect(await run(first, 'async (session) => session.finish(location.href)')).toBe('profile:read');
+
+    const second = await context.newPage();
+    await second.goto(appUrl);
+    expect(await run(second, 'async (_, api) => (await api.me()).id')).toBe(id);
+    await first.evaluate(`{
+  const name = 'public-user-api:${clientId}:tokens';
+  localStorage.setItem(name, JSON.stringify({ ...JSON.parse(localStorage.getItem(name)), expires_at: 0 }));
+}`);
+    const calls = [first, second].map((page) => run(page, 'async (_, api) => (await api.me()).id'));
+    expect(await Promise.all(calls)).toEqual([id, id]);
+    expect(refreshes).toHaveLength(1);
+  }, 60_000);
+});
