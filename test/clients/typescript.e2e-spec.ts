@@ -66,7 +66,7 @@ function counted() {
   const calls: { path: string; status: number; headers: Headers; body: string }[] = [];
   const send: typeof fetch = async (url, request) => {
     const response = await fetch(url, request);
-    const { pathname } = new URL(String(url));
+    const { pathname } = new URL(url instanceof Request ? url.url : url);
     const body = request?.body instanceof URLSearchParams ? request.body.toString() : '';
     calls.push({ path: pathname, status: response.status, headers: new Headers(request?.headers), body });
     return response;
