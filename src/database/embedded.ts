@@ -83,8 +83,7 @@ export async function startWorker(data: {
   socket: string;
   snapshot?: string;
 }): Promise<{ close(patienceMs?: number): Promise<void> }> {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const worker = new Worker(new URL(`./embedded.worker.${extension}`, import.meta.url), { workerData: data });
+  const worker = new Worker(new URL('./embedded.worker.js', import.meta.url), { workerData: data });
   const failed = new Promise<never>((_, reject) => {
     worker.once('error', reject);
     worker.once('exit', (code) => reject(new Error(`its thread ended with ${code}`)));

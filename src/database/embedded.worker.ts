@@ -1,5 +1,4 @@
-// Runs PGlite in a thread of its own, so that a query does not stop the server's event loop. No imports of
-// ours: the tests load this file as it stands, by Node's own type stripping.
+// Runs PGlite in a thread of its own, so that a query does not stop the server's event loop.
 import { existsSync, readFileSync, unlinkSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';

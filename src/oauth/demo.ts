@@ -18,11 +18,7 @@ const HEADERS = {
   'Cache-Control': 'no-cache',
 };
 
-/** From src in the tests, from dist/src as it is run. */
-const FOLDER = new URL(
-  import.meta.url.endsWith('.ts') ? '../../examples/browser-client/' : '../../../examples/browser-client/',
-  import.meta.url,
-);
+const FOLDER = new URL('../../../examples/browser-client/', import.meta.url);
 const FILES: Readonly<Record<string, readonly [file: string, type: string]>> = {
   '/demo': ['index.html', 'text/html; charset=utf-8'],
   '/demo/callback': ['index.html', 'text/html; charset=utf-8'],
