@@ -8,6 +8,7 @@ import type { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
 import { Limit } from '../../src/auth/rate-limits/limit.js';
 import type { Count } from '../../src/auth/rate-limits/limit.js';
+import { Membership } from '../../src/auth/rate-limits/membership.js';
 import { PostgresCounts } from '../../src/auth/rate-limits/postgres-counts.js';
 import { RedisCounts } from '../../src/auth/rate-limits/redis-counts.js';
 import type { SharedCounts } from '../../src/auth/rate-limits/shared-counts.js';
@@ -70,12 +71,15 @@ overStores.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
     const shared = await connect(url);
     const settle = jest.spyOn(shared, 'settle');
     const changes: (string | undefined)[] = [];
-    const limit = new Limit(quota, patienceMs, shared, (reason) => changes.push(reason));
+    const membership = new Membership(shared);
+    await membership.join();
+    const limit = new Limit(quota, patienceMs, membership, (reason) => changes.push(reason));
     ended.push(async () => {
       await limit.end();
+      await membership.end();
       await shared.end();
     });
-    return { limit, changes, settle, shared };
+    return { limit, changes, settle, shared, membership };
   };
   const instances = (number: number, quota: number) =>
     Promise.all(Array.from({ length: number }, () => instance(quota)));
@@ -187,6 +191,109 @@ overStores.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
     }),
   );
 
+  it(
+    'asks nobody once it knows a key, where one instance has been alone for a while, and tells what it admitted',
+    inOneWindow(async () => {
+      const { limit, membership, shared } = await instance(100);
+      await until(() => membership.aloneSince(performance.now()));
+      const key = randomUUID();
+      await limit.take(key);
+      for (let left = 98; left >= 0; left--) expect(limit.take(key)).toMatchObject({ admitted: true, left });
+      expect(limit.take(key)).toMatchObject({ admitted: false, left: 0 });
+      limit.tick();
+      await until(
+        async () => (await shared.settle(100, 0, [{ key, spent: 0, wanted: 0 }])).told[0]!.used === 100,
+      );
+    }),
+  );
+
+  it(
+    'lets in another instance only when the one that was alone has told all that it admitted',
+    inOneWindow(async () => {
+      for (let round = 0; round < 3; round++) {
+        const one = await instance(30);
+        await until(() => one.membership.aloneSince(performance.now()));
+        const key = randomUUID();
+        await one.limit.take(key);
+        let admitted = 1;
+        for (let call = 0; call < 19; call++) if ((one.limit.take(key) as Count).admitted) admitted++;
+        const other = await instance(30);
+        expect(one.membership.aloneSince(performance.now())).toBe(false);
+        const calls = Array.from({ length: 40 }, async (_, i) => (i % 2 ? one : other).limit.take(key));
+        admitted += admittedOf(await Promise.all(calls));
+        expect([29, 30]).toContain(admitted);
+        for (const end of ended.splice(0)) await end();
+      }
+    }),
+  );
+
+  it(
+    'lets in another instance when the one that was alone is cut off, and that one is not alone any more by then',
+    inOneWindow(async () => {
+      const gone = await instance(30, proxy.url);
+      await until(() => gone.membership.aloneSince(performance.now()));
+      const known = performance.now();
+      proxy.cut();
+      await instance(30);
+      expect(gone.membership.aloneSince(known)).toBe(false);
+    }),
+  );
+
+  it('never admits more than the quota, whoever is alone in between, and however short that lasts', async () => {
+    const shareds = await Promise.all([0, 1].map(() => connect()));
+    const command = fc.record({
+      on: fc.nat(1),
+      do: fc.constantFrom('take' as const, 'leave' as const, 'come' as const),
+      times: fc.integer({ min: 1, max: 12 }),
+      pause: fc.constantFrom(0, 0, 60, 120),
+    });
+    let alone = 0;
+    type Command = typeof command extends fc.Arbitrary<infer One> ? One : never;
+    const round = (quota: number, commands: readonly Command[]) =>
+      inOneWindow(async () => {
+        const key = randomUUID();
+        const come = async (on: number) => {
+          const membership = new Membership(shareds[on]!, 45);
+          await membership.join();
+          return { membership, limit: new Limit(quota, deadlines.lock, membership, () => undefined) };
+        };
+        const there: (Awaited<ReturnType<typeof come>> | undefined)[] = [await come(0), undefined];
+        let admitted = 0;
+        for (const { on, do: what, times, pause: milliseconds } of commands) {
+          const one = there[on];
+          if (what === 'come') there[on] ??= await come(on);
+          if (what === 'leave' && one) {
+            there[on] = undefined;
+            await one.limit.end();
+            await one.membership.end();
+          }
+          if (what === 'take' && one) {
+            if (one.membership.aloneSince(performance.now())) alone++;
+            admitted += admittedOf(
+              await Promise.all(Array.from({ length: times }, async () => one.limit.take(key))),
+            );
+            expect(admitted).toBeLessThanOrEqual(quota);
+          }
+          await pause(milliseconds);
+        }
+        for (const one of there) {
+          await one?.limit.end();
+          await one?.membership.end();
+        }
+        const { told } = await shareds[0]!.settle(quota, 0, [{ key, spent: 0, wanted: 0 }]);
+        expect(told[0]!.used).toBeGreaterThanOrEqual(admitted);
+      })();
+    try {
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 10, max: 60 }), fc.array(command, { maxLength: 16 }), round),
+        { numRuns: 20 },
+      );
+      expect(alone).toBeGreaterThan(0);
+    } finally {
+      await Promise.all(shareds.map((shared) => shared.end()));
+    }
+  });
+
   it('begins anew with the window, whatever the one before came to', async () => {
     const { shared, settle } = await instance(10);
     const key = randomUUID();
@@ -287,6 +394,7 @@ overStores.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
       wait: fc.boolean(),
     });
     const shareds = await Promise.all([0, 1, 2].map(() => connect()));
+    const members = shareds.map((shared) => new Membership(shared));
     try {
       await fc.assert(
         fc.asyncProperty(
@@ -295,8 +403,8 @@ overStores.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
           (quota, commands) =>
             inOneWindow(async () => {
               const key = randomUUID();
-              const limits = shareds.map(
-                (shared) => new Limit(quota, deadlines.lock, shared, () => undefined),
+              const limits = members.map(
+                (member) => new Limit(quota, deadlines.lock, member, () => undefined),
               );
               let admitted = 0;
               const calls: Promise<void>[] = [];
@@ -304,7 +412,7 @@ overStores.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
                 if (what === 'tick') limits[on]!.tick();
                 if (what === 'restart') {
                   await limits[on]!.end();
-                  limits[on] = new Limit(quota, deadlines.lock, shareds[on], () => undefined);
+                  limits[on] = new Limit(quota, deadlines.lock, members[on], () => undefined);
                 }
                 for (let i = 0; what === 'take' && i < times; i++) {
                   calls.push(
@@ -326,6 +434,7 @@ overStores.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
         { numRuns: 150 },
       );
     } finally {
+      await Promise.all(members.map((member) => member.end()));
       await Promise.all(shareds.map((shared) => shared.end()));
     }
   });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
+import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { migrate, migrationStatus, rollback } from '../../src/database/migrate.js';
 import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
@@ -115,7 +116,9 @@ describe('migrations', () => {
 
   // The embedded database has one session: nobody else holds a lock there.
   (onPostgres ? it : it.skip)('give way where somebody holds a lock, and come again', async () => {
-    await rollback(dataSource);
+    // As far as one that changes a table which requests read.
+    let undone = 1;
+    while ((await rollback(dataSource)) !== EraseUsers1763700032000.name) undone++;
     const holder = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const holding = holder.createQueryRunner();
     await holding.startTransaction();
@@ -133,6 +136,6 @@ describe('migrations', () => {
     await holding.rollbackTransaction();
     await holding.release();
     await holder.destroy();
-    expect(await migrating).toHaveLength(1);
+    expect(await migrating).toHaveLength(undone);
   });
 });

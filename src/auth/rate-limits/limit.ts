@@ -1,5 +1,6 @@
+import type { Membership } from './membership.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
-import type { Answer, Ask, SharedCounts } from './shared-counts.js';
+import type { Answer, Ask } from './shared-counts.js';
 
 /** What became of one call. */
 export interface Count {
@@ -33,6 +34,8 @@ interface Entry {
   left: number;
   /** Admitted without having been taken, and not told to the store yet. */
   spent: number;
+  /** By `performance.now()`: of when {@link left} is, as the store has it. */
+  knownSince: number;
   /** Of what is taken in the shared store: this instance's, and all others'. */
   taken: number;
   takenByOthers: number | undefined;
@@ -60,6 +63,10 @@ interface Entry {
  * used. A key whose quota is used up is refused from memory until its window ends. Whatever is needed at the same
  * time goes to the store in one statement, and only one is under way.
  *
+ * An instance that is alone, and was when it learned what is left of a key, or when the window began, asks for nothing: it
+ * admits by itself, and tells the store twice a second, and before another one is let in (see {@link Membership}). One that is
+ * killed takes with it what it has not told.
+ *
  * Where the store is away, or slower than `patienceMs`, this instance limits alone with what it knew was left, and
  * tells the store what it admitted when that is back. Without a store (one instance) it always does.
  */
@@ -73,6 +80,10 @@ export class Limit {
   #asked: ReadonlyMap<string, Entry> = new Map();
   #active: Entry[] = [];
   #alone: boolean;
+  /** By `performance.now()`: since when a key that is new here was used by nobody; -Infinity where only the store knows. */
+  #unusedSince = -Infinity;
+  /** The store has said when its window ends. */
+  #heard = false;
   /** Settles when the statement under way, or about to be, is done with. */
   #sending: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -80,17 +91,19 @@ export class Limit {
   /**
    * @param quota calls of a key in a window
    * @param patienceMs longest time that a call waits for the store
-   * @param shared undefined where this is the only instance
+   * @param shared the counts of all instances; undefined where there can be no other
    * @param onChange is told when the store is away (why), and when it is back (undefined)
    */
   constructor(
     readonly quota: number,
     private readonly patienceMs: number,
-    private readonly shared: SharedCounts | undefined,
+    private readonly shared: Membership | undefined,
     private readonly onChange: (reason: string | undefined) => void,
   ) {
     this.#alone = shared === undefined;
-    if (shared) this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
+    if (!shared) return;
+    this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
+    shared.beforeOthers(() => this.#tellSpent());
   }
 
   /** Whether all instances limit together; false while the store is away. */
@@ -124,7 +137,7 @@ export class Limit {
       const idle = leased > 0 && now - usedAt >= IDLE_MS;
       entry.active = used || (leased > 0 && !idle);
       if (entry.active) this.#active.push(entry);
-      if (used || idle || refused || spent > 0) this.#ask(entry);
+      if (idle || spent > 0 || ((used || refused) && !this.#nobodyElse(entry))) this.#ask(entry);
     }
   }
 
@@ -140,8 +153,19 @@ export class Limit {
     await this.#quiet();
   }
 
+  async #tellSpent(): Promise<void> {
+    for (const entry of this.#entries.values()) if (entry.spent > 0) this.#ask(entry);
+    await this.#sending; // where one is under way, the next one takes them along
+    await this.#sending;
+  }
+
   async #quiet(): Promise<void> {
     for (let sending = this.#sending; sending; sending = this.#sending) await sending;
+  }
+
+  /** Nobody else has used this key since it was known here what is left. */
+  #nobodyElse({ knownSince }: Entry): boolean {
+    return this.shared?.aloneSince(knownSince) ?? true;
   }
 
   /** @returns undefined where the store must be asked first */
@@ -154,7 +178,7 @@ export class Limit {
       entry.refused = true;
       return this.#count(false, entry);
     }
-    if (!this.#alone) return undefined;
+    if (!this.#alone && !this.#nobodyElse(entry)) return undefined;
     entry.left--;
     entry.spent++;
     return this.#count(true, entry);
@@ -168,13 +192,21 @@ export class Limit {
   #entry(key: string): Entry {
     let entry = this.#entries.get(key);
     if (entry) return entry;
-    if (this.#entries.size >= MOST_KEYS) {
-      const [oldest] = this.#entries.keys();
-      this.#entries.delete(oldest!);
-    }
+    if (this.#entries.size >= MOST_KEYS) this.#forgetOne();
     entry = { key, usedAt: 0, waiting: [], ...this.#unused() };
     this.#entries.set(key, entry);
     return entry;
+  }
+
+  /** What the store has not been told yet stays. */
+  #forgetOne(): void {
+    this.#unusedSince = -Infinity;
+    for (let looked = 0; looked < 100; looked++) {
+      const [oldest] = this.#entries.values();
+      this.#entries.delete(oldest!.key);
+      if (oldest!.spent === 0) return;
+      this.#entries.set(oldest!.key, oldest!);
+    }
   }
 
   /** Of a key in a window in which nobody has used it. */
@@ -183,6 +215,7 @@ export class Limit {
       leased: 0,
       left: this.quota,
       spent: 0,
+      knownSince: this.#unusedSince,
       taken: 0,
       takenByOthers: undefined,
       othersPace: 0,
@@ -255,8 +288,9 @@ export class Limit {
 
   #hear({ window, millisecondsLeft, told }: Answer, asks: readonly Ask[], sentAt: number): void {
     if (window === this.#window) for (const { key, spent } of asks) this.#asked.get(key)!.taken += spent;
-    else this.#begin(window);
+    else this.#begin(window, sentAt + millisecondsLeft - WINDOW_SECONDS * 1000);
     this.#endsAt = sentAt + millisecondsLeft;
+    this.#heard = true;
     for (const { key, used, granted } of told) {
       const entry = this.#asked.get(key)!;
       // The store has counted what was granted: calls that were admitted meanwhile without are among them.
@@ -264,6 +298,7 @@ export class Limit {
       entry.spent -= paid;
       entry.leased += Math.max(0, granted) - paid;
       entry.left = Math.max(0, this.quota - used - entry.spent);
+      entry.knownSince = sentAt;
       entry.taken += granted;
       const byOthers = used - entry.taken;
       const lately = Math.max(0, byOthers - (entry.takenByOthers ?? byOthers));
@@ -306,14 +341,17 @@ export class Limit {
   #turn(now: number): void {
     const windows = 1 + Math.floor((now - this.#endsAt) / (WINDOW_SECONDS * 1000));
     this.#endsAt += windows * WINDOW_SECONDS * 1000;
-    this.#begin(this.#window + windows);
+    // The clock is the store's from its first answer on; before that this one's is only a guess.
+    const known = this.#heard ? this.#endsAt - WINDOW_SECONDS * 1000 : -Infinity;
+    this.#begin(this.#window + windows, known);
   }
 
   /** A window begins with nothing used. What still waits, waits for this one. */
-  #begin(window: number): void {
+  #begin(window: number, beganAt: number): void {
     this.#window = window;
     this.#entries = new Map();
     this.#active = [];
+    this.#unusedSince = beganAt;
     for (const entry of [...this.#asked.values(), ...this.#toAsk]) {
       Object.assign(entry, this.#unused());
       this.#entries.set(entry.key, entry);

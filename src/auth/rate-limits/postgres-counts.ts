@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Config } from '../../config/config.js';
 import type { Database } from '../../database/database.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
-import type { Answer, Ask, SharedCounts, Told } from './shared-counts.js';
+import type { Answer, Ask, Presence, SharedCounts, Told, Word } from './shared-counts.js';
 
 const SWEEP_BATCH = 10_000;
 
@@ -29,6 +29,24 @@ ON CONFLICT (key) DO UPDATE SET (window_number, used, granted) = (
 RETURNING key, window_number::integer, used, granted,
   ((window_number + 1) * ${WINDOW_SECONDS} - extract(epoch FROM now()))::float8 * 1000 AS milliseconds_left`;
 
+/**
+ * All in one row, which whoever comes at the same moment waits for: so none overlooks another. $1 instance, $2 whether it
+ * yields, $3 whether it leaves, $4 milliseconds.
+ */
+const ATTEND = `INSERT INTO rate_limit_instances AS i (latest, latest_until, others_until, alone)
+SELECT $1::uuid, now + CASE WHEN $3::boolean THEN interval '0' ELSE lasting END, now + lasting, false
+FROM (SELECT clock_timestamp() AS now, $4::float8 * interval '1 ms' AS lasting) AS t
+ON CONFLICT (one) DO UPDATE SET (latest, latest_until, others_until, alone) = (
+  SELECT CASE WHEN held THEN i.latest ELSE $1 END,
+    CASE WHEN held THEN i.latest_until WHEN $3 THEN now ELSE now + lasting END,
+    CASE WHEN held AND NOT $3 THEN GREATEST(i.others_until, now + lasting) WHEN held OR mine THEN i.others_until
+      ELSE GREATEST(i.others_until, i.latest_until) END,
+    held OR mine AND NOT $2::boolean AND NOT $3 AND (i.alone OR i.others_until <= now)
+  FROM (SELECT now, lasting, i.latest = $1 AS mine, i.alone AND i.latest <> $1 AND i.latest_until > now AS held
+    FROM (SELECT clock_timestamp() AS now, $4::float8 * interval '1 ms' AS lasting OFFSET 0) AS t) AS r)
+RETURNING CASE WHEN latest <> $1 THEN 'wait' WHEN alone THEN 'alone' ELSE 'one of some' END AS state,
+  others_until > clock_timestamp() AS others`;
+
 interface Row extends Told {
   readonly window_number: number;
   readonly milliseconds_left: number;
@@ -37,7 +55,8 @@ interface Row extends Told {
 /** On a connection of its own: where requests wait for the pool's, limits still hold. */
 export class PostgresCounts implements SharedCounts {
   readonly #pool: pg.Pool;
-  readonly #statement: { text: string; name?: string };
+  readonly #settle: { text: string; name?: string };
+  readonly #attend: { text: string; name?: string };
   #swept = 0;
 
   private constructor(
@@ -59,7 +78,8 @@ export class PostgresCounts implements SharedCounts {
     this.#pool.on('error', () => undefined); // told by the statement that fails
     // A pooler in front of PostgreSQL gives each statement another session: none has this one prepared.
     const ownSession = config.databaseUrl === config.databaseDirectUrl;
-    this.#statement = { text: SETTLE, ...(ownSession ? { name: 'settle-rate-limits' } : {}) };
+    this.#settle = { text: SETTLE, ...(ownSession ? { name: 'settle-rate-limits' } : {}) };
+    this.#attend = { text: ATTEND, ...(ownSession ? { name: 'attend-rate-limits' } : {}) };
   }
 
   /** Connects, or goes on trying. */
@@ -69,9 +89,17 @@ export class PostgresCounts implements SharedCounts {
     return counts;
   }
 
+  async attend(instance: string, word: Word, lastingMs: number): Promise<Presence> {
+    const { rows } = await this.#pool.query<Presence>({
+      ...this.#attend,
+      values: [instance, word === 'yields', word === 'leaves', lastingMs],
+    });
+    return rows[0]!;
+  }
+
   async settle(quota: number, window: number, asks: readonly Ask[]): Promise<Answer> {
     const { rows } = await this.#pool.query<Row>({
-      ...this.#statement,
+      ...this.#settle,
       values: [
         quota,
         window,

@@ -13,6 +13,7 @@ import { Problem } from '../../http/output/problems.js';
 import type { Credential } from '../credentials.js';
 import type { Principal } from '../principal.js';
 import { Limit } from './limit.js';
+import { Membership } from './membership.js';
 import { PostgresCounts } from './postgres-counts.js';
 import { RedisCounts } from './redis-counts.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
@@ -38,6 +39,7 @@ type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
 export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   #limits: ReadonlyMap<LimitName, Limit> = new Map();
   #shared: SharedCounts | undefined;
+  #membership: Membership | undefined;
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
@@ -51,6 +53,10 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     if (redisUrl !== undefined) this.#shared = await RedisCounts.connect(redisUrl, databaseDeadlines);
     else if (databaseUrl !== undefined)
       this.#shared = await PostgresCounts.connect(this.config, this.database);
+    if (this.#shared) {
+      this.#membership = new Membership(this.#shared);
+      await this.#membership.join();
+    }
     const patienceMs = PATIENCE * databaseDeadlines.lock;
     const quotas: Record<LimitName, number> = {
       read: rateLimits.read,
@@ -62,7 +68,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     this.#limits = new Map(
       names.map((name) => [
         name,
-        new Limit(quotas[name], patienceMs, this.#shared, (reason) => this.#tell(name, reason)),
+        new Limit(quotas[name], patienceMs, this.#membership, (reason) => this.#tell(name, reason)),
       ]),
     );
     if (this.#shared)
@@ -73,6 +79,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([...this.#limits.values()].map((limit) => limit.end()));
+    await this.#membership?.end();
     await this.#shared?.end();
   }
 

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Config } from '../../config/config.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
-import type { Answer, Ask, SharedCounts } from './shared-counts.js';
+import type { Answer, Ask, Presence, SharedCounts, Word } from './shared-counts.js';
 
 /** One hash a key. By the clock of Redis. ARGV: quota, window, then spent and wanted of each key. */
 const SETTLE = `
@@ -27,12 +27,42 @@ for i, key in ipairs(KEYS) do
 end
 return answer`;
 
-interface WithSettle {
+/** One hash. By the clock of Redis, in ms. ARGV: instance, word, milliseconds. As ATTEND of PostgreSQL. */
+const ATTEND = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local me, word, lasting = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local stored = redis.call('HMGET', KEYS[1], 'latest', 'latest_until', 'others_until', 'alone')
+local latest, latestUntil, othersUntil = stored[1], tonumber(stored[2]) or now, tonumber(stored[3]) or now + lasting
+local alone = stored[4] == '1'
+if alone and latest ~= me and latestUntil > now then
+  if word ~= 'leaves' then othersUntil = math.max(othersUntil, now + lasting) end
+else
+  if latest == me then
+    alone = word == 'here' and (alone or othersUntil <= now)
+  else
+    alone = false
+    othersUntil = math.max(othersUntil, latestUntil)
+    latest = me
+  end
+  latestUntil = word == 'leaves' and now or now + lasting
+end
+redis.call('HSET', KEYS[1], 'latest', latest, 'latest_until', latestUntil, 'others_until', othersUntil, 'alone', alone and 1 or 0)
+return { latest ~= me and 'wait' or (alone and 'alone' or 'one of some'), othersUntil > now and 1 or 0 }`;
+
+interface Scripts {
   settle(keys: number, ...values: (string | number)[]): Promise<number[]>;
+  attend(
+    keys: 1,
+    key: string,
+    instance: string,
+    word: Word,
+    lastingMs: number,
+  ): Promise<[Presence['state'], number]>;
 }
 
 export class RedisCounts implements SharedCounts {
-  private constructor(private readonly redis: Redis & WithSettle) {}
+  private constructor(private readonly redis: Redis & Scripts) {}
 
   /** Connects, or goes on trying. Where there is no Redis, its client is not loaded. */
   static async connect(
@@ -49,8 +79,14 @@ export class RedisCounts implements SharedCounts {
     });
     redis.on('error', () => undefined); // told by the commands that fail
     redis.defineCommand('settle', { lua: SETTLE });
+    redis.defineCommand('attend', { lua: ATTEND });
     await redis.connect().catch(() => undefined);
-    return new RedisCounts(redis as Redis & WithSettle);
+    return new RedisCounts(redis as Redis & Scripts);
+  }
+
+  async attend(instance: string, word: Word, lastingMs: number): Promise<Presence> {
+    const [state, others] = await this.redis.attend(1, 'rate:instances', instance, word, lastingMs);
+    return { state, others: others === 1 };
   }
 
   async settle(quota: number, window: number, asks: readonly Ask[]): Promise<Answer> {

@@ -26,8 +26,30 @@ export interface Answer {
   readonly told: readonly Told[];
 }
 
+/**
+ * - `here`: it is there, and stays from its last word;
+ * - `yields`: it has told all that it counted while it was alone, and is not alone any more;
+ * - `leaves`: it is gone.
+ */
+export type Word = 'here' | 'yields' | 'leaves';
+
+export interface Presence {
+  /** `one of some`: it may take from the shared counts; `alone`: nobody else may; `wait`: another is alone, and was told. */
+  readonly state: 'one of some' | 'alone' | 'wait';
+  /** Another instance is, or was a moment ago. */
+  readonly others: boolean;
+}
+
 /** Where instances add up the calls that each of them takes. */
 export interface SharedCounts {
+  /**
+   * Tells that `instance` is there for `lastingMs`. It is alone when nobody else was for as long, and stays it
+   * until it yields or is not heard of for so long: until then others wait.
+   *
+   * @param instance a UUID
+   * @throws where the store is away
+   */
+  attend(instance: string, word: Word, lastingMs: number): Promise<Presence>;
   /**
    * Settles `asks`, which are of different keys, at once.
    *

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Answer, Ask, SharedCounts, Word } from './shared-counts.js';
+
+/** Presence of an instance lasts so long from when it was told, in ms; also that it is the only one. */
+const PRESENCE_MS = 1_500;
+/** So many times in that an instance tells that it is there. */
+const BEATS = 15;
+/** And so many times it asks again while another one is alone, which gives way with its next beat. */
+const QUESTIONS = 60;
+
+/**
+ * This instance among all that share the counts: whether it is the only one, and so may count by itself, and that it takes
+ * from the shared counts only while the others know of it.
+ *
+ * Whoever is alone holds a lease of {@link PRESENCE_MS}, renewed ten times a second. One that comes then is not let in
+ * until the other has told all that it has counted, or its lease has run out: so no call is admitted by one that does not know
+ * what the other has admitted. All leases are judged by the store's clock, here from when it was asked: too early at worst.
+ */
+export class Membership {
+  readonly #instance = randomUUID();
+  /** By `performance.now()`: the lease, and since when and until when it is held alone. */
+  #presentUntil = -Infinity;
+  #aloneSince = Infinity;
+  #aloneUntil = -Infinity;
+  #attending: Promise<void> | undefined;
+  #yielding: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #countsToTell: (() => Promise<void>)[] = [];
+
+  constructor(
+    private readonly shared: SharedCounts,
+    private readonly presenceMs = PRESENCE_MS,
+  ) {
+    this.#timer = setInterval(() => void this.#attend().catch(() => undefined), presenceMs / BEATS).unref();
+  }
+
+  /** `tell` tells the store what was counted alone; before others are let in. */
+  beforeOthers(tell: () => Promise<void>): void {
+    this.#countsToTell.push(tell);
+  }
+
+  /** Waits until this instance is let in: at most as long as a lease, where the store answers. */
+  async join(): Promise<void> {
+    await this.#attend().catch(() => undefined);
+  }
+
+  /** Whether nobody else has counted anything since `since`, by `performance.now()`, nor does now. */
+  aloneSince(since: number): boolean {
+    return this.#aloneSince <= since && performance.now() < this.#aloneUntil;
+  }
+
+  /** {@link SharedCounts.settle}, while the others know of this instance. */
+  async settle(quota: number, window: number, asks: readonly Ask[]): Promise<Answer> {
+    if (performance.now() >= this.#presentUntil) await this.#attend();
+    const answer = await this.shared.settle(quota, window, asks);
+    if (performance.now() < this.#presentUntil) return answer;
+    // So late that another may be alone by now: what was granted is not used.
+    const told = answer.told.map((one) => ({ ...one, granted: Math.min(0, one.granted) }));
+    return { ...answer, told };
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#attending?.catch(() => undefined);
+    await this.#yielding;
+    this.#aloneUntil = this.#presentUntil = -Infinity;
+    await this.shared.attend(this.#instance, 'leaves', this.presenceMs).catch(() => undefined);
+  }
+
+  #attend(): Promise<void> {
+    return (this.#attending ??= this.#tell('here').finally(() => (this.#attending = undefined)));
+  }
+
+  async #tell(word: Word): Promise<void> {
+    const asked = performance.now();
+    const { state, others } = await this.shared.attend(this.#instance, word, this.presenceMs);
+    if (state === 'wait') {
+      this.#presentUntil = -Infinity;
+      this.#share();
+      await pause(this.presenceMs / QUESTIONS);
+      return this.#tell('here');
+    }
+    this.#presentUntil = asked + this.presenceMs;
+    if (state === 'alone' && !others && !this.#yielding) {
+      this.#aloneSince = Math.min(this.#aloneSince, performance.now());
+      this.#aloneUntil = this.#presentUntil;
+      return;
+    }
+    this.#share();
+    // Not waited for: telling what was counted may need this instance to be present.
+    if (state === 'alone') this.#yielding ??= this.#yield().finally(() => (this.#yielding = undefined));
+  }
+
+  #share(): void {
+    this.#aloneSince = Infinity;
+    this.#aloneUntil = -Infinity;
+  }
+
+  async #yield(): Promise<void> {
+    await Promise.all(this.#countsToTell.map((tell) => tell()));
+    await this.#tell('yields').catch(() => undefined); // with the next beat, then
+  }
+}
