@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { recordEvent } from '../audit/audit.js';
+import { eventValues, RECORD_EVENT } from '../audit/audit.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
@@ -110,7 +110,7 @@ export class SignIn {
 
   async #find(username: string): Promise<Account> {
     const usable = isStorable(username) && [...username].length <= LONGEST_USERNAME;
-    const [account] = await this.database.rows<Account & QueryResultRow>(FIND_ACCOUNT, [
+    const [account] = await this.database.prepared<Account & QueryResultRow>(FIND_ACCOUNT, [
       usable ? username : '', // which nobody is called
     ]);
     return account!;
@@ -127,7 +127,7 @@ export class SignIn {
 
   /** Unless the password was changed meanwhile. */
   async #renewHash({ id, password_hash }: Account, renewedHash: string): Promise<void> {
-    await this.database.rows('UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2', [
+    await this.database.prepared('UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2', [
       id,
       password_hash,
       renewedHash,
@@ -151,7 +151,10 @@ export class SignIn {
     details: { reason?: RefusalReason } = {},
   ): Promise<void> {
     if (userId === null) return; // anybody can try any number of names that nobody has
-    await recordEvent(this.database.dataSource, { type, actor: 'user', userId, ip: ip ?? null, details });
+    await this.database.prepared(
+      RECORD_EVENT,
+      eventValues({ type, actor: 'user', userId, ip: ip ?? null, details }),
+    );
   }
 }
 
