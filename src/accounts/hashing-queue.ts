@@ -1,7 +1,7 @@
 import { Meter } from '../http/meter.js';
 import { Busy } from './busy.js';
 
-/** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 19 MiB meanwhile. */
+/** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 12 MiB meanwhile. */
 const AT_ONCE = 2;
 /** More could never be served while they wait. */
 const MOST_WAITING = 150;

@@ -10,7 +10,7 @@ describe('passwords', () => {
       hashPassword('correct horse'),
       hashPassword('correct horse'),
     ] as const);
-    expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+    expect(one).toMatch(/^\$argon2id\$v=19\$m=12288,t=3,p=1\$/);
     expect(one).not.toBe(other);
     expect(await verifyPassword(one, 'correct horse')).toMatchObject({ matches: true, needsUpgrade: false });
     expect(await verifyPassword(one, 'correct horsf')).toMatchObject({ matches: false, needsUpgrade: false });
@@ -54,6 +54,10 @@ describe('passwords', () => {
     ['argon2i', () => hash('old password', { algorithm: 1, memoryCost: 4096, timeCost: 3 })],
     ['argon2d', () => hash('old password', { algorithm: 0, memoryCost: 4096 })],
     ['argon2id with other parameters', () => hash('old password', { memoryCost: 4096 })],
+    [
+      'argon2id as ours were before',
+      () => hash('old password', { memoryCost: 19_456, timeCost: 2, parallelism: 1 }),
+    ],
   ])('imported as %s are verified as they are, and want an upgrade', async (_, make) => {
     const stored = await make();
     expect(isPasswordHash(stored)).toBe(true);

@@ -245,16 +245,17 @@ export class SignInThrottle {
   /** @returns undefined where every place is taken, and some may be given back */
   async #try(kind: Subject['kind'], key: Buffer, id: string): Promise<Settle | Blocked | undefined> {
     const { failures, slides, longestBlockSeconds } = this.#allowances[kind];
-    const [row] = await this.database.rows<{ attempts: number; lease: string | null; seconds_left: number }>(
-      TAKE,
-      [key, failures, longestBlockSeconds],
-    );
+    const [row] = await this.database.prepared<{
+      attempts: number;
+      lease: string | null;
+      seconds_left: number;
+    }>(TAKE, [key, failures, longestBlockSeconds]);
     if (!row) return undefined;
     const { attempts, lease, seconds_left } = row;
     if (attempts > failures)
       return { kind, retryAfterSeconds: seconds_left, first: attempts === failures + 1 };
     return async (settlement) => {
-      await this.database.rows(SETTLE, [key, lease, settlement, slides]);
+      await this.database.prepared(SETTLE, [key, lease, settlement, slides]);
       this.#lines.get(id)?.wake();
     };
   }

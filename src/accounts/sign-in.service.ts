@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { recordEvent } from '../audit/audit.js';
+import { eventValues, RECORD_EVENT } from '../audit/audit.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
-import { OperatorError } from '../values/operator-error.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { Meter } from '../http/meter.js';
 import { isStorable } from '../values/string-rules.js';
@@ -59,15 +59,19 @@ const FIND_ACCOUNT = `SELECT typed.folded_username, u.id, u.password_hash, u.dis
   ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
 FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`;
 
+const REPLACE_HASH = 'UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2';
+
 /** Nobody's name is longer. */
 const LONGEST_USERNAME = 100;
 
 /** Username and password → member. One answer, after one time, for whatever is wrong. */
 @Injectable()
-export class SignIn {
+export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
   /** Compared with where there is no hash. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
+  /** Hashes that are being replaced, by member. */
+  readonly #upgrades = new Map<number, Promise<void>>();
 
   constructor(
     private readonly database: Database,
@@ -89,7 +93,7 @@ export class SignIn {
       if ('retryAfterSeconds' in place) return await this.#blocked(place, account.id, ip);
 
       const hashing = this.#hashing.run(() => this.#verify(account, password), deadline);
-      const { matches, renewedHash, startedAt } = await hashing.catch((error: unknown) => {
+      const { matches, needsUpgrade, startedAt } = await hashing.catch((error: unknown) => {
         place.withdraw();
         throw error;
       });
@@ -99,7 +103,7 @@ export class SignIn {
         await this.refusalTime.waitFrom(startedAt);
         return { outcome: 'invalid' };
       }
-      if (renewedHash !== undefined) await this.#renewHash(account, renewedHash);
+      if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
       await this.#record('sign_in.succeeded', account.id, ip);
       return { outcome: 'signed-in', userId: account.id, at: account.now, validSince: account.valid_since };
     } catch (error) {
@@ -108,9 +112,14 @@ export class SignIn {
     }
   }
 
+  /** Resolves when no hash is being replaced. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#upgrades.values());
+  }
+
   async #find(username: string): Promise<Account> {
     const usable = isStorable(username) && [...username].length <= LONGEST_USERNAME;
-    const [account] = await this.database.rows<Account & QueryResultRow>(FIND_ACCOUNT, [
+    const [account] = await this.database.prepared<Account & QueryResultRow>(FIND_ACCOUNT, [
       usable ? username : '', // which nobody is called
     ]);
     return account!;
@@ -121,17 +130,22 @@ export class SignIn {
     const startedAt = performance.now();
     const hash = disabled ? null : password_hash;
     const { matches, needsUpgrade } = await verifyPassword(hash ?? (await this.#decoy), password);
-    const renewedHash = hash !== null && matches && needsUpgrade ? await renew(password) : undefined;
-    return { matches: hash !== null && matches, renewedHash, startedAt };
+    return { matches: hash !== null && matches, needsUpgrade, startedAt };
   }
 
-  /** Unless the password was changed meanwhile. */
-  async #renewHash({ id, password_hash }: Account, renewedHash: string): Promise<void> {
-    await this.database.rows('UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2', [
-      id,
-      password_hash,
-      renewedHash,
-    ]);
+  /**
+   * Hashes the password as ours are, beside the requests: the member is signed in already. Unless it was changed meanwhile, and
+   * what fails is tried again at the next sign-in.
+   */
+  #upgradeHash(userId: number, before: string, password: string): void {
+    if (this.#upgrades.has(userId)) return;
+    const patience = performance.now() + this.config.signInPatience;
+    const upgrade = this.#hashing
+      .run(() => hashPassword(password), patience)
+      .then((hash) => this.database.prepared(REPLACE_HASH, [userId, before, hash]))
+      .catch(() => undefined) // an imported password that we would not take stays as it is
+      .finally(() => this.#upgrades.delete(userId));
+    this.#upgrades.set(userId, upgrade as Promise<void>);
   }
 
   async #blocked(
@@ -151,7 +165,10 @@ export class SignIn {
     details: { reason?: RefusalReason } = {},
   ): Promise<void> {
     if (userId === null) return; // anybody can try any number of names that nobody has
-    await recordEvent(this.database.dataSource, { type, actor: 'user', userId, ip: ip ?? null, details });
+    await this.database.prepared(
+      RECORD_EVENT,
+      eventValues({ type, actor: 'user', userId, ip: ip ?? null, details }),
+    );
   }
 }
 
@@ -168,14 +185,4 @@ function reasonFor({ id, disabled, password_hash }: Account): RefusalReason {
   if (id === null) return 'unknown_user';
   if (disabled) return 'disabled';
   return password_hash === null ? 'no_password' : 'wrong_password';
-}
-
-/** @returns undefined for an imported password that we would not take: it stays as it is */
-async function renew(password: string): Promise<string | undefined> {
-  try {
-    return await hashPassword(password);
-  } catch (error) {
-    if (error instanceof OperatorError) return undefined;
-    throw error;
-  }
 }

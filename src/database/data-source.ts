@@ -17,6 +17,7 @@ import { RememberEditedFields1763700030000 } from '../../migrations/176370003000
 import { MarkChanges1763700031000 } from '../../migrations/1763700031000-mark-changes.js';
 import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
+import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/1763700040000-know-own-password-hashes.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded.js';
@@ -86,6 +87,7 @@ export const MIGRATIONS = [
   MarkChanges1763700031000,
   EraseUsers1763700032000,
   KnowInstances1763700050000,
+  KnowOwnPasswordHashes1763700040000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

@@ -100,7 +100,7 @@ export class Database {
   }
 
   /**
-   * A write that may fan out: a name that changes is copied to everybody who is connected. Where that takes longer than other
+   * A write whose text is a constant, and that may fan out: a name that changes is copied to everybody who is connected. Where that takes longer than other
    * statements may, it is done again, alone of its kind in this process, with the time that it takes; the caller may have
    * been told by then that the outcome is not known.
    *
@@ -108,7 +108,7 @@ export class Database {
    */
   async write<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
     try {
-      return await this.#query({ text, values });
+      return await this.prepared<Row>(text, values);
     } catch (error) {
       if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
       return this.#wide.take(() => this.#patiently(text, values));

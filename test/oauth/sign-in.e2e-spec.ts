@@ -11,7 +11,7 @@ import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { isUnavailable } from '../../src/database/unavailable.js';
-import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import { createTestDatabase, onPostgres, testConfig, waitingForLock } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
 
@@ -53,6 +53,7 @@ describe('Signing in', () => {
     await instance();
   });
   afterAll(async () => {
+    await upgraded();
     for (const { database } of instances) if (database.dataSource.isInitialized) await database.end();
     await dataSource.destroy();
     await store.drop();
@@ -61,6 +62,8 @@ describe('Signing in', () => {
   const ip = () => `198.51.100.${++addresses % 250}`;
   const attempt = (username: string, password = PASSWORD, at = instances[0]!) =>
     at.signIn.attempt({ username, password, ip: ip() });
+  /** Resolves when all hashes were replaced that a sign-in has begun to replace. */
+  const upgraded = () => instances[0]!.signIn.onApplicationShutdown();
   const guesses = (username: string, count: number) =>
     Promise.all(Array.from({ length: count }, (_, i) => attempt(username, `guess ${i}`, instances[i % 2])));
   const outcomes = (results: readonly { outcome: string }[]) =>
@@ -123,6 +126,7 @@ describe('Signing in', () => {
       ['bcrypt', () => bcrypt.hash(PASSWORD, 4)],
       ['argon2i', () => argon2(PASSWORD, { algorithm: 1 })],
       ['weak argon2id', () => argon2(PASSWORD, { memoryCost: 8192, timeCost: 1 })],
+      ['argon2id, made by us before,', () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 })],
     ])('replaces an imported %s hash at the first sign-in', async (_, imported) => {
       const before = await imported();
       const userId = await platform.user({ password_hash: before });
@@ -133,12 +137,35 @@ describe('Signing in', () => {
       expect(await attempt(username, 'wrong')).toEqual({ outcome: 'invalid' });
       expect((await storedHash(userId)).password_hash).toBe(before);
       expect(await attempt(username)).toMatchObject({ outcome: 'signed-in', userId });
+      await upgraded();
       const after = await storedHash(userId);
-      expect(after.password_hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+      expect(after.password_hash).toMatch(/^\$argon2id\$v=19\$m=12288,t=3,p=1\$/);
       expect(after.version).toBe(version);
       expect(await attempt(username)).toMatchObject({ outcome: 'signed-in', userId });
+      await upgraded();
       expect(await storedHash(userId)).toEqual(after);
     });
+
+    (onPostgres ? it : it.skip)(
+      'does not wait until its hash is replaced, which never undoes a password that is set meanwhile',
+      async () => {
+        const before = await bcrypt.hash(PASSWORD, 4);
+        const userId = await platform.user({ username: 'beside', password_hash: before });
+        const admin = dataSource.createQueryRunner();
+        await admin.startTransaction();
+        await admin.query('SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+        try {
+          expect(await attempt('beside')).toMatchObject({ outcome: 'signed-in', userId });
+          await waitingForLock(dataSource); // the old hash was good, and the new one is about to be stored
+          await admin.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
+          await admin.commitTransaction();
+        } finally {
+          await admin.release();
+        }
+        await upgraded();
+        expect((await storedHash(userId)).password_hash).toBe(passwordHash);
+      },
+    );
 
     it('leaves a password that was changed during the sign-in', async () => {
       const userId = await platform.user({
@@ -154,6 +181,7 @@ describe('Signing in', () => {
       while ((await attemptsTaken()) < before + 2); // the old hash was read: address and account are taken
       await dataSource.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
       expect(await signingIn).toMatchObject({ outcome: 'signed-in', userId });
+      await upgraded();
       expect((await storedHash(userId)).password_hash).toBe(passwordHash);
     });
 
@@ -161,6 +189,7 @@ describe('Signing in', () => {
       const before = await bcrypt.hash('abc', 4);
       const userId = await platform.user({ username: 'short', password_hash: before });
       expect(await attempt('short', 'abc')).toMatchObject({ outcome: 'signed-in', userId });
+      await upgraded();
       expect((await storedHash(userId)).password_hash).toBe(before);
     });
   });
@@ -544,7 +573,7 @@ describe('Signing in', () => {
           return performance.now() - startedAt;
         };
         await dataSource.query('UPDATE users SET password_hash = NULL WHERE password_hash NOT LIKE $1', [
-          '$argon2id$v=19$m=19456,t=2,p=1$%',
+          '$argon2id$v=19$m=12288,t=3,p=1$%',
         ]);
         const hash = await bcrypt.hash(PASSWORD, 13);
         const startedAt = process.cpuUsage();

@@ -11,7 +11,7 @@ import type { Principal } from '../principal.js';
 import { isScope } from '../scopes.js';
 import { PROOF_SECONDS, verifyProof } from './dpop.js';
 import { GrantUsageRecorder } from './grant-usage.js';
-import { TokenKeys, USE_ONCE } from './token-keys.js';
+import { eitherOf, TokenKeys, USE_ONCE } from './token-keys.js';
 
 /** What the authorization server issues: 256 random bits in base64url. */
 const ACCESS_TOKEN = /^[\w-]{43}$/;
@@ -39,7 +39,7 @@ const FIND_TOKEN = {
   c.disabled_at IS NOT NULL AS client_disabled, u.disabled_at IS NOT NULL AS owner_disabled
 FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN oauth_clients c ON c.id = g.client_id
 JOIN users u ON u.id = g.user_id
-WHERE t.key = ANY($1) AND t.model = 'AccessToken'`,
+WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
 };
 
 /** OAuth access tokens, looked up in one statement that looks at token, grant, client and member. */
@@ -64,7 +64,7 @@ export class AccessTokens implements Authenticator {
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
     const keys = this.#keys.keysOf('AccessToken', credential.secret);
-    const [row] = await this.database.read<TokenRow>(FIND_TOKEN, [keys]);
+    const [row] = await this.database.read<TokenRow>(FIND_TOKEN, eitherOf(keys));
     if (!row) throw refuse('unknown or revoked token');
     request.context.credentialId = row.grant_id;
     if (row.seconds_left <= 0) throw refuse('expired');
@@ -114,7 +114,7 @@ export class AccessTokens implements Authenticator {
     if (proof?.thumbprint !== thumbprint) throw refuse('no valid proof');
     const keys = this.#keys.everyKeyOf('DPoP', `${thumbprint} ${proof.id}`);
     // A proof counts from PROOF_SECONDS before its iat to as long after it.
-    const first = await this.database.rows(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
+    const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw refuse('a proof that was used before');
   }
 }

@@ -48,6 +48,16 @@ export class TokenKeys {
   }
 }
 
+/**
+ * Two parameters for `key IN ($1, $2)`, whether there is a pepper before the current one or not: a statement with `= ANY ($1)`
+ * is planned anew at every execution, which takes far longer than to run it. The only key stands there twice, since a plan for
+ * one key and NULL would look cheaper than the one that is kept. Null, which is no key, for what was never issued.
+ */
+export function eitherOf(keys: readonly Buffer[]): [Buffer | null, Buffer | null] {
+  const [current = null, before = current] = keys;
+  return [current, before];
+}
+
 function digest(pepper: KeyObject, model: string, id: string): Buffer {
   return createHmac('sha256', pepper).update(`${model}:${id}`).digest();
 }

@@ -1,6 +1,6 @@
 import { errors } from 'oidc-provider';
 import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
-import { USE_ONCE } from '../../auth/access-tokens/token-keys.js';
+import { eitherOf, USE_ONCE } from '../../auth/access-tokens/token-keys.js';
 import type { TokenKeys } from '../../auth/access-tokens/token-keys.js';
 import { recordEventIf } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
@@ -219,7 +219,7 @@ const FIND_TOKEN = {
   CASE WHEN g.expires_at > now() THEN g.payload END AS grant, u.disabled_at IS NULL AS user_active
 FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id
   JOIN oauth_clients c ON c.id = g.client_id
-WHERE t.key = ANY($1) AND t.model = $2 AND c.disabled_at IS NULL
+WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL
   AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`,
 };
 
@@ -235,7 +235,7 @@ class TokenAdapter extends Unsupported {
     const { database, keys } = this.parts;
     const candidates = keys.keysOf(this.model, id);
     if (candidates.length === 0) return undefined;
-    const [row] = await database.read<TokenRow>(FIND_TOKEN, [candidates, this.model]);
+    const [row] = await database.read<TokenRow>(FIND_TOKEN, [...eitherOf(candidates), this.model]);
     if (!row) return undefined;
     const asked = database.current?.token;
     if (asked) asked.family = row;
@@ -262,7 +262,17 @@ class TokenAdapter extends Unsupported {
     };
     const asked = database.current?.token;
     if (asked) asked.issued.push(token);
-    else await refusingOrphans(database.rows(NEW_CODE, [...tokenValues([token]), LIFETIMES.grant]));
+    else
+      await refusingOrphans(
+        database.rows(NEW_CODE, [
+          token.key,
+          token.model,
+          token.grantId,
+          token.payload,
+          token.seconds,
+          LIFETIMES.grant,
+        ]),
+      );
   }
 
   /** Single use: {@link finish} decides which of many in parallel it is. */
@@ -293,8 +303,9 @@ FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[]) AS t 
 
 /** With its code a grant is given its whole life: one of which nothing came is swept soon. */
 const NEW_CODE = `WITH used AS (
-  UPDATE oauth_grants SET expires_at = created_at + make_interval(secs => $6) WHERE id = ANY($3)
-) ${NEW_TOKENS}`;
+  UPDATE oauth_grants SET expires_at = created_at + make_interval(secs => $6) WHERE id = $3
+) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
 
 function tokenValues(tokens: readonly NewToken[]): unknown[] {
   return [
@@ -353,7 +364,7 @@ SELECT $1, $3, $4, $5, to_timestamp($6), ${SESSION_ENDS}, $8, $9::inet WHERE $1:
 const UPDATE_SESSION = `WITH ${SIGNED_IN}
 UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, signed_in_at = to_timestamp($6),
   expires_at = ${SESSION_ENDS}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip)
-WHERE uid_key = ANY ($10) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
+WHERE uid_key IN ($10, $11) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
 
 interface SessionRow extends Record<string, unknown> {
   payload: Buffer;
@@ -395,7 +406,7 @@ class SessionAdapter extends Unsupported {
     ];
     const found = current?.session;
     if (found?.uid === payload.uid && !found?.deleted)
-      await database.rows(UPDATE_SESSION, [...values, keys.keysOf('Session.uid', payload.uid!)]);
+      await database.rows(UPDATE_SESSION, [...values, ...eitherOf(keys.keysOf('Session.uid', payload.uid!))]);
     else await database.rows(INSERT_SESSION, values);
     if (current) current.session = { uid: payload.uid!, deleted: false };
   }
@@ -403,9 +414,10 @@ class SessionAdapter extends Unsupported {
   /** At sign-out; and where the session gets another id, after which it is stored anew. */
   override async destroy(id: string): Promise<void> {
     const { database, keys } = this.parts;
-    const deleted = await database.rows('DELETE FROM oauth_sessions WHERE key = ANY($1) RETURNING 1', [
-      keys.keysOf('Session', id),
-    ]);
+    const deleted = await database.rows(
+      'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1',
+      eitherOf(keys.keysOf('Session', id)),
+    );
     if (database.current?.session) database.current.session.deleted = deleted.length > 0;
   }
 
@@ -414,8 +426,8 @@ class SessionAdapter extends Unsupported {
     const { database, encryption } = this.parts;
     const row = await database.row<SessionRow>(
       `SELECT s.payload, s.uid_key, s.key, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
-FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id WHERE s.${column} = ANY($1) AND s.expires_at > now()`,
-      [candidates],
+FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id WHERE s.${column} IN ($1, $2) AND s.expires_at > now()`,
+      eitherOf(candidates),
     );
     const payload = row && encryption.open<AdapterPayload>(row.payload, 'Session', row.uid_key, row.key);
     if (!payload) return undefined;
@@ -448,8 +460,8 @@ class StateAdapter extends Unsupported {
       valid_since: number | null;
     }>(
       `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
-FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key = ANY($1) AND s.model = $2 AND s.expires_at > now()`,
-      [candidates, this.model],
+FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2) AND s.model = $3 AND s.expires_at > now()`,
+      [...eitherOf(candidates), this.model],
     );
     const payload = row && encryption.open<AdapterPayload>(row.payload, this.model, row.key);
     if (!payload) return undefined;
@@ -465,9 +477,9 @@ FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key = ANY($1) A
     const { jti: _, ...stored } = payload;
     // The session's id is its secret, and an interaction needs its uid only.
     if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
-    const [key, ...earlierKeys] = keys.keysOf(this.model, id);
+    const [key, earlierKey] = keys.keysOf(this.model, id);
     const written = await database.rows(
-      `WITH earlier AS (DELETE FROM oauth_state WHERE key = ANY($7)), ${SIGNED_IN}
+      `WITH earlier AS (DELETE FROM oauth_state WHERE key = $7), ${SIGNED_IN}
 INSERT INTO oauth_state (user_id, key, model, payload, expires_at)
 SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
@@ -478,7 +490,7 @@ RETURNING 1`,
         this.model,
         encryption.seal(stored, this.model, key!),
         expiresIn,
-        earlierKeys,
+        earlierKey ?? null,
       ],
     );
     if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
@@ -486,15 +498,15 @@ RETURNING 1`,
 
   override async consume(id: string): Promise<void> {
     const used = await this.parts.database.rows(
-      'UPDATE oauth_state SET consumed_at = now() WHERE key = ANY($1) AND model = $2 AND consumed_at IS NULL RETURNING 1',
-      [this.parts.keys.keysOf(this.model, id), this.model],
+      'UPDATE oauth_state SET consumed_at = now() WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1',
+      [...eitherOf(this.parts.keys.keysOf(this.model, id)), this.model],
     );
     if (used.length === 0) throw new errors.InvalidRequestUri('the request_uri was used by another request');
   }
 
   override async destroy(id: string): Promise<void> {
-    await this.parts.database.rows('DELETE FROM oauth_state WHERE key = ANY($1) AND model = $2', [
-      this.parts.keys.keysOf(this.model, id),
+    await this.parts.database.rows('DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3', [
+      ...eitherOf(this.parts.keys.keysOf(this.model, id)),
       this.model,
     ]);
   }
@@ -509,8 +521,8 @@ class ReplayAdapter extends Unsupported {
   override async find(id: string): Promise<AdapterPayload | undefined> {
     const { database, keys } = this.parts;
     const used = await database.row(
-      `SELECT FROM oauth_state WHERE key = ANY($1) AND model = 'ReplayDetection' AND expires_at > now()`,
-      [keys.keysOf('ReplayDetection', id)],
+      `SELECT FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND expires_at > now()`,
+      eitherOf(keys.keysOf('ReplayDetection', id)),
     );
     return used && { jti: id };
   }
