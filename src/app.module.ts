@@ -15,6 +15,7 @@ import { EventsModule } from './features/events/events.module.js';
 import { OpenApiModule } from './features/openapi/openapi.module.js';
 import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
+import { DemoController } from './oauth/demo.controller.js';
 import { OauthModule } from './oauth/oauth.module.js';
 import { ChangeMarksModule } from './operations/change-marks/change-marks.module.js';
 import { TotalsModule } from './operations/totals/totals.module.js';
@@ -36,7 +37,6 @@ export class AppModule {
         DatabaseModule,
         HttpModule,
         AuthModule,
-        OauthModule,
         SweeperModule,
         TotalsModule,
         ChangeMarksModule,
@@ -47,8 +47,9 @@ export class AppModule {
         OpenApiModule,
         MetricsModule,
         HealthModule,
+        OauthModule, // last: Express looks through the routes in this order, and few requests are for pages
       ],
-      controllers: [CredentialController, ProblemsController],
+      controllers: [CredentialController, ProblemsController, ...(config.seedDemo ? [DemoController] : [])],
       providers: [
         { provide: APP_GUARD, useClass: AcceptGuard },
         { provide: APP_GUARD, useClass: CredentialsGuard },

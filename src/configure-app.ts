@@ -11,7 +11,7 @@ import { requestLog } from './http/pipeline/request-log.js';
 import { LOGGER } from './http/logger.js';
 import { Meter } from './http/meter.js';
 import { refuseBusyOauth } from './oauth/rate-limit.js';
-import { oauthRoutes } from './oauth/routes.js';
+import { OauthRoutes } from './oauth/oauth-routes.js';
 import { Metrics } from './operations/metrics/metrics.service.js';
 import { ProblemFilter } from './http/output/problem.filter.js';
 import { Problem } from './http/output/problems.js';
@@ -33,7 +33,7 @@ export function configureApp(app: NestExpressApplication): void {
       ),
     );
   const ofApi = compose(apiHeaders, responseDeadline(config.databaseDeadlines.answer, filter));
-  const ofOthers = oauthRoutes(app);
+  const ofOthers = app.get(OauthRoutes).handler();
   app.use(
     compose(
       requestLog(app.get(LOGGER)),

@@ -4,7 +4,7 @@ import { closeApp, createApp } from './app.js';
 import { loadConfig, loadDotEnv, StartupError } from './config/config.js';
 import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
-import { registerDemoClient } from './oauth/demo.js';
+import { registerDemoClient } from './oauth/demo-client.js';
 import { demoMembers, hasDemo, refuseDemoMembers, seedDemo } from './operations/demo/demo.js';
 import { testKey } from './operations/demo/test-key.js';
 import { banner } from './operations/demo/banner.js';

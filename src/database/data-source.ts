@@ -16,8 +16,8 @@ import { BoundTimesAndPins1763700021000 } from '../../migrations/1763700021000-b
 import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
 import { MarkChanges1763700031000 } from '../../migrations/1763700031000-mark-changes.js';
 import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
-import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/1763700040000-know-own-password-hashes.js';
+import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded.js';
@@ -86,8 +86,8 @@ export const MIGRATIONS = [
   RememberEditedFields1763700030000,
   MarkChanges1763700031000,
   EraseUsers1763700032000,
-  KnowInstances1763700050000,
   KnowOwnPasswordHashes1763700040000,
+  KnowInstances1763700050000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

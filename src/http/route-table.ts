@@ -1,6 +1,7 @@
 import { Injectable, RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/internal';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { isOutsideApi } from './pipeline/outside-api.js';
 
 export interface Route {
   /** GET, PUT, … */
@@ -47,16 +48,17 @@ export class RouteTable {
     }));
   }
 
-  /** Methods that the path answers, HEAD and OPTIONS with them; empty where there is no such route. */
+  /** Methods that the path of the API answers, HEAD and OPTIONS with them; empty where there is no such route. */
   methodsAt(path: string): string[] {
     const methods = this.routes
-      .filter((route) => pattern(route.path).test(path))
+      .filter((route) => !isOutsideApi(route.controller) && pathPattern(route.path).test(path))
       .map((route) => route.method);
     if (methods.length === 0) return [];
     return [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])];
   }
 }
 
-function pattern(path: string): RegExp {
-  return new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')}$`);
+/** @param parameter what matches a parameter of the path, such as `:id`; as Express does it unless said */
+export function pathPattern(path: string, parameter = '[^/]+'): RegExp {
+  return new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, parameter)}$`);
 }

@@ -1,23 +1,26 @@
 import { Module } from '@nestjs/common';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
-import { AccountPages } from './pages/account-pages.js';
+import { AccountController } from './pages/account.controller.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
 import { BrowserSessions } from './pages/browser-sessions.js';
 import { Consents } from './provider/consents.service.js';
-import { Interactions } from './pages/interactions.js';
+import { InteractionsController } from './pages/interactions.controller.js';
 import { ClientCache } from './storage/client-cache.js';
 import { OauthDatabase } from './storage/oauth-database.js';
-import { PageRequests } from './pages/page-requests.js';
+import { PageRoutes } from './pages/page-routes.js';
+import { ProtectedResourceController } from './protected-resource.controller.js';
 import { Pages } from './pages/pages.js';
 import { Refusals } from './provider/refusals.service.js';
 import { SignInForm } from './pages/sign-in-form.js';
 import { Successors } from './token-request/successors.js';
-import { Userinfo } from './userinfo.js';
+import { UserinfoController } from './userinfo.controller.js';
+import { OauthRoutes } from './oauth-routes.js';
 
-/** The embedded authorization server; {@link oauthRoutes} puts it in front of the API's routes. */
+/** The embedded authorization server; {@link OauthRoutes} stands in front of its controllers. */
 @Module({
   imports: [AuthModule, AccountsModule],
+  controllers: [InteractionsController, AccountController, UserinfoController, ProtectedResourceController],
   providers: [
     OauthDatabase,
     Refusals,
@@ -26,13 +29,11 @@ import { Userinfo } from './userinfo.js';
     AuthorizationServer,
     BrowserSessions,
     Pages,
-    PageRequests,
+    PageRoutes,
     SignInForm,
-    Interactions,
-    AccountPages,
     Successors,
-    Userinfo,
+    OauthRoutes,
   ],
-  exports: [AuthorizationServer],
+  exports: [AuthorizationServer, OauthRoutes],
 })
 export class OauthModule {}

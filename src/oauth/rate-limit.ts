@@ -4,8 +4,8 @@ import type { Refuse } from '../http/pipeline/front-door.js';
 import type { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { addressOf } from '../values/network.js';
 import type { AuthorizationServer } from './provider/authorization-server.js';
-import type { PageRequests } from './pages/page-requests.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
+import type { Pages } from './pages/pages.js';
 import { ROUTES } from './provider/provider.js';
 
 /** What programs call; everything else is opened in a browser. */
@@ -20,11 +20,7 @@ const FOR_PROGRAMS: readonly string[] = [
  * 429 where an address sends too many requests, before anything is done for them: most of these routes need no
  * credential, and many of them store something. Metadata and keys cost nothing; userinfo has the API's limits.
  */
-export function limitRequests(
-  server: AuthorizationServer,
-  limits: RateLimits,
-  pages: PageRequests,
-): RequestHandler {
+export function limitRequests(server: AuthorizationServer, limits: RateLimits, pages: Pages): RequestHandler {
   return async (request, response, next) => {
     const route = limitedRoute(server, request.context.path);
     const seconds = route === undefined ? undefined : await limits.countOauthRequest(addressOf(request));
@@ -49,12 +45,7 @@ function limitedRoute(server: AuthorizationServer, path: string): string | undef
 }
 
 /** `invalid_request`, in the form that the caller reads, before the library sees the request. */
-export function refuseParameters(
-  pages: PageRequests,
-  request: Request,
-  response: Response,
-  fault: string,
-): void {
+export function refuseParameters(pages: Pages, request: Request, response: Response, fault: string): void {
   const { id, path } = request.context;
   request.context.problem = 'invalid_request';
   response.status(400).set(SECURITY_HEADERS);
@@ -80,7 +71,7 @@ function refuseProgram(request: Request, response: Response, seconds: number): v
     });
 }
 
-function refuseBrowser(pages: PageRequests, request: Request, response: Response, seconds: number): void {
+function refuseBrowser(pages: Pages, request: Request, response: Response, seconds: number): void {
   pages.send(response, 429, {
     name: 'error',
     title: 'Too many requests',

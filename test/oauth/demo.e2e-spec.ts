@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEMO_CLIENT, registerDemoClient } from '../../src/oauth/demo.js';
+import { DEMO_CLIENT, registerDemoClient } from '../../src/oauth/demo-client.js';
 import { inChromium, launchChromium } from '../support/chromium.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 

@@ -6,6 +6,7 @@ import { ValidateBy, validateSync } from 'class-validator';
 import type { Request } from 'express';
 import { parseTimestamp } from '../../values/timestamps.js';
 import { Problem } from '../output/problems.js';
+import { isOutsideApi } from '../pipeline/outside-api.js';
 import type { ProblemDetail } from '../output/problems.js';
 import { isStorable } from '../../values/string-rules.js';
 
@@ -45,7 +46,10 @@ export class QueryGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<Request & { parameters: object }>();
     const handler = context.getHandler();
     let accepted = this.#accepted.get(handler);
-    if (!accepted) this.#accepted.set(handler, (accepted = queryOfHandler(handler) ?? NoParameters));
+    if (!accepted) {
+      if (isOutsideApi(context.getClass())) return true;
+      this.#accepted.set(handler, (accepted = queryOfHandler(handler) ?? NoParameters));
+    }
     request.parameters = parseQuery(accepted, queryOf(request.url));
     return true;
   }

@@ -2,6 +2,7 @@ import { Injectable, SetMetadata } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { Problem } from '../output/problems.js';
+import { isOutsideApi } from './outside-api.js';
 
 const TYPE = 'http:type';
 
@@ -21,6 +22,7 @@ export class AcceptGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<Request>();
     const { accept } = request.headers;
     if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
+    if (isOutsideApi(context.getClass())) return true;
     request.headers.accept = accept.replace(PARAMETER, '');
     const type = Reflect.getMetadata(TYPE, context.getHandler()) as string | undefined;
     if (!request.accepts(type ?? 'application/json')) throw new Problem('not_acceptable');

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
+import type { Response } from 'express';
 import { browserOf } from './user-agent.js';
 import { clip, initialOf, timestampOf, waitOf } from './wording.js';
 
@@ -114,6 +115,15 @@ export class Pages {
   readonly #style = readFileSync(new URL('./templates/style.css', import.meta.url), 'utf8');
   readonly #styleSource = `'sha256-${createHash('sha256').update(this.#style).digest('base64')}'`;
 
+  /** Answers with a page; see {@link render}. */
+  send(response: Response, status: number, page: Page, formTargets: readonly string[] = []): void {
+    const { html, headers } = this.render(page, formTargets);
+    response
+      .status(status)
+      .set(headers)
+      .end(response.req.method === 'HEAD' ? undefined : html);
+  }
+
   /** @param formTargets origins and schemes that redirects after the page's forms may lead to: browsers check those too */
   render(page: Page, formTargets: readonly string[] = []): { html: string; headers: Record<string, string> } {
     const html = this.#eta.render(`./${page.name}`, { page, style: this.#style, ...WORDING });
@@ -133,6 +143,11 @@ export class Pages {
       },
     };
   }
+}
+
+/** To the page that shows what a form has done: loading that one anew sends nothing again. */
+export function redirect(response: Response, location: string): void {
+  response.status(303).set('Location', location).end();
 }
 
 /** What the templates call. */

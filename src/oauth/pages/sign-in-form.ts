@@ -6,7 +6,7 @@ import type { SignedIn } from '../../accounts/sign-in.service.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { addressOf } from '../../values/network.js';
-import type { Form } from './page-requests.js';
+import type { Form } from './form-body.js';
 import type { Page } from './pages.js';
 
 /** What the sign-in page says when it is shown again, and with which status. */

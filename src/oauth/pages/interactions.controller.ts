@@ -1,39 +1,30 @@
-import { Injectable } from '@nestjs/common';
-import express from 'express';
-import type { Request, Response, Router } from 'express';
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { errors } from 'oidc-provider';
 import type { Client, Interaction } from 'oidc-provider';
 import { Csrf } from '../../accounts/csrf.js';
-import { SCOPES } from '../../auth/scopes.js';
-import type { Scope } from '../../auth/scopes.js';
 import { AuthorizationServer } from '../provider/authorization-server.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { asksForRefusedAlone, Consents } from '../provider/consents.service.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { FormBody } from './form-body.js';
+import type { Form } from './form-body.js';
 import { formTargetsOf, pageClientOf } from './page-client.js';
 import { PageFault } from './page-faults.js';
-import { PageRequests } from './page-requests.js';
-import type { Form } from './page-requests.js';
+import { Page } from './page.decorator.js';
+import { Pages, redirect } from './pages.js';
+import { meaningOf, OPENID_MEANINGS } from './scope-meanings.js';
 import { allowedScopes, ROUTES } from '../provider/provider.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 
-/** What consent says of the scopes that are not the API's. Both come with the sign-in itself. */
-const OPENID_MEANINGS: Readonly<Record<string, string>> = {
-  openid: 'Know who you are: your username, name and picture',
-  offline_access: 'Stay connected while you are away, until you cut it off',
-};
-
-export function meaningOf(scope: string): string {
-  return OPENID_MEANINGS[scope] ?? SCOPES[scope as Scope];
-}
-
 /** The steps between an authorization request and its answer: sign-in and consent, below `/interaction/:uid`. */
-@Injectable()
-export class Interactions {
+@Controller('interaction/:uid')
+@Page()
+export class InteractionsController {
   constructor(
     private readonly server: AuthorizationServer,
-    private readonly requests: PageRequests,
+    private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly consents: Consents,
     private readonly database: OauthDatabase,
@@ -41,33 +32,8 @@ export class Interactions {
     private readonly csrf: Csrf,
   ) {}
 
-  router(): Router {
-    const router = express.Router({ caseSensitive: true, strict: true });
-    const { requests } = this;
-    router.get(
-      '/interaction/:uid',
-      requests.handler('/interaction/:uid', (request, response) => this.#show(request, response)),
-    );
-    router.post(
-      '/interaction/:uid/sign-in',
-      requests.handler('/interaction/:uid/sign-in', (...step) => this.#signIn(...step)),
-    );
-    router.post(
-      '/interaction/:uid/consent',
-      requests.handler('/interaction/:uid/consent', (...step) => this.#consent(...step)),
-    );
-    router.post(
-      '/interaction/:uid/cancel',
-      requests.handler('/interaction/:uid/cancel', (...step) => this.#cancel(...step)),
-    );
-    router.post(
-      '/interaction/:uid/switch-user',
-      requests.handler('/interaction/:uid/switch-user', (...step) => this.#switchUser(...step)),
-    );
-    return router;
-  }
-
-  async #show(request: Request, response: Response): Promise<void> {
+  @Get()
+  async show(@Req() request: Request, @Res() response: Response): Promise<void> {
     const step = await this.#step(request, response);
     if (step.interaction.prompt.name === 'login') this.#showSignIn(request, response, step, 200);
     else await this.#showConsent(request, response, step);
@@ -81,7 +47,7 @@ export class Interactions {
     said: SignInRefusal['said'] = {},
   ): void {
     const hint = interaction.params.login_hint;
-    this.requests.send(
+    this.pages.send(
       response,
       status,
       {
@@ -103,7 +69,7 @@ export class Interactions {
     const before = await this.consents.find(user.id, client.clientId);
     const requested = requestedScopes(interaction, client);
     const refused = before && !asksForRefusedAlone(before, requested) ? before.rejected : [];
-    this.requests.send(
+    this.pages.send(
       response,
       200,
       {
@@ -125,7 +91,8 @@ export class Interactions {
     );
   }
 
-  async #signIn(request: Request, response: Response, form: Form): Promise<void> {
+  @Post('sign-in')
+  async signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const step = await this.#posted(request, response, form, 'login');
     const result = await this.signInForm.submit(request, response, form, 'authorization');
     if ('status' in result) {
@@ -142,10 +109,11 @@ export class Interactions {
     );
     if (step.interaction.session?.accountId !== undefined && step.interaction.session.accountId !== accountId)
       await this.sessions.forgetMember(request, response);
-    this.requests.redirect(response, returnTo);
+    redirect(response, returnTo);
   }
 
-  async #consent(request: Request, response: Response, form: Form): Promise<void> {
+  @Post('consent')
+  async consent(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { interaction, client } = await this.#posted(request, response, form, 'consent');
     const user = await this.#user(interaction);
     const requested = requestedScopes(interaction, client);
@@ -170,7 +138,8 @@ export class Interactions {
     await this.#finish(request, response, { consent: { grantId: grant.jti } });
   }
 
-  async #cancel(request: Request, response: Response, form: Form): Promise<void> {
+  @Post('cancel')
+  async cancel(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     await this.#posted(request, response, form);
     await this.#finish(request, response, {
       error: 'access_denied',
@@ -179,11 +148,16 @@ export class Interactions {
   }
 
   /** Begins the same request anew, at the sign-in. */
-  async #switchUser(request: Request, response: Response, form: Form): Promise<void> {
+  @Post('switch-user')
+  async switchUser(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
     const { interaction } = await this.#posted(request, response, form, 'consent');
     const asked = Object.entries(interaction.params).filter(([, value]) => typeof value === 'string');
     const parameters = new URLSearchParams({ ...Object.fromEntries(asked), prompt: 'login' });
-    this.requests.redirect(response, `${ROUTES.authorization}?${parameters}`);
+    redirect(response, `${ROUTES.authorization}?${parameters}`);
   }
 
   async #finish(
@@ -194,7 +168,7 @@ export class Interactions {
     const returnTo = await this.server.provider.interactionResult(request, response, result, {
       mergeWithLastSubmission: !('error' in result),
     });
-    this.requests.redirect(response, returnTo);
+    redirect(response, returnTo);
   }
 
   /** @throws SessionNotFound where the sign-in has expired or belongs to another browser */

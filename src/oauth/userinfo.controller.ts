@@ -1,5 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { Request, RequestHandler, Response } from 'express';
+import { All, Controller, Inject, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/auth.decorators.js';
 import { Authentication } from '../auth/authentication.js';
 import { insufficientScope, missingCredentials, refusal } from '../auth/www-authenticate.js';
 import { credentialOf } from '../auth/credentials.js';
@@ -10,8 +12,8 @@ import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { addressOf } from '../values/network.js';
-import { ProblemFilter } from '../http/output/problem.filter.js';
 import { Problem } from '../http/output/problems.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { ROUTES } from './provider/provider.js';
 
 const FIND_CLAIMS = {
@@ -23,29 +25,24 @@ WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope'
 
 /**
  * OpenID Connect Core §5.3, answered from the grant: tokens for the API carry none of OpenID's scopes themselves. It has
- * the API's limit of reads, together with the API: its headers, and its 429 as a problem.
+ * the API's limit of reads, together with the API: its headers, and its 429 as a problem. Which credentials are good, and what
+ * each refusal is, is OpenID's to say: so it looks at them itself.
  */
-@Injectable()
-export class Userinfo {
+@Controller(ROUTES.userinfo)
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+export class UserinfoController {
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     private readonly authentication: Authentication,
     private readonly database: Database,
-    private readonly problems: ProblemFilter,
     private readonly rateLimits: RateLimits,
   ) {}
 
-  handler(): RequestHandler {
-    return (request, response) => {
-      request.context.route = ROUTES.userinfo;
-      response.setHeader('Cache-Control', 'no-store');
-      this.#answer(request, response).catch((error: unknown) =>
-        this.problems.answer(error, request, response),
-      );
-    };
-  }
-
-  async #answer(request: Request, response: Response): Promise<void> {
+  @All()
+  async read(@Req() request: Request, @Res() response: Response): Promise<void> {
+    response.setHeader('Cache-Control', 'no-store');
     if (!['GET', 'HEAD', 'POST'].includes(request.method))
       throw new Problem('method_not_allowed', { headers: { Allow: 'GET, HEAD, POST, OPTIONS' } });
     const credential = credentialOf(request);

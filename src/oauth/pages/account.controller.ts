@@ -1,6 +1,5 @@
-import { Inject, Injectable } from '@nestjs/common';
-import express from 'express';
-import type { Request, Response, Router } from 'express';
+import { Controller, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { Csrf } from '../../accounts/csrf.js';
@@ -11,12 +10,14 @@ import { addressOf } from '../../values/network.js';
 import { ConnectedApps } from '../admin/connected-apps.service.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
-import { meaningOf } from './interactions.js';
+import { FormBody } from './form-body.js';
+import type { Form } from './form-body.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { hostOf } from './page-client.js';
 import { PageFault } from './page-faults.js';
-import { PageRequests } from './page-requests.js';
-import type { Form } from './page-requests.js';
+import { Page } from './page.decorator.js';
+import { Pages, redirect } from './pages.js';
+import { meaningOf } from './scope-meanings.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 import { CONFIG } from '../../config/config.js';
@@ -25,15 +26,16 @@ import type { Config } from '../../config/config.js';
 type AccountPage = 'apps' | 'sessions';
 
 /** Connected apps and sessions, below `/account`. Who is not signed in signs in on the page itself. */
-@Injectable()
-export class AccountPages {
+@Controller('account')
+@Page()
+export class AccountController {
   readonly #access: ConnectedApps;
   readonly #keys: TokenKeys;
 
   constructor(
     @Inject(CONFIG) config: Config,
     dataSource: DataSource,
-    private readonly requests: PageRequests,
+    private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly database: OauthDatabase,
     private readonly signInForm: SignInForm,
@@ -45,36 +47,28 @@ export class AccountPages {
     this.#keys = new TokenKeys(config.secrets);
   }
 
-  router(): Router {
-    const router = express.Router({ caseSensitive: true, strict: true });
-    const { requests } = this;
-    for (const page of ['apps', 'sessions'] as const) {
-      router.get(
-        `/account/${page}`,
-        requests.handler(`/account/${page}`, (request, response) => this.#show(page, request, response)),
-      );
-      router.post(
-        `/account/${page}/sign-in`,
-        requests.handler(`/account/${page}/sign-in`, (...step) => this.#signIn(page, ...step)),
-      );
-    }
-    router.post(
-      '/account/apps/:client/disconnect',
-      requests.handler('/account/apps/:client/disconnect', (...step) => this.#disconnect(...step)),
-    );
-    router.post(
-      '/account/sessions/:session/end',
-      requests.handler('/account/sessions/:session/end', (...step) => this.#endSession(...step)),
-    );
-    router.post(
-      '/account/sessions/end-others',
-      requests.handler('/account/sessions/end-others', (...step) => this.#endOtherSessions(...step)),
-    );
-    router.post(
-      '/account/sign-out',
-      requests.handler('/account/sign-out', (...step) => this.#signOut(...step)),
-    );
-    return router;
+  @Get('apps')
+  apps(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#show('apps', request, response);
+  }
+
+  @Get('sessions')
+  allSessions(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#show('sessions', request, response);
+  }
+
+  @Post('apps/sign-in')
+  signInToApps(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
+    return this.#signIn('apps', request, response, form);
+  }
+
+  @Post('sessions/sign-in')
+  signInToSessions(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    return this.#signIn('sessions', request, response, form);
   }
 
   async #show(page: AccountPage, request: Request, response: Response): Promise<void> {
@@ -95,7 +89,7 @@ export class AccountPages {
         since: app.since,
         last_used_at: app.last_used_at,
       }));
-      this.requests.send(response, 200, { name: 'apps', csrf, user, apps, more: count - shown.length });
+      this.pages.send(response, 200, { name: 'apps', csrf, user, apps, more: count - shown.length });
     } else {
       const keys = this.#keysOf(session);
       const own = keys.map((key) => key.toString('hex'));
@@ -105,7 +99,7 @@ export class AccountPages {
         action: `/account/sessions/${id}/end`,
         current: own.includes(id),
       }));
-      this.requests.send(response, 200, {
+      this.pages.send(response, 200, {
         name: 'sessions',
         csrf,
         user,
@@ -123,7 +117,7 @@ export class AccountPages {
     status: number,
     said: SignInRefusal['said'] = {},
   ): void {
-    this.requests.send(response, status, {
+    this.pages.send(response, status, {
       name: 'sign-in',
       action: `/account/${page}/sign-in`,
       csrf: this.csrf.token(request, response),
@@ -140,43 +134,61 @@ export class AccountPages {
       return;
     }
     await this.sessions.signIn(request, response, result);
-    this.requests.redirect(response, `/account/${page}`);
+    redirect(response, `/account/${page}`);
   }
 
-  async #disconnect(request: Request, response: Response, form: Form): Promise<void> {
+  @Post('apps/:client/disconnect')
+  async disconnect(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('client') clientId: string,
+  ): Promise<void> {
     const { user } = await this.#signedIn(request, response, form);
-    await this.#access.revoke(user.id, request.params.client as string, {
+    await this.#access.revoke(user.id, clientId, {
       actor: 'user',
       ip: addressOf(request) ?? null,
     });
     this.credentials.revoke({ kind: 'user', id: String(user.id) });
-    this.requests.redirect(response, '/account/apps');
+    redirect(response, '/account/apps');
   }
 
-  async #endSession(request: Request, response: Response, form: Form): Promise<void> {
+  @Post('sessions/:session/end')
+  async endSession(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('session') sessionId: string,
+  ): Promise<void> {
     const { user } = await this.#signedIn(request, response, form);
-    await this.#access.endSession(user.id, request.params.session as string, {
+    await this.#access.endSession(user.id, sessionId, {
       actor: 'user',
       ip: addressOf(request) ?? null,
     });
-    this.requests.redirect(response, '/account/sessions');
+    redirect(response, '/account/sessions');
   }
 
-  async #endOtherSessions(request: Request, response: Response, form: Form): Promise<void> {
+  @Post('sessions/end-others')
+  async endOtherSessions(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
     const { user, session } = await this.#signedIn(request, response, form);
     await this.#access.endOtherSessions(
       user.id,
       { actor: 'user', ip: addressOf(request) ?? null },
       this.#keysOf(session),
     );
-    this.requests.redirect(response, '/account/sessions');
+    redirect(response, '/account/sessions');
   }
 
-  async #signOut(request: Request, response: Response, form: Form): Promise<void> {
+  @Post('sign-out')
+  async signOut(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user } = await this.#signedIn(request, response, form);
     await this.sessions.signOut(request, response);
     await this.database.record({ type: 'session.signed_out', actor: 'user', userId: user.id });
-    this.requests.send(response, 200, { name: 'signed-out', client: null });
+    this.pages.send(response, 200, { name: 'signed-out', client: null });
   }
 
   /** Under which the session may be stored. */

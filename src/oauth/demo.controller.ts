@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/auth.decorators.js';
+import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
+
+const HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Frame-Options': 'DENY',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-cache',
+};
+
+const FOLDER = new URL('../../../examples/browser-client/', import.meta.url);
+
+function fileOf(name: string, type: string): UnchangingDocument {
+  return new UnchangingDocument(readFileSync(new URL(name, FOLDER)), {
+    ...HEADERS,
+    'Content-Type': `text/${type}; charset=utf-8`,
+  });
+}
+
+/** The demo app of `examples/browser-client`, where there are demo members: in development alone. */
+@Controller('demo')
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+export class DemoController {
+  readonly #page = fileOf('index.html', 'html');
+  readonly #script = fileOf('app.js', 'javascript');
+  readonly #style = fileOf('app.css', 'css');
+
+  @Get()
+  page(@Req() request: Request, @Res() response: Response): void {
+    this.#page.send(request, response);
+  }
+
+  /** Where the authorization server sends the member back to: the script takes the code from there. */
+  @Get('callback')
+  callback(@Req() request: Request, @Res() response: Response): void {
+    this.#page.send(request, response);
+  }
+
+  @Get('app.js')
+  script(@Req() request: Request, @Res() response: Response): void {
+    this.#script.send(request, response);
+  }
+
+  @Get('app.css')
+  style(@Req() request: Request, @Res() response: Response): void {
+    this.#style.send(request, response);
+  }
+}

@@ -1,0 +1,80 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { RequestHandler } from 'express';
+import { RateLimits } from '../auth/rate-limits/rate-limits.js';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { apiHeaders } from '../http/pipeline/api-headers.js';
+import { compose } from '../http/pipeline/compose.js';
+import { addressOf } from '../values/network.js';
+import { PageRoutes } from './pages/page-routes.js';
+import { Pages } from './pages/pages.js';
+import { AuthorizationServer } from './provider/authorization-server.js';
+import { parameterFault } from './provider/parameters.js';
+import { ROUTES } from './provider/provider.js';
+import { limitRequests, refuseParameters } from './rate-limit.js';
+import { OauthDatabase } from './storage/oauth-database.js';
+
+/**
+ * What stands in front of the controllers where a request is not for the API: limits, the library with everything that it
+ * answers, and what comes before each page. Paths are matched to the letter: no other spelling reaches the library or a page,
+ * so none gets past a limit.
+ */
+@Injectable()
+export class OauthRoutes {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly server: AuthorizationServer,
+    private readonly database: OauthDatabase,
+    private readonly limits: RateLimits,
+    private readonly pages: Pages,
+    private readonly pageRoutes: PageRoutes,
+  ) {}
+
+  handler(): RequestHandler {
+    return compose(
+      this.#pinOrigin(),
+      limitRequests(this.server, this.limits, this.pages),
+      this.#library(),
+      (request, response, next) => {
+        if (request.context.path === ROUTES.userinfo) apiHeaders(request, response, next);
+        else next();
+      },
+      this.pageRoutes.handler(),
+    );
+  }
+
+  /** Whatever the request claims to be addressed to, it is PUBLIC_URL: from there the library makes every URL. */
+  #pinOrigin(): RequestHandler {
+    const { host, protocol } = new URL(this.config.publicUrl);
+    return (request, _response, next) => {
+      const { headers } = request;
+      headers.host = host;
+      headers['x-forwarded-proto'] = protocol.slice(0, -1);
+      delete headers['x-forwarded-host'];
+      next();
+    };
+  }
+
+  /** What oidc-provider answers. */
+  #library(): RequestHandler {
+    const { server, database, pages } = this;
+    return async (request, response, next) => {
+      const { context, headers } = request;
+      const { path, id } = context;
+      if (!server.answers(path)) {
+        next();
+        return;
+      }
+      context.route = path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
+      const fault = await parameterFault(request);
+      if (fault !== undefined && path !== ROUTES.authorization) {
+        refuseParameters(pages, request, response, fault);
+        return;
+      }
+      await database.serve(
+        { id, ip: addressOf(request), userAgent: headers['user-agent'], parameterFault: fault },
+        () => server.handle(request, response),
+      );
+    };
+  }
+}

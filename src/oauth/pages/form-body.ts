@@ -1,0 +1,23 @@
+import { createParamDecorator } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
+import express from 'express';
+import type { Request, Response } from 'express';
+import { PageFault } from './page-faults.js';
+
+/** What the request's form holds: a field that stands there twice is an array. */
+export type Form = Readonly<Record<string, string | string[] | undefined>>;
+
+/** A form of ours has a few short fields. */
+const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
+
+/** The {@link Form} that was sent to a page; empty where it is none. @throws PageFault where it cannot be read */
+export const FormBody = createParamDecorator((_: unknown, context: ExecutionContext): Promise<Form> => {
+  const http = context.switchToHttp();
+  const request = http.getRequest<Request>();
+  return new Promise((resolve, reject) => {
+    readForm(request, http.getResponse<Response>(), (fault?: unknown) => {
+      if (fault) reject(new PageFault(400, 'This did not work', 'The form could not be read.'));
+      else resolve({ ...(request.body as Form | undefined) });
+    });
+  });
+});

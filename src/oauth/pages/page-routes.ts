@@ -1,0 +1,83 @@
+import { Injectable } from '@nestjs/common';
+import type { RequestHandler, Response } from 'express';
+import { ProblemFilter } from '../../http/output/problem.filter.js';
+import { Problem } from '../../http/output/problems.js';
+import { pathPattern, RouteTable } from '../../http/route-table.js';
+import { addressOf } from '../../values/network.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
+import { isPage } from './page.decorator.js';
+import { SECURITY_HEADERS } from './pages.js';
+
+/** What stands in a path in place of a parameter: what is spelled otherwise leads to no page. */
+const PARAMETER = '[\\w-]{1,100}';
+
+interface PagePath {
+  /** As in the code; names the page in the log in place of its path, which may hold the id of a sign-in. */
+  readonly route: string;
+  readonly methods: readonly string[];
+  /** Matches every path that Express takes for it, which it would decode. */
+  readonly any: RegExp;
+  readonly plain: RegExp;
+}
+
+/** What happens to a request for a page before its controller sees it. */
+@Injectable()
+export class PageRoutes {
+  #paths: readonly PagePath[] | undefined;
+
+  constructor(
+    private readonly routeTable: RouteTable,
+    private readonly database: OauthDatabase,
+    private readonly problems: ProblemFilter,
+  ) {}
+
+  handler(): RequestHandler {
+    return (request, response, next) => {
+      const { context, headers, method } = request;
+      const found = this.#all().filter(({ any }) => any.test(context.path));
+      if (found.length === 0) {
+        next();
+        return;
+      }
+      const page = found.find(({ plain }) => plain.test(context.path));
+      if (page === undefined) {
+        this.problems.answer(new Problem('not_found'), request, response);
+        return;
+      }
+      if (method === 'OPTIONS') {
+        tellMethods(page, response);
+        return;
+      }
+      if (page.methods.includes(method)) {
+        context.route = page.route;
+        response.set(SECURITY_HEADERS);
+      }
+      const ip = addressOf(request);
+      void this.database.serve({ id: context.id, ip, userAgent: headers['user-agent'] }, () =>
+        Promise.resolve(next()),
+      );
+    };
+  }
+
+  #all(): readonly PagePath[] {
+    if (this.#paths) return this.#paths;
+    const pages = this.routeTable.routes.filter(({ controller }) => isPage(controller));
+    const methods = Map.groupBy(pages, ({ path }) => path);
+    this.#paths = [...methods].map(([route, ofPath]) => ({
+      route,
+      methods: ofPath.flatMap(({ method }) => (method === 'GET' ? [method, 'HEAD'] : [method])),
+      any: pathPattern(route),
+      plain: pathPattern(route, PARAMETER),
+    }));
+    return this.#paths;
+  }
+}
+
+function tellMethods({ methods }: PagePath, response: Response): void {
+  const allow = methods.join(', ');
+  response.setHeader('Allow', allow);
+  response.setHeader('Content-Length', Buffer.byteLength(allow));
+  response.setHeader('Content-Type', 'text/plain');
+  response.setHeader('X-Content-Type-Options', 'nosniff');
+  response.end(allow);
+}

@@ -1,0 +1,54 @@
+import { Catch, Inject, Injectable } from '@nestjs/common';
+import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { LOGGER } from '../../http/logger.js';
+import { ProblemFilter } from '../../http/output/problem.filter.js';
+import { addressOf } from '../../values/network.js';
+import { refusalOf } from '../provider/refusal-reasons.js';
+import type { RefusalReason, RefusalWords } from '../provider/refusal-reasons.js';
+import { Refusals } from '../provider/refusals.service.js';
+import { faultOf, PageFault } from './page-faults.js';
+import { Pages } from './pages.js';
+
+/** Turns whatever a page has thrown into a page, in words for members. Stacks go to the log, never out. */
+@Catch()
+@Injectable()
+export class PageFilter implements ExceptionFilter {
+  constructor(
+    private readonly refusals: Refusals,
+    private readonly pages: Pages,
+    private readonly problems: ProblemFilter,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
+    // Nest waits for no filter: what fails here would end the process.
+    this.#answer(error, request, response).catch((failure: unknown) =>
+      this.problems.answer(failure, request, response),
+    );
+  }
+
+  async #answer(error: unknown, request: Request, response: Response): Promise<void> {
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const { id, route } = request.context;
+    const fault = faultOf(error);
+    const words = error instanceof PageFault ? wordsOf(error) : refusalOf(error as Error);
+    const line = { request_id: id, route, ...words };
+    if (fault.status === 500) this.logger.error({ ...line, err: error }, 'page failed');
+    else this.logger.info(line, 'page refused');
+    if (fault.status === 503) response.set('Retry-After', '1');
+    else await this.refusals.keep({ ...words, errorId: id, route: route!, ip: addressOf(request) });
+    this.pages.send(response, fault.status, fault.page(id));
+  }
+}
+
+function wordsOf({ status }: PageFault): RefusalWords {
+  const reasons: Record<number, RefusalReason> = { 401: 'sign_in_expired', 403: 'foreign_form' };
+  return { error: 'invalid_request', reason: reasons[status] ?? 'malformed_request' };
+}

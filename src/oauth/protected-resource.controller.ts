@@ -1,0 +1,42 @@
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/access-tokens/dpop.js';
+import { Public } from '../auth/auth.decorators.js';
+import { ALL_SCOPES } from '../auth/scopes.js';
+import { CONFIG } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { apiResource } from './provider/provider.js';
+
+/** Which authorization server this API trusts, and what its tokens may do: RFC 9728 §3. */
+@Controller('.well-known/oauth-protected-resource/api/public')
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+export class ProtectedResourceController {
+  readonly #document: UnchangingDocument;
+
+  constructor(@Inject(CONFIG) config: Config) {
+    const metadata = {
+      resource: apiResource(config),
+      authorization_servers: [config.publicUrl],
+      scopes_supported: ALL_SCOPES,
+      bearer_methods_supported: ['header'],
+      resource_name: 'Public User API',
+      dpop_signing_alg_values_supported: SUPPORTED_DPOP_ALGORITHMS,
+    };
+    this.#document = new UnchangingDocument(JSON.stringify(metadata), {
+      'Access-Control-Allow-Origin': '*',
+      'Cache-Control': 'public, max-age=300',
+      'Content-Type': 'application/json; charset=utf-8',
+      'X-Content-Type-Options': 'nosniff',
+    });
+  }
+
+  @Get()
+  read(@Req() request: Request, @Res() response: Response): void {
+    this.#document.send(request, response);
+  }
+}

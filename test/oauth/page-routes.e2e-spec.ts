@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Module, Req, Res } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Request, Response } from 'express';
+import { request as httpRequest } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { AppModule } from '../../src/app.module.js';
+import { closeApp } from '../../src/app.js';
+import { configureApp } from '../../src/configure-app.js';
+import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
+import { OutsideApi } from '../../src/http/pipeline/outside-api.js';
+import { RouteTable } from '../../src/http/route-table.js';
+import { createTestDatabase, testConfig } from '../support/database.js';
+import { OauthTest } from '../support/oauth.js';
+
+/** Every page, and the methods that it has. */
+const PAGES: Readonly<Record<string, string>> = {
+  '/interaction/:uid': 'GET, HEAD',
+  '/interaction/:uid/sign-in': 'POST',
+  '/interaction/:uid/consent': 'POST',
+  '/interaction/:uid/cancel': 'POST',
+  '/interaction/:uid/switch-user': 'POST',
+  '/account/apps': 'GET, HEAD',
+  '/account/sessions': 'GET, HEAD',
+  '/account/apps/sign-in': 'POST',
+  '/account/sessions/sign-in': 'POST',
+  '/account/apps/:client/disconnect': 'POST',
+  '/account/sessions/:session/end': 'POST',
+  '/account/sessions/end-others': 'POST',
+  '/account/sign-out': 'POST',
+};
+
+/** What belongs to the authorization server and the demo, is no page, and is not answered by the library. */
+const BESIDE_THEM = [
+  'ALL /oauth/userinfo',
+  'GET /.well-known/oauth-protected-resource/api/public',
+  'GET /demo',
+  'GET /demo/callback',
+  'GET /demo/app.js',
+  'GET /demo/app.css',
+];
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
+afterAll(() => oauth.close());
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** To the letter, as fetch would not send it. */
+function ask(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body = '',
+  origin = oauth.issuer,
+): Promise<Answer> {
+  const length = body === '' ? {} : { 'Content-Length': String(body.length) };
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(origin, { method, path, headers: { ...headers, ...length } }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8').on('data', (part: string) => (text += part));
+      answer.on('end', () => resolve({ status: answer.statusCode!, headers: answer.headers, text }));
+    });
+    sent.on('error', reject).end(body);
+  });
+}
+
+const pathOf = (route: string) => route.replace(/:\w+/, 'abc');
+
+describe('the pages', () => {
+  it('stand in the table of all routes, each once', () => {
+    const routes = oauth.api.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`);
+    const pages = Object.entries(PAGES).map(([path, methods]) => `${methods.replace(', HEAD', '')} ${path}`);
+    const ofOauth = routes.filter((route) =>
+      /^\w+ \/(interaction|account|oauth|\.well-known|demo)\b/.test(route),
+    );
+    expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM].toSorted());
+  });
+
+  it.each(Object.entries(PAGES))('%s: have %s, and no other method', async (route, methods) => {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
+      const answer = await ask(method, pathOf(route));
+      const has = methods.split(', ').includes(method);
+      expect([method, answer.status === 404]).toEqual([method, !has]);
+      if (has) {
+        expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
+        expect(answer.headers['x-frame-options']).toBe('DENY');
+        expect(answer.headers['cache-control']).toBe('no-store');
+      }
+      if (method === 'HEAD') expect(answer.text).toBe('');
+    }
+    const options = await ask('OPTIONS', pathOf(route), { Origin: 'https://a.example' });
+    expect(options).toMatchObject({ status: 200, text: methods, headers: { allow: methods } });
+    expect(options.headers['access-control-allow-origin']).toBeUndefined();
+  });
+
+  it('leave Accept, credentials and the query to those for whom they are', async () => {
+    const headers = { Accept: 'image/png', 'X-API-Key': 'pua_live_wrong', Authorization: 'Bearer wrong' };
+    const { status, headers: answered } = await ask('GET', '/account/apps?unknown=1&limit=x', headers);
+    expect(status).toBe(200);
+    expect(answered['content-type']).toBe('text/html; charset=utf-8');
+    expect(answered['ratelimit']).toBeUndefined();
+    expect(answered['x-oauth-scopes']).toBeUndefined();
+    expect(answered['access-control-allow-origin']).toBeUndefined();
+  });
+
+  it.each([
+    '/account',
+    '/account/',
+    '/account/apps/',
+    '/Account/apps',
+    '/account//apps',
+    '/account/%61pps',
+    '/account/apps%2f',
+    '/account/apps/a%62c/disconnect',
+    '/account/apps/a%20b/disconnect',
+    '/account/apps/a.b/disconnect',
+    '/account/apps/%00/disconnect',
+    '/account/apps/%ff/disconnect',
+    '/account/apps/a%2Fb/disconnect',
+    '/account/apps/../apps',
+    `/interaction/${'a'.repeat(101)}`,
+    '/interaction/a~b',
+    '/interaction/%61bc',
+    '/interaction/abc/',
+    '/interaction/abc/Sign-in',
+    '/interaction/abc/other',
+    '/oauth/userinfo/',
+    '/oauth/Userinfo',
+    '/oauth/%75serinfo',
+    '/demo/',
+    '/demo/app.js/',
+    '/demo/..%2fapp.js',
+    '/.well-known/oauth-protected-resource',
+  ])('are not found by another spelling: %s', async (path) => {
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      const { status, headers } = await ask(method, path);
+      expect([method, status]).toEqual([method, 404]);
+      expect(headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    }
+  });
+
+  it.each([
+    ['too large', { 'Content-Type': 'application/x-www-form-urlencoded' }, `a=${'x'.repeat(20_000)}`],
+    ['in an unknown charset', { 'Content-Type': 'application/x-www-form-urlencoded; charset=x' }, 'a=1'],
+    [
+      'not what its encoding says',
+      { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' },
+      'a=1',
+    ],
+  ])('say so where a form is %s', async (_, headers, body) => {
+    const { status, text } = await ask('POST', '/account/sign-out', headers, body);
+    expect(status).toBe(400);
+    expect(text).toContain('The form could not be read.');
+  });
+});
+
+describe('what is no page', () => {
+  it.each(BESIDE_THEM.slice(1).map((route) => route.slice(4)))('%s: has GET alone', async (path) => {
+    expect((await ask('GET', path, { Accept: 'image/png' })).status).toBe(200);
+    expect((await ask('HEAD', `${path}?x=1`)).status).toBe(200);
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
+      expect([method, (await ask(method, path)).status]).toEqual([method, 404]);
+  });
+
+  it('/oauth/userinfo: has GET, HEAD and POST, and a preflight', async () => {
+    for (const method of ['GET', 'HEAD', 'POST']) {
+      const { status, headers } = await ask(method, '/oauth/userinfo?x=1', { Accept: 'image/png' });
+      expect([method, status]).toEqual([method, 401]);
+      expect(headers['www-authenticate']).toMatch(/^Bearer realm=/);
+    }
+    for (const method of ['PUT', 'DELETE', 'OPTIONS'])
+      expect(await ask(method, '/oauth/userinfo')).toMatchObject({
+        status: 405,
+        headers: { allow: 'GET, HEAD, POST, OPTIONS' },
+      });
+    const preflight = { Origin: 'https://a.example', 'Access-Control-Request-Method': 'POST' };
+    expect((await ask('OPTIONS', '/oauth/userinfo', preflight)).status).toBe(204);
+  });
+});
+
+describe('a page whose marker was forgotten', () => {
+  let reached = 0;
+
+  @Controller('account')
+  class Forgotten {
+    @Get('forgotten')
+    show(@Req() _request: Request, @Res() response: Response): void {
+      reached++;
+      response.end();
+    }
+  }
+
+  /** Says that it is no part of the API, but not who may call it. */
+  @Controller('account')
+  @OutsideApi()
+  class HalfForgotten {
+    @Get('half-forgotten')
+    show(@Res() response: Response): void {
+      reached++;
+      response.end();
+    }
+  }
+
+  @Module({ controllers: [Forgotten, HalfForgotten] })
+  class WithForgotten {}
+
+  it('is closed', async () => {
+    const database = await createTestDatabase();
+    const config = testConfig(database.environment);
+    const app = await NestFactory.create<NestExpressApplication>(
+      { module: WithForgotten, imports: [AppModule.with(config)] },
+      new ApiAdapter({ https: false, trustProxy: 0 }),
+      { bodyParser: false, logger: false },
+    );
+    configureApp(app);
+    await app.listen(0, '127.0.0.1');
+    try {
+      for (const path of ['/account/forgotten', '/account/half-forgotten']) {
+        const { status } = await ask('GET', path, {}, '', await app.getUrl());
+        expect([path, status >= 400]).toEqual([path, true]);
+      }
+      expect(reached).toBe(0);
+    } finally {
+      await closeApp(app);
+      await database.drop();
+    }
+  });
+});
