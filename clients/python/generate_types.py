@@ -1,0 +1,62 @@
+"""Types of the API from its OpenAPI document: `python generate_types.py URL` writes src/public_user_api/schema.py."""
+
+import json
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+HEAD = '''"""Made by generate_types.py from the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+'''
+
+
+def types_of(document: dict[str, Any]) -> str:
+    schemas = document["components"]["schemas"]
+    parts = [HEAD, *(declaration(name, schema) for name, schema in schemas.items())]
+    for path, operations in document["paths"].items():
+        query = [p for p in operations.get("get", {}).get("parameters", []) if p["in"] == "query"]
+        if query:
+            fields = {p["name"]: p["schema"] | {"description": p.get("description")} for p in query}
+            parts.append(declaration(path.rsplit("/", 1)[-1].capitalize() + "Query", {"properties": fields}))
+    return "\n\n".join(parts)
+
+
+def declaration(name: str, schema: dict[str, Any]) -> str:
+    lines = [f"class {name}(TypedDict):"]
+    if schema.get("description"):
+        lines.append(f'    """{schema["description"]}"""\n')
+    for key, value in schema["properties"].items():
+        kind = type_of(value)
+        required = key in schema.get("required", [])
+        lines.append(f"    {key}: {kind if required else f'NotRequired[{kind}]'}")
+    return "\n".join(lines) + "\n"
+
+
+def type_of(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"].rsplit("/", 1)[-1])
+    if "const" in schema:
+        return f"Literal[{schema['const']!r}]"
+    if "enum" in schema:
+        values = ", ".join(repr(value) for value in schema["enum"] if value is not None)
+        return f"Literal[{values}]" + (" | None" if None in schema["enum"] else "")
+    for key in ("oneOf", "anyOf"):
+        if key in schema:
+            return " | ".join(dict.fromkeys(type_of(one) for one in schema[key]))
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return " | ".join(type_of(schema | {"type": one}) for one in kind)
+    if kind == "array":
+        return f"list[{type_of(schema['items'])}]"
+    return {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None", "object": "dict[str, Any]"}.get(str(kind), "Any")
+
+
+if __name__ == "__main__":
+    url = sys.argv[1] if len(sys.argv) > 1 else "http://localhost:3000/api/public/openapi.json"
+    with urllib.request.urlopen(url) as response:
+        types = types_of(json.load(response))
+    (Path(__file__).parent / "src/public_user_api/schema.py").write_text(types)

@@ -1,0 +1,268 @@
+"""The API as one member sees it; which member that is, the key or token says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
+
+import httpx
+
+from .calls import Calls, Steps, Wait
+from .schema import (
+    Achievement,
+    AchievementDetail,
+    AchievementsQuery,
+    AchievementStatistics,
+    ChangedProfile,
+    Connection,
+    ConnectionsQuery,
+    Credential,
+    Event,
+    EventDetail,
+    EventsQuery,
+    Me,
+    Pagination,
+    Profile,
+    ProfileChanges,
+)
+
+T = TypeVar("T")
+
+
+class Page(TypedDict, Generic[T]):
+    """A page of a list, as the API answers it."""
+
+    data: list[T]
+    pagination: Pagination
+
+
+class _Base:
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        token: str | None = None,
+        retries: int = 2,
+        longest_wait: float = 10.0,
+    ) -> None:
+        """
+        :param base_url: address of the server, without a path
+        :param api_key: the key of a partner's backend; or
+        :param token: an access token
+        :param retries: how often a call is sent again that the server has no room for just now (429, 503) or that did not arrive
+        :param longest_wait: seconds; a call that is to wait longer between two tries fails with the answer
+        """
+        if (api_key is None) == (token is None):
+            raise ValueError("give either api_key or token")
+        headers = {"X-API-Key": api_key} if api_key is not None else {"Authorization": f"Bearer {token}"}
+        self._calls = Calls(base_url, headers, retries, longest_wait)
+
+
+class List(Generic[T]):
+    """A list of the member's. Iterating gives all of it, page by page as it is asked for; :meth:`page` gives one."""
+
+    def __init__(self, client: "Client", path: str, query: Mapping[str, object]) -> None:
+        self._client = client
+        self._path = path
+        self._query = query
+
+    def page(self, cursor: str | None = None) -> Page[T]:
+        """The first page, or the one of a cursor (``next_cursor``, ``prev_cursor``)."""
+        query = self._query if cursor is None else {**self._query, "cursor": cursor}
+        page: Page[T] = self._client._run(self._client._calls.get(self._path, query))
+        return page
+
+    def pages(self) -> Iterator[Page[T]]:
+        cursor: str | None = None
+        while True:
+            page = self.page(cursor)
+            yield page
+            cursor = page["pagination"]["next_cursor"]
+            if cursor is None:
+                return
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self.pages():
+            yield from page["data"]
+
+
+class AsyncList(Generic[T]):
+    """As :class:`List`, for ``async for``."""
+
+    def __init__(self, client: "AsyncClient", path: str, query: Mapping[str, object]) -> None:
+        self._client = client
+        self._path = path
+        self._query = query
+
+    async def page(self, cursor: str | None = None) -> Page[T]:
+        query = self._query if cursor is None else {**self._query, "cursor": cursor}
+        page: Page[T] = await self._client._run(self._client._calls.get(self._path, query))
+        return page
+
+    async def pages(self) -> AsyncIterator[Page[T]]:
+        cursor: str | None = None
+        while True:
+            page = await self.page(cursor)
+            yield page
+            cursor = page["pagination"]["next_cursor"]
+            if cursor is None:
+                return
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for item in page["data"]:
+                yield item
+
+
+class Client(_Base):
+    """Every method raises :class:`ApiError` where the API refuses, and what httpx raises where there is no answer."""
+
+    def __init__(self, base_url: str, *, timeout: float = 30.0, **settings: Any) -> None:
+        super().__init__(base_url, **settings)
+        self._http = httpx.Client(timeout=timeout)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def me(self) -> Me:
+        """Needs the scope profile:read."""
+        return self._run(self._calls.get("/me"))
+
+    def profile(self) -> Profile:
+        """The profile with its counts. Needs the scope profile:read."""
+        return self._run(self._calls.get("/profile"))
+
+    def profile_with_etag(self) -> tuple[Profile, str]:
+        """The same with its ETag, for :meth:`update_profile` to refuse what somebody else changed meanwhile."""
+        return self._run(self._calls.get_with_etag("/profile"))
+
+    def update_profile(self, changes: ProfileChanges, *, if_match: str | None = None) -> ChangedProfile:
+        """Changes what ``changes`` names, all or nothing; None clears a field. Needs the scope profile:write."""
+        return self._run(self._calls.put("/profile", changes, if_match))["profile"]
+
+    def events(self, **query: Unpack[EventsQuery]) -> List[Event]:
+        """Needs the scope events:read, as :meth:`event` does."""
+        return List(self, "/events", dict(query))
+
+    def event(self, id: int) -> EventDetail:
+        return self._run(self._calls.get(f"/events/{id}"))
+
+    def connections(self, **query: Unpack[ConnectionsQuery]) -> List[Connection]:
+        """Needs the scope connections:read."""
+        return List(self, "/connections", dict(query))
+
+    def achievements(self, **query: Unpack[AchievementsQuery]) -> List[Achievement]:
+        """Those that the member has earned; with ``action="all"`` all others too. Needs the scope achievements:read."""
+        return List(self, "/achievements", dict(query))
+
+    def pinned_achievements(self) -> list[Achievement]:
+        """At most six, in the member's order."""
+        return self._run(self._calls.get("/achievements", {"action": "pinned"}))["data"]
+
+    def achievement(self, id: int) -> AchievementDetail:
+        return self._run(self._calls.get("/achievements", {"action": "detail", "id": id}))
+
+    def achievement_statistics(self) -> AchievementStatistics:
+        return self._run(self._calls.get("/achievements", {"action": "stats"}))
+
+    def credential(self) -> Credential:
+        """What the key or token is, and which calls it may make."""
+        return self._run(self._calls.get("/credential"))
+
+    def _run(self, steps: Steps) -> Any:
+        result: httpx.Response | httpx.TransportError | None = None
+        while True:
+            try:
+                step = steps.send(result)
+            except StopIteration as end:
+                return end.value
+            result = None
+            if isinstance(step, Wait):
+                time.sleep(step.seconds)
+                continue
+            try:
+                result = self._http.send(step)
+            except httpx.TransportError as error:
+                result = error
+
+
+class AsyncClient(_Base):
+    """As :class:`Client`, with ``await`` and ``async for``."""
+
+    def __init__(self, base_url: str, *, timeout: float = 30.0, **settings: Any) -> None:
+        super().__init__(base_url, **settings)
+        self._http = httpx.AsyncClient(timeout=timeout)
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def me(self) -> Me:
+        return await self._run(self._calls.get("/me"))
+
+    async def profile(self) -> Profile:
+        return await self._run(self._calls.get("/profile"))
+
+    async def profile_with_etag(self) -> tuple[Profile, str]:
+        return await self._run(self._calls.get_with_etag("/profile"))
+
+    async def update_profile(self, changes: ProfileChanges, *, if_match: str | None = None) -> ChangedProfile:
+        return (await self._run(self._calls.put("/profile", changes, if_match)))["profile"]
+
+    def events(self, **query: Unpack[EventsQuery]) -> AsyncList[Event]:
+        return AsyncList(self, "/events", dict(query))
+
+    async def event(self, id: int) -> EventDetail:
+        return await self._run(self._calls.get(f"/events/{id}"))
+
+    def connections(self, **query: Unpack[ConnectionsQuery]) -> AsyncList[Connection]:
+        return AsyncList(self, "/connections", dict(query))
+
+    def achievements(self, **query: Unpack[AchievementsQuery]) -> AsyncList[Achievement]:
+        return AsyncList(self, "/achievements", dict(query))
+
+    async def pinned_achievements(self) -> list[Achievement]:
+        page = await self._run(self._calls.get("/achievements", {"action": "pinned"}))
+        return page["data"]
+
+    async def achievement(self, id: int) -> AchievementDetail:
+        return await self._run(self._calls.get("/achievements", {"action": "detail", "id": id}))
+
+    async def achievement_statistics(self) -> AchievementStatistics:
+        return await self._run(self._calls.get("/achievements", {"action": "stats"}))
+
+    async def credential(self) -> Credential:
+        return await self._run(self._calls.get("/credential"))
+
+    async def _run(self, steps: Steps) -> Any:
+        result: httpx.Response | httpx.TransportError | None = None
+        while True:
+            try:
+                step = steps.send(result)
+            except StopIteration as end:
+                return end.value
+            result = None
+            if isinstance(step, Wait):
+                await asyncio.sleep(step.seconds)
+                continue
+            try:
+                result = await self._http.send(step)
+            except httpx.TransportError as error:
+                result = error

@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { onPostgres } from '../support/database.js';
+import { OauthTest } from '../support/oauth.js';
+
+const PACKAGE = resolve('clients/python');
+const run = promisify(execFile);
+
+(onPostgres ? describe : describe.skip)('the Python client (npm run test:pg)', () => {
+  let oauth: OauthTest;
+  let folder: string;
+  let python: string;
+
+  /** Runs a program with the package as a partner has it: built, and installed from the wheel. */
+  async function output(program: string, env: Record<string, string> = {}): Promise<string> {
+    const file = join(folder, 'program.py');
+    writeFileSync(file, program);
+    const { stdout } = await run(python, [file], { env: { ...process.env, API_URL: oauth.issuer, ...env } });
+    return stdout;
+  }
+
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    folder = mkdtempSync(join(tmpdir(), 'pua-python-'));
+    await run('python3', ['-m', 'venv', join(folder, 'venv')]);
+    python = join(folder, 'venv/bin/python');
+    const pip = (...parameters: string[]) =>
+      run(python, ['-m', 'pip', 'install', '--quiet', '--retries', '10', ...parameters]);
+    await pip('build', 'mypy');
+    await run(python, ['-m', 'build', '--wheel', '--outdir', folder, PACKAGE]);
+    const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'))!;
+    await pip(join(folder, wheel));
+  }, 300_000);
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await oauth.close();
+  });
+
+  async function member(events: number) {
+    const { id } = await oauth.member({ first_name: 'Ada' });
+    for (let i = 0; i < events; i++) {
+      const event = await oauth.api.platform.event({ organizer_id: id, title: `Event ${i}` });
+      await oauth.api.platform.participant(event, id, { role: 'organizer' });
+    }
+    const future = `UPDATE events SET starts_at = now() + interval '1 day', ends_at = NULL WHERE organizer_id = $1`;
+    await oauth.dataSource.query(future, [id]);
+    return { id, env: { API_KEY: await oauth.api.key(id) } };
+  }
+
+  it('has the types of the OpenAPI document (python generate_types.py in clients/python)', async () => {
+    const program = `
+import json, os, sys, urllib.request
+sys.path.insert(0, ${JSON.stringify(PACKAGE)})
+sys.dont_write_bytecode = True
+import generate_types
+with urllib.request.urlopen(os.environ["API_URL"] + "/api/public/openapi.json") as response:
+    print(generate_types.types_of(json.load(response)), end="")
+`;
+    expect(await output(program)).toBe(readFileSync(join(PACKAGE, 'src/public_user_api/schema.py'), 'utf8'));
+  });
+
+  it('is typed', async () => {
+    const { stdout } = await run(
+      python,
+      ['-m', 'mypy', '--cache-dir', join(folder, 'mypy'), 'src', 'generate_types.py'],
+      {
+        cwd: PACKAGE,
+      },
+    );
+    expect(stdout).toMatch(/^Success/);
+  }, 120_000);
+
+  it('does what its README says', async () => {
+    const [, program] = /```python\n([^]*?)```/.exec(readFileSync(join(PACKAGE, 'README.md'), 'utf8'))!;
+    const { env } = await member(2);
+    expect(await output(program!, env)).toMatch(
+      /^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\nvalidation_failed bio\n$/,
+    );
+  });
+
+  it.each([
+    ['sync', 'Client', (text: string) => text.replace(/\b(await|async) /g, '')],
+    ['async', 'AsyncClient', (text: string) => text],
+  ])('makes every call of the API, %s', async (_, name, asWritten) => {
+    const { id, env } = await member(5);
+    const program = asWritten(`
+import asyncio, json, os
+from public_user_api import ${name}, ApiError
+
+async def main():
+    async with ${name}(os.environ["API_URL"], api_key=os.environ["API_KEY"]) as api:
+        titles = []
+        async for event in api.events(limit=2, sort="title", status=["scheduled", "draft"], is_online=False):
+            titles.append(event["title"])
+        profile, etag = await api.profile_with_etag()
+        changed = await api.update_profile({"bio": "Hello", "last_name": None}, if_match=etag)
+        try:
+            await api.update_profile({"bio": "lost"}, if_match=etag)
+            code = None
+        except ApiError as error:
+            code = error.code
+        first = (await api.events().page())["data"][0]
+        again = (await api.events().page())["data"][0]
+        print(json.dumps({
+            "titles": titles,
+            "me": (await api.me())["id"],
+            "profile": (await api.profile())["bio"],
+            "changed": changed["bio"],
+            "code": code,
+            "event": (await api.event(first["id"]))["id"] == again["id"],
+            "connections": (await api.connections(status=["accepted"]).page())["pagination"]["total"],
+            "achievements": (await api.achievements(action="all", earned=False).page())["pagination"]["sort"],
+            "pinned": await api.pinned_achievements(),
+            "earned": (await api.achievement_statistics())["earned"],
+            "type": (await api.credential())["type"],
+        }))
+
+asyncio.run(main())
+`).replace(name === 'Client' ? 'asyncio.run(main())' : '\0', 'main()');
+    expect(JSON.parse(await output(program, env))).toEqual({
+      titles: ['Event 0', 'Event 1', 'Event 2', 'Event 3', 'Event 4'],
+      me: id,
+      profile: 'Hello',
+      changed: 'Hello',
+      code: 'precondition_failed',
+      event: true,
+      connections: 0,
+      achievements: 'position',
+      pinned: [],
+      earned: 0,
+      type: 'api_key',
+    });
+  });
+
+  it('tries again after 503 as it is told, and says so where something in between answers', async () => {
+    const answers: [number, Record<string, string>, string][] = [
+      [503, { 'Retry-After': '0' }, ''],
+      [200, { 'Content-Type': 'application/json' }, '{"id": 7}'],
+      [502, {}, '<h1>Bad gateway</h1>'],
+      [
+        429,
+        { 'Retry-After': '60' },
+        '{"code": "rate_limited", "title": "Too many requests", "detail": "Wait."}',
+      ],
+    ];
+    const server = createServer((_, response) => {
+      const [status, headers, body] = answers.shift()!;
+      response.writeHead(status, headers).end(body);
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const API_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      const program = `
+import os
+from public_user_api import ApiError, Client
+
+with Client(os.environ["API_URL"], token="token") as api:
+    print(api.me()["id"])
+    for _ in range(2):
+        try:
+            api.me()
+        except ApiError as error:
+            print(error.status, error.code, error.retry_after)
+`;
+      expect(await output(program, { API_URL })).toBe('7\n502 unknown None\n429 rate_limited 60\n');
+    } finally {
+      server.close();
+    }
+  });
+});
