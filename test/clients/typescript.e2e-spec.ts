@@ -204,7 +204,10 @@ describe('the TypeScript client', () => {
       const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       api = new client.PublicUserApi({ baseUrl, credentials: client.bearer('token'), longestWaitMs: 5_000 });
     });
-    afterAll(() => void server.close());
+    afterAll(() => {
+      server.close();
+      server.closeAllConnections();
+    });
 
     it.each([
       ['429', refuse(429, { 'Retry-After': '0' })],
@@ -340,6 +343,7 @@ inChromium('the TypeScript client in two tabs (npm run test:pg)', () => {
   afterAll(async () => {
     await browser.close();
     app.close();
+    app.closeAllConnections();
   });
 
   it('signs in once, and renews one token for both', async () => {
