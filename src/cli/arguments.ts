@@ -2,6 +2,8 @@ import { isIP, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { secondsOf } from '../config/duration.js';
 import { isHttpUrl, isStorable } from '../values/string-rules.js';
+import { LENGTHS } from '../values/vocabulary.js';
+import type { Length } from '../values/vocabulary.js';
 import { ALL_SCOPES, isScope } from '../auth/scopes.js';
 import type { Scope } from '../auth/scopes.js';
 
@@ -61,7 +63,7 @@ export function collectCidr(text: string, before: readonly string[] = []): strin
 }
 
 /** A text of so many code points that the database can store. */
-export function textOf(shortest: number, longest: number): (text: string) => string {
+export function textOf([shortest, longest]: Length): (text: string) => string {
   return (text) => {
     const { length } = [...text];
     if (length < shortest || length > longest || !isStorable(text))
@@ -74,10 +76,10 @@ export function textOf(shortest: number, longest: number): (text: string) => str
 export function parseUsername(text: string): string {
   if (/^\d+$/.test(text)) throw new InvalidArgumentError('Digits alone would read as an id.');
   if (text.trim() !== text) throw new InvalidArgumentError('It must not begin or end with a space.');
-  return textOf(1, 100)(text);
+  return textOf(LENGTHS.users.username)(text);
 }
 
 export function parseHttpUrl(text: string): string {
   if (!isHttpUrl(text)) throw new InvalidArgumentError('It must be an absolute http or https URL.');
-  return textOf(1, 2048)(text);
+  return textOf(LENGTHS.users.profile_picture)(text);
 }

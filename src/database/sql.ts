@@ -31,11 +31,6 @@ export const ATTENDEES = `COALESCE((SELECT attendees_count FROM event_totals WHE
  */
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
-/** JSON text of a value that needs no escaping (a moment, an enum), null too. */
-export function quoted(sql: string): string {
-  return `COALESCE('"' || ${sql} || '"', 'null')`;
-}
-
 /** What a text sorts by: its lower-cased code points. */
 export function foldedText(sql: string): string {
   return `(fold_case(${sql}) COLLATE "C")`;

@@ -29,7 +29,7 @@ export function clientsCommands(program: Command): void {
     'Register an app. stdout has its client_id alone',
     "pua clients create --name 'Ada’s calendar' --type web --redirect-uri https://calendar.example/callback",
   )
-    .requiredOption('--name <text>', 'what consent calls the app', textOf(1, 100))
+    .requiredOption('--name <text>', 'what consent calls the app', textOf([1, 100]))
     .addOption(
       new Option(
         '--type <type>',

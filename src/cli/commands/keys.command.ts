@@ -37,7 +37,7 @@ export function keysCommands(program: Command): void {
     "pua keys create --user ada --name 'Ada’s calendar' --scopes profile:read,events:read",
   )
     .requiredOption('--user <id|username>', 'the member whose data the key opens')
-    .requiredOption('--name <text>', 'what the key is for', textOf(1, 100))
+    .requiredOption('--name <text>', 'what the key is for', textOf([1, 100]))
     .requiredOption(
       '--scopes <list>',
       'what the key may do, comma separated; "" for nothing but /credential',
@@ -51,7 +51,7 @@ export function keysCommands(program: Command): void {
     .addOption(
       new Option('--no-expiry', 'accept it until it is revoked; needs --reason').conflicts('expires'),
     )
-    .option('--reason <text>', 'why the key needs no end', textOf(1, 500))
+    .option('--reason <text>', 'why the key needs no end', textOf([1, 500]))
     .option(
       '--cidr <network...>',
       'accept it from these networks or addresses only, IPv4 or IPv6',
@@ -137,7 +137,7 @@ export function keysCommands(program: Command): void {
     "pua keys revoke 4fGh7Kq2LmPz --reason 'found in a public repository'",
   )
     .argument('<id>', 'id of the key')
-    .requiredOption('--reason <text>', 'why; kept with the key', textOf(1, 500))
+    .requiredOption('--reason <text>', 'why; kept with the key', textOf([1, 500]))
     .action(async (id: string, { reason, json }: { reason: string; json?: boolean }) => {
       await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
         const keys = new ApiKeysService(dataSource, config);

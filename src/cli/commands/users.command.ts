@@ -5,7 +5,11 @@ import { ClientsService } from '../../oauth/admin/clients.service.js';
 import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
+import { LENGTHS } from '../../values/vocabulary.js';
+import type { Length } from '../../values/vocabulary.js';
 import { fields, note, plain, print, table } from '../output.js';
+
+const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 
 interface CreateOptions {
   username: string;
@@ -34,10 +38,14 @@ export function usersCommands(program: Command): void {
   )
     .requiredOption('--username <username>', 'unique in any case; not digits alone', parseUsername)
     .option('--password-stdin', 'read the password, of 8 to 128 characters, from stdin')
-    .option('--first-name <text>', 'at most 100 characters', textOf(0, 100))
-    .option('--last-name <text>', 'at most 100 characters', textOf(0, 100))
-    .option('--display-name <text>', 'shown in place of first and last name', textOf(1, 200))
-    .option('--bio <text>', 'at most 500 characters', textOf(0, 500))
+    .option('--first-name <text>', atMost(LENGTHS.users.first_name), textOf(LENGTHS.users.first_name))
+    .option('--last-name <text>', atMost(LENGTHS.users.last_name), textOf(LENGTHS.users.last_name))
+    .option(
+      '--display-name <text>',
+      'shown in place of first and last name',
+      textOf([1, LENGTHS.users.stored_display_name[1]]),
+    )
+    .option('--bio <text>', atMost(LENGTHS.users.bio), textOf(LENGTHS.users.bio))
     .option('--profile-picture <url>', 'http or https', parseHttpUrl)
     .action(async (options: CreateOptions, command: Command) => {
       const password = options.passwordStdin ? await readPassword(command) : undefined;

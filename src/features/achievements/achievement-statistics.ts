@@ -1,4 +1,5 @@
-import { RARITIES } from './achievement.dto.js';
+import { RARITIES } from '../../values/vocabulary.js';
+import type { Rarity } from '../../values/vocabulary.js';
 import type { AchievementStatistics } from './achievement.dto.js';
 
 /** What READ_STATISTICS returns. */
@@ -22,7 +23,7 @@ interface Group {
 }
 
 /** The shares that make a tier, in percent: from the first to below the second. */
-const LIMITS: Record<(typeof RARITIES)[number], readonly [min: number | null, max: number | null]> = {
+const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> = {
   common: [50, 100],
   uncommon: [20, 50],
   rare: [5, 20],

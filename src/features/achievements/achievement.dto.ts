@@ -1,20 +1,38 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import { ApiSchema } from '@nestjs/swagger';
+import { JsonFragment } from '../../database/json-text.js';
+import {
+  BooleanField,
+  CountField,
+  EnumField,
+  IdField,
+  IntegerField,
+  NumberField,
+  ObjectField,
+  ObjectListField,
+  PercentageField,
+  TextField,
+  TimestampField,
+} from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
 import { Flag, ListOf, ListOfTexts, Moment, OneOf, RequiredInteger, Search } from '../../http/input/query.js';
 import type { QueryVariants } from '../../http/input/query.js';
+import { MAX_PINNED, RARITIES } from '../../values/vocabulary.js';
+import type { Rarity } from '../../values/vocabulary.js';
+import {
+  ACTIVE_MEMBERS,
+  COMPUTED_AT,
+  EARNERS,
+  HAS_PROGRESS,
+  MASKED,
+  PIN_POSITION,
+  PROGRESS_PERCENTAGE,
+  RARITY,
+  RARITY_PERCENTAGE,
+  REVEALED,
+} from './achievement.sql.js';
 
-export const RARITIES = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'] as const;
-export const EARNED_SORTS = [
-  '-earned_at',
-  'earned_at',
-  'name',
-  'rarity_percentage',
-  '-rarity_percentage',
-] as const;
-export const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-progress'] as const;
-/** As many as a member can pin. */
-export const MOST_PINNED = 6;
+const EARNED_SORTS = ['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage'] as const;
+const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-progress'] as const;
 
 const CATEGORIES = 'Only achievements in one of these categories';
 const TIERS = 'Only achievements of one of these rarities';
@@ -75,159 +93,166 @@ export class PinnedQuery {
   action: 'pinned';
 }
 
+/** The one page of pinned ones that there is. */
+export const PINNED = { action: 'pinned', limit: MAX_PINNED, sort: 'pin_position' } as const;
+export type PinnedListQuery = typeof PINNED;
+
 export const ACHIEVEMENT_QUERIES: QueryVariants = {
   by: 'action',
   absent: EarnedQuery,
   values: { all: AllQuery, stats: StatsQuery, detail: DetailQuery, pinned: PinnedQuery },
 };
 
-const textOrNull = { type: String, nullable: true };
-const momentOrNull = { type: String, nullable: true, pattern: TIMESTAMP_PATTERN };
-const percentage = { type: Number, minimum: 0, maximum: 100, description: '2 decimals' };
-const count = { type: 'integer', minimum: 0 } as const;
-
 @ApiSchema({ name: 'AchievementProgress' })
 class AchievementProgress {
-  @ApiProperty(count)
+  @CountField({ from: 'COALESCE(ua.progress, 0)' })
   current: number;
 
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @IntegerField({ from: 'a.target', minimum: 1 })
   target: number;
 
-  @ApiProperty(percentage)
+  @PercentageField({ from: PROGRESS_PERCENTAGE })
   percentage: number;
 }
 
+/** What a hidden one does not tell before it is earned. */
+const TOLD = new JsonFragment(REVEALED);
+
+/** An achievement `a`, what the member did towards it, `ua`, and the totals that rarity is made of, `n` and `t`. */
 @ApiSchema({
   name: 'Achievement',
   description: 'A hidden one that is not earned has its name, key, description, icon and progress masked',
 })
 export class AchievementItem {
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @IdField({ from: 'a.id' })
   id: number;
 
-  @ApiProperty(textOrNull)
+  @TextField({ from: TOLD, nullable: true })
   key: string | null;
 
-  @ApiProperty()
+  @TextField({ from: TOLD })
   name: string;
 
-  @ApiProperty(textOrNull)
+  @TextField({ from: TOLD, nullable: true })
   description: string | null;
 
-  @ApiProperty(textOrNull)
+  @TextField({ from: TOLD, nullable: true })
   icon_url: string | null;
 
-  @ApiProperty()
+  @TextField({ from: 'a.category' })
   category: string;
 
-  @ApiProperty({ enum: RARITIES })
-  rarity: string;
+  @EnumField(RARITIES, { from: RARITY })
+  rarity: Rarity;
 
-  @ApiProperty({ ...percentage, nullable: true })
+  @PercentageField({ from: RARITY_PERCENTAGE, nullable: true })
   rarity_percentage: number | null;
 
-  @ApiProperty(count)
+  @CountField({ from: 'a.points' })
   points: number;
 
-  @ApiProperty()
+  @BooleanField({ from: 'a.is_hidden' })
   is_hidden: boolean;
 
-  @ApiProperty()
+  @BooleanField({ from: 'ua.earned_at IS NOT NULL' })
   earned: boolean;
 
-  @ApiProperty(momentOrNull)
+  @TimestampField({ from: 'ua.earned_at', nullable: true })
   earned_at: string | null;
 
-  @ApiProperty({ type: AchievementProgress, nullable: true, description: 'null where it has no target' })
+  @ObjectField(AchievementProgress, {
+    when: HAS_PROGRESS,
+    nullable: true,
+    description: 'null where it has no target',
+  })
   progress: AchievementProgress | null;
 
-  @ApiProperty()
+  @BooleanField({ from: 'ua.pin_position IS NOT NULL' })
   is_pinned: boolean;
 
-  @ApiProperty({ type: 'integer', nullable: true, minimum: 1, maximum: MOST_PINNED })
+  @IntegerField({ from: PIN_POSITION, nullable: true, minimum: 1, maximum: MAX_PINNED })
   pin_position: number | null;
 }
 
 @ApiSchema({ name: 'AchievementDetail' })
 export class AchievementDetail extends AchievementItem {
-  @ApiProperty(textOrNull)
+  @TextField({ from: `CASE WHEN NOT ${MASKED} THEN a.criteria END`, nullable: true })
   criteria: string | null;
 
-  @ApiProperty({ ...count, description: 'Active members who earned it' })
+  @CountField({ from: EARNERS, description: 'Active members who earned it' })
   earned_by_count: number;
 
-  @ApiProperty({ ...count, description: 'Active members' })
+  @CountField({ from: ACTIVE_MEMBERS, description: 'Active members' })
   eligible_users_count: number;
 
-  @ApiProperty({ pattern: TIMESTAMP_PATTERN })
+  @TimestampField({ from: COMPUTED_AT })
   rarity_computed_at: string;
 }
 
 class Completion {
-  @ApiProperty(count)
+  @CountField()
   total: number;
 
-  @ApiProperty(count)
+  @CountField()
   earned: number;
 
-  @ApiProperty(percentage)
+  @PercentageField()
   completion_percentage: number;
 }
 
 @ApiSchema({ name: 'CategoryCompletion' })
 class CategoryCompletion extends Completion {
-  @ApiProperty()
+  @TextField()
   category: string;
 }
 
 @ApiSchema({ name: 'RarityCompletion' })
 class RarityCompletion extends Completion {
-  @ApiProperty({ enum: RARITIES })
-  rarity: string;
+  @EnumField(RARITIES)
+  rarity: Rarity;
 
-  @ApiProperty({ type: Number, nullable: true, description: 'Inclusive' })
+  @NumberField({ nullable: true, description: 'Inclusive' })
   min_percentage: number | null;
 
-  @ApiProperty({ type: Number, nullable: true, description: 'Exclusive, but for 100' })
+  @NumberField({ nullable: true, description: 'Exclusive, but for 100' })
   max_percentage: number | null;
 }
 
 @ApiSchema({ name: 'RarestEarned' })
-class RarestEarned {
-  @ApiProperty({ type: 'integer', minimum: 1 })
+export class RarestEarned {
+  @IdField({ from: 'a.id' })
   id: number;
 
-  @ApiProperty()
+  @TextField({ from: 'a.name' })
   name: string;
 
-  @ApiProperty({ enum: RARITIES })
-  rarity: string;
+  @EnumField(RARITIES, { from: RARITY })
+  rarity: Rarity;
 
-  @ApiProperty({ ...percentage, nullable: true })
+  @PercentageField({ from: RARITY_PERCENTAGE, nullable: true })
   rarity_percentage: number | null;
 }
 
 @ApiSchema({ name: 'AchievementStatistics' })
 export class AchievementStatistics extends Completion {
-  @ApiProperty(count)
+  @CountField()
   points_earned: number;
 
-  @ApiProperty(count)
+  @CountField()
   points_total: number;
 
-  @ApiProperty(momentOrNull)
+  @TimestampField({ nullable: true })
   last_earned_at: string | null;
 
-  @ApiProperty({ type: [CategoryCompletion], description: 'Alphabetical' })
+  @ObjectListField(CategoryCompletion, { description: 'Alphabetical' })
   by_category: CategoryCompletion[];
 
-  @ApiProperty({ type: [RarityCompletion], description: 'common … legendary, then unrated' })
+  @ObjectListField(RarityCompletion, { description: 'common … legendary, then unrated' })
   by_rarity: RarityCompletion[];
 
-  @ApiProperty({ type: RarestEarned, nullable: true })
+  @ObjectField(RarestEarned, { nullable: true })
   rarest_earned: RarestEarned | null;
 
-  @ApiProperty({ pattern: TIMESTAMP_PATTERN })
+  @TimestampField()
   rarity_computed_at: string;
 }

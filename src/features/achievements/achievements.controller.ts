@@ -6,6 +6,7 @@ import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
 import { Answers, listOf } from '../../http/output/openapi.js';
 import { AcceptsQuery, Parameters } from '../../http/input/query.js';
+import { Paging } from '../../http/paging.js';
 import {
   ACHIEVEMENT_QUERIES,
   AchievementDetail,
@@ -14,14 +15,19 @@ import {
   AllQuery,
   DetailQuery,
   EarnedQuery,
+  PINNED,
   PinnedQuery,
 } from './achievement.dto.js';
+import { CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from './achievements.queries.js';
 import { AchievementsService } from './achievements.service.js';
 
 @Controller('api/public/achievements')
 @RequireScopes('achievements:read')
 export class AchievementsController {
-  constructor(private readonly achievements: AchievementsService) {}
+  constructor(
+    private readonly achievements: AchievementsService,
+    private readonly paging: Paging,
+  ) {}
 
   @Get()
   @AcceptsQuery(ACHIEVEMENT_QUERIES)
@@ -41,10 +47,11 @@ export class AchievementsController {
     @Parameters() query: object,
   ): Promise<JsonResponse | AchievementStatistics> {
     const { path } = request.context;
-    if (query instanceof EarnedQuery) return this.achievements.listEarned(userId, path, query);
-    if (query instanceof AllQuery) return this.achievements.listAll(userId, path, query);
+    if (query instanceof EarnedQuery) return this.paging.page(EARNED_LIST, userId, path, query);
+    if (query instanceof AllQuery) return this.paging.page(CATALOGUE_LIST, userId, path, query);
     if (query instanceof DetailQuery) return this.achievements.detail(userId, query.id);
-    if (query instanceof PinnedQuery) return this.achievements.listPinned(userId, path);
+    if (query instanceof PinnedQuery)
+      return this.paging.page(PINNED_LIST, userId, path, PINNED, { fixed: true });
     return this.achievements.statistics(userId);
   }
 }

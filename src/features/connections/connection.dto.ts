@@ -1,16 +1,25 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import { ApiSchema } from '@nestjs/swagger';
+import { List } from '../../database/list.js';
+import { contains, EVENT_ACCESS, totalOfMember } from '../../database/sql.js';
+import {
+  EnumField,
+  IdField,
+  jsonOf,
+  ObjectField,
+  TextField,
+  TimestampField,
+} from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
 import { ListOf, Moment, OneOf, Search } from '../../http/input/query.js';
+import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../values/vocabulary.js';
+import type { ConnectionSource, ConnectionStatus } from '../../values/vocabulary.js';
 import { UserCard } from '../profile/profile.dto.js';
 
-export const CONNECTION_STATUSES = ['accepted', 'pending_sent', 'pending_received'] as const;
-export const CONNECTION_SOURCES = ['event', 'search', 'invite', 'import'] as const;
-export const CONNECTION_SORTS = ['-connected_at', 'connected_at', 'display_name', '-display_name'] as const;
+const SORTS = ['-connected_at', 'connected_at', 'display_name', '-display_name'] as const;
 
 export class ConnectionsQuery extends PageQuery {
-  @OneOf(CONNECTION_SORTS, 'Order; ties by ascending id')
-  sort: (typeof CONNECTION_SORTS)[number] = '-connected_at';
+  @OneOf(SORTS, 'Order; ties by ascending id')
+  sort: (typeof SORTS)[number] = '-connected_at';
 
   @Search(2, 50, 'Case-insensitive substring of the other person’s username or display name')
   q?: string;
@@ -30,37 +39,67 @@ export class ConnectionsQuery extends PageQuery {
 
 @ApiSchema({ name: 'MetAtEvent' })
 class MetAtEvent {
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @IdField({ from: 'e.id' })
   id: number;
 
-  @ApiProperty()
+  @TextField({ from: 'e.title' })
   title: string;
 }
 
+/** The member's side of a connection, `c`, and the other person, `u`. */
 @ApiSchema({ name: 'Connection' })
 export class ConnectionItem {
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @IdField({ from: 'c.id' })
   id: number;
 
-  @ApiProperty({ type: UserCard, description: 'The other person' })
+  @ObjectField(UserCard, { from: 'u.card', description: 'The other person' })
   user: UserCard;
 
-  @ApiProperty({ enum: CONNECTION_STATUSES })
-  status: string;
+  @EnumField(CONNECTION_STATUSES, { from: 'c.status' })
+  status: ConnectionStatus;
 
-  @ApiProperty({ pattern: TIMESTAMP_PATTERN })
+  @TimestampField({ from: 'c.requested_at' })
   requested_at: string;
 
-  @ApiProperty({ type: String, nullable: true, pattern: TIMESTAMP_PATTERN })
+  @TimestampField({ from: 'c.connected_at', nullable: true })
   connected_at: string | null;
 
-  @ApiProperty({ type: String, nullable: true, enum: [...CONNECTION_SOURCES, null] })
-  source: string | null;
+  @EnumField(CONNECTION_SOURCES, { from: 'c.source', nullable: true })
+  source: ConnectionSource | null;
 
-  @ApiProperty({
-    type: MetAtEvent,
+  @ObjectField(MetAtEvent, {
+    lookup: `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`,
     nullable: true,
     description: 'null too where the member has no access to the event',
   })
   met_at_event: MetAtEvent | null;
 }
+
+const ACCEPTED = 'accepted';
+/** Only connections that were accepted have a time of connection. */
+const nullable = ({ status }: ConnectionsQuery) => String(status) !== ACCEPTED;
+
+/** The people whom the member is connected with; who is disabled is in no list. */
+export const CONNECTIONS = new List<ConnectionsQuery>({
+  name: 'connections',
+  item: jsonOf(ConnectionItem),
+  rows: 'connections c',
+  own: 'c.user_id = $1',
+  access: 'c.user_id = $1 AND NOT c.peer_is_disabled',
+  shown: 'JOIN users u ON u.id = c.peer_id',
+  id: 'c.id',
+  sorts: {
+    connected_at: { key: 'c.connected_at', type: 'timestamptz', nullable },
+    '-connected_at': { key: 'c.connected_at', type: 'timestamptz', descending: true, nullable },
+    display_name: { key: 'c.peer_name', type: 'text' },
+    '-display_name': { key: 'c.peer_name', type: 'text', descending: true },
+  },
+  filters: {
+    status: { usual: ACCEPTED, sql: `c.status = 'accepted'`, otherwise: (at) => `c.status = ANY (${at})` },
+    q: (at) => `${contains('c.peer_username', at)} OR ${contains('c.peer_name', at)}`,
+    connected_after: (at) => `c.connected_at >= ${at}::timestamptz`,
+    connected_before: (at) => `c.connected_at < ${at}::timestamptz`,
+    source: (at) => `c.source = ANY (${at})`,
+  },
+  total: totalOfMember('connections_count'),
+});

@@ -5,22 +5,22 @@ import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
 import { AnswersList } from '../../http/output/openapi.js';
 import { AcceptsQuery, Parameters } from '../../http/input/query.js';
-import { ConnectionItem, ConnectionsQuery } from './connection.dto.js';
-import { ConnectionsService } from './connections.service.js';
+import { Paging } from '../../http/paging.js';
+import { ConnectionItem, CONNECTIONS, ConnectionsQuery } from './connection.dto.js';
 
 @Controller('api/public/connections')
 @RequireScopes('connections:read')
 export class ConnectionsController {
-  constructor(private readonly connections: ConnectionsService) {}
+  constructor(private readonly paging: Paging) {}
 
   @Get()
   @AcceptsQuery(ConnectionsQuery)
   @AnswersList('The people whom the member is connected with', ConnectionItem)
   list(
     @CurrentPrincipal() { userId }: Principal,
-    @Req() request: Request,
+    @Req() { context }: Request,
     @Parameters() query: ConnectionsQuery,
   ): Promise<JsonResponse> {
-    return this.connections.list(userId, request.context.path, query);
+    return this.paging.page(CONNECTIONS, userId, context.path, query);
   }
 }

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { ConnectionsController } from './connections.controller.js';
-import { ConnectionsService } from './connections.service.js';
 
-@Module({ controllers: [ConnectionsController], providers: [ConnectionsService] })
+@Module({ controllers: [ConnectionsController] })
 export class ConnectionsModule {}

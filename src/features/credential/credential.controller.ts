@@ -1,51 +1,60 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { ApiSchema } from '@nestjs/swagger';
 import { accessOf, CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import {
+  BooleanField,
+  EnumField,
+  EnumListField,
+  IdField,
+  ObjectListField,
+  TextField,
+  TimestampField,
+} from '../../http/output/fields.js';
 import { Answers } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
+import type { Scope } from '../../auth/scopes.js';
 
 @ApiSchema({ name: 'Endpoint' })
 class Endpoint {
-  @ApiProperty({ enum: ['GET', 'PUT'] })
+  @EnumField<string>(['GET', 'PUT'])
   method: string;
 
-  @ApiProperty({ example: '/api/public/events/{id}' })
+  @TextField({ example: '/api/public/events/{id}' })
   path: string;
 
-  @ApiProperty({ type: String, nullable: true, description: 'null: any credential' })
+  @TextField({ nullable: true, description: 'null: any credential' })
   scope: string | null;
 
-  @ApiProperty()
+  @BooleanField()
   allowed: boolean;
 }
 
 @ApiSchema({ name: 'Credential' })
 class CredentialAnswer {
-  @ApiProperty({ enum: ['api_key', 'oauth_token'] })
-  type: string;
+  @EnumField(['api_key', 'oauth_token'])
+  type: 'api_key' | 'oauth_token';
 
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @IdField()
   user_id: number;
 
-  @ApiProperty({ isArray: true, enum: ALL_SCOPES })
-  scopes: readonly string[];
+  @EnumListField(ALL_SCOPES)
+  scopes: readonly Scope[];
 
-  @ApiProperty({ type: String, nullable: true })
+  @TextField({ nullable: true })
   client_id: string | null;
 
-  @ApiProperty({ type: String, nullable: true })
+  @TextField({ nullable: true })
   key_id: string | null;
 
-  @ApiProperty({ type: String, nullable: true, pattern: TIMESTAMP_PATTERN })
+  @TimestampField({ nullable: true })
   expires_at: string | null;
 
-  @ApiProperty({ pattern: TIMESTAMP_PATTERN })
+  @TimestampField()
   created_at: string;
 
-  @ApiProperty({ type: [Endpoint] })
+  @ObjectListField(Endpoint)
   endpoints: Endpoint[];
 }
 

@@ -1,15 +1,34 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
-import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import { ApiSchema } from '@nestjs/swagger';
+import { JsonFragment } from '../../database/json-text.js';
+import { ATTENDEES } from '../../database/sql.js';
+import {
+  BooleanField,
+  CountField,
+  EnumField,
+  IdField,
+  NumberField,
+  ObjectField,
+  ObjectListField,
+  TextField,
+  TextListField,
+  TimestampField,
+} from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
 import { Flag, ListOf, Moment, OneOf, Search } from '../../http/input/query.js';
+import {
+  COUNTRY_CODE_PATTERN,
+  EVENT_ROLES,
+  EVENT_STATUSES,
+  EVENT_VISIBILITIES,
+  MAX_LATITUDE,
+  MAX_LONGITUDE,
+  RSVP_STATUSES,
+} from '../../values/vocabulary.js';
+import type { EventRole, EventStatus, EventVisibility, RsvpStatus } from '../../values/vocabulary.js';
 import { UserCard } from '../profile/profile.dto.js';
 
-export const EVENT_STATUSES = ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'] as const;
-export const EVENT_VISIBILITIES = ['public', 'unlisted', 'private'] as const;
-export const EVENT_ROLES = ['organizer', 'co_organizer', 'attendee', 'invitee'] as const;
-export const RSVP_STATUSES = ['going', 'maybe', 'waitlisted', 'pending', 'declined'] as const;
-export const TIME_FILTERS = ['all', 'upcoming', 'ongoing', 'past'] as const;
-export const EVENT_SORTS = [
+const TIME_FILTERS = ['all', 'upcoming', 'ongoing', 'past'] as const;
+const EVENT_SORTS = [
   '-starts_at',
   'starts_at',
   'created_at',
@@ -54,134 +73,166 @@ export class EventsQuery extends PageQuery {
   updated_since?: string;
 }
 
-const moment = { pattern: TIMESTAMP_PATTERN, example: '2026-01-31 18:00:00' };
-const momentOrNull = { type: String, nullable: true, pattern: TIMESTAMP_PATTERN };
-const textOrNull = { type: String, nullable: true };
+const EXAMPLE = '2026-01-31 18:00:00';
+
+/** What lists show of the event `e` itself; stored, made when the event changes in place of each time it is read. */
+const CARD = new JsonFragment('e.card', true);
+/** The same of its place, `null` as a text where it has none. */
+const LOCATION = 'e.location';
+const LOCATION_KEYS = new JsonFragment(`left(${LOCATION}, -1)`, true);
 
 @ApiSchema({ name: 'EventLocation' })
 class EventLocation {
-  @ApiProperty(textOrNull)
+  @TextField({ from: LOCATION_KEYS, nullable: true })
   name: string | null;
 
-  @ApiProperty(textOrNull)
+  @TextField({ from: LOCATION_KEYS, nullable: true })
   city: string | null;
 
-  @ApiProperty({ ...textOrNull, pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2' })
+  @TextField({
+    from: LOCATION_KEYS,
+    nullable: true,
+    pattern: COUNTRY_CODE_PATTERN,
+    description: 'ISO 3166-1 alpha-2',
+  })
   country_code: string | null;
 }
 
 @ApiSchema({ name: 'EventLocationDetail' })
 class EventLocationDetail extends EventLocation {
-  @ApiProperty(textOrNull)
+  @TextField({ from: 'e.location_address', nullable: true })
   address: string | null;
 
-  @ApiProperty({ type: Number, nullable: true, minimum: -90, maximum: 90 })
+  @NumberField({ from: 'e.location_latitude', nullable: true, minimum: -MAX_LATITUDE, maximum: MAX_LATITUDE })
   latitude: number | null;
 
-  @ApiProperty({ type: Number, nullable: true, minimum: -180, maximum: 180 })
+  @NumberField({
+    from: 'e.location_longitude',
+    nullable: true,
+    minimum: -MAX_LONGITUDE,
+    maximum: MAX_LONGITUDE,
+  })
   longitude: number | null;
 }
 
+/** An event `e`, and the member's relation to it, `p`. */
 @ApiSchema({ name: 'Event' })
 export class EventItem {
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @IdField({ from: CARD })
   id: number;
 
-  @ApiProperty()
+  @TextField({ from: CARD })
   title: string;
 
-  @ApiProperty(textOrNull)
+  @TextField({ from: CARD, nullable: true })
   summary: string | null;
 
-  @ApiProperty({ enum: EVENT_STATUSES })
-  status: string;
+  @EnumField(EVENT_STATUSES, { from: CARD })
+  status: EventStatus;
 
-  @ApiProperty({ enum: EVENT_VISIBILITIES })
-  visibility: string;
+  @EnumField(EVENT_VISIBILITIES, { from: CARD })
+  visibility: EventVisibility;
 
-  @ApiProperty(moment)
+  @TimestampField({ from: CARD, example: EXAMPLE })
   starts_at: string;
 
-  @ApiProperty(momentOrNull)
+  @TimestampField({ from: CARD, nullable: true })
   ends_at: string | null;
 
-  @ApiProperty({ example: 'Europe/Berlin', description: 'IANA name' })
+  @TextField({ from: CARD, example: 'Europe/Berlin', description: 'IANA name' })
   timezone: string;
 
-  @ApiProperty({ ...moment, description: '`starts_at` in `timezone`' })
-  starts_at_local: string;
-
-  @ApiProperty({ ...momentOrNull, description: '`ends_at` in `timezone`' })
-  ends_at_local: string | null;
-
-  @ApiProperty()
-  is_all_day: boolean;
-
-  @ApiProperty()
-  is_online: boolean;
-
-  @ApiProperty({ type: EventLocation, nullable: true })
+  @ObjectField(EventLocation, { from: LOCATION, nullable: true })
   location: EventLocation | null;
 
-  @ApiProperty(textOrNull)
+  @TimestampField({
+    from: { local: 'e.starts_at', zone: 'e.timezone' },
+    example: EXAMPLE,
+    description: '`starts_at` in `timezone`',
+  })
+  starts_at_local: string;
+
+  @TimestampField({
+    from: { local: 'e.ends_at', zone: 'e.timezone' },
+    nullable: true,
+    description: '`ends_at` in `timezone`',
+  })
+  ends_at_local: string | null;
+
+  @BooleanField({ from: CARD })
+  is_all_day: boolean;
+
+  @BooleanField({ from: CARD })
+  is_online: boolean;
+
+  @TextField({ from: CARD, nullable: true })
   cover_image: string | null;
 
-  @ApiProperty({ type: UserCard })
+  @ObjectField(UserCard, { from: '(SELECT o.card FROM users o WHERE o.id = e.organizer_id)' })
   organizer: UserCard;
 
-  @ApiProperty({ enum: EVENT_ROLES, description: 'Of the member' })
-  role: string;
+  @EnumField(EVENT_ROLES, { from: 'p.role', description: 'Of the member' })
+  role: EventRole;
 
-  @ApiProperty({
-    type: String,
+  @EnumField(RSVP_STATUSES, {
+    from: 'p.rsvp_status',
     nullable: true,
-    enum: [...RSVP_STATUSES, null],
     description: 'Of the member; null for organizers',
   })
-  rsvp_status: string | null;
+  rsvp_status: RsvpStatus | null;
 
-  @ApiProperty({ type: 'integer', minimum: 0, description: 'All whose answer is going' })
+  @CountField({ from: ATTENDEES, description: 'All whose answer is going' })
   attendees_count: number;
 
-  @ApiProperty({ type: 'integer', nullable: true, minimum: 0 })
+  @CountField({ from: CARD, nullable: true })
   capacity: number | null;
 
-  @ApiProperty(moment)
+  @TimestampField({ from: CARD, example: EXAMPLE })
   created_at: string;
 
-  @ApiProperty(moment)
+  @TimestampField({ from: CARD, example: EXAMPLE })
   updated_at: string;
 }
 
 @ApiSchema({ name: 'EventDetail' })
 export class EventDetail extends EventItem {
-  @ApiProperty(textOrNull)
+  @TextField({ from: 'e.description', nullable: true })
   description: string | null;
 
-  @ApiProperty({ type: [String] })
+  @TextListField({ from: 'e.tags' })
   tags: string[];
 
-  @ApiProperty({ type: EventLocationDetail, nullable: true })
+  @ObjectField(EventLocationDetail, { when: `${LOCATION} <> 'null'`, nullable: true })
   declare location: EventLocationDetail | null;
 
-  @ApiProperty({ ...textOrNull, description: 'Only for organizers and those who are going' })
+  @TextField({
+    from: `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`,
+    nullable: true,
+    description: 'Only for organizers and those who are going',
+  })
   online_url: string | null;
 
-  @ApiProperty({ type: 'integer', nullable: true, minimum: 0 })
+  @CountField({
+    from: `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`,
+    nullable: true,
+  })
   spots_left: number | null;
 
-  @ApiProperty(momentOrNull)
+  @TimestampField({ from: 'p.responded_at', nullable: true })
   responded_at: string | null;
 
-  @ApiProperty(momentOrNull)
+  @TimestampField({ from: 'p.checked_in_at', nullable: true })
   checked_in_at: string | null;
 
-  @ApiProperty({ type: [UserCard] })
+  @ObjectListField(UserCard, {
+    from: `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
+      FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer'`,
+  })
   co_organizers: UserCard[];
 
-  @ApiProperty(momentOrNull)
+  @TimestampField({ from: 'e.cancelled_at', nullable: true })
   cancelled_at: string | null;
 
-  @ApiProperty(textOrNull)
+  @TextField({ from: 'e.cancellation_reason', nullable: true })
   cancellation_reason: string | null;
 }

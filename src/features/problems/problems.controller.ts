@@ -1,31 +1,32 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { ApiSchema } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/json-response.js';
+import { IntegerField, ObjectListField, TextField } from '../../http/output/fields.js';
 import { Answers } from '../../http/output/openapi.js';
 import { Problem, PROBLEMS } from '../../http/output/problems.js';
 
 @ApiSchema({ name: 'ProblemDefinition' })
 class ProblemEntry {
-  @ApiProperty()
+  @TextField()
   code: string;
 
-  @ApiProperty({ type: 'integer', minimum: 400, maximum: 599 })
+  @IntegerField({ minimum: 400, maximum: 599 })
   status: number;
 
-  @ApiProperty()
+  @TextField()
   title: string;
 
-  @ApiProperty()
+  @TextField()
   meaning: string;
 
-  @ApiProperty()
+  @TextField()
   fix: string;
 }
 
 @ApiSchema({ name: 'ProblemCatalogue' })
 class ProblemCatalogue {
-  @ApiProperty({ type: [ProblemEntry] })
+  @ObjectListField(ProblemEntry)
   data: ProblemEntry[];
 }
 

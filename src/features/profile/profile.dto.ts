@@ -1,111 +1,137 @@
-import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import { ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import {
+  CountField,
+  EnumField,
+  IdField,
+  ObjectField,
+  TextField,
+  TimestampField,
+} from '../../http/output/fields.js';
 import { HttpUrl, Text } from '../../http/input/body.js';
+import { LENGTHS } from '../../values/vocabulary.js';
 
-/** A person, as others may see them. */
+/** A person, as others may see them: `users.card` is its JSON text. */
 @ApiSchema({ name: 'UserCard' })
 export class UserCard {
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @IdField()
   id: number;
 
-  @ApiProperty()
+  @TextField()
   username: string;
 
-  @ApiProperty()
+  @TextField()
   display_name: string;
 
-  @ApiProperty({ type: String, nullable: true })
+  @TextField({ nullable: true })
   profile_picture: string | null;
+}
+
+/** Of a member `u` (users). */
+class NamedMember {
+  @IdField({ from: 'u.id' })
+  id: number;
+
+  @TextField({ from: 'u.username' })
+  username: string;
+
+  @TextField({ from: 'u.first_name', nullable: true, maxLength: LENGTHS.users.first_name[1] })
+  first_name: string | null;
+
+  @TextField({ from: 'u.last_name', nullable: true, maxLength: LENGTHS.users.last_name[1] })
+  last_name: string | null;
+
+  @TextField({ from: 'u.display_name' })
+  display_name: string;
 }
 
 @ApiSchema({ name: 'Me' })
-export class Me {
-  @ApiProperty({ type: 'integer', minimum: 1 })
-  id: number;
-
-  @ApiProperty()
-  username: string;
-
-  @ApiProperty({ type: String, nullable: true, maxLength: 100 })
-  first_name: string | null;
-
-  @ApiProperty({ type: String, nullable: true, maxLength: 100 })
-  last_name: string | null;
-
-  @ApiProperty()
-  display_name: string;
-
-  @ApiProperty({ type: String, nullable: true })
+export class Me extends NamedMember {
+  @TextField({ from: 'u.profile_picture', nullable: true })
   profile_picture: string | null;
 }
 
+/** Of a member `u` with the base of the totals, `t`, and what has changed since, `d`. */
 @ApiSchema({ name: 'Profile' })
 export class Profile {
-  @ApiProperty({ type: 'integer', minimum: 1 })
+  @IdField({ from: 'u.id' })
   id: number;
 
-  @ApiProperty()
+  @TextField({ from: 'u.username' })
   username: string;
 
-  @ApiProperty({ description: 'The platform’s; first and last name or the username where it has none' })
+  @TextField({
+    from: 'u.display_name',
+    description: 'The platform’s; first and last name or the username where it has none',
+  })
   display_name: string;
 
-  @ApiProperty({ type: String, nullable: true, maxLength: 500 })
+  @TextField({ from: 'u.bio', nullable: true, maxLength: LENGTHS.users.bio[1] })
   bio: string | null;
 
-  @ApiProperty({ type: String, nullable: true })
+  @TextField({ from: 'u.profile_picture', nullable: true })
   profile_picture: string | null;
 
-  @ApiProperty({ pattern: TIMESTAMP_PATTERN, example: '2026-01-31 18:00:00' })
+  @TimestampField({ from: 'u.created_at', example: '2026-01-31 18:00:00' })
   created_at: string;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
+  @CountField({
+    from: 'COALESCE(t.achievements_count, 0) + COALESCE(d.achievements_count, 0)',
     description: '`pagination.total` of the default achievements list',
   })
   achievements_count: number;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
+  @CountField({
+    from: 'COALESCE(t.connections_count, 0) + COALESCE(d.connections_count, 0)',
     description: '`pagination.total` of the default connections list',
   })
   connections_count: number;
 }
 
 @ApiSchema({ name: 'ChangedProfile' })
-export class ChangedProfile extends Me {
-  @ApiProperty({ type: String, nullable: true, maxLength: 500 })
+export class ChangedProfile extends NamedMember {
+  @TextField({ from: 'u.bio', nullable: true, maxLength: LENGTHS.users.bio[1] })
   bio: string | null;
+
+  @TextField({ from: 'u.profile_picture', nullable: true })
+  profile_picture: string | null;
 }
 
 @ApiSchema({ name: 'ProfileUpdated' })
 export class ProfileUpdated {
-  @ApiProperty({ enum: ['Profile updated.'] })
-  message: string;
+  @EnumField(['Profile updated.'])
+  message: 'Profile updated.';
 
-  @ApiProperty({ type: ChangedProfile })
+  @ObjectField(ChangedProfile)
   profile: ChangedProfile;
 }
 
 /** Body of PUT /profile: only included fields change, null clears. */
 @ApiSchema({ name: 'ProfileChanges' })
 export class ProfileChanges {
-  @Text(100)
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: 100, example: 'Ada' })
+  @Text(LENGTHS.users.first_name[1])
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    maxLength: LENGTHS.users.first_name[1],
+    example: 'Ada',
+  })
   first_name?: string | null;
 
-  @Text(100)
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: 100 })
+  @Text(LENGTHS.users.last_name[1])
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: LENGTHS.users.last_name[1] })
   last_name?: string | null;
 
-  @Text(500)
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: 500 })
+  @Text(LENGTHS.users.bio[1])
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: LENGTHS.users.bio[1] })
   bio?: string | null;
 
-  @HttpUrl(2048)
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: 2048, format: 'uri' })
+  @HttpUrl(LENGTHS.users.profile_picture[1])
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    maxLength: LENGTHS.users.profile_picture[1],
+    format: 'uri',
+  })
   profile_picture?: string | null;
 }
 

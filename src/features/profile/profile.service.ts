@@ -2,22 +2,21 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { versionedEtag, versionsOf } from '../../http/output/etag.js';
-import { timestampOf } from '../../values/timestamps.js';
+import { columnsOf, readerOf } from '../../http/output/fields.js';
 import { Problem } from '../../http/output/problems.js';
-import type { Me, Profile, ProfileChanges } from './profile.dto.js';
+import { ChangedProfile, Me, Profile } from './profile.dto.js';
+import type { ProfileChanges, ProfileUpdated } from './profile.dto.js';
 
 const READ_ME = {
   name: 'read-me',
-  text: 'SELECT id, username, first_name, last_name, display_name, profile_picture FROM users WHERE id = $1',
+  text: `SELECT ${columnsOf(Me)} FROM users u WHERE u.id = $1`,
 };
 
 /**
  * Of a member `u` (users), with the totals {@link COUNTED}. Plain columns: for one row PostgreSQL takes longer to get ready to make
  * JSON than Node to make it.
  */
-const PROFILE = `u.version, u.id, u.username, u.display_name, u.bio, u.profile_picture, u.created_at,
-  COALESCE(t.achievements_count, 0) + COALESCE(d.achievements_count, 0) AS achievements_count,
-  COALESCE(t.connections_count, 0) + COALESCE(d.connections_count, 0) AS connections_count`;
+const PROFILE = `u.version, ${columnsOf(Profile)}`;
 
 /** As `totalOfMember`, for two totals at once: the base `t`, and what has changed since, `d`. */
 const COUNTED = `LEFT JOIN user_totals t ON t.user_id = u.id CROSS JOIN (
@@ -47,17 +46,21 @@ const UPDATE_PROFILE = `WITH changed AS (
 )
 SELECT ${PROFILE}, u.first_name, u.last_name FROM changed u ${COUNTED}`;
 
-interface ProfileRow extends Omit<Profile, 'created_at'>, Record<string, unknown> {
+type Row = Record<string, unknown>;
+
+interface ProfileRow extends Row {
   version: number;
-  created_at: Date;
 }
+
+const profileOf = readerOf(Profile);
+const changedProfileOf = readerOf(ChangedProfile);
 
 @Injectable()
 export class ProfileService {
   constructor(private readonly database: Database) {}
 
   async me(userId: number): Promise<Me> {
-    const [row] = await this.database.read<Me & Record<string, unknown>>(READ_ME, [userId]);
+    const [row] = await this.database.read<Me & Row>(READ_ME, [userId]);
     return row!;
   }
 
@@ -73,7 +76,7 @@ export class ProfileService {
    */
   async update(userId: number, changes: ProfileChanges, ifMatch: string | undefined): Promise<JsonResponse> {
     const versions = versionsOf(ifMatch) ?? null;
-    const [row] = await this.database.write<ProfileRow & Me>(UPDATE_PROFILE, [
+    const [row] = await this.database.write<ProfileRow>(UPDATE_PROFILE, [
       userId,
       JSON.stringify(changes),
       versions,
@@ -82,36 +85,15 @@ export class ProfileService {
       const current = await this.profile(userId);
       throw new Problem('precondition_failed', { headers: { ETag: current.headers.ETag! } });
     }
-    const { id, username, first_name, last_name, display_name, bio, profile_picture } = row;
-    const profile = { id, username, first_name, last_name, display_name, bio, profile_picture };
-    return new JsonResponse(JSON.stringify({ message: 'Profile updated.', profile }), {
+    const answer: ProfileUpdated = { message: 'Profile updated.', profile: changedProfileOf(row) };
+    return new JsonResponse(JSON.stringify(answer), {
       ETag: textOf(row).etag,
     });
   }
 }
 
 /** JSON text of the profile, as it is read, and its validator. */
-function textOf({ version, ...row }: ProfileRow): { json: string; etag: string } {
-  const {
-    id,
-    username,
-    display_name,
-    bio,
-    profile_picture,
-    created_at,
-    achievements_count,
-    connections_count,
-  } = row;
-  const profile: Profile = {
-    id,
-    username,
-    display_name,
-    bio,
-    profile_picture,
-    created_at: timestampOf(created_at),
-    achievements_count,
-    connections_count,
-  };
-  const json = JSON.stringify(profile);
-  return { json, etag: versionedEtag(version, json) };
+function textOf(row: ProfileRow): { json: string; etag: string } {
+  const json = JSON.stringify(profileOf(row));
+  return { json, etag: versionedEtag(row.version, json) };
 }

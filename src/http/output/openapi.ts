@@ -4,34 +4,33 @@ import {
   ApiExtraModels,
   ApiOkResponse,
   ApiOperation,
-  ApiProperty,
   ApiSchema,
   getSchemaPath,
 } from '@nestjs/swagger';
-
-type Model = new () => object;
+import { BooleanField, CountField, IntegerField, TextField } from './fields.js';
+import type { Model } from './fields.js';
 
 @ApiSchema({ name: 'Pagination' })
 export class Pagination {
-  @ApiProperty({ type: 'integer', minimum: 1, maximum: 100 })
+  @IntegerField({ minimum: 1, maximum: 100 })
   limit: number;
 
-  @ApiProperty({ type: 'integer', minimum: 0, description: 'Items of this page' })
+  @CountField({ description: 'Items of this page' })
   count: number;
 
-  @ApiProperty({ type: 'integer', minimum: 0, description: 'Items of all pages, exact' })
+  @CountField({ description: 'Items of all pages, exact' })
   total: number;
 
-  @ApiProperty({ description: 'Whether a next page exists' })
+  @BooleanField({ description: 'Whether a next page exists' })
   has_more: boolean;
 
-  @ApiProperty({ type: String, nullable: true })
+  @TextField({ nullable: true })
   next_cursor: string | null;
 
-  @ApiProperty({ type: String, nullable: true })
+  @TextField({ nullable: true })
   prev_cursor: string | null;
 
-  @ApiProperty()
+  @TextField()
   sort: string;
 }
 

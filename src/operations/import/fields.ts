@@ -1,6 +1,8 @@
 import { isPasswordHash } from '../../accounts/passwords.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import { parseTimestamp } from '../../values/timestamps.js';
+import { COUNTRY_CODE_PATTERN, LENGTHS, MAX_TAGS, TAG_LENGTH } from '../../values/vocabulary.js';
+import type { Length } from '../../values/vocabulary.js';
 
 /** Why a value cannot be imported; follows the field's name. */
 export class Fault {
@@ -66,11 +68,11 @@ export const degrees = (most: number): Field =>
 
 export const flag: Field = plain('boolean', 'true or false', (value) => typeof value === 'boolean');
 
-export const oneOf = (...values: readonly string[]): Field =>
+export const oneOf = (values: readonly string[]): Field =>
   plain('text', `one of ${values.join(', ')}`, (value) => values.includes(value as string));
 
-/** Text of `shortest` to `longest` Unicode code points. */
-export const text = (shortest: number, longest: number): Field => ({
+/** Text of so many Unicode code points. */
+export const text = ([shortest, longest]: Length): Field => ({
   type: 'text',
   rule:
     shortest === 0
@@ -89,7 +91,7 @@ export const text = (shortest: number, longest: number): Field => ({
 
 /** A text with a rule of its own. */
 const textThat = (longest: number, rule: string, allowed: (value: string) => boolean): Field => {
-  const { read } = text(1, longest);
+  const { read } = text([1, longest]);
   return {
     type: 'text',
     rule,
@@ -100,17 +102,24 @@ const textThat = (longest: number, rule: string, allowed: (value: string) => boo
   };
 };
 
-export const url = textThat(
-  2048,
-  'an absolute http or https URL of at most 2048 characters, without user and password',
-  isHttpUrl,
+/** An absolute http or https URL of so many code points. */
+export const url = ([, longest]: Length): Field =>
+  textThat(
+    longest,
+    `an absolute http or https URL of at most ${longest} characters, without user and password`,
+    isHttpUrl,
+  );
+export const passwordHash = textThat(
+  LENGTHS.users.password_hash[1],
+  'an argon2 or bcrypt hash of reasonable cost',
+  isPasswordHash,
 );
-export const passwordHash = textThat(500, 'an argon2 or bcrypt hash of reasonable cost', isPasswordHash);
+const COUNTRY_CODE = new RegExp(COUNTRY_CODE_PATTERN);
 export const countryCode = textThat(100, 'two capital letters (ISO 3166-1)', (value) =>
-  /^[A-Z]{2}$/.test(value),
+  COUNTRY_CODE.test(value),
 );
 /** The database knows which there are. */
-export const timeZone: Field = { ...text(1, 100), rule: 'an IANA time zone' };
+export const timeZone: Field = { ...text([1, 100]), rule: 'an IANA time zone' };
 
 /** Read as RFC 3339 with microseconds in UTC, so that text compares as time. */
 export const moment: Field = {
@@ -124,10 +133,10 @@ export const moment: Field = {
 export const tags: Field = {
   type: 'text[]',
   fallback: [],
-  rule: 'a list of at most 100 strings, of 1 to 100 characters each',
+  rule: `a list of at most ${MAX_TAGS} strings, of ${TAG_LENGTH.join(' to ')} characters each`,
   read: (value) => {
-    const tag = text(1, 100);
-    if (!Array.isArray(value) || value.length > 100) return new Fault(`must be ${tags.rule}`);
+    const tag = text(TAG_LENGTH);
+    if (!Array.isArray(value) || value.length > MAX_TAGS) return new Fault(`must be ${tags.rule}`);
     const fault = value.map((item) => tag.read(item)).find((read) => read instanceof Fault);
     return fault ? new Fault(`has an item that ${fault.text}`) : value;
   },

@@ -17,6 +17,19 @@ import {
   url,
 } from './fields.js';
 import type { Fields } from './fields.js';
+import {
+  CONNECTION_SOURCES,
+  EVENT_ROLES,
+  EVENT_STATUSES,
+  EVENT_VISIBILITIES,
+  LENGTHS,
+  MAX_LATITUDE,
+  MAX_LONGITUDE,
+  MAX_PINNED,
+  RSVP_STATUSES,
+  RSVP_STATUSES_BY_ROLE,
+} from '../../values/vocabulary.js';
+import type { EventRole } from '../../values/vocabulary.js';
 
 /** One file of the folder: its fields, the rules between records, and how the rows get into their table. */
 export interface RecordType {
@@ -95,12 +108,12 @@ const users: RecordType = {
   identities: [['id']],
   fields: {
     id: required(id),
-    username: required(text(1, 100)),
-    first_name: text(0, 100),
-    last_name: text(0, 100),
-    display_name: into('stored_display_name', text(0, 200)),
-    bio: text(0, 500),
-    profile_picture: url,
+    username: required(text(LENGTHS.users.username)),
+    first_name: text(LENGTHS.users.first_name),
+    last_name: text(LENGTHS.users.last_name),
+    display_name: into('stored_display_name', text(LENGTHS.users.stored_display_name)),
+    bio: text(LENGTHS.users.bio),
+    profile_picture: url(LENGTHS.users.profile_picture),
     password_hash: absent('as it was; null for a new member', passwordHash),
     created_at: absent('the time of the import', moment),
     disabled_at: absent('as it was; null for a new member', moment),
@@ -155,14 +168,14 @@ const achievements: RecordType = {
   identities: [['id']],
   fields: {
     id: required(id),
-    key: text(1, 100),
-    name: required(text(1, 200)),
-    description: text(0, 2000),
-    icon_url: url,
-    category: required(text(1, 100)),
+    key: text(LENGTHS.achievements.key),
+    name: required(text(LENGTHS.achievements.name)),
+    description: text(LENGTHS.achievements.description),
+    icon_url: url(LENGTHS.achievements.icon_url),
+    category: required(text(LENGTHS.achievements.category)),
     points: orElse(0, integer(0)),
     is_hidden: orElse(false, flag),
-    criteria: text(0, 2000),
+    criteria: text(LENGTHS.achievements.criteria),
     target: integer(1),
     position: orElse(0, integer(-2_147_483_648)),
     retired_at: moment,
@@ -200,36 +213,36 @@ const events: RecordType = {
   identities: [['id']],
   fields: {
     id: required(id),
-    title: required(text(1, 300)),
-    summary: text(0, 1000),
-    description: text(0, 20_000),
-    status: required(oneOf('draft', 'scheduled', 'ongoing', 'completed', 'cancelled')),
-    visibility: required(oneOf('public', 'unlisted', 'private')),
+    title: required(text(LENGTHS.events.title)),
+    summary: text(LENGTHS.events.summary),
+    description: text(LENGTHS.events.description),
+    status: required(oneOf(EVENT_STATUSES)),
+    visibility: required(oneOf(EVENT_VISIBILITIES)),
     starts_at: required(moment),
     ends_at: moment,
     timezone: required(timeZone),
     is_all_day: orElse(false, flag),
     is_online: orElse(false, flag),
-    online_url: url,
+    online_url: url(LENGTHS.events.online_url),
     location: {
       prefix: 'location',
       fields: {
-        name: text(0, 300),
-        city: text(0, 200),
+        name: text(LENGTHS.events.location_name),
+        city: text(LENGTHS.events.location_city),
         country_code: countryCode,
-        address: text(0, 500),
-        latitude: degrees(90),
-        longitude: degrees(180),
+        address: text(LENGTHS.events.location_address),
+        latitude: degrees(MAX_LATITUDE),
+        longitude: degrees(MAX_LONGITUDE),
       },
     },
-    cover_image: url,
+    cover_image: url(LENGTHS.events.cover_image),
     organizer_id: required(id),
     capacity: integer(0),
     tags,
     created_at: absent('the time of the import', moment),
     updated_at: absent('the time of the import that changes it', moment),
     cancelled_at: moment,
-    cancellation_reason: text(0, 1000),
+    cancellation_reason: text(LENGTHS.events.cancellation_reason),
     deleted_at: moment,
   },
   check: ({ starts_at, ends_at }) =>
@@ -271,19 +284,15 @@ const participants: RecordType = {
   fields: {
     event_id: required(id),
     user_id: required(id),
-    role: required(oneOf('organizer', 'co_organizer', 'attendee', 'invitee')),
-    rsvp_status: oneOf('going', 'maybe', 'waitlisted', 'pending', 'declined'),
+    role: required(oneOf(EVENT_ROLES)),
+    rsvp_status: oneOf(RSVP_STATUSES),
     responded_at: moment,
     checked_in_at: moment,
     deleted: orElse(false, flag),
   },
   check: ({ role, rsvp_status }) => {
-    const allowed: unknown[] =
-      role === 'attendee'
-        ? ['going', 'maybe', 'waitlisted']
-        : role === 'invitee'
-          ? ['pending', 'declined']
-          : [null];
+    const statuses: readonly string[] = RSVP_STATUSES_BY_ROLE[role as EventRole] ?? [];
+    const allowed: unknown[] = statuses.length > 0 ? [...statuses] : [null];
     if (role === undefined || rsvp_status === undefined || allowed.includes(rsvp_status)) return undefined;
     return `rsvp_status: must be ${allowed.map(String).join(' or ')} for the role ${role as string}`;
   },
@@ -333,8 +342,8 @@ const connections: RecordType = {
     id: required(id),
     requester_id: required(id),
     addressee_id: required(id),
-    status: required(oneOf('accepted', 'pending')),
-    source: oneOf('event', 'search', 'invite', 'import'),
+    status: required(oneOf(['accepted', 'pending'])),
+    source: oneOf(CONNECTION_SOURCES),
     met_at_event_id: id,
     requested_at: absent('the time of the import', moment),
     connected_at: moment,
@@ -418,7 +427,7 @@ const userAchievements: RecordType = {
     achievement_id: required(id),
     progress: orElse(0, integer(0)),
     earned_at: moment,
-    pin_position: integer(1, 6),
+    pin_position: integer(1, MAX_PINNED),
   },
   check: ({ earned_at, pin_position }) =>
     earned_at === null && typeof pin_position === 'number'

@@ -1,0 +1,72 @@
+import { describe, expect, it } from '@jest/globals';
+import { JsonFragment, jsonText } from './json-text.js';
+import type { JsonKey, JsonKind, JsonSource } from './json-text.js';
+
+const key = (name: string, kind: JsonKind, from: JsonSource, nullable = false): JsonKey => ({
+  name,
+  kind,
+  from,
+  nullable,
+});
+
+describe('the SQL of JSON text', () => {
+  it.each<[JsonKind, boolean, string]>([
+    ['number', false, `'{"k":' || t.k || '}'`],
+    ['number', true, `'{"k":' || COALESCE(t.k::text, 'null') || '}'`],
+    ['text', false, `'{"k":' || json_text(t.k) || '}'`],
+    ['text', true, `'{"k":' || json_text(t.k) || '}'`],
+    ['word', false, `'{"k":"' || t.k || '"}'`],
+    ['word', true, `'{"k":' || COALESCE('"' || t.k || '"', 'null') || '}'`],
+    ['timestamp', false, `'{"k":"' || api_time(t.k) || '"}'`],
+    ['timestamp', true, `'{"k":' || COALESCE('"' || api_time(t.k) || '"', 'null') || '}'`],
+    ['boolean', false, `'{"k":' || t.k::text || '}'`],
+    ['json', false, `'{"k":' || t.k || '}'`],
+    ['items', false, `'{"k":[' || t.k || ']}'`],
+    ['texts', false, `'{"k":' || to_json(t.k)::text || '}'`],
+  ])('of %s (null too: %s)', (kind, nullable, sql) => {
+    expect(jsonText({ keys: [key('k', kind, 't.k', nullable)] })).toBe(sql);
+  });
+
+  it('has one literal between two values, and puts what is no name in parentheses', () => {
+    const keys = [key('a', 'word', 't.a'), key('b', 'number', 'x + y'), key('c', 'boolean', 't.c IS NULL')];
+    expect(jsonText({ keys })).toBe(
+      `'{"a":"' || t.a || '","b":' || (x + y) || ',"c":' || (t.c IS NULL)::text || '}'`,
+    );
+  });
+
+  it('has a fragment whole where its first key stands, and no key of it twice', () => {
+    const card = new JsonFragment('t.card', true);
+    const rest = new JsonFragment('t.rest');
+    const keys = [
+      key('id', 'number', card),
+      key('b', 'text', 't.b'),
+      key('name', 'text', card),
+      key('c', 'text', rest),
+      key('d', 'text', rest),
+    ];
+    expect(jsonText({ keys })).toBe(`t.card || ',"b":' || json_text(t.b) || ',' || t.rest || '}'`);
+  });
+
+  it('refuses a fragment that would open the object in its middle', () => {
+    const card = new JsonFragment('t.card', true);
+    expect(() => jsonText({ keys: [key('a', 'text', 't.a'), key('id', 'number', card)] })).toThrow(/^id: /);
+  });
+
+  it('has an object in the object, and null where its condition or its row is missing', () => {
+    const keys = [key('x', 'number', 't.x')];
+    expect(jsonText({ keys: [key('o', 'json', { keys })] })).toBe(`'{"o":{"x":' || t.x || '}}'`);
+    expect(jsonText({ keys: [key('o', 'json', { keys, when: 't.y' })] })).toBe(
+      `'{"o":' || CASE WHEN t.y THEN '{"x":' || t.x || '}' ELSE 'null' END || '}'`,
+    );
+    expect(jsonText({ keys: [key('o', 'json', { keys, lookup: 't WHERE t.id = 1' })] })).toBe(
+      `'{"o":' || COALESCE((SELECT '{"x":' || t.x || '}' FROM t WHERE t.id = 1), 'null') || '}'`,
+    );
+  });
+
+  it('has local times in their zone', () => {
+    const local = { local: 't.at', zone: 't.zone' };
+    expect(jsonText({ keys: [key('at', 'timestamp', local)] })).toBe(
+      `'{"at":"' || local_time(t.at, t.zone) || '"}'`,
+    );
+  });
+});

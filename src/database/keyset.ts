@@ -1,0 +1,55 @@
+/**
+ * How one sort orders its rows. Nulls stand last in both directions, and ties are broken by ascending id: so
+ * has every row one place, whatever happens to the others.
+ */
+export interface Sort {
+  /** SQL of the value. */
+  readonly key: string;
+  /** SQL type of the value, for the cursor's text to be cast to. */
+  readonly type: 'timestamptz' | 'text' | 'numeric' | 'bigint';
+  readonly descending?: boolean;
+  readonly nullable?: boolean;
+}
+
+/** A place in a list: at a row that was there, whose key and id it keeps. */
+export interface Place {
+  /** Which rows are meant: after or before the place; `from` and `until` include it. */
+  readonly side: 'after' | 'before' | 'from' | 'until';
+  /** The key as PostgreSQL wrote it, to the microsecond. */
+  readonly key: string | null;
+  readonly id: number;
+}
+
+/** The side on which the other rows are. */
+export const OPPOSITE = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
+
+/** SQL of a key as a cursor keeps it. */
+export function keyText(sort: Sort): string {
+  return sort.type === 'timestamptz'
+    ? `to_char(${sort.key} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+    : `(${sort.key})::text`;
+}
+
+/**
+ * SQL of the rows on one side of a place. It is written so that an index on (…, key, id) can be entered at the key.
+ *
+ * @param keyAt placeholder of the place's key; undefined where the place is among the nulls
+ * @param idAt placeholder of its id
+ */
+export function onSide(
+  sort: Sort,
+  id: string,
+  side: Place['side'],
+  keyAt: string | undefined,
+  idAt: string,
+): string {
+  const after = side === 'after' || side === 'from';
+  const tie = `${id} ${after ? '>' : '<'}${side === 'from' || side === 'until' ? '=' : ''} ${idAt}`;
+  if (keyAt === undefined) {
+    // The place is among the nulls, which stand last.
+    return after ? `(${sort.key} IS NULL AND ${tie})` : `(${sort.key} IS NOT NULL OR ${tie})`;
+  }
+  const further = after === (sort.descending ?? false) ? '<' : '>';
+  const strictly = `(${sort.key} ${further}= ${keyAt} AND (${sort.key} ${further} ${keyAt} OR ${tie}))`;
+  return sort.nullable && after ? `(${strictly} OR ${sort.key} IS NULL)` : strictly;
+}

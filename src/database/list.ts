@@ -1,0 +1,246 @@
+import type { Database } from './database.js';
+import { keyText, onSide, OPPOSITE } from './keyset.js';
+import type { Place, Sort } from './keyset.js';
+import { WhereBuilder } from './where-builder.js';
+
+/** What every list is asked: how many rows at most, in which order, from which place on, and its filters. */
+export interface ListQuery {
+  readonly limit: number;
+  readonly sort: string;
+  readonly cursor?: string;
+}
+
+type FilterNames<Query> = Exclude<keyof Query, keyof ListQuery>;
+
+/** The filters of a query: what is left of it without limit, sort and cursor. */
+export function filtersOf<Query extends ListQuery>(
+  query: Query,
+): Partial<Record<FilterNames<Query>, unknown>> {
+  return Object.fromEntries(
+    Object.entries(query).filter(
+      ([name, value]) => !['limit', 'sort', 'cursor'].includes(name) && value !== undefined,
+    ),
+  ) as Partial<Record<FilterNames<Query>, unknown>>;
+}
+
+/**
+ * What a filter asks of the rows, in SQL: a condition on the placeholder of its value; one condition for each value, null for a
+ * value that narrows nothing; or, where one value is the list's default, that value's condition, which an index serves.
+ */
+export type Filter<Value> =
+  | ((placeholder: string) => string)
+  | (Value extends string | boolean ? Readonly<Record<`${Value}`, string | null>> : never)
+  | UsualFilter;
+
+interface UsualFilter {
+  /** The default, as it stands in a query. */
+  readonly usual: string;
+  readonly sql: string;
+  readonly otherwise: (placeholder: string) => string;
+}
+
+/** A sort, whose key may be null for some queries only: where it cannot be, an index gives the order. */
+export type SortOf<Query> = Omit<Sort, 'nullable'> & {
+  readonly nullable?: boolean | ((query: Query) => boolean);
+};
+
+/** What a list is; every text is SQL of ours, with the member's id as `$1`. */
+export interface ListDeclaration<Query extends ListQuery> {
+  /** Of its prepared statements, and so its own alone. */
+  readonly name: string;
+  /** SQL of the JSON text of one item, over `rows` and `shown`; PostgreSQL makes it for the rows of the page alone. */
+  readonly item: string;
+  /** The rows of the list: those of the member. */
+  readonly rows: string;
+  /** Whose they are; enough, with the id, to find one of them by an index. */
+  readonly own: string;
+  /** Which of them the member may see. */
+  readonly access: string;
+  /** What else the item shows, as the rest of a FROM: one row for each. */
+  readonly shown?: string;
+  /** What filters and sorts look at beside the rows, as the rest of a FROM; joined where one of them names its alias. */
+  readonly joined?: { readonly alias: string; readonly sql: string };
+  /** The id that breaks ties. */
+  readonly id: string;
+  readonly sorts: Readonly<Record<Query['sort'], SortOf<Query>>>;
+  /** One for each parameter of the query that is neither limit, sort nor cursor. */
+  readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
+  /**
+   * The total of the list without filters, where it is kept. With it no more is read than the page, in the order that an index
+   * gives. Without it all rows that match are gone through once, for the total and the page alike.
+   */
+  readonly total?: string;
+  /** Whether {@link rows} are few for everybody: a catalogue, not what members gather. */
+  readonly few?: boolean;
+}
+
+/**
+ * What a list's statement returns: one row. The rows of the page are counted in the direction of reading.
+ */
+export interface PageRow extends Record<string, unknown> {
+  /** JSON texts of the items in the list's order, with commas between them; null without any. */
+  items: string | null;
+  /** How many rows were found: one more than the page holds where there are more. */
+  found: number;
+  /** Key and id of the page's first row, */
+  near_key: string | null;
+  near_id: number | null;
+  /** and of its last one where the page is full. */
+  far_key: string | null;
+  far_id: number | null;
+  total: number;
+  /** Whether a row stands behind the place where reading began. */
+  behind: boolean;
+}
+
+/** The statement of one page. */
+interface PageStatement {
+  /** Where the text never varies. */
+  readonly name: string | undefined;
+  readonly text: string;
+  /** Whether it takes as long as the member has rows. */
+  readonly long: boolean;
+}
+
+/** A list of a member: what its filters, sorts and pages are in SQL. */
+export class List<Query extends ListQuery> {
+  /** The statements of the list without filters, by name: they are made once. */
+  readonly #unfiltered = new Map<string, PageStatement>();
+
+  constructor(private readonly declaration: ListDeclaration<Query>) {}
+
+  /**
+   * Reads one page.
+   *
+   * @param place where it begins; the start of the list where there is none
+   */
+  async page(database: Database, userId: number, query: Query, place: Place | undefined): Promise<PageRow> {
+    const conditions = this.#conditions(userId, query);
+    const { name, text, long } = this.#statement(query, conditions, place);
+    const values = [...conditions.values, query.limit];
+    if (place) values.push(place.id);
+    if (place && place.key !== null) values.push(place.key);
+    const [row] = await (long
+      ? database.long<PageRow>({ name, text }, values)
+      : name === undefined
+        ? database.rows<PageRow>(text, values)
+        : database.read<PageRow>({ name, text }, values));
+    return row!;
+  }
+
+  #conditions(userId: number, query: Query): WhereBuilder {
+    const given = (Object.entries(this.declaration.filters) as [keyof Query, AnyFilter][]).filter(
+      ([name]) => query[name] !== undefined,
+    );
+    const usual = given.flatMap(([name, filter]) =>
+      hasUsual(filter) && isUsual(filter, query[name]) ? [filter.sql] : [],
+    );
+    const conditions = new WhereBuilder([this.declaration.access, ...usual], [userId]);
+    for (const [name, filter] of given) {
+      if (typeof filter === 'function') conditions.whereGiven(query[name], filter);
+      else if (!hasUsual(filter)) conditions.where(filter[String(query[name])] ?? undefined);
+      else if (!isUsual(filter, query[name])) conditions.whereGiven(query[name], filter.otherwise);
+    }
+    return conditions;
+  }
+
+  #statement(query: Query, conditions: WhereBuilder, place: Place | undefined): PageStatement {
+    const make = (name: string | undefined): PageStatement => {
+      const sort = sortOf(this.declaration.sorts[query.sort as Query['sort']], query);
+      return { name, ...pageStatement(this.declaration, sort, conditions, place) };
+    };
+    if (!conditions.unfiltered) return make(undefined);
+    const from = place ? `:${place.side}${place.key === null ? ':null' : ''}` : '';
+    const name = `list-${this.declaration.name}:${query.sort}${from}`;
+    let statement = this.#unfiltered.get(name);
+    if (!statement) this.#unfiltered.set(name, (statement = make(name)));
+    return statement;
+  }
+}
+
+type AnyFilter = Filter<string> | UsualFilter;
+
+function hasUsual(filter: AnyFilter): filter is UsualFilter {
+  return typeof filter === 'object' && typeof filter.otherwise === 'function';
+}
+
+function isUsual(filter: AnyFilter, value: unknown): boolean {
+  return hasUsual(filter) && filter.usual === String(value);
+}
+
+function sortOf<Query>({ nullable = false, ...sort }: SortOf<Query>, query: Query): Sort {
+  return { ...sort, nullable: typeof nullable === 'function' ? nullable(query) : nullable };
+}
+
+/** One statement for one page; see {@link PageRow}. After the values of the conditions come the limit, and id and key of the place. */
+function pageStatement<Query extends ListQuery>(
+  declaration: ListDeclaration<Query>,
+  sort: Sort,
+  conditions: WhereBuilder,
+  place: Place | undefined,
+): Omit<PageStatement, 'name'> {
+  const { rows, shown = '', own, id, item, few = false } = declaration;
+  const where = conditions.sql;
+  const joined = declaration.joined && naming(declaration.joined.alias).test(`${where} ${sort.key}`);
+  const from = `${rows} ${joined ? declaration.joined.sql : ''}`;
+  const total = conditions.unfiltered && !joined ? declaration.total : undefined;
+  const given = conditions.values.length;
+  const limitAt = `$${given + 1}::int`;
+  const idAt = `$${given + 2}`;
+  const keyAt = place && place.key !== null ? `$${given + 3}::${sort.type}` : undefined;
+  const sides = place && { here: place.side, there: OPPOSITE[place.side] };
+  const backwards = place?.side === 'before' || place?.side === 'until';
+  const direction = (sort.descending ?? false) !== backwards ? 'DESC' : 'ASC';
+  const nulls = sort.nullable ? ` NULLS ${backwards ? 'FIRST' : 'LAST'}` : '';
+  const order = (key: string, tie: string) =>
+    `ORDER BY ${key} ${direction}${nulls}, ${tie} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt} + 1`;
+  // What a cursor needs is made of the two rows that one can stand on.
+  const keyOf = (row: string) => keyText({ ...sort, key: `max(key) FILTER (WHERE place = ${row})` });
+  const page = (placed: string) => `(
+  SELECT count(*) AS found, string_agg(item, ',' ORDER BY place${backwards ? ' DESC' : ''}) FILTER (WHERE place <= ${limitAt}) AS items,
+    ${keyOf('1')} AS near_key, max(id) FILTER (WHERE place = 1) AS near_id,
+    ${keyOf(limitAt)} AS far_key, max(id) FILTER (WHERE place = ${limitAt}) AS far_id
+  FROM (${placed}) placed
+) page`;
+
+  if (total === undefined && !few) {
+    const at = (side: Place['side']) => onSide({ ...sort, key: 'key' }, 'id', side, keyAt, idAt);
+    const { beyond, behind } = sides
+      ? {
+          beyond: `WHERE ${at(sides.here)}`,
+          behind: `EXISTS (SELECT FROM matching WHERE ${at(sides.there)})`,
+        }
+      : { beyond: '', behind: 'false' };
+    // OFFSET 0: each of the page's rows is looked up by its id, however many PostgreSQL believes that there are.
+    const text = `WITH matching AS MATERIALIZED (SELECT ${sort.key} AS key, ${id} AS id FROM ${from} WHERE ${where})
+SELECT (SELECT count(*) FROM matching) AS total, ${behind} AS behind, page.*
+FROM ${page(`
+    SELECT found.*, shown.item FROM (
+      SELECT *, row_number() OVER () AS place FROM (SELECT * FROM matching ${beyond} ${order('key', 'id')}) rows
+    ) found CROSS JOIN LATERAL (SELECT ${item} AS item FROM ${rows} ${shown} WHERE ${own} AND ${id} = found.id OFFSET 0) shown
+  `)}`;
+    return { text, long: true };
+  }
+  const at = (side: Place['side']) => onSide(sort, id, side, keyAt, idAt);
+  const { beyond, behind } = sides
+    ? {
+        beyond: `AND ${at(sides.here)}`,
+        // Ordered, so that the index is entered at the place, and not the table gone through for any such row.
+        behind: `COALESCE((SELECT true FROM ${from} WHERE ${where} AND ${at(sides.there)}
+  ORDER BY ${sort.key} ${direction} LIMIT 1), false)`,
+      }
+    : { beyond: '', behind: 'false' };
+  const text = `SELECT (${total ?? `SELECT count(*) FROM ${from} WHERE ${where}`}) AS total, ${behind} AS behind, page.*
+FROM ${page(`
+    SELECT *, row_number() OVER () AS place FROM (
+      SELECT ${item} AS item, ${sort.key} AS key, ${id} AS id
+      FROM ${from} ${shown} WHERE ${where} ${beyond} ${order(sort.key, id)}
+    ) rows
+  `)}`;
+  return { text, long: false };
+}
+
+/** Matches SQL that looks at a column of the relation. */
+function naming(alias: string): RegExp {
+  return new RegExp(`\\b${alias}\\.`);
+}

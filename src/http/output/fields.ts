@@ -1,0 +1,207 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { jsonText } from '../../database/json-text.js';
+import type { JsonKey, JsonKind, JsonObject, JsonSource } from '../../database/json-text.js';
+import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';
+
+/**
+ * The fields of an answer. Each decorator says the one thing there is to say of a field: its JSON type, for the OpenAPI document;
+ * its TypeScript type, which the compiler compares with the property's; and, where the database has it, what it is read from. A class
+ * of such fields is then either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
+ */
+export type Model<Instance extends object = object> = new () => Instance;
+
+/** What a field can say of itself beside its type. */
+export interface FieldOptions {
+  /** SQL over the relations of the statement. A field without it is made in Node, and its class is no statement's. */
+  readonly from?: JsonSource;
+  readonly nullable?: boolean;
+  readonly description?: string;
+  readonly example?: string;
+}
+
+interface NumberOptions extends FieldOptions {
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+interface TextOptions extends FieldOptions {
+  readonly maxLength?: number;
+  readonly pattern?: string;
+}
+
+interface ObjectOptions extends Omit<FieldOptions, 'from' | 'example'> {
+  /** SQL of its JSON text, where it is stored or made as one: `null` as a text where there is none. */
+  readonly from?: string;
+  /** Else it is made of its class's fields: condition under which it is there. */
+  readonly when?: string;
+  /** What its class's fields are read from, as FROM and WHERE of a query for one row. */
+  readonly lookup?: string;
+}
+
+type Nullable<Value, Options> = Options extends { readonly nullable: true } ? Value | null : Value;
+type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
+
+/** Decorates a property whose type is `Value`, no wider and no narrower; anything else does not compile. */
+type FieldDecorator<Value> = <Target extends object, Name extends keyof Target & string>(
+  target: Target,
+  name: Name & (Same<Target[Name], Value> extends true ? unknown : never),
+) => void;
+
+interface Field {
+  readonly name: string;
+  readonly kind: JsonKind;
+  readonly nullable: boolean;
+  readonly from: JsonSource | undefined;
+  /** Of an object that is made of its class's fields. */
+  readonly object?: {
+    readonly model: Model;
+    readonly when?: string | undefined;
+    readonly lookup?: string | undefined;
+  };
+}
+
+const FIELDS = 'http:fields';
+
+function field<Value>(
+  kind: JsonKind,
+  schema: Record<string, unknown>,
+  { from, nullable = false, ...documentation }: FieldOptions,
+  object?: Field['object'],
+): FieldDecorator<Value> {
+  return (target, name) => {
+    ApiProperty({ ...schema, ...(nullable ? { nullable } : {}), ...documentation })(target, name);
+    const fields = new Map(fieldsOf(target));
+    fields.set(name, { name, kind, nullable, from, ...(object ? { object } : {}) });
+    Reflect.defineMetadata(FIELDS, fields, target);
+  };
+}
+
+function fieldsOf(prototype: object): ReadonlyMap<string, Field> {
+  return (
+    (Reflect.getMetadata(FIELDS, prototype) as ReadonlyMap<string, Field> | undefined) ??
+    new Map<string, Field>()
+  );
+}
+
+/** Id of a resource: an integer from 1. */
+export const IdField = (options: FieldOptions = {}) =>
+  field<number>('number', { type: 'integer', minimum: 1 }, options);
+
+export const IntegerField = <const Options extends NumberOptions>(options: Options) =>
+  field<Nullable<number, Options>>('number', { type: 'integer' }, options);
+
+/** Any number; of the database a numeric or double precision. */
+export const NumberField = <const Options extends NumberOptions>(options: Options) =>
+  field<Nullable<number, Options>>('number', { type: Number }, options);
+
+/** How many there are: an integer from 0. */
+export const CountField = <const Options extends FieldOptions = object>(options: Options = {} as Options) =>
+  field<Nullable<number, Options>>('number', { type: 'integer', minimum: 0 }, options);
+
+/** A share: 0 to 100, with two decimals. */
+export const PercentageField = <const Options extends FieldOptions = object>(
+  options: Options = {} as Options,
+) =>
+  field<Nullable<number, Options>>(
+    'number',
+    { type: Number, minimum: 0, maximum: 100, description: '2 decimals' },
+    options,
+  );
+
+export const BooleanField = (options: FieldOptions = {}) =>
+  field<boolean>('boolean', { type: Boolean }, options);
+
+export const TextField = <const Options extends TextOptions = object>(options: Options = {} as Options) =>
+  field<Nullable<string, Options>>('text', { type: String }, options);
+
+/** One of a few words, which need no escaping. */
+export const EnumField = <Word extends string, const Options extends FieldOptions = object>(
+  words: readonly Word[],
+  options: Options = {} as Options,
+) =>
+  field<Nullable<Word, Options>>(
+    'word',
+    options.nullable ? { type: String, enum: [...words, null] } : { enum: words },
+    options,
+  );
+
+/** A date and time in UTC; `from` a timestamptz. */
+export const TimestampField = <const Options extends FieldOptions = object>(
+  options: Options = {} as Options,
+) =>
+  field<Nullable<string, Options>>(
+    'timestamp',
+    { ...(options.nullable ? { type: String } : {}), pattern: TIMESTAMP_PATTERN },
+    options,
+  );
+
+/** An object of another class. */
+export const ObjectField = <Instance extends object, const Options extends ObjectOptions = object>(
+  model: Model<Instance>,
+  options: Options = {} as Options,
+) => {
+  const { when, lookup, ...own } = options as ObjectOptions;
+  return field<Nullable<Instance, Options>>('json', { type: model }, own, { model, when, lookup });
+};
+
+/** A list of objects; `from` SQL of their JSON texts with commas between them. */
+export const ObjectListField = <Instance extends object>(
+  model: Model<Instance>,
+  options: FieldOptions = {},
+) => field<Instance[]>('items', { type: [model] }, options);
+
+/** A list of texts; `from` a text[]. */
+export const TextListField = (options: FieldOptions = {}) =>
+  field<string[]>('texts', { type: [String] }, options);
+
+/** A list of some of a few words. */
+export const EnumListField = <Word extends string>(words: readonly Word[], options: FieldOptions = {}) =>
+  field<readonly Word[]>('texts', { isArray: true, enum: words }, options);
+
+/**
+ * SQL of the JSON text of an object of the class, its keys in the order in which they are declared.
+ *
+ * @throws Error where a field says nothing of where it comes from
+ */
+export function jsonOf(model: Model): string {
+  return jsonText(objectOf(model));
+}
+
+function objectOf(model: Model): JsonObject {
+  const keys = [...fieldsOf(model.prototype as object).values()].map(({ object, from, ...key }): JsonKey => {
+    if (from !== undefined) return { ...key, from };
+    if (!object) throw new Error(`${model.name}.${key.name} does not say what it is read from`);
+    const { when, lookup } = object;
+    return { ...key, from: { ...objectOf(object.model), when, lookup } };
+  });
+  return { keys };
+}
+
+/**
+ * SQL of the fields of the class as columns, each of its field's name, for a row that {@link readerOf} takes.
+ *
+ * @throws Error where a field is no single value of the database
+ */
+export function columnsOf(model: Model): string {
+  return [...fieldsOf(model.prototype as object).values()]
+    .map(({ name, from }) => {
+      if (typeof from !== 'string') throw new Error(`${model.name}.${name} is no column`);
+      return from.split('.').at(-1) === name ? from : `${from} AS ${name}`;
+    })
+    .join(', ');
+}
+
+/** Makes an object of the class from the columns of a row, its keys in the order in which they are declared. */
+export function readerOf<Instance extends object>(
+  model: Model<Instance>,
+): (row: Record<string, unknown>) => Instance {
+  const fields = [...fieldsOf(model.prototype as object).values()];
+  return (row) => {
+    const object: Record<string, unknown> = {};
+    for (const { name, kind } of fields) {
+      const value = row[name];
+      object[name] = kind === 'timestamp' && value instanceof Date ? timestampOf(value) : value;
+    }
+    return object as Instance;
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * The words and bounds of the platform's data, each said once: queries, answers, their documentation, the import and the command
+ * line take them from here. The database says them again, in its CHECKs; a test compares the two.
+ */
+
+export const EVENT_STATUSES = ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'] as const;
+export const EVENT_VISIBILITIES = ['public', 'unlisted', 'private'] as const;
+
+/** The answers that a participant of each role can have given; a role without any has null. */
+export const RSVP_STATUSES_BY_ROLE = {
+  organizer: [],
+  co_organizer: [],
+  attendee: ['going', 'maybe', 'waitlisted'],
+  invitee: ['pending', 'declined'],
+} as const;
+export const EVENT_ROLES = [
+  'organizer',
+  'co_organizer',
+  'attendee',
+  'invitee',
+] as const satisfies EventRole[];
+export const RSVP_STATUSES = Object.values(RSVP_STATUSES_BY_ROLE).flat();
+
+/** A connection as one of the two members sees it; the platform itself calls the last two `pending`. */
+export const CONNECTION_STATUSES = ['accepted', 'pending_sent', 'pending_received'] as const;
+export const CONNECTION_SOURCES = ['event', 'search', 'invite', 'import'] as const;
+
+/** Tiers of achievements, as the database's function `rarity_tier` names them. */
+export const RARITIES = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'] as const;
+
+export type EventStatus = (typeof EVENT_STATUSES)[number];
+export type EventVisibility = (typeof EVENT_VISIBILITIES)[number];
+export type EventRole = keyof typeof RSVP_STATUSES_BY_ROLE;
+export type RsvpStatus = (typeof RSVP_STATUSES)[number];
+export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
+export type ConnectionSource = (typeof CONNECTION_SOURCES)[number];
+export type Rarity = (typeof RARITIES)[number];
+
+/** As many achievements as a member can pin. */
+export const MAX_PINNED = 6;
+export const MAX_TAGS = 100;
+/** Of a URL, in code points. */
+const MAX_URL_LENGTH = 2048;
+
+/** Code points, at least and at most. */
+export type Length = readonly [least: number, most: number];
+
+/** How long each text is, at least and at most, in Unicode code points; by table and column. */
+export const LENGTHS = {
+  users: {
+    username: [1, 100],
+    first_name: [0, 100],
+    last_name: [0, 100],
+    stored_display_name: [0, 200],
+    bio: [0, 500],
+    profile_picture: [0, MAX_URL_LENGTH],
+    password_hash: [0, 500],
+  },
+  events: {
+    title: [1, 300],
+    summary: [0, 1000],
+    description: [0, 20_000],
+    online_url: [0, MAX_URL_LENGTH],
+    location_name: [0, 300],
+    location_city: [0, 200],
+    location_address: [0, 500],
+    cover_image: [0, MAX_URL_LENGTH],
+    cancellation_reason: [0, 1000],
+  },
+  achievements: {
+    key: [1, 100],
+    name: [1, 200],
+    description: [0, 2000],
+    icon_url: [0, MAX_URL_LENGTH],
+    category: [1, 100],
+    criteria: [0, 2000],
+  },
+} as const satisfies Record<string, Record<string, Length>>;
+
+/** Of each tag of an event. */
+export const TAG_LENGTH = [1, 100] as const satisfies Length;
+
+/** ISO 3166-1 alpha-2. */
+export const COUNTRY_CODE_PATTERN = '^[A-Z]{2}$';
+/** Degrees in either direction. */
+export const MAX_LATITUDE = 90;
+export const MAX_LONGITUDE = 180;
