@@ -20,7 +20,7 @@ import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/17637000400
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
-import { embeddedAddress } from './embedded.js';
+import { embeddedAddress } from './embedded-address.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';

@@ -1,34 +1,27 @@
-import { createHash } from 'node:crypto';
-import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { StartupError } from '../config/config.js';
 import { ownFolder, secretFolder, UnsafeFolder } from '../config/own-folder.js';
-
-/** Where plain `pg` finds the embedded database: the folder of its Unix socket. */
-export interface EmbeddedAddress {
-  readonly host: string;
-  readonly port: number;
-}
+import { embeddedAddress, socketPath } from './embedded-address.js';
+import type { EmbeddedAddress } from './embedded-address.js';
+import { fillFromSnapshot } from './embedded-snapshot.js';
+import { startThread } from './embedded-thread.js';
 
 /** The embedded database (PGlite) while this process holds it open. */
 export interface EmbeddedDatabase extends EmbeddedAddress {
   /** Other processes that are connected have so long to finish (5 s, unless said). */
   close(patienceMs?: number): Promise<void>;
-}
-
-const PORT = 5432;
-/** Linux allows 107 bytes for a socket's path, macOS 103. */
-const LONGEST_SOCKET_PATH = 100;
-
-/** Address of the embedded database in `dataDir`, whoever has it open. */
-export function embeddedAddress(dataDir: string): EmbeddedAddress {
-  const inside = dataDir;
-  const fits = Buffer.byteLength(socketPath(inside)) <= LONGEST_SOCKET_PATH;
-  const shorter = join(tmpdir(), `pua-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`);
-  return { host: fits ? inside : shorter, port: PORT };
 }
 
 /**
@@ -55,9 +48,10 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
   rmSync(socket, { force: true });
   try {
     process.umask(0o077); // the socket comes into being closed to others
+    if (isEmpty(folder)) await fillFromSnapshot(folder);
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o700); // of the files inside PGlite sets modes of its own
-    const { close } = await startWorker({ folder, socket });
+    const { close } = await startThread({ folder, socket });
     return {
       ...address,
       close: async (patienceMs) => {
@@ -73,35 +67,6 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
       { cause: error },
     );
   }
-}
-
-/**
- * A PGlite in a thread, served on `socket`; in memory without a folder, from a snapshot where one is named.
- */
-export async function startWorker(data: {
-  folder?: string;
-  socket: string;
-  snapshot?: string;
-}): Promise<{ close(patienceMs?: number): Promise<void> }> {
-  const worker = new Worker(new URL('./embedded.worker.js', import.meta.url), { workerData: data });
-  const failed = new Promise<never>((_, reject) => {
-    worker.once('error', reject);
-    worker.once('exit', (code) => reject(new Error(`its thread ended with ${code}`)));
-  });
-  failed.catch(() => undefined);
-  const said = () => Promise.race([new Promise((resolve) => worker.once('message', resolve)), failed]);
-  await said();
-  return {
-    close: async (patienceMs = 5_000) => {
-      worker.postMessage(patienceMs);
-      await said();
-      await worker.terminate();
-    },
-  };
-}
-
-function socketPath(host: string): string {
-  return join(host, `.s.PGSQL.${PORT}`);
 }
 
 /** A holder that opens or closes the database is waited for, a minute at most: a busy machine takes its time. */
@@ -141,6 +106,10 @@ function removeStale(lock: string, content: string): void {
     if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
   rmSync(aside, { force: true });
+}
+
+function isEmpty(folder: string): boolean {
+  return !existsSync(folder) || readdirSync(folder).length === 0;
 }
 
 function readIfThere(file: string): string {

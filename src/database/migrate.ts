@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MigrationExecutor } from 'typeorm';
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, MigrationInterface, QueryRunner } from 'typeorm';
 import { StartupError } from '../config/config.js';
 import { ADVISORY_LOCKS } from './advisory-locks.js';
 import { MIGRATIONS } from './data-source.js';
@@ -76,11 +76,16 @@ export async function lastMigration(dataSource: DataSource): Promise<UndoableMig
   const name = (await migrationStatus(dataSource)).applied.at(-1);
   const Last = MIGRATIONS.find((migration) => migration.name === name);
   if (!name || !Last) return undefined;
-  const undoing: string[] = [];
+  return { name, undoing: await statementsOf(new Last(), 'down') };
+}
+
+/** What a migration would do, or undo: its statements, of which it runs none here. */
+export async function statementsOf(migration: MigrationInterface, way: 'up' | 'down'): Promise<string> {
+  const statements: string[] = [];
   // Migrations are plain SQL and read nothing: who only listens learns all that they would do.
-  const listener = { query: (sql: string) => Promise.resolve(undoing.push(sql.trim())) };
-  await new Last().down(listener as unknown as QueryRunner);
-  return { name, undoing: undoing.join(';\n') };
+  const listener = { query: (sql: string) => Promise.resolve(statements.push(sql.trim())) };
+  await migration[way](listener as unknown as QueryRunner);
+  return statements.join(';\n');
 }
 
 /**

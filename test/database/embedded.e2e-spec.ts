@@ -1,27 +1,39 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
+  cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { embeddedAddress, openEmbedded, startWorker } from '../../src/database/embedded.js';
+import { embeddedAddress } from '../../src/database/embedded-address.js';
+import { openEmbedded } from '../../src/database/embedded.js';
+import type { EmbeddedDatabase } from '../../src/database/embedded.js';
 import { foreignFolder } from '../support/folders.js';
+import { postgres } from '../support/on-postgres.js';
 
 /** One session serves every connection: what belongs to one must never reach another. */
 describe('the embedded database, with many connections', () => {
   let host: string;
-  let database: { close(): Promise<void> };
+  let database: EmbeddedDatabase;
   beforeAll(async () => {
-    host = mkdtempSync(join(process.env.TEST_FOLDER!, 'embedded-'));
-    database = await startWorker({ socket: join(host, '.s.PGSQL.5432') });
+    database = (await openEmbedded(mkdtempSync(join(process.env.TEST_FOLDER!, 'embedded-'))))!;
+    ({ host } = database);
   });
   afterAll(() => database.close());
 
@@ -88,11 +100,12 @@ describe('the embedded database, with many connections', () => {
   });
 });
 
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
 describe('the files of the embedded database', () => {
   const before = process.umask();
   afterEach(() => void process.umask(before));
   const inFolder = () => mkdtempSync(join(process.env.TEST_FOLDER!, 'files-'));
-  const modeOf = (path: string) => statSync(path).mode & 0o777;
   const refusal = (dataDir: string) =>
     openEmbedded(dataDir).then(
       () => 'opened',
@@ -137,5 +150,63 @@ describe('the files of the embedded database', () => {
     expect(modeOf(host)).toBe(0o700);
     await database!.close();
     rmSync(host, { recursive: true });
+  });
+});
+
+// On the embedded database, whatever the other tests run on. Each makes databases from nothing: not for every `npm test`.
+postgres.describe('the snapshot that embedded databases begin with', () => {
+  /** The program as it was built, without what it has made since. */
+  const program = () => {
+    const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'program-'));
+    for (const part of ['src', 'migrations'])
+      cpSync(join('dist', part), join(folder, 'dist', part), { recursive: true });
+    symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    return { folder, snapshots: join(folder, 'dist/.snapshots') };
+  };
+  /** Runs statements of such a program in a process of its own. */
+  const start = (folder: string, statements: string) =>
+    spawn(process.execPath, ['--liftoff-only', '-e', statements], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+  const MAKE = `const { readySnapshot } = await import('./dist/src/database/embedded-snapshot.js');
+    console.log(await readySnapshot());`;
+
+  it('is made once and whole, however many processes make it at once, and though one was killed at it', async () => {
+    const { folder, snapshots } = program();
+    const killed = start(folder, MAKE);
+    const ended = once(killed, 'close');
+    while (!existsSync(snapshots) || readdirSync(snapshots).length === 0) await setImmediate();
+    killed.kill('SIGKILL');
+    await ended;
+    const [draft] = readdirSync(snapshots) as [string];
+    const yesterday = new Date(Date.now() - 86_400_000);
+    utimesSync(join(snapshots, draft), yesterday, yesterday);
+    mkdirSync(join(snapshots, 'of-a-younger-version'));
+
+    const made = await Promise.all([1, 2].map(() => text(start(folder, MAKE).stdout)));
+    expect(made[0]).toBe(made[1]);
+    const name = basename(made[0]!.trim());
+    expect(readdirSync(snapshots).sort()).toEqual([name, 'of-a-younger-version'].sort());
+    expect(modeOf(snapshots)).toBe(0o700);
+    const again = readFileSync(join(snapshots, name, 'PG_VERSION'));
+    expect(await text(start(folder, MAKE).stdout)).toBe(made[0]);
+    expect(readFileSync(join(snapshots, name, 'PG_VERSION'))).toEqual(again);
+  });
+
+  it('is done without where nothing can be written beside the program', async () => {
+    const { folder, snapshots } = program();
+    writeFileSync(snapshots, ''); // no folder can be made there
+    const dataDir = join(folder, 'data');
+    const opened = start(
+      folder,
+      `const { openEmbedded } = await import('./dist/src/database/embedded.js');
+      const database = await openEmbedded(${JSON.stringify(dataDir)});
+      await database.close();
+      console.log('closed');`,
+    );
+    expect(await text(opened.stdout)).toBe('closed\n');
+    expect(existsSync(join(dataDir, 'embedded/PG_VERSION'))).toBe(true);
   });
 });

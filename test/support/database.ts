@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/config.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
-import { embeddedAddress, startWorker } from '../../src/database/embedded.js';
+import { embeddedAddress, socketPath } from '../../src/database/embedded-address.js';
+import { fillFromSnapshot } from '../../src/database/embedded-snapshot.js';
+import { startThread } from '../../src/database/embedded-thread.js';
 
 export interface TestDatabase {
   /** Settings of a process over this database. */
@@ -35,21 +37,29 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
     PORT: '0',
   };
   if (server) {
-    await asAdmin(`CREATE DATABASE ${name} TEMPLATE ${migrated ? 'template_pua' : 'template0'}`);
+    const admin = { ...common, DATABASE_URL: server };
+    await query(admin, `CREATE DATABASE ${name} TEMPLATE ${migrated ? 'template_pua' : 'template0'}`);
     return {
       environment: { ...common, DATABASE_URL: server.replace(/\/postgres$/, `/${name}`) },
-      drop: () => asAdmin(`DROP DATABASE ${name} WITH (FORCE)`),
+      drop: () => query(admin, `DROP DATABASE ${name} WITH (FORCE)`),
     };
   }
   const folder = join(process.env.TEST_FOLDER!, name);
+  const files = join(folder, 'embedded');
   mkdirSync(folder, { mode: 0o700 });
   writeFileSync(join(folder, 'embedded.lock'), String(process.pid)); // as a server holds it
-  const { host, port } = embeddedAddress(folder);
-  const worker = await startWorker({
-    socket: join(host, `.s.PGSQL.${port}`),
-    ...(migrated ? { snapshot: join(process.env.TEST_FOLDER!, 'snapshot.tar') } : {}),
-  });
-  return { environment: { ...common, DATA_DIR: folder }, drop: () => worker.close() };
+  await fillFromSnapshot(files);
+  const { host } = embeddedAddress(folder);
+  const thread = await startThread({ folder: files, socket: socketPath(host) });
+  const environment = { ...common, DATA_DIR: folder };
+  if (!migrated) await query(environment, 'DROP SCHEMA public CASCADE; CREATE SCHEMA public');
+  return {
+    environment,
+    drop: async () => {
+      await thread.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
 }
 
 /** The configuration for such an environment, patient: the machine that runs the tests may be slow. */
@@ -73,19 +83,11 @@ export async function waitingForLock(dataSource: { query<T>(sql: string): Promis
   }
 }
 
-async function asAdmin(sql: string): Promise<void> {
-  const admin = createDataSource(
-    loadConfig({
-      NODE_ENV: 'test',
-      SECRET_KEY: process.env.TEST_SECRET_KEY,
-      DATABASE_URL: process.env.TEST_DATABASE_URL,
-    }),
-    'maintenance',
-  );
-  await admin.initialize();
+async function query(environment: Record<string, string>, sql: string): Promise<void> {
+  const dataSource = await createDataSource(loadConfig(environment), 'maintenance').initialize();
   try {
-    await admin.query(sql);
+    await dataSource.query(sql);
   } finally {
-    await admin.destroy();
+    await dataSource.destroy();
   }
 }

@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { DataSource } from 'typeorm';
+import { MIGRATIONS } from './data-source.js';
+import { embeddedAddress, socketPath } from './embedded-address.js';
+import { startThread } from './embedded-thread.js';
+import { migrate, statementsOf } from './migrate.js';
+
+/** Beside what was built, where only whoever may change the program itself can write. */
+const SNAPSHOTS = join(import.meta.dirname, '../../.snapshots');
+/** What is older, and not of this version, is nobody's any more. */
+const OLD_MS = 3_600_000;
+/** There is one database, and never another to be made: the files of these two are half of all. */
+const WITHOUT_TEMPLATES = [
+  'UPDATE pg_database SET datistemplate = false',
+  'DROP DATABASE template0',
+  'DROP DATABASE template1',
+];
+
+/**
+ * Makes `folder`, which is absent or empty, a migrated embedded database without data, as a copy of the snapshot: that takes a
+ * tenth of the time in which one is made. Where nothing can be written beside the program, as in an image, the folder stays as
+ * it is, for whoever opens it to fill.
+ */
+export async function fillFromSnapshot(folder: string): Promise<void> {
+  const snapshot = await readySnapshot();
+  if (snapshot === undefined) return;
+  const draft = `${folder}.new`;
+  rmSync(draft, { recursive: true, force: true }); // of a process that was killed
+  cpSync(snapshot, draft, { recursive: true });
+  renameSync(draft, folder); // whole, or not at all
+}
+
+/**
+ * Makes the snapshot for these migrations where there is none. Several processes may do so at once.
+ *
+ * @returns its folder; undefined where nothing can be written beside the program
+ */
+export async function readySnapshot(): Promise<string | undefined> {
+  const snapshot = join(SNAPSHOTS, await version());
+  if (existsSync(snapshot)) return snapshot;
+  const draft = emptyDraft();
+  if (draft === undefined) return undefined;
+  console.error('Making the embedded database: once for each version of the schema, some seconds …');
+  try {
+    await makeDatabase(draft);
+    if (!existsSync(snapshot)) renameSync(draft, snapshot);
+    removeOld(snapshot);
+  } catch (error) {
+    if (!existsSync(snapshot)) throw error; // two were made at the same moment: both are whole, and the first stays
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+  return snapshot;
+}
+
+/** Of the embedded PostgreSQL, and of all statements that make the database. */
+async function version(): Promise<string> {
+  const library = fileURLToPath(import.meta.resolve('@electric-sql/pglite'));
+  const hash = createHash('sha256').update(readFileSync(join(library, '../../package.json')));
+  for (const Migration of MIGRATIONS)
+    hash.update(`\n${Migration.name}\n`).update(await statementsOf(new Migration(), 'up'));
+  return hash.update(WITHOUT_TEMPLATES.join()).digest('hex').slice(0, 16);
+}
+
+function emptyDraft(): string | undefined {
+  try {
+    mkdirSync(SNAPSHOTS, { recursive: true, mode: 0o700 });
+    return mkdtempSync(join(SNAPSHOTS, 'draft-'));
+  } catch {
+    return undefined;
+  }
+}
+
+async function makeDatabase(folder: string): Promise<void> {
+  const host = mkdtempSync(join(tmpdir(), 'pua-'));
+  const thread = await startThread({ folder, socket: socketPath(host) });
+  try {
+    const dataSource = new DataSource({
+      type: 'postgres',
+      ...embeddedAddress(host),
+      username: 'postgres',
+      database: 'postgres',
+      migrations: MIGRATIONS,
+    });
+    await dataSource.initialize();
+    await migrate(dataSource);
+    for (const statement of WITHOUT_TEMPLATES) await dataSource.query(statement);
+    await dataSource.destroy();
+  } finally {
+    await thread.close();
+    rmSync(host, { recursive: true });
+  }
+}
+
+/** Removes snapshots of other versions, and drafts of processes that were killed. */
+function removeOld(snapshot: string): void {
+  for (const path of readdirSync(SNAPSHOTS).map((name) => join(SNAPSHOTS, name))) {
+    if (path !== snapshot && Date.now() - statSync(path).mtimeMs > OLD_MS)
+      rmSync(path, { recursive: true, force: true });
+  }
+}
