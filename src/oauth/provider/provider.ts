@@ -14,6 +14,7 @@ import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import { LIFETIMES } from './lifetimes.js';
+import { EXTERNAL_SIGNING, SynchronousSigningKey } from './synchronous-signing-key.js';
 
 /** Paths of the authorization server. All of them are matched to the letter before the library sees them. */
 export const ROUTES = {
@@ -67,7 +68,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
   const configuration: Configuration = {
     adapter: parts.adapter, // default: memory of one process
-    jwks: { keys: [...parts.signingKeys] }, // default: keys that everybody knows
+    jwks: { keys: parts.signingKeys.map((key) => new SynchronousSigningKey(key)) }, // default: keys that everybody knows
     routes: ROUTES,
     findAccount: parts.findAccount, // default: any subject exists
     loadExistingGrant: parts.loadExistingGrant, // default: consent is remembered by the browser session alone
@@ -122,6 +123,7 @@ export function createProvider(parts: ProviderParts): Provider {
         // Default: tells a confidential client that another's token exists.
         allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
       },
+      externalSigningSupport: EXTERNAL_SIGNING, // default: WebCrypto, see SynchronousSigningKey
       introspection: {
         enabled: true,
         // Default: confidential clients may look into everybody's tokens.
