@@ -70,8 +70,8 @@ export interface ChangedProfile {
   readonly first_name: string | null;
   readonly last_name: string | null;
   readonly display_name: string;
-  readonly profile_picture: string | null;
   readonly bio: string | null;
+  readonly profile_picture: string | null;
 }
 
 export interface ProfileUpdated {
@@ -117,13 +117,13 @@ export interface Event {
   readonly ends_at: string | null;
   /** IANA name. For example `Europe/Berlin`. */
   readonly timezone: string;
+  readonly location: EventLocation | null;
   /** `starts_at` in `timezone`. For example `2026-01-31 18:00:00`. */
   readonly starts_at_local: string;
   /** `ends_at` in `timezone`. */
   readonly ends_at_local: string | null;
   readonly is_all_day: boolean;
   readonly is_online: boolean;
-  readonly location: EventLocation | null;
   readonly cover_image: string | null;
   readonly organizer: UserCard;
   /** Of the member. */
@@ -160,13 +160,13 @@ export interface EventDetail {
   readonly ends_at: string | null;
   /** IANA name. For example `Europe/Berlin`. */
   readonly timezone: string;
+  readonly location: EventLocationDetail | null;
   /** `starts_at` in `timezone`. For example `2026-01-31 18:00:00`. */
   readonly starts_at_local: string;
   /** `ends_at` in `timezone`. */
   readonly ends_at_local: string | null;
   readonly is_all_day: boolean;
   readonly is_online: boolean;
-  readonly location: EventLocationDetail | null;
   readonly cover_image: string | null;
   readonly organizer: UserCard;
   /** Of the member. */

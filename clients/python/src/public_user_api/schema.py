@@ -68,8 +68,8 @@ class ChangedProfile(TypedDict):
     first_name: str | None
     last_name: str | None
     display_name: str
-    profile_picture: str | None
     bio: str | None
+    profile_picture: str | None
 
 
 class ProfileUpdated(TypedDict):
@@ -109,11 +109,11 @@ class Event(TypedDict):
     starts_at: str
     ends_at: str | None
     timezone: str
+    location: EventLocation | None
     starts_at_local: str
     ends_at_local: str | None
     is_all_day: bool
     is_online: bool
-    location: EventLocation | None
     cover_image: str | None
     organizer: UserCard
     role: Literal['organizer', 'co_organizer', 'attendee', 'invitee']
@@ -142,11 +142,11 @@ class EventDetail(TypedDict):
     starts_at: str
     ends_at: str | None
     timezone: str
+    location: EventLocationDetail | None
     starts_at_local: str
     ends_at_local: str | None
     is_all_day: bool
     is_online: bool
-    location: EventLocationDetail | None
     cover_image: str | None
     organizer: UserCard
     role: Literal['organizer', 'co_organizer', 'attendee', 'invitee']
