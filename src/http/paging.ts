@@ -9,7 +9,7 @@ import { filtersOf } from '../database/list.js';
 import type { List, ListQuery, PageRow } from '../database/list.js';
 import { JsonResponse } from './output/json-response.js';
 import { Problem } from './output/problems.js';
-import { Cursor, WholeNumber } from './input/query.js';
+import { Cursor, WholeNumber } from './input/parameters.js';
 
 /** What every list takes. */
 export class PageQuery {

@@ -14,7 +14,15 @@ import {
   TimestampField,
 } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
-import { Flag, ListOf, ListOfTexts, Moment, OneOf, RequiredInteger, Search } from '../../http/input/query.js';
+import {
+  Flag,
+  ListOf,
+  ListOfTexts,
+  Moment,
+  OneOf,
+  RequiredInteger,
+  Search,
+} from '../../http/input/parameters.js';
 import type { QueryVariants } from '../../http/input/query.js';
 import { MAX_PINNED, RARITIES } from '../../values/vocabulary.js';
 import type { Rarity } from '../../values/vocabulary.js';

@@ -4,8 +4,8 @@ import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
-import { Answers, listOf } from '../../http/output/openapi.js';
-import { AcceptsQuery, Parameters } from '../../http/input/query.js';
+import { pageOf, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
+import { Parameters } from '../../http/input/query.js';
 import { Paging } from '../../http/paging.js';
 import {
   ACHIEVEMENT_QUERIES,
@@ -30,21 +30,24 @@ export class AchievementsController {
   ) {}
 
   @Get()
-  @AcceptsQuery(ACHIEVEMENT_QUERIES)
-  @Answers('Earned achievements; with an action all of them, statistics, one of them, or the pinned ones', {
-    schema: {
-      oneOf: [
-        listOf(AchievementItem),
-        { $ref: getSchemaPath(AchievementStatistics) },
-        { $ref: getSchemaPath(AchievementDetail) },
-      ],
+  @RespondsWith(
+    'Earned achievements; with an action all of them, statistics, one of them, or the pinned ones',
+    {
+      schema: {
+        oneOf: [
+          pageOf(AchievementItem),
+          { $ref: getSchemaPath(AchievementStatistics) },
+          { $ref: getSchemaPath(AchievementDetail) },
+        ],
+      },
+      models: [AchievementItem, AchievementStatistics, AchievementDetail],
     },
-    models: [AchievementItem, AchievementStatistics, AchievementDetail],
-  })
+  )
+  @RespondsWithProblems('achievement_not_found')
   answer(
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
-    @Parameters() query: object,
+    @Parameters(ACHIEVEMENT_QUERIES) query: object,
   ): Promise<JsonResponse | AchievementStatistics> {
     const { path } = request.context;
     if (query instanceof EarnedQuery) return this.paging.page(EARNED_LIST, userId, path, query);

@@ -10,7 +10,7 @@ import {
   TimestampField,
 } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
-import { ListOf, Moment, OneOf, Search } from '../../http/input/query.js';
+import { ListOf, Moment, OneOf, Search } from '../../http/input/parameters.js';
 import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../values/vocabulary.js';
 import type { ConnectionSource, ConnectionStatus } from '../../values/vocabulary.js';
 import { UserCard } from '../profile/profile.dto.js';

@@ -3,8 +3,8 @@ import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
-import { AnswersList } from '../../http/output/openapi.js';
-import { AcceptsQuery, Parameters } from '../../http/input/query.js';
+import { RespondsWithPage } from '../../http/output/openapi.js';
+import { Parameters } from '../../http/input/query.js';
 import { Paging } from '../../http/paging.js';
 import { ConnectionItem, CONNECTIONS, ConnectionsQuery } from './connection.dto.js';
 
@@ -14,8 +14,7 @@ export class ConnectionsController {
   constructor(private readonly paging: Paging) {}
 
   @Get()
-  @AcceptsQuery(ConnectionsQuery)
-  @AnswersList('The people whom the member is connected with', ConnectionItem)
+  @RespondsWithPage('The people whom the member is connected with', ConnectionItem)
   list(
     @CurrentPrincipal() { userId }: Principal,
     @Req() { context }: Request,

@@ -11,7 +11,7 @@ import {
   TextField,
   TimestampField,
 } from '../../http/output/fields.js';
-import { Answers } from '../../http/output/openapi.js';
+import { RespondsWith } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Scope } from '../../auth/scopes.js';
@@ -64,7 +64,7 @@ export class CredentialController {
 
   @Get()
   @RequireCredential()
-  @Answers('What this credential is, and what it may do', CredentialAnswer)
+  @RespondsWith('What this credential is, and what it may do', CredentialAnswer)
   read(@CurrentPrincipal() principal: Principal): CredentialAnswer {
     return {
       type: principal.kind,

@@ -14,7 +14,7 @@ import {
   TimestampField,
 } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
-import { Flag, ListOf, Moment, OneOf, Search } from '../../http/input/query.js';
+import { Flag, ListOf, Moment, OneOf, Search } from '../../http/input/parameters.js';
 import {
   COUNTRY_CODE_PATTERN,
   EVENT_ROLES,

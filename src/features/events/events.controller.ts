@@ -3,8 +3,8 @@ import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
-import { Answers, AnswersList } from '../../http/output/openapi.js';
-import { AcceptsQuery, Parameters } from '../../http/input/query.js';
+import { RespondsWith, RespondsWithPage, RespondsWithProblems } from '../../http/output/openapi.js';
+import { Parameters } from '../../http/input/query.js';
 import { EventDetail, EventItem, EventsQuery } from './event.dto.js';
 import { EventsService } from './events.service.js';
 
@@ -14,8 +14,7 @@ export class EventsController {
   constructor(private readonly events: EventsService) {}
 
   @Get()
-  @AcceptsQuery(EventsQuery)
-  @AnswersList('The events that the member organises, attends or is invited to', EventItem)
+  @RespondsWithPage('The events that the member organises, attends or is invited to', EventItem)
   list(
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
@@ -25,7 +24,8 @@ export class EventsController {
   }
 
   @Get(':id')
-  @Answers('One event', EventDetail)
+  @RespondsWith('One event', EventDetail)
+  @RespondsWithProblems('event_not_found')
   read(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {
     return this.events.read(userId, id);
   }

@@ -10,8 +10,10 @@ import type { Config } from '../../config/config.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { PROBLEMS } from '../../http/output/problems.js';
 import type { ProblemCode } from '../../http/output/problems.js';
-import { parameterNames, queryOfHandler } from '../../http/input/query.js';
-import type { QueryClass } from '../../http/input/query.js';
+import { parameterNames } from '../../http/input/parameters.js';
+import type { QueryClass } from '../../http/input/parameters.js';
+import { queryOfHandler } from '../../http/input/query.js';
+import { problemsOf } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
 
@@ -101,7 +103,7 @@ export class OpenApiDocument {
     operation.parameters = [
       ...((operation.parameters as Json[] | undefined) ?? []).filter((parameter) => parameter.in === 'path'),
       ...queryParameters(route),
-      ...(route.method === 'PUT'
+      ...(problemsOf(route.handler).includes('precondition_failed')
         ? [
             {
               name: 'If-Match',
@@ -146,13 +148,19 @@ export class OpenApiDocument {
   }
 }
 
+/** The classes of which a query of the route can be. */
+function queryClasses(route: Route): QueryClass[] {
+  const accepted = queryOfHandler(route.handler);
+  if (accepted === undefined) return [];
+  return typeof accepted === 'function' ? [accepted] : [accepted.absent, ...Object.values(accepted.values)];
+}
+
 function queryParameters(route: Route): Json[] {
   const accepted = queryOfHandler(route.handler);
   if (accepted === undefined) return [];
   if (typeof accepted === 'function') return parametersOf(accepted);
-  const variants = [accepted.absent, ...Object.values(accepted.values)];
   const all = new Map<string, Json>();
-  for (const variant of variants) {
+  for (const variant of queryClasses(route)) {
     for (const parameter of parametersOf(variant)) {
       const known = all.get(parameter.name as string);
       // The same name means the same in each variant but for the values it takes.
@@ -210,6 +218,7 @@ function parametersOf(query: QueryClass): Json[] {
 
 function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode[]> {
   const codes: ProblemCode[] = [
+    ...problemsOf(route.handler),
     'unknown_parameter',
     'invalid_parameter',
     'not_acceptable',
@@ -227,20 +236,9 @@ function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode
     );
     if (access !== null) codes.push('insufficient_scope');
   }
-  const parameters = queryParameters(route).map((parameter) => parameter.name);
-  if (parameters.includes('cursor')) codes.push('invalid_cursor');
-  if (parameters.includes('id')) codes.push('missing_parameter', 'achievement_not_found');
-  if (route.path.endsWith('events/:id')) codes.push('event_not_found');
-  if (route.path.endsWith('problems/:code')) codes.push('not_found');
-  if (route.method === 'PUT') {
-    codes.push(
-      'invalid_json',
-      'precondition_failed',
-      'payload_too_large',
-      'unsupported_media_type',
-      'validation_failed',
-    );
-  }
+  const parameters = queryClasses(route).flatMap(parametersOf);
+  if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
+  if (parameters.some(({ required }) => required)) codes.push('missing_parameter');
   const byStatus = new Map<string, ProblemCode[]>();
   for (const code of PROBLEMS.keys() as Iterable<ProblemCode>) {
     if (!codes.includes(code)) continue;

@@ -3,7 +3,7 @@ import { ApiSchema } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { IntegerField, ObjectListField, TextField } from '../../http/output/fields.js';
-import { Answers } from '../../http/output/openapi.js';
+import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { Problem, PROBLEMS } from '../../http/output/problems.js';
 
 @ApiSchema({ name: 'ProblemDefinition' })
@@ -38,13 +38,14 @@ const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonRespon
 @Public()
 export class ProblemsController {
   @Get()
-  @Answers('Every error code', ProblemCatalogue)
+  @RespondsWith('Every error code', ProblemCatalogue)
   list(): JsonResponse {
     return CATALOGUE;
   }
 
   @Get(':code')
-  @Answers('One error code: meaning, and how to fix it', ProblemEntry)
+  @RespondsWith('One error code: meaning, and how to fix it', ProblemEntry)
+  @RespondsWithProblems('not_found')
   read(@Param('code') code: string): JsonResponse {
     const entry = ENTRIES.get(code);
     if (!entry) throw new Problem('not_found', { detail: 'There is no such error code.' });

@@ -1,4 +1,4 @@
-import { ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { ApiSchema } from '@nestjs/swagger';
 import {
   CountField,
   EnumField,
@@ -7,7 +7,7 @@ import {
   TextField,
   TimestampField,
 } from '../../http/output/fields.js';
-import { HttpUrl, Text } from '../../http/input/body.js';
+import { ChangesOf, HttpUrl, Text } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 
 /** A person, as others may see them: `users.card` is its JSON text. */
@@ -107,40 +107,17 @@ export class ProfileUpdated {
 
 /** Body of PUT /profile: only included fields change, null clears. */
 @ApiSchema({ name: 'ProfileChanges' })
+@ChangesOf(Profile)
 export class ProfileChanges {
-  @Text(LENGTHS.users.first_name[1])
-  @ApiPropertyOptional({
-    type: String,
-    nullable: true,
-    maxLength: LENGTHS.users.first_name[1],
-    example: 'Ada',
-  })
+  @Text(LENGTHS.users.first_name, { example: 'Ada' })
   first_name?: string | null;
 
-  @Text(LENGTHS.users.last_name[1])
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: LENGTHS.users.last_name[1] })
+  @Text(LENGTHS.users.last_name)
   last_name?: string | null;
 
-  @Text(LENGTHS.users.bio[1])
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: LENGTHS.users.bio[1] })
+  @Text(LENGTHS.users.bio)
   bio?: string | null;
 
-  @HttpUrl(LENGTHS.users.profile_picture[1])
-  @ApiPropertyOptional({
-    type: String,
-    nullable: true,
-    maxLength: LENGTHS.users.profile_picture[1],
-    format: 'uri',
-  })
+  @HttpUrl(LENGTHS.users.profile_picture)
   profile_picture?: string | null;
 }
-
-/** Fields that exist, but are not the caller's to change. */
-export const READ_ONLY_FIELDS = [
-  'id',
-  'username',
-  'display_name',
-  'created_at',
-  'achievements_count',
-  'connections_count',
-] as const;

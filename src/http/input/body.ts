@@ -1,10 +1,18 @@
-import { applyDecorators } from '@nestjs/common';
-import { ValidateBy, ValidateIf, validateSync } from 'class-validator';
+import { applyDecorators, createParamDecorator } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
+import { ApiBody, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsOptional, IsString, validateSync } from 'class-validator';
 import express from 'express';
 import type { Request, Response } from 'express';
+import { fieldNames } from '../output/fields.js';
+import type { Model } from '../output/fields.js';
+import { RespondsWithProblems } from '../output/openapi.js';
 import { Problem } from '../output/problems.js';
 import type { ProblemDetail } from '../output/problems.js';
-import { isHttpUrl, isStorable } from '../../values/string-rules.js';
+import type { Length } from '../../values/vocabulary.js';
+import { CodePoints, faultOf, HttpUrlAsWritten, Storable, VALIDATION } from './rules.js';
+import type { Fault } from './rules.js';
+import { classOfParameter } from './signature.js';
 
 /** The largest honest body, a full profile, has 11 KB. */
 export const BODY_LIMIT_BYTES = 16_384;
@@ -14,21 +22,30 @@ const DEEPEST = 8;
 
 const readRaw = express.raw({ type: () => true, limit: BODY_LIMIT_BYTES });
 
+const readFields = createParamDecorator(async (Fields: Model, context: ExecutionContext): Promise<object> => {
+  const http = context.switchToHttp();
+  const body = await readJsonObject(http.getRequest<Request>(), http.getResponse<Response>());
+  return checkFields(body, Fields);
+});
+
 /**
- * Reads the body, after credential, scope, rate and query were checked, and checks it against a class.
+ * The body of the request: the fields that were sent, each as the class that the handler's signature names allows it. It is read
+ * after credential, scope, rate and query were checked.
  *
- * @param Fields class whose properties carry {@link Text} or {@link HttpUrl}
- * @returns the fields that were sent, each allowed
  * @throws Problem payload_too_large, unsupported_media_type, invalid_json, validation_failed
  */
-export async function readBody<Fields extends object>(
-  request: Request,
-  response: Response,
-  Fields: new () => Fields,
-  readOnlyFields: readonly string[],
-): Promise<Partial<Fields>> {
-  return checkFields(await readJsonObject(request, response), Fields, readOnlyFields);
-}
+export const JsonBody = (): ParameterDecorator => (controller, name, index) => {
+  const Fields = classOfParameter(controller, name!, index);
+  const method = Object.getOwnPropertyDescriptor(controller, name!)!;
+  ApiBody({ type: Fields })(controller, name!, method);
+  RespondsWithProblems(
+    'invalid_json',
+    'payload_too_large',
+    'unsupported_media_type',
+    'validation_failed',
+  )(controller, name!, method);
+  readFields(Fields)(controller, name, index);
+};
 
 async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
   const bytes = await readBytes(request, response);
@@ -75,66 +92,58 @@ function isJson(type: string | undefined): boolean {
   );
 }
 
-interface Fault {
-  readonly code: string;
-  /** Follows the field's name. */
-  readonly detail: string;
-  readonly max?: number;
-  readonly actual?: number;
-}
+const FIELDS = 'http:body-fields';
+const RESOURCE = 'http:resource';
 
-type Check = (value: string) => Fault | undefined;
+/** Fields of this resource that the class does not have cannot be changed: `read_only_field`. */
+export const ChangesOf = (resource: Model) => Reflect.metadata(RESOURCE, resource) as ClassDecorator;
 
-const CHECKS = 'http:checks';
-
-function field(...checks: Check[]): PropertyDecorator {
+/** A field of a body that may be absent or null; the first rule that is broken is the one that is told. */
+function field(schema: Record<string, unknown>, ...rules: PropertyDecorator[]): PropertyDecorator {
   return applyDecorators(
-    Reflect.metadata(CHECKS, checks) as PropertyDecorator,
-    ValidateIf((_, value) => value !== null && value !== undefined),
-    ValidateBy({ name: 'allowed', validator: { validate: (value) => faultOf(checks, value) === undefined } }),
+    (target: object, name: string | symbol) =>
+      Reflect.defineMetadata(FIELDS, [...bodyFields(target), name as string], target),
+    IsOptional(),
+    ...rules,
+    ApiPropertyOptional({ type: String, nullable: true, ...schema }),
   );
 }
 
-function faultOf(checks: readonly Check[], value: unknown): Fault | undefined {
-  if (typeof value !== 'string') return { code: 'invalid_type', detail: 'must be a string or null.' };
-  for (const check of checks) {
-    const fault = check(value);
-    if (fault) return fault;
-  }
-  return undefined;
+function bodyFields(prototype: object): readonly string[] {
+  return (Reflect.getMetadata(FIELDS, prototype) as readonly string[] | undefined) ?? [];
 }
 
-const storable: Check = (value) =>
-  isStorable(value)
-    ? undefined
-    : { code: 'invalid_characters', detail: 'must not contain U+0000 or half of a surrogate pair.' };
+function textRules([least, most]: Length): PropertyDecorator[] {
+  return [
+    IsString({ message: '$property must be a string or null.', context: { code: 'invalid_type' } }),
+    Storable({
+      message: '$property must not contain U+0000 or half of a surrogate pair.',
+      context: { code: 'invalid_characters' },
+    }),
+    CodePoints(least, most, {
+      message: `$property must have at most ${most} characters.`,
+      context: { code: 'too_long', max: most },
+    }),
+  ];
+}
 
-const atMost =
-  (max: number): Check =>
-  (value) => {
-    const actual = [...value].length;
-    return actual <= max
-      ? undefined
-      : { code: 'too_long', detail: `must have at most ${max} characters.`, max, actual };
-  };
+/** A text of so many Unicode code points, or null. */
+export const Text = (length: Length, { example }: { example?: string } = {}) =>
+  field({ maxLength: length[1], ...(example === undefined ? {} : { example }) }, ...textRules(length));
 
-const httpUrl: Check = (value) =>
-  isHttpUrl(value)
-    ? undefined
-    : { code: 'invalid_url', detail: 'must be an absolute http or https URL without user and password.' };
-
-/** A text of at most `max` Unicode code points, or null. */
-export const Text = (max: number) => field(storable, atMost(max));
-
-/** An absolute http(s) URL of at most `max` code points, or null. The server never fetches it. */
-export const HttpUrl = (max: number) => field(storable, atMost(max), httpUrl);
+/** An absolute http(s) URL of so many code points, or null. The server never fetches it. */
+export const HttpUrl = (length: Length) =>
+  field(
+    { maxLength: length[1], format: 'uri' },
+    ...textRules(length),
+    HttpUrlAsWritten({
+      message: '$property must be an absolute http or https URL without user and password.',
+      context: { code: 'invalid_url' },
+    }),
+  );
 
 /** @throws Problem validation_failed with every fault; what it returns has no prototype but Object's */
-export function checkFields<Fields extends object>(
-  body: Record<string, unknown>,
-  Fields: new () => Fields,
-  readOnlyFields: readonly string[],
-): Partial<Fields> {
+function checkFields(body: Record<string, unknown>, Fields: Model): Record<string, unknown> {
   const names = Object.keys(body);
   if (names.length > MOST_FIELDS) {
     throw wholeBody(
@@ -146,36 +155,31 @@ export function checkFields<Fields extends object>(
   }
   if (isDeeperThan(body, DEEPEST))
     throw wholeBody('too_deep', `The body must be nested at most ${DEEPEST} deep.`, DEEPEST);
-  const candidate = new Fields() as Record<string, unknown>;
-  const errors: ProblemDetail[] = [];
-  const known = names.filter((name) => checksOf(Fields, name) !== undefined);
-  for (const name of known) candidate[name] = body[name];
-  const wrong = new Set(
-    validateSync(candidate, { forbidUnknownValues: false }).map(({ property }) => property),
+  const fields = bodyFields(Fields.prototype as object);
+  const given = names.filter((name) => fields.includes(name)).map((name) => [name, body[name]] as const);
+  const candidate = Object.assign(new Fields(), Object.fromEntries(given));
+  const faults = new Map(
+    validateSync(candidate, VALIDATION).map((error) => [error.property, faultOf(error)]),
   );
-  for (const name of names) {
-    const checks = checksOf(Fields, name);
-    if (checks === undefined) {
-      const fault = readOnlyFields.includes(name)
-        ? { code: 'read_only_field', detail: 'cannot be changed here.' }
-        : { code: 'unknown_field', detail: 'is not a field of this resource.' };
-      errors.push(fieldError(name, fault));
-    } else if (wrong.has(name)) {
-      errors.push(fieldError(name, faultOf(checks, body[name])!));
-    }
-  }
+  const errors = names.flatMap((name) => {
+    const fault = fields.includes(name) ? faults.get(name) : notAField(Fields, name);
+    return fault ? [fieldError(name, fault)] : [];
+  });
   if (errors.length > 0) throw validationFailed(errors);
-  return Object.fromEntries(known.map((name) => [name, body[name]])) as Partial<Fields>;
+  return Object.fromEntries(given);
 }
 
-function checksOf(Fields: new () => object, name: string): readonly Check[] | undefined {
-  return Reflect.getMetadata(CHECKS, Fields.prototype as object, name) as readonly Check[] | undefined;
+function notAField(Fields: Model, name: string): Fault {
+  const resource = Reflect.getMetadata(RESOURCE, Fields) as Model | undefined;
+  return resource && fieldNames(resource).includes(name)
+    ? { code: 'read_only_field', detail: `${name} cannot be changed here.` }
+    : { code: 'unknown_field', detail: `${name.toWellFormed()} is not a field of this resource.` };
 }
 
 function fieldError(name: string, { detail, ...fault }: Fault): ProblemDetail {
   const wellFormed = name.toWellFormed();
   const token = encodeURIComponent(wellFormed.replaceAll('~', '~0').replaceAll('/', '~1')); // RFC 6901 §6
-  return { pointer: `#/${token}`, field: wellFormed, ...fault, detail: `${wellFormed} ${detail}` };
+  return { pointer: `#/${token}`, field: wellFormed, ...fault, detail };
 }
 
 function wholeBody(code: string, detail: string, max: number, actual?: number): Problem {

@@ -83,6 +83,11 @@ function fieldsOf(prototype: object): ReadonlyMap<string, Field> {
   );
 }
 
+/** Names of the fields of the class, in the order in which they are declared. */
+export function fieldNames(model: Model): readonly string[] {
+  return [...fieldsOf(model.prototype as object).keys()];
+}
+
 /** Id of a resource: an integer from 1. */
 export const IdField = (options: FieldOptions = {}) =>
   field<number>('number', { type: 'integer', minimum: 1 }, options);

@@ -1,14 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
-import {
-  ApiBody,
-  ApiExtraModels,
-  ApiOkResponse,
-  ApiOperation,
-  ApiSchema,
-  getSchemaPath,
-} from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiSchema, getSchemaPath } from '@nestjs/swagger';
 import { BooleanField, CountField, IntegerField, TextField } from './fields.js';
 import type { Model } from './fields.js';
+import type { ProblemCode } from './problems.js';
 
 @ApiSchema({ name: 'Pagination' })
 export class Pagination {
@@ -34,8 +28,8 @@ export class Pagination {
   sort: string;
 }
 
-/** JSON Schema of a list of `item` with its pagination. */
-export function listOf(item: Model) {
+/** JSON Schema of a page of a list of `item`. */
+export function pageOf(item: Model) {
   return {
     type: 'object',
     required: ['data', 'pagination'],
@@ -47,11 +41,10 @@ export function listOf(item: Model) {
   };
 }
 
-/** Documents a route: what it does, and what its success looks like. Errors and headers are added for all. */
-export function Answers(
+/** Documents a route: what it does, and what its success looks like. Headers, and the problems that all routes share, are added. */
+export function RespondsWith(
   summary: string,
   answer: Model | { readonly schema: Record<string, unknown>; readonly models: readonly Model[] },
-  { body }: { body?: Model } = {},
 ): MethodDecorator {
   return applyDecorators(
     ApiOperation({ summary }),
@@ -61,10 +54,22 @@ export function Answers(
           ApiExtraModels(Pagination, ...answer.models),
           ApiOkResponse({ schema: answer.schema }),
         ),
-    ...(body ? [ApiBody({ type: body })] : []),
   );
 }
 
-/** Documents a route that answers a list of `item`. */
-export const AnswersList = (summary: string, item: Model) =>
-  Answers(summary, { schema: listOf(item), models: [item] });
+/** Documents a route that answers a page of a list of `item`. */
+export const RespondsWithPage = (summary: string, item: Model) =>
+  RespondsWith(summary, { schema: pageOf(item), models: [item] });
+
+const PROBLEM_CODES = 'http:problems';
+
+/** Says which problems a route can answer beside those that its access and its query imply. */
+export const RespondsWithProblems =
+  (...codes: readonly ProblemCode[]): MethodDecorator =>
+  (_controller, _name, { value: handler }) =>
+    Reflect.defineMetadata(PROBLEM_CODES, [...problemsOf(handler as object), ...codes], handler as object);
+
+/** The codes that {@link RespondsWithProblems} says of the handler. */
+export function problemsOf(handler: object): readonly ProblemCode[] {
+  return (Reflect.getMetadata(PROBLEM_CODES, handler) as readonly ProblemCode[] | undefined) ?? [];
+}

@@ -1,0 +1,171 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNotEmpty,
+  IsOptional,
+  IsString,
+  Matches,
+  Max,
+  Min,
+} from 'class-validator';
+import { parseTimestamp } from '../../values/timestamps.js';
+import { CodePoints, ReadableTimestamp, Storable } from './rules.js';
+
+/**
+ * The parameters of a query: a class whose properties are the parameters, each with one of these decorators. It says how the text of
+ * a parameter is read, which rules the value keeps, and how OpenAPI describes it.
+ */
+export type QueryClass = new () => object;
+
+const PARAMETERS = 'http:parameters';
+/** Those of them that are lists. */
+const LISTS = 'http:lists';
+
+/** Names of the parameters of a query class, in the order in which they are declared. */
+export function parameterNames(query: QueryClass): readonly string[] {
+  return namesIn(PARAMETERS, query.prototype as object);
+}
+
+/** Those of them that take several values. */
+export function listNames(query: QueryClass): readonly string[] {
+  return namesIn(LISTS, query.prototype as object);
+}
+
+function namesIn(which: typeof PARAMETERS | typeof LISTS, query: object): readonly string[] {
+  return (Reflect.getMetadata(which, query) as string[] | undefined) ?? [];
+}
+
+interface Parameter {
+  /** Reads the text; what it cannot read it gives back, for the rules to refuse. */
+  readonly read?: (text: string) => unknown;
+  /** JSON Schema, with its description. */
+  readonly schema: Record<string, unknown>;
+  /** The first that is broken is the one that is told. */
+  readonly rules: readonly PropertyDecorator[];
+  readonly required?: boolean;
+}
+
+function parameter({ read, schema, rules, required = false }: Parameter): PropertyDecorator {
+  const documented = { ...schema, required };
+  return applyDecorators(
+    (target: object, name: string | symbol) => {
+      for (const which of schema.type === 'array' ? ([PARAMETERS, LISTS] as const) : ([PARAMETERS] as const))
+        Reflect.defineMetadata(which, [...namesIn(which, target), name as string], target);
+    },
+    ...(read
+      ? [Transform(({ value }) => (typeof value === 'string' ? read(value) : value), { toClassOnly: true })]
+      : []),
+    ...(required ? [] : [IsOptional()]),
+    ...rules,
+    required ? ApiProperty(documented) : ApiPropertyOptional(documented),
+  );
+}
+
+/** Options of a rule whose breach is `invalid_parameter`. */
+const must = (rule: string, allowed?: readonly string[]) => ({
+  message: `$property must ${rule}.`,
+  context: { code: 'invalid_parameter', ...(allowed ? { allowed } : {}) },
+});
+
+/** Whole number from `minimum` to `maximum`; refused outside, never clamped. */
+export const WholeNumber = (minimum: number, maximum: number, description: string) => {
+  const rule = must(`be a whole number from ${minimum} to ${maximum}`);
+  return parameter({
+    read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : text),
+    rules: [IsInt(rule), Min(minimum, rule), Max(maximum, rule)],
+    schema: { type: 'integer', minimum, maximum, description },
+  });
+};
+
+/** One value of an enum. */
+export const OneOf = (values: readonly string[], description: string) =>
+  parameter({
+    rules: [IsIn(values, must('be one of the allowed values', values))],
+    schema: { type: 'string', enum: [...values], description },
+  });
+
+/** How a list is written. OpenAPI knows one form only: it names the one that generated clients send unasked. */
+const LIST = { type: 'array', style: 'form', explode: true };
+const LIST_FORMS = 'for several, repeat the parameter or separate them by commas';
+
+/**
+ * Values of an enum, separated by commas, or repeated, or both; what is read is an array without repetitions, in the
+ * enum's order.
+ */
+export const ListOf = (values: readonly string[], description: string) =>
+  parameter({
+    read: (text) => {
+      const chosen = [...new Set(text.split(','))];
+      return chosen.toSorted((one, other) => values.indexOf(one) - values.indexOf(other));
+    },
+    rules: [IsIn(values, { ...must('be a list of the allowed values', values), each: true })],
+    schema: {
+      ...LIST,
+      items: { type: 'string', enum: [...values] },
+      description: `${description}; ${LIST_FORMS}`,
+    },
+  });
+
+/** Free texts (a category, say), written as {@link ListOf} is; no enum, since they are data. */
+export const ListOfTexts = (description: string) => {
+  const rule = must('be a list of 1 to 50 texts, none of them empty');
+  return parameter({
+    read: (text) => [...new Set(text.split(','))].toSorted(),
+    rules: [ArrayMaxSize(50, rule), IsNotEmpty({ ...rule, each: true }), Storable({ ...rule, each: true })],
+    schema: { ...LIST, items: { type: 'string' }, description: `${description}; ${LIST_FORMS}` },
+  });
+};
+
+/** `true` or `false`. */
+export const Flag = (description: string) =>
+  parameter({
+    read: (text) => (text === 'true' ? true : text === 'false' ? false : text),
+    rules: [IsBoolean(must('be true or false', ['true', 'false']))],
+    schema: { type: 'boolean', description },
+  });
+
+/** A moment, as {@link parseTimestamp} reads it; what is read is RFC 3339 in UTC with microseconds. */
+export const Moment = (description: string) =>
+  parameter({
+    read: (text) => parseTimestamp(text) ?? text,
+    rules: [
+      ReadableTimestamp(must('be YYYY-MM-DD HH:MM:SS (UTC), RFC 3339 with its + written as %2B, or a date')),
+    ],
+    schema: {
+      type: 'string',
+      examples: ['2026-01-31 18:00:00', '2026-01-31T18:00:00Z', '2026-01-31'],
+      description,
+    },
+  });
+
+/** A substring to look for, of `minimum` to `maximum` code points. */
+export const Search = (minimum: number, maximum: number, description: string) => {
+  const rule = must(`have ${minimum} to ${maximum} characters, none of them U+0000`);
+  return parameter({
+    rules: [CodePoints(minimum, maximum, rule), Storable(rule)],
+    schema: { type: 'string', minLength: minimum, maxLength: maximum, description },
+  });
+};
+
+/** Any text: whether it is a cursor of this very list is decided where the list is known. */
+export const Cursor = () =>
+  parameter({
+    rules: [IsString(must('be a text'))],
+    schema: { type: 'string', description: '`next_cursor` or `prev_cursor` of an answer to the same query' },
+  });
+
+/** Any integer in decimal digits; what is read is its text, since it may be beyond every id. */
+export const RequiredInteger = (description: string) =>
+  parameter({
+    rules: [
+      IsNotEmpty({ message: '$property is needed.', context: { code: 'missing_parameter' } }),
+      Matches(/^-?\d{1,400}$/, must('be an integer')),
+    ],
+    schema: { type: 'integer', description },
+    required: true,
+  });

@@ -1,0 +1,71 @@
+import { buildMessage, ValidateBy } from 'class-validator';
+import type { ValidationError, ValidationOptions } from 'class-validator';
+import { isHttpUrl, isStorable } from '../../values/string-rules.js';
+import { parseTimestamp } from '../../values/timestamps.js';
+
+/** What an answer says of a broken rule beside its message; every rule of an input carries it as its `context`. */
+export interface RuleContext {
+  /** As in `errors` of a problem. */
+  readonly code: string;
+  readonly max?: number;
+  readonly allowed?: readonly string[];
+}
+
+/** What is wrong with one value, in the API's words. */
+export interface Fault extends RuleContext {
+  readonly detail: string;
+  /** Code points of a text that is too long. */
+  readonly actual?: number;
+}
+
+/** Every class of an input is checked with these. */
+export const VALIDATION = {
+  forbidUnknownValues: false, // a query without parameters has no rules
+  stopAtFirstError: true,
+  validationError: { target: false },
+} as const;
+
+/** The rule that was broken first, of those of its property in the order in which they stand. */
+export function faultOf({ constraints, contexts, value }: ValidationError): Fault {
+  const [rule, detail] = Object.entries(constraints!)[0]!;
+  const { code, ...facts } = contexts![rule] as RuleContext;
+  const actual = facts.max === undefined ? {} : { actual: [...(value as string)].length };
+  return { code, detail, ...facts, ...actual };
+}
+
+type Options = ValidationOptions & { readonly context: RuleContext };
+
+/** A rule of ours for texts; what is no text breaks it. */
+function textRule(name: string, holds: (text: string) => boolean, options: Options): PropertyDecorator {
+  return ValidateBy(
+    {
+      name,
+      validator: {
+        validate: (value) => typeof value === 'string' && holds(value),
+        defaultMessage: buildMessage((each) => `${each}$property breaks ${name}`, options),
+      },
+    },
+    options,
+  );
+}
+
+/** A text of so many Unicode code points: JavaScript's own length counts some twice. */
+export const CodePoints = (least: number, most: number, options: Options) =>
+  textRule(
+    'codePoints',
+    (text) => {
+      const { length } = [...text];
+      return length >= least && length <= most;
+    },
+    options,
+  );
+
+/** A text that PostgreSQL can store. */
+export const Storable = (options: Options) => textRule('storable', isStorable, options);
+
+/** An absolute http or https URL without user and password. */
+export const HttpUrlAsWritten = (options: Options) => textRule('httpUrl', isHttpUrl, options);
+
+/** A date and time that {@link parseTimestamp} reads. */
+export const ReadableTimestamp = (options: Options) =>
+  textRule('timestamp', (text) => parseTimestamp(text) !== undefined, options);
