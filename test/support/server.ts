@@ -16,10 +16,14 @@ export class ServerProcess {
     readonly url: string,
   ) {}
 
-  /** @param environment settings; PORT is chosen where it is 0 */
-  static async start(environment: Record<string, string>): Promise<ServerProcess> {
+  /**
+   * @param environment settings; PORT is chosen where it is 0
+   * @param root of the tree whose build it is
+   */
+  static async start(environment: Record<string, string>, root = process.cwd()): Promise<ServerProcess> {
     const port = Number(environment.PORT) || (await freePort());
     const child = spawn(process.execPath, ['dist/src/main.js'], {
+      cwd: root,
       env: { ...PROCESS, ...environment, HOST: '127.0.0.1', PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -1,0 +1,204 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { createDataSource } from '../../src/database/data-source.js';
+import { createEmptyDatabase, onPostgres, testConfig } from '../support/database.js';
+import type { TestDatabase } from '../support/database.js';
+import { ServerProcess } from '../support/server.js';
+
+jest.setTimeout(180_000);
+
+const RECIPE = readFileSync('CONTRIBUTING.md', 'utf8');
+
+/** The files that the recipe shows, by path. */
+const FILES = Array.from(RECIPE.matchAll(/^```ts\n\/\/ (\S+)\n([^]*?)^```$/gm), ([, path, code]) => ({
+  path: path!,
+  code: code!,
+}));
+
+/** The lines that it adds to files that are there. */
+const LINES = Array.from(
+  RECIPE.matchAll(/^\| `(\S+?)` \| (below|at the end of) `(.+?)` \| `(.+)` \|$/gm),
+  ([, path, where, anchor, line]) => ({
+    path: path!,
+    where: where as 'below' | 'at the end of',
+    anchor: anchor!.replaceAll('\\|', '|'),
+    line: line!.replaceAll('\\|', '|'),
+  }),
+);
+
+function addLine(root: string, { path, where, anchor, line }: (typeof LINES)[number]): void {
+  const file = join(root, path);
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const at = lines.findIndex((text) => text.trim() === anchor);
+  if (at === -1) throw new Error(`${path} has no line ${anchor}`);
+  lines.splice(where === 'below' ? at + 1 : lines.indexOf('];', at), 0, line);
+  writeFileSync(file, lines.join('\n'));
+}
+
+interface Page {
+  data: Record<string, unknown>[];
+  pagination: { total: number; next_cursor: string | null };
+}
+
+// Two processes and a build: with the tests on PostgreSQL, which .ci/run runs too.
+(onPostgres ? describe : describe.skip)('a list made as CONTRIBUTING says (npm run test:pg)', () => {
+  let root: string;
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let server: ServerProcess;
+  let member: number;
+  let key: string;
+  beforeAll(async () => {
+    root = mkdtempSync(join(process.env.TEST_FOLDER!, 'recipe-'));
+    for (const part of ['bin', 'examples', 'migrations', 'src', 'package.json', '.swcrc', 'README.md'])
+      cpSync(part, join(root, part), { recursive: true });
+    symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+    for (const { path, code } of FILES) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), code);
+    }
+    for (const line of LINES) addLine(root, line);
+    execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'pipe' });
+
+    database = await createEmptyDatabase();
+    server = await ServerProcess.start(database.environment, root); // it migrates
+    dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    const users = await dataSource.query<{ id: number }[]>(
+      `INSERT INTO users (username) VALUES ('ada'), ('grace') RETURNING id`,
+    );
+    member = users[0]!.id;
+    await dataSource.query(
+      `INSERT INTO badges (user_id, name, description, awarded_at) VALUES ($1, 'Ärmel', 'a "quoted" one', '2026-01-02T00:00:00Z'),
+        ($1, 'Zebra', NULL, '2026-01-03T00:00:00Z'), ($1, 'Berg', NULL, '2026-01-01T00:00:00Z'), ($2, 'Theirs', NULL, now())`,
+      [member, users[1]!.id],
+    );
+    key = await keyFor('badges:read');
+  });
+  afterAll(async () => {
+    await server?.kill();
+    await dataSource?.destroy();
+    await database?.drop();
+  });
+
+  /** As an admin makes it, with the program of the copy. */
+  const keyFor = async (scope: string) => {
+    const made = execFileSync(
+      process.execPath,
+      [
+        join(root, 'bin/pua.mjs'),
+        'keys',
+        'create',
+        '--user',
+        'ada',
+        '--name',
+        'test',
+        '--scopes',
+        scope,
+        '--json',
+      ],
+      { env: { PATH: process.env.PATH, ...database.environment }, encoding: 'utf8', cwd: root },
+    );
+    return (JSON.parse(made) as { key: string }).key;
+  };
+  const get = async (path: string, credential = key) => {
+    const answer = await fetch(`${server.url}/api/public${path}`, { headers: { 'X-API-Key': credential } });
+    return { status: answer.status, body: (await answer.json()) as Page & { code: string } };
+  };
+  const names = (page: Page) => page.data.map(({ name }) => name);
+
+  it('takes four files, the migration, and a line where each belongs', () => {
+    expect(FILES.map(({ path }) => path)).toEqual([
+      'migrations/1763799999000-create-badges.ts',
+      'src/database/entities/badge.entity.ts',
+      'src/features/badges/badge.dto.ts',
+      'src/features/badges/badges.controller.ts',
+      'src/features/badges/badges.module.ts',
+    ]);
+    expect(LINES).toHaveLength(8);
+  });
+
+  it('answers what is the member’s own', async () => {
+    const { status, body } = await get('/badges');
+    expect(status).toBe(200);
+    expect(body.data).toEqual([
+      { id: 2, name: 'Zebra', description: null, awarded_at: '2026-01-03 00:00:00' },
+      { id: 1, name: 'Ärmel', description: 'a "quoted" one', awarded_at: '2026-01-02 00:00:00' },
+      { id: 3, name: 'Berg', description: null, awarded_at: '2026-01-01 00:00:00' },
+    ]);
+    expect(body.pagination).toMatchObject({ total: 3, next_cursor: null });
+  });
+
+  it('is sorted, filtered and paged', async () => {
+    expect(names((await get('/badges?sort=name')).body)).toEqual(['Berg', 'Zebra', 'Ärmel']);
+    expect(names((await get('/badges?q=%C3%A4RM')).body)).toEqual(['Ärmel']);
+    expect(names((await get('/badges?awarded_after=2026-01-02')).body)).toEqual(['Zebra', 'Ärmel']);
+    const first = (await get('/badges?limit=2')).body;
+    const next = (await get(`/badges?limit=2&cursor=${first.pagination.next_cursor}`)).body;
+    expect([...names(first), ...names(next)]).toEqual(['Zebra', 'Ärmel', 'Berg']);
+  });
+
+  it('refuses what nobody declared: a parameter, a value, a credential without the scope', async () => {
+    expect(await get('/badges?since=1')).toMatchObject({ status: 400, body: { code: 'unknown_parameter' } });
+    expect(await get('/badges?sort=id')).toMatchObject({ status: 400, body: { code: 'invalid_parameter' } });
+    const other = await keyFor('profile:read');
+    expect(await get('/badges', other)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } });
+    expect(await get('/badges', 'none')).toMatchObject({ status: 401 });
+  });
+
+  it('stands in the OpenAPI document, and in README as it runs', async () => {
+    const { body } = await get('/openapi.json');
+    const document = body as unknown as {
+      paths: Record<
+        string,
+        Record<string, { 'x-required-scope'?: string | null; parameters: { name: string }[] }>
+      >;
+      components: { schemas: Record<string, { properties: object; required: string[] }> };
+    };
+    const badges = document.paths['/api/public/badges']!.get!;
+    expect(badges.parameters.map(({ name }) => name)).toEqual([
+      'limit',
+      'cursor',
+      'sort',
+      'q',
+      'awarded_after',
+      'If-None-Match',
+    ]);
+    expect(document.components.schemas.Badge).toMatchObject({
+      properties: {
+        id: { type: 'integer', minimum: 1 },
+        name: { type: 'string' },
+        description: { type: ['string', 'null'] },
+        awarded_at: { type: 'string' },
+      },
+      required: ['id', 'name', 'description', 'awarded_at'],
+    });
+    const running = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, operation]) => {
+        const scope = operation['x-required-scope'];
+        return `${method.toUpperCase()} ${path} ${scope === undefined ? 'none' : (scope ?? 'any credential')}`;
+      }),
+    );
+    const table = readFileSync(join(root, 'README.md'), 'utf8').matchAll(
+      /^\| (GET|PUT) +\| (\/api\/public\S+) +\| ([^|]+?) +\|$/gm,
+    );
+    expect(Array.from(table, ([, method, path, scope]) => `${method} ${path} ${scope}`).toSorted()).toEqual(
+      running.toSorted(),
+    );
+    expect(running).toContain('GET /api/public/badges badges:read');
+  });
+
+  it('is the shape of its entity', async () => {
+    const columns = await dataSource.query<{ name: string }[]>(
+      `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'badges'::regclass AND attnum > 0 ORDER BY attname`,
+    );
+    const entity = FILES.find(({ path }) => path.endsWith('.entity.ts'))!.code;
+    const declared = Array.from(
+      entity.matchAll(/^  @(?:Primary|PrimaryGenerated)?Column\([^]*?\n  (\w+):/gm),
+      ([, name]) => ({ name }),
+    );
+    expect(declared.toSorted((one, other) => (one.name! < other.name! ? -1 : 1))).toEqual(columns);
+  });
+});
