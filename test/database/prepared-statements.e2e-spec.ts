@@ -147,5 +147,39 @@ interface Document {
         expect(rows.filter(({ statement }) => statement.includes(part))).not.toEqual([]);
       expect(plannedAnew(rows)).toEqual([]);
     }, 120_000);
+
+    /** What the work of the authorization server is, statement by statement, beside what each server does every second. */
+    async function executed(work: () => Promise<void>): Promise<Record<string, number>> {
+      const count = async () => {
+        const counts = new Map<string, number>();
+        for (const { name, statement, custom_plans, generic_plans } of await prepared()) {
+          const isAsked = /oauth_(sessions|grants|tokens|consents|state)|users|auth_events/.test(statement);
+          if (!isAsked || /^all$/.test(name) || /SET successor = NULL|fold_totals/.test(statement)) continue;
+          const words = statement.replace(/ \(.*/, '').slice(0, 40);
+          counts.set(words, (counts.get(words) ?? 0) + custom_plans + generic_plans);
+        }
+        return counts;
+      };
+      const before = await count();
+      await work();
+      const after = [...(await count())].map(([words, times]) => [words, times - (before.get(words) ?? 0)]);
+      return Object.fromEntries(after.filter(([, times]) => times !== 0)) as Record<string, number>;
+    }
+
+    it('are one that reads and one that writes for an authorization, an exchange and a refresh', async () => {
+      const browser = oauth.browser();
+      const [code] = [await oauth.code(clientId, user.username, {}, browser)];
+      const authorized: Record<string, string>[] = [];
+      const authorize = async () =>
+        void authorized.push(await oauth.code(clientId, user.username, {}, browser));
+      expect(Object.values(await executed(authorize))).toEqual([1, 1]);
+      const exchanged: string[] = [];
+      const exchange = async () =>
+        void exchanged.push((await oauth.token(authorized[0]!)).body.refresh_token);
+      expect(Object.values(await executed(exchange))).toEqual([1, 1]);
+      const refresh = async () => void (await oauth.refresh(clientId, exchanged[0]!));
+      expect(Object.values(await executed(refresh))).toEqual([1, 1]);
+      expect(code).toBeDefined();
+    });
   },
 );

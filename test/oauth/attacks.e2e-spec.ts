@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { TokenKeys } from '../../src/auth/access-tokens/token-keys.js';
-import { adapterFactory } from '../../src/oauth/storage/adapter.js';
+import { adapterFactory } from '../../src/oauth/storage/adapters.js';
 import { ClientCache } from '../../src/oauth/storage/client-cache.js';
 import { OauthDatabase } from '../../src/oauth/storage/oauth-database.js';
 import { Encryption } from '../../src/crypto/encryption.js';

@@ -261,7 +261,7 @@ interface Step {
       await oauth.code(clientId, (await oauth.member()).username, {}, browser);
       const send = () => browser.send(oauth.request(clientId).url);
       expect((await send()).status).toBe(303);
-      proxy.slow(150);
+      proxy.slow(260); // each way: a read and a write are too much, and neither alone
       try {
         await expectUnavailable({ name: 'authorize', send, later: 303 }, 1_100);
       } finally {

@@ -6,6 +6,7 @@ import bcrypt from 'bcrypt';
 import { DataSource } from 'typeorm';
 import { puaJson } from '../support/command-line.js';
 import { hashPassword } from '../../src/accounts/passwords.js';
+import { SignIn } from '../../src/accounts/sign-in.service.js';
 import { onPostgres, waitingForLock } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
@@ -180,6 +181,7 @@ describe('what was signed in', () => {
     await oauth.code(await oauth.client(), member.username, {}, browser);
     await oauth.dataSource.query('UPDATE users SET password_hash = $2 WHERE id = $1', [member.id, imported]);
     await oauth.browser().authorize(oauth.request(await oauth.client()).url, member);
+    await oauth.api.app.get(SignIn).onApplicationShutdown(); // it is replaced beside the sign-in
     expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
     expect(await left(member)).toMatchObject({ sessions: 2 });
     const [row] = await oauth.dataSource.query<object[]>('SELECT password_hash FROM users WHERE id = $1', [
@@ -254,6 +256,20 @@ async function signedInEarlier({ id }: Member, seconds: number): Promise<void> {
     await endWhile(member, () => signInOnly(browser, page, member.username));
     expect(await left(member)).toEqual(NOTHING);
     expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
+  });
+
+  it('by an app that needs no answer of the member gets no code', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await oauth.code(clientId, member.username, {}, browser);
+    const { url } = oauth.request(clientId);
+    const back = (await endWhile(member, () => browser.open(url))) as URL;
+    expect([back.searchParams.get('error'), back.searchParams.get('code')]).toEqual([
+      'invalid_request',
+      null,
+    ]);
+    expect(await left(member)).toEqual(NOTHING);
   });
 
   it('by going on from there stores no session, no grant and no interaction', async () => {

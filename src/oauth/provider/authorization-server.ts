@@ -13,18 +13,19 @@ import type { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/unavailable.js';
 import { LOGGER } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
-import { adapterFactory } from '../storage/adapter.js';
+import { adapterFactory } from '../storage/adapters.js';
 import { Consents } from './consents.service.js';
 import { checkLifetimes, LIFETIMES } from './lifetimes.js';
 import {
   answerFailures,
   correctMetadata,
+  gatherAuthorizations,
   refuseOtherResponses,
-  runTokenRequests,
   signOutOfNothing,
 } from './middleware.js';
 import { ClientCache } from '../storage/client-cache.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { runTokenRequests } from '../token-request/token-requests.js';
 import { Pages } from '../pages/pages.js';
 import { formTargetsOf, pageClientOf } from '../pages/page-client.js';
 import { faultOf } from '../pages/page-faults.js';
@@ -165,6 +166,7 @@ export class AuthorizationServer implements OnModuleInit {
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
+    provider.use(gatherAuthorizations(database));
     provider.use(
       runTokenRequests(database, logger, (grantId) =>
         this.credentials.revoke({ kind: 'grant', id: grantId }),
@@ -180,13 +182,15 @@ export class AuthorizationServer implements OnModuleInit {
   /** A member who can sign in; undefined for one who is unknown or disabled. */
   async findAccount(sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
-    const family = this.database.current?.token?.family;
-    const active =
-      family && String(family.user_id) === sub
-        ? family.user_active
-        : (await this.database.read(FIND_ACCOUNT, [sub])).length > 0;
-    if (!active) return undefined;
-    return { accountId: sub, claims: () => ({ sub }) };
+    return (await this.#canSignIn(Number(sub))) ? { accountId: sub, claims: () => ({ sub }) } : undefined;
+  }
+
+  /** As it was read together with what the request came with, where it was. */
+  async #canSignIn(userId: number): Promise<boolean> {
+    const { token, authorization } = this.database.current ?? {};
+    if (token?.presented?.user_id === userId) return token.presented.user_active;
+    const member = authorization?.memberOf(userId);
+    return member ? member.active : (await this.database.read(FIND_ACCOUNT, [userId])).length > 0;
   }
 
   #show(ctx: KoaContextWithOIDC, page: Parameters<Pages['render']>[0], formTargets: readonly string[] = []) {

@@ -2,17 +2,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
+import type { Consent } from '../storage/consent.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { allowedScopes, apiResource } from './provider.js';
 
 /** Scopes that OpenID defines; all others are the API's. */
 const OPENID_SCOPES = ['openid', 'offline_access'];
-
-/** What a member answered when a client asked last. */
-export interface Consent {
-  readonly granted: readonly string[];
-  readonly rejected: readonly string[];
-}
 
 /** Remembers what members allowed which client, and makes grants of it. */
 @Injectable()
@@ -26,7 +21,10 @@ export class Consents {
     this.#resource = apiResource(config);
   }
 
-  find(userId: number, clientId: string): Promise<Consent | undefined> {
+  async find(userId: number, clientId: string): Promise<Consent | undefined> {
+    const authorization = this.database.current?.authorization;
+    const member = authorization?.clientId === clientId ? authorization.memberOf(userId) : undefined;
+    if (member) return member.consent;
     return this.database.row<{ granted: string[]; rejected: string[] }>(
       'SELECT granted, rejected FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
       [userId, clientId],

@@ -1,13 +1,11 @@
-import { errors } from 'oidc-provider';
-import type { KoaContextWithOIDC } from 'oidc-provider';
-import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
+import type { errors, KoaContextWithOIDC } from 'oidc-provider';
 import type { Logger } from 'pino';
-import type { NewAuthEvent } from '../../audit/audit.js';
 import type { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
 import type { Meter } from '../../http/meter.js';
-import { finish } from '../storage/adapter.js';
-import type { OauthDatabase, OauthRequest, TokenRequest } from '../storage/oauth-database.js';
+import { AuthorizationRequest } from '../storage/authorization-request.js';
+import type { OauthDatabase } from '../storage/oauth-database.js';
+import type { OauthRequest } from '../storage/request-context.js';
 import { SERVER_BUSY, SERVER_FAILED } from '../pages/page-faults.js';
 import type { PageFault } from '../pages/page-faults.js';
 import { SECURITY_HEADERS } from '../pages/pages.js';
@@ -16,7 +14,6 @@ import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
 import { refusalOf } from './refusal-reasons.js';
 import { looksSecret } from './refusals.service.js';
 import type { Refusals } from './refusals.service.js';
-import { openWith, sealFor } from '../../crypto/encryption.js';
 
 type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
 
@@ -85,7 +82,7 @@ export function answerFailures(
     else logger.info(line, 'oauth request refused');
     if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
     if (request.unavailable) return;
-    const userId = idOf(ctx.oidc?.account?.accountId) ?? request.token?.family?.user_id;
+    const userId = idOf(ctx.oidc?.account?.accountId) ?? request.token?.presented?.user_id;
     if (userId === undefined) {
       const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };
       await refusals.keep({
@@ -98,14 +95,17 @@ export function answerFailures(
       });
       return;
     }
-    await record(database, logger, {
-      type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
-      actor: 'client',
-      clientId: clientId ?? null,
-      userId,
-      errorId: looksSecret(request.id) ? null : request.id,
-      details: words,
-    });
+    await database.recordOrLog(
+      {
+        type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
+        actor: 'client',
+        clientId: clientId ?? null,
+        userId,
+        errorId: looksSecret(request.id) ? null : request.id,
+        details: words,
+      },
+      logger,
+    );
   };
 }
 
@@ -184,6 +184,22 @@ export function refuseOtherResponses(): Middleware {
   };
 }
 
+/**
+ * Reads once and writes once where a member who is signed in comes with a request that they are not asked about: see
+ * {@link AuthorizationRequest}.
+ */
+export function gatherAuthorizations(database: OauthDatabase): Middleware {
+  return async (ctx, next) => {
+    const { client_id: clientId } = ctx.query;
+    if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization || typeof clientId !== 'string')
+      return next();
+    const authorization = (database.current!.authorization = new AuthorizationRequest(clientId));
+    await next();
+    if (authorization.isPending)
+      throw new Error('a code was issued, and the session that it came of not stored');
+  };
+}
+
 /** Sign-out where nobody is signed in: the library answers with a page that submits itself; there is nothing to ask. */
 export function signOutOfNothing(showSignedOut: (ctx: KoaContextWithOIDC) => void): Middleware {
   return async (ctx, next) => {
@@ -199,130 +215,6 @@ export function signOutOfNothing(showSignedOut: (ctx: KoaContextWithOIDC) => voi
     ctx.redirect(url.href);
     ctx.status = 303;
   };
-}
-
-/** What a refresh was asked for: the same again within the window gets the same answer. */
-interface Repeatable {
-  readonly parameters: string;
-  readonly body: { expires_in: number };
-}
-
-/**
- * Writes what a request to the token endpoint comes to when the library is done with it, in one statement: the library's
- * own consume and saves would be several, and a crash between them would sign the member out. So a refusal has written
- * nothing, and the token it came with is not used up.
- *
- * It also answers a refresh token that was used a moment ago with the answer it got then.
- */
-export function runTokenRequests(
-  database: OauthDatabase,
-  logger: Logger,
-  forget: (grantId: string) => void,
-): Middleware {
-  return async (ctx, next) => {
-    if (ctx.method !== 'POST' || (ctx.path !== ROUTES.token && ctx.path !== ROUTES.revocation)) return next();
-    const asked: TokenRequest = { issued: [] };
-    const request = Object.assign(database.current!, { token: asked });
-    await next();
-    if (request.unavailable) return;
-    if (asked.repeated) await answerAgain(ctx, request, asked);
-    else if (ctx.path === ROUTES.token && ctx.status < 400) {
-      if (!(await finish(database, asked, await sealAnswer(ctx), issued(ctx))))
-        await answerLate(ctx, request, asked);
-    }
-    if (!asked.revokedGrant) return;
-    forget(asked.revokedGrant.id);
-    await record(database, logger, revoked(ctx, asked.revokedGrant));
-  };
-}
-
-/**
- * Another request used the token, or ended its grant, since this one read it. It gets what it had got a moment later: the
- * other's answer where that can be asked for again, else a refusal that ends the family.
- */
-async function answerLate(
-  ctx: KoaContextWithOIDC,
-  request: OauthRequest,
-  asked: TokenRequest,
-): Promise<void> {
-  const { provider, params } = ctx.oidc;
-  const refusal = new errors.InvalidGrant('the token was used by another request');
-  request.failure = refusal;
-  ctx.status = refusal.statusCode;
-  ctx.body = { error: refusal.error, error_description: refusal.error_description };
-  const token =
-    params!.grant_type === 'refresh_token'
-      ? await provider.RefreshToken.find(params!.refresh_token as string, { ignoreExpiration: true })
-      : await provider.AuthorizationCode.find(params!.code as string, { ignoreExpiration: true });
-  if (asked.successor) await answerAgain(ctx, request, asked);
-  else if (token) await (await provider.Grant.find(token.grantId!))?.destroy();
-}
-
-/** @returns the answer of a refresh under a key that the token gives which it was asked with; null of anything else */
-async function sealAnswer(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
-  if (ctx.oidc.params?.grant_type !== 'refresh_token') return null;
-  const kept = { parameters: await parametersOf(ctx), body: ctx.body };
-  return sealFor(ctx.oidc.params.refresh_token as string, kept, 'successor');
-}
-
-/** Everything else the library has refused already; 400 stays where this asks for something else. */
-async function answerAgain(
-  ctx: KoaContextWithOIDC,
-  request: OauthRequest,
-  { successor }: TokenRequest,
-): Promise<void> {
-  const token = ctx.oidc.params!.refresh_token as string;
-  const kept = openWith<Repeatable>(token, successor!.sealed, 'successor');
-  if (!kept || kept.parameters !== (await parametersOf(ctx))) return;
-  request.failure = undefined;
-  ctx.status = 200;
-  ctx.type = 'json';
-  ctx.body = {
-    ...kept.body,
-    expires_in: Math.max(1, kept.body.expires_in - Math.floor(successor!.secondsAgo)),
-  };
-}
-
-async function parametersOf(ctx: KoaContextWithOIDC): Promise<string> {
-  const { scope, resource } = ctx.oidc.params!;
-  const proof = ctx.get('DPoP'); // the library has verified it
-  const jwk = proof ? (decodeProtectedHeader(proof).jwk as object | undefined) : undefined;
-  return JSON.stringify([
-    ctx.oidc.client!.clientId,
-    scope ?? null,
-    resource ?? null,
-    jwk ? await calculateJwkThumbprint(jwk) : null,
-  ]);
-}
-
-function issued(ctx: KoaContextWithOIDC): NewAuthEvent {
-  const { client, account, grant, accessToken, params } = ctx.oidc;
-  return {
-    type: params!.grant_type === 'refresh_token' ? 'token.refreshed' : 'token.issued',
-    actor: 'client',
-    clientId: client!.clientId,
-    userId: idOf(account?.accountId),
-    details: { grant: grant?.jti, scope: accessToken?.scope ?? '' },
-  };
-}
-
-function revoked(ctx: KoaContextWithOIDC, grant: { id: string; userId: number | null }): NewAuthEvent {
-  return {
-    type: ctx.path === ROUTES.token ? 'token.reused' : 'grant.revoked',
-    actor: 'client',
-    clientId: ctx.oidc.client?.clientId ?? null,
-    userId: grant.userId,
-    details: { grant: grant.id },
-  };
-}
-
-/** An answer never fails because its audit line could not be written; the log says so. */
-async function record(database: OauthDatabase, logger: Logger, event: NewAuthEvent): Promise<void> {
-  try {
-    await database.record(event);
-  } catch (error) {
-    logger.error({ err: error, type: event.type }, 'an audit event could not be written');
-  }
 }
 
 function isErrorBody(body: unknown): body is { error: string } {

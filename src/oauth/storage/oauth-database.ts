@@ -1,72 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
-import type { AdapterPayload } from 'oidc-provider';
+import type { Logger } from 'pino';
 import type { QueryResultRow } from 'pg';
 import { eventValues, RECORD_EVENT } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/pipelined-reads.js';
 import { isUnavailable, Unavailable } from '../../database/unavailable.js';
-
-/** What is known of the request that the authorization server is answering. */
-export interface OauthRequest {
-  /** The request's id, by which errors lead to the log and the audit trail. */
-  readonly id: string;
-  readonly ip: string | undefined;
-  readonly userAgent: string | undefined;
-  /** What was wrong with the parameters of an authorization request; the library did not see them. */
-  readonly parameterFault?: string | undefined;
-  /** The library hides what was thrown behind its own answer: why this request failed, the first error counts. */
-  failure?: Error;
-  /** The database was away or slow: whatever the library made of it, the answer is 503, and nothing more is tried. */
-  unavailable?: boolean;
-  /** At the token and revocation endpoints. */
-  readonly token?: TokenRequest;
-  /**
-   * The members on whose sign-in this request relies, by id, each with the {@link SIGN_INS_VALID_SINCE} under which it was
-   * found good: what is written for a member is stored only where that is still so.
-   */
-  readonly signIns: Map<number, number | null>;
-  /** The browser session that was found, and whether this request has deleted it since. */
-  session?: { readonly uid: string; deleted: boolean };
-}
-
-/** What a request to the token or revocation endpoint has found, and what it is going to write. */
-export interface TokenRequest {
-  /** What was read together with the presented token. */
-  family?: TokenFamily;
-  /** Key of the presented token, where the library has come as far as using it up. */
-  uses?: Buffer;
-  /** What the library issued. */
-  readonly issued: NewToken[];
-  /** The presented refresh token was used within the window: the answer it got then. */
-  successor?: { sealed: Buffer; secondsAgo: number };
-  /** The library came as far as using up the token of {@link TokenRequest.successor}. */
-  repeated?: boolean;
-  /** A grant was deleted. */
-  revokedGrant?: { id: string; userId: number | null };
-}
-
-/** A token: where it is stored, the grant that it belongs to, and its member. */
-export interface TokenFamily {
-  readonly key: Buffer;
-  readonly grant_id: string;
-  /** null where it has expired */
-  readonly grant: AdapterPayload | null;
-  readonly user_id: number;
-  readonly user_active: boolean;
-}
-
-export interface NewToken {
-  readonly key: Buffer;
-  readonly model: string;
-  readonly grantId: string;
-  readonly payload: string;
-  readonly seconds: number;
-}
+import { OauthRequest } from './request-context.js';
+import type { IncomingOauthRequest } from './request-context.js';
 
 /**
- * The database as the authorization server sees it. Each request's writes are one statement (see `finish`), so that there
+ * The database as the authorization server sees it. A token request's writes are one statement (see {@link TokenRequest.finish}), and so are those of an
+ * authorization (see {@link AuthorizationRequest}), so that there
  * is no transaction to hold open; once the database was away, nothing more is tried for that request.
  */
 @Injectable()
@@ -76,8 +22,8 @@ export class OauthDatabase {
   constructor(private readonly database: Database) {}
 
   /** Runs `work` for one request: what it needs to know of itself is found by {@link current} from anywhere. */
-  serve<T>(request: Omit<OauthRequest, 'signIns'>, work: () => Promise<T>): Promise<T> {
-    return this.#requests.run({ ...request, signIns: new Map() }, work);
+  serve<T>(request: IncomingOauthRequest, work: () => Promise<T>): Promise<T> {
+    return this.#requests.run(new OauthRequest(request), work);
   }
 
   get current(): OauthRequest | undefined {
@@ -100,6 +46,15 @@ export class OauthDatabase {
 
   async record(event: NewAuthEvent): Promise<void> {
     await this.rows(RECORD_EVENT, this.eventValues(event));
+  }
+
+  /** An answer never fails because its audit line could not be written; the log says so. */
+  async recordOrLog(event: NewAuthEvent, logger: Logger): Promise<void> {
+    try {
+      await this.record(event);
+    } catch (error) {
+      logger.error({ err: error, type: event.type }, 'an audit event could not be written');
+    }
   }
 
   /** An event of the current request as parameters of {@link RECORD_EVENT}. */

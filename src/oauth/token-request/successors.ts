@@ -3,7 +3,7 @@ import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/comm
 import type { Logger } from 'pino';
 import { Database } from '../../database/database.js';
 import { LOGGER } from '../../http/logger.js';
-import { REPEAT_SECONDS } from '../storage/adapter.js';
+import { REPEAT_SECONDS } from './token-request.js';
 
 /** An answer is gone this long after it could be asked for last, at the latest; 15 s after the use, should one run fail. */
 const INTERVAL_MS = 2_000;

@@ -1,0 +1,63 @@
+import { errors } from 'oidc-provider';
+import type { AdapterPayload } from 'oidc-provider';
+import { LIFETIMES } from '../provider/lifetimes.js';
+import { refusingOrphans } from './orphans.js';
+import { SIGNED_IN } from './signed-in.js';
+import { alive, StoredModel } from './stored-model.js';
+
+const FIND_GRANT = {
+  name: 'find-grant',
+  text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
+};
+
+const STORE_GRANT = `WITH ${SIGNED_IN}
+INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6) WHERE EXISTS (SELECT FROM signed_in)
+ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`;
+
+/** Grants: each sign-in of an app, with what the member allowed it. Its id is no secret. */
+export class GrantAdapter extends StoredModel {
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database } = this.parts;
+    const token = database.current?.token?.presented;
+    if (token?.grant_id === id) return token.grant ? alive({ ...token.grant, jti: id }) : undefined;
+    const [row] = await database.read<{ payload: AdapterPayload }>(FIND_GRANT, [id]);
+    return row && alive({ ...row.payload, jti: id });
+  }
+
+  /** @throws SessionNotFound where the member's sign-in counts no longer */
+  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database } = this.parts;
+    const { jti: _, ...stored } = payload;
+    const grant = {
+      id,
+      clientId: payload.clientId!,
+      payload: JSON.stringify(stored),
+    };
+    const request = database.current!;
+    if (request.authorization) {
+      request.authorization.grant(grant);
+      return;
+    }
+    const written = await refusingOrphans(
+      database.rows(STORE_GRANT, [
+        ...request.signedIn(Number(payload.accountId)),
+        id,
+        grant.clientId,
+        grant.payload,
+        Math.min(expiresIn, LIFETIMES.unusedGrant),
+      ]),
+    );
+    if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
+  }
+
+  /** Ends the whole family in one statement: its codes and tokens go with it. */
+  override async destroy(id: string): Promise<void> {
+    const { database } = this.parts;
+    const gone = await database.row<{ user_id: number }>(
+      'DELETE FROM oauth_grants WHERE id = $1 RETURNING user_id',
+      [id],
+    );
+    database.current?.token?.revoked({ id, userId: gone?.user_id ?? null });
+  }
+}

@@ -1,0 +1,22 @@
+import { errors } from 'oidc-provider';
+import type { AdapterPayload } from 'oidc-provider';
+import { eitherOf, USE_ONCE } from '../../auth/access-tokens/token-keys.js';
+import { StoredModel } from './stored-model.js';
+
+/** Ids of client assertions and DPoP proofs: of two at the same moment the insert decides who is first. */
+export class ReplayAdapter extends StoredModel {
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database, keys } = this.parts;
+    const used = await database.row(
+      `SELECT FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND expires_at > now()`,
+      eitherOf(keys.keysOf('ReplayDetection', id)),
+    );
+    return used && { jti: id };
+  }
+
+  override async upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys } = this.parts;
+    if ((await database.rows(USE_ONCE, [keys.everyKeyOf('ReplayDetection', id), expiresIn])).length === 0)
+      throw new errors.InvalidRequest('the proof or assertion was used before');
+  }
+}

@@ -1,0 +1,128 @@
+import type { AdapterPayload } from 'oidc-provider';
+import { eitherOf } from '../../auth/access-tokens/token-keys.js';
+import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import type { StoredSession } from './authorization-request.js';
+import { sessionEnds } from './session-ends.js';
+import { SIGNED_IN } from './signed-in.js';
+import { alive, StoredModel } from './stored-model.js';
+
+const SESSION = `s.payload, s.uid_key, s.key, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since`;
+const OF_MEMBER = 'FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id';
+
+const FIND_SESSION = {
+  name: 'find-session',
+  text: `SELECT ${SESSION} ${OF_MEMBER} WHERE s.key IN ($1, $2) AND s.expires_at > now()`,
+};
+
+const FIND_SESSION_BY_UID = {
+  name: 'find-session-by-uid',
+  text: `SELECT ${SESSION} ${OF_MEMBER} WHERE s.uid_key IN ($1, $2) AND s.expires_at > now()`,
+};
+
+/** With all that an authorization asks for next: whether the member can sign in, and what they allowed the client ($3). */
+const FIND_SESSION_TO_AUTHORIZE = {
+  name: 'find-session-to-authorize',
+  text: `SELECT ${SESSION}, u.disabled_at IS NULL AS active, c.granted, c.rejected ${OF_MEMBER}
+LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.key IN ($1, $2) AND s.expires_at > now()`,
+};
+
+interface SessionRow extends Record<string, unknown> {
+  payload: Buffer;
+  uid_key: Buffer;
+  key: Buffer;
+  user_id: number | null;
+  valid_since: number | null;
+}
+
+interface SessionToAuthorize extends SessionRow {
+  active: boolean;
+  granted: string[] | null;
+  rejected: string[];
+}
+
+const INSERT_SESSION = `WITH ${SIGNED_IN}
+INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip)
+SELECT $1, $3, $4, $5, to_timestamp($6), ${sessionEnds('$6', '$7')}, $8, $9::inet WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)`;
+
+const UPDATE_SESSION = `WITH ${SIGNED_IN}
+UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, signed_in_at = to_timestamp($6),
+  expires_at = ${sessionEnds('$6', '$7')}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip)
+WHERE uid_key IN ($10, $11) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
+
+/** Browser sessions: encrypted, found by the keys of their id and of their uid. */
+export class SessionAdapter extends StoredModel {
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database, keys } = this.parts;
+    const candidates = keys.keysOf('Session', id);
+    if (candidates.length === 0) return undefined;
+    const authorization = database.current?.authorization;
+    if (!authorization) {
+      const [row] = await database.read<SessionRow>(FIND_SESSION, eitherOf(candidates));
+      return this.#open(row, id);
+    }
+    const values = [...eitherOf(candidates), authorization.clientId];
+    const [row] = await database.read<SessionToAuthorize>(FIND_SESSION_TO_AUTHORIZE, values);
+    const session = this.#open(row, id);
+    if (session && row?.user_id != null) {
+      const { user_id: userId, active, granted, rejected } = row;
+      authorization.found({ userId, active, consent: granted === null ? undefined : { granted, rejected } });
+    }
+    return session;
+  }
+
+  override async findByUid(uid: string): Promise<AdapterPayload | undefined> {
+    const { database, keys } = this.parts;
+    const candidates = keys.keysOf('Session.uid', uid);
+    if (candidates.length === 0) return undefined;
+    const [row] = await database.read<SessionRow>(FIND_SESSION_BY_UID, eitherOf(candidates));
+    return this.#open(row);
+  }
+
+  /** A session that was ended since it was read is not brought back, nor is one stored for a sign-in that was ended. */
+  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys, encryption } = this.parts;
+    const request = database.current!;
+    const { jti: _, ...stored } = payload;
+    const uid = payload.uid!;
+    const rowKeys = [keys.keyOf('Session.uid', uid), keys.keyOf('Session', id)] as const;
+    const session: StoredSession = [
+      ...rowKeys,
+      encryption.seal(stored, 'Session', ...rowKeys),
+      payload.loginTs ?? null,
+      expiresIn,
+      request.userAgent?.slice(0, 300) ?? null,
+      request.ip ?? null,
+      ...eitherOf(keys.keysOf('Session.uid', uid)),
+    ];
+    const signedIn = request.signedIn(payload.accountId === undefined ? null : Number(payload.accountId));
+    const isFound = request.session?.uid === uid && !request.session.deleted;
+    if (isFound && request.authorization?.isPending)
+      await request.authorization.store(database, signedIn, session);
+    else if (isFound) await database.rows(UPDATE_SESSION, [...signedIn, ...session]);
+    else await database.rows(INSERT_SESSION, [...signedIn, ...session.slice(0, 7)]);
+    request.session = { uid, deleted: false };
+  }
+
+  /** At sign-out; and where the session gets another id, after which it is stored anew. */
+  override async destroy(id: string): Promise<void> {
+    const { database, keys } = this.parts;
+    const deleted = await database.rows(
+      'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1',
+      eitherOf(keys.keysOf('Session', id)),
+    );
+    if (database.current?.session) database.current.session.deleted = deleted.length > 0;
+  }
+
+  /** @param id as the browser presented it, where it did */
+  #open(row: SessionRow | undefined, id?: string): AdapterPayload | undefined {
+    const { database, encryption } = this.parts;
+    const payload = row && encryption.open<AdapterPayload>(row.payload, 'Session', row.uid_key, row.key);
+    if (!payload) return undefined;
+    const { current } = database;
+    if (current) {
+      current.session = { uid: payload.uid!, deleted: false };
+      if (row.user_id !== null) current.relyOn(row.user_id, row.valid_since);
+    }
+    return alive(id === undefined ? payload : { ...payload, jti: id });
+  }
+}

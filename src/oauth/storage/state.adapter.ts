@@ -1,0 +1,90 @@
+import { errors } from 'oidc-provider';
+import type { AdapterPayload } from 'oidc-provider';
+import { eitherOf } from '../../auth/access-tokens/token-keys.js';
+import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { SIGNED_IN } from './signed-in.js';
+import { alive, StoredModel } from './stored-model.js';
+import type { AdapterParts } from './stored-model.js';
+
+const FIND_STATE = {
+  name: 'find-state',
+  text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
+FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2) AND s.model = $3 AND s.expires_at > now()`,
+};
+
+interface StateRow extends Record<string, unknown> {
+  payload: Buffer;
+  key: Buffer;
+  consumed: boolean;
+  user_id: number | null;
+  valid_since: number | null;
+}
+
+const STORE_STATE = `WITH earlier AS (DELETE FROM oauth_state WHERE key = $7), ${SIGNED_IN}
+INSERT INTO oauth_state (user_id, key, model, payload, expires_at)
+SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
+ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
+RETURNING 1`;
+
+/** Interactions (a sign-in or consent under way) and pushed authorization requests: encrypted, and gone within the hour. */
+export class StateAdapter extends StoredModel {
+  constructor(
+    parts: AdapterParts,
+    private readonly model: string,
+  ) {
+    super(parts);
+  }
+
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database, keys, encryption } = this.parts;
+    const candidates = keys.keysOf(this.model, id);
+    if (candidates.length === 0) return undefined;
+    const [row] = await database.read<StateRow>(FIND_STATE, [...eitherOf(candidates), this.model]);
+    const payload = row && encryption.open<AdapterPayload>(row.payload, this.model, row.key);
+    if (!payload) return undefined;
+    const userId = memberOf(payload);
+    // Without the column it was stored by the version before: good as long as nothing was ended since.
+    if (userId !== null) database.current?.relyOn(userId, row.user_id === userId ? row.valid_since : null);
+    return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
+  }
+
+  /** @throws SessionNotFound where the sign-in of the interaction's member counts no longer */
+  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys, encryption } = this.parts;
+    const { jti: _, ...stored } = payload;
+    // The session's id is its secret, and an interaction needs its uid only.
+    if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
+    const [key, earlierKey] = keys.keysOf(this.model, id);
+    const written = await database.rows(STORE_STATE, [
+      ...database.current!.signedIn(memberOf(payload)),
+      key,
+      this.model,
+      encryption.seal(stored, this.model, key!),
+      expiresIn,
+      earlierKey ?? null,
+    ]);
+    if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
+  }
+
+  override async consume(id: string): Promise<void> {
+    const used = await this.parts.database.rows(
+      'UPDATE oauth_state SET consumed_at = now() WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1',
+      [...eitherOf(this.parts.keys.keysOf(this.model, id)), this.model],
+    );
+    if (used.length === 0) throw new errors.InvalidRequestUri('the request_uri was used by another request');
+  }
+
+  override async destroy(id: string): Promise<void> {
+    await this.parts.database.rows('DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3', [
+      ...eitherOf(this.parts.keys.keysOf(this.model, id)),
+      this.model,
+    ]);
+  }
+}
+
+/** Of an interaction: the member on whose sign-in it goes on; nobody where a sign-in is what it asks for. */
+function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): number | null {
+  const before = prompt?.name === 'login' ? undefined : (lastSubmission?.login ?? session);
+  const accountId = (result?.login ?? before)?.accountId;
+  return accountId === undefined ? null : Number(accountId);
+}

@@ -1,0 +1,52 @@
+import type { Adapter, AdapterPayload } from 'oidc-provider';
+import type { TokenKeys } from '../../auth/access-tokens/token-keys.js';
+import type { Encryption } from '../../crypto/encryption.js';
+import type { ClientCache } from './client-cache.js';
+import type { OauthDatabase } from './oauth-database.js';
+
+/** What the adapters need of the rest of the application. */
+export interface AdapterParts {
+  readonly database: OauthDatabase;
+  readonly keys: TokenKeys;
+  readonly encryption: Encryption;
+  readonly clients: ClientCache;
+}
+
+/** A model that is not stored, that of a feature which is switched off: an adapter overrides what is asked of its model. */
+export class StoredModel implements Adapter {
+  constructor(protected readonly parts: AdapterParts) {}
+
+  find(_id: string): Promise<AdapterPayload | undefined> {
+    return refuse();
+  }
+  findByUid(_uid: string): Promise<AdapterPayload | undefined> {
+    return refuse();
+  }
+  findByUserCode(): Promise<undefined> {
+    return refuse();
+  }
+  upsert(_id: string, _payload: AdapterPayload, _expiresIn: number): Promise<void> {
+    return refuse();
+  }
+  consume(_id: string): Promise<void> {
+    return refuse();
+  }
+  destroy(_id: string): Promise<void> {
+    return refuse();
+  }
+  revokeByGrantId(_grantId: string): Promise<void> {
+    return refuse();
+  }
+}
+
+function refuse(): Promise<never> {
+  return Promise.reject(new Error('this model is not stored'));
+}
+
+/** The database said that it has not expired: the process's own clock has no say. */
+export function alive(payload: AdapterPayload): AdapterPayload {
+  const now = Math.floor(Date.now() / 1000);
+  if (payload.exp !== undefined && payload.exp <= now) payload.exp = now + 1;
+  if (payload.iat !== undefined && payload.iat > now) payload.iat = now;
+  return payload;
+}

@@ -1,0 +1,93 @@
+import type { AdapterPayload } from 'oidc-provider';
+import { eitherOf } from '../../auth/access-tokens/token-keys.js';
+import { LIFETIMES } from '../provider/lifetimes.js';
+import { refusingOrphans } from '../storage/orphans.js';
+import { alive, StoredModel } from '../storage/stored-model.js';
+import type { AdapterParts } from '../storage/stored-model.js';
+import { REPEAT_SECONDS } from './token-request.js';
+import type { PresentedToken } from './token-request.js';
+
+interface TokenRow extends PresentedToken, Record<string, unknown> {
+  payload: AdapterPayload;
+  consumed: boolean;
+  successor: Buffer | null;
+  used_seconds_ago: number | null;
+}
+
+/** With its family; a code that was used stays to be found, so that using it again ends what came of it. */
+const FIND_TOKEN = {
+  name: 'find-token',
+  text: `SELECT t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
+  EXTRACT(epoch FROM clock_timestamp() - t.consumed_at)::float8 AS used_seconds_ago, t.key, g.id AS grant_id, g.user_id,
+  CASE WHEN g.expires_at > now() THEN g.payload END AS grant, u.disabled_at IS NULL AS user_active
+FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id
+  JOIN oauth_clients c ON c.id = g.client_id
+WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL
+  AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`,
+};
+
+/** With its code a grant is given its whole life: one of which nothing came is swept soon. */
+const NEW_CODE = `WITH used AS (
+  UPDATE oauth_grants SET expires_at = created_at + make_interval(secs => $6) WHERE id = $3
+) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
+
+/** Codes, access tokens and refresh tokens. At the token endpoint they are the business of the {@link TokenRequest}. */
+export class TokenAdapter extends StoredModel {
+  constructor(
+    parts: AdapterParts,
+    private readonly model: string,
+  ) {
+    super(parts);
+  }
+
+  override async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database, keys } = this.parts;
+    const candidates = keys.keysOf(this.model, id);
+    if (candidates.length === 0) return undefined;
+    const [row] = await database.read<TokenRow>(FIND_TOKEN, [...eitherOf(candidates), this.model]);
+    if (!row) return undefined;
+    const token = alive({ ...row.payload, jti: id });
+    const request = database.current?.token;
+    const secondsAgo = row.used_seconds_ago ?? 0;
+    const isRepeatable = row.consumed && row.successor !== null && secondsAgo < REPEAT_SECONDS;
+    request?.present(row, isRepeatable ? { sealed: row.successor!, secondsAgo } : undefined);
+    // The library checks one that can be asked for again like a fresh one, as far as using it up.
+    if (!row.consumed || (request && isRepeatable)) return token;
+    return { ...token, consumed: Math.floor(Date.now() / 1000 - secondsAgo) };
+  }
+
+  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys } = this.parts;
+    // The session is asked for where tokens end with it, which ours do not: whoever reads the database learns no uid.
+    const { jti: _, sessionUid: __, ...stored } = payload;
+    const token = {
+      key: keys.keyOf(this.model, id),
+      model: this.model,
+      grantId: payload.grantId!,
+      payload: JSON.stringify(stored),
+      seconds: expiresIn,
+    };
+    const { current } = database;
+    if (current?.token) current.token.issue(token);
+    else if (!current?.authorization?.issue(token)) {
+      const { key, model, grantId, seconds } = token;
+      const values = [key, model, grantId, token.payload, seconds, LIFETIMES.grant];
+      await refusingOrphans(database.rows(NEW_CODE, values));
+    }
+  }
+
+  override consume(_id: string): Promise<void> {
+    this.parts.database.current!.token!.use();
+    return Promise.resolve();
+  }
+
+  /** Nothing, and so with the next: the library deletes the grant as well, and all its tokens go with it at once. */
+  override destroy(_id: string): Promise<void> {
+    return Promise.resolve();
+  }
+
+  override revokeByGrantId(_grantId: string): Promise<void> {
+    return Promise.resolve();
+  }
+}
