@@ -16,9 +16,12 @@ interface RowDescription {
   readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
 }
 
+/** What needs no conversion: PostgreSQL takes text, and bytes as they are. */
+type Plain = string | Buffer | null;
+
 /** Of pg's connection, what this needs. */
 interface Wire {
-  bind(message: { statement: string; values: (string | null)[] }): void;
+  bind(message: { statement: string; values: Plain[] }): void;
   execute(): void;
   sync(): void;
 }
@@ -123,10 +126,10 @@ function parserOf(client: Client, dataTypeId: number): (text: string) => unknown
 }
 
 /** @returns undefined where pg has to say what one of them is in the text of PostgreSQL */
-function plainTexts(values: readonly unknown[]): (string | null)[] | undefined {
-  const texts: (string | null)[] = [];
+function plainTexts(values: readonly unknown[]): Plain[] | undefined {
+  const texts: Plain[] = [];
   for (const value of values) {
-    if (typeof value === 'string' || value === null) texts.push(value);
+    if (typeof value === 'string' || value === null || value instanceof Buffer) texts.push(value);
     else if (typeof value === 'number') texts.push(String(value));
     else return undefined;
   }
