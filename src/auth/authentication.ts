@@ -6,6 +6,7 @@ import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
 import { AccessTokens } from './access-tokens/access-tokens.service.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
+import type { Authenticator } from './authenticator.js';
 import { refusal } from './www-authenticate.js';
 import { CredentialCache } from './credential-cache.js';
 import type { KnownCredential } from './credential-cache.js';
@@ -26,23 +27,40 @@ export class Authentication {
   ) {}
 
   /**
+   * @returns at once where the credential is known and has nothing to prove, as most are
    * @throws Problem invalid_credentials (one answer for every reason), and of a key api_key_in_browser and ip_not_allowed;
    * or what the database throws
    */
-  async authenticate(credential: Credential, request: Request): Promise<Principal> {
-    const { kind, secret } = credential;
-    const authenticator = kind === 'api_key' ? this.apiKeys : this.accessTokens;
-    if (!authenticator.couldBe(secret)) throw this.#refusal(credential, request, `not of the kind ${kind}`);
-    const known =
-      this.cache.find(kind, secret) ??
-      (await this.cache.learn(kind, secret, () => authenticator.lookUp(credential, request)));
-    request.context.credentialId = known.principal.credentialId;
-    await this.#permit(known, credential, request);
-    authenticator.recordUse(known.principal, addressOf(request));
-    return known.principal;
+  authenticate(credential: Credential, request: Request): Principal | Promise<Principal> {
+    const known = this.cache.find(credential.kind, credential.secret);
+    return known ? this.#use(known, credential, request) : this.#lookUp(credential, request);
   }
 
-  async #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> {
+  async #lookUp(credential: Credential, request: Request): Promise<Principal> {
+    const { kind, secret } = credential;
+    const authenticator = this.#authenticatorOf(kind);
+    if (!authenticator.couldBe(secret)) throw this.#refusal(credential, request, `not of the kind ${kind}`);
+    const known = await this.cache.learn(kind, secret, () => authenticator.lookUp(credential, request));
+    return this.#use(known, credential, request);
+  }
+
+  #use(known: KnownCredential, credential: Credential, request: Request): Principal | Promise<Principal> {
+    const { principal } = known;
+    request.context.credentialId = principal.credentialId;
+    const use = () => {
+      this.#authenticatorOf(credential.kind).recordUse(principal, addressOf(request));
+      return principal;
+    };
+    const permitted = this.#permit(known, credential, request);
+    return permitted ? permitted.then(use) : use();
+  }
+
+  #authenticatorOf(kind: Credential['kind']): Authenticator {
+    return kind === 'api_key' ? this.apiKeys : this.accessTokens;
+  }
+
+  /** @returns what is still to be waited for: a proof, or the record of an exposure, which is no permission */
+  #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> | undefined {
     const { principal, thumbprint, allowedCidrs } = known;
     if (principal.kind !== credential.kind) throw this.#refusal(credential, request, 'another kind');
     const proven = credential.scheme === 'DPoP';
@@ -52,15 +70,18 @@ export class Authentication {
         request,
         proven ? 'a token that is not bound' : 'a bound token without its proof',
       );
-    if (thumbprint !== undefined) await this.accessTokens.checkProof(credential, thumbprint, request);
-    if (principal.kind !== 'api_key') return;
+    if (thumbprint !== undefined) return this.accessTokens.checkProof(credential, thumbprint, request);
+    if (principal.kind !== 'api_key') return undefined;
     const origin = request.headers.origin ?? request.headers['sec-fetch-site'];
-    if (origin !== undefined) {
-      await this.apiKeys.recordExposure(principal, String(origin));
-      throw new Problem('api_key_in_browser');
-    }
+    if (origin !== undefined) return this.#exposed(principal, String(origin));
     if (allowedCidrs.length > 0 && !isInside(allowedCidrs, addressOf(request)))
       throw new Problem('ip_not_allowed');
+    return undefined;
+  }
+
+  async #exposed(principal: Principal, origin: string): Promise<never> {
+    await this.apiKeys.recordExposure(principal, origin);
+    throw new Problem('api_key_in_browser');
   }
 
   #refusal(credential: Credential, request: Request, reason: string): Problem {

@@ -21,29 +21,43 @@ export class CredentialsGuard implements CanActivate {
     private readonly rateLimits: RateLimits,
   ) {}
 
-  async canActivate(context: ExecutionContext): Promise<boolean> {
+  /** Waits for nothing where the credential is known, and its calls are counted here. */
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;
     if (access === undefined) return false;
-    const request = context.switchToHttp().getRequest<Request>();
+    const http = context.switchToHttp();
+    const request = http.getRequest<Request>();
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl);
-    const principal = await this.#authenticate(credential, request);
+    const goOn = (principal: Principal) => this.#count(principal, request, http.getResponse<Response>());
+    let principal: Principal | Promise<Principal>;
+    try {
+      principal = this.authentication.authenticate(credential, request);
+    } catch (error) {
+      return this.#refuse(error, credential, request);
+    }
+    if (!(principal instanceof Promise)) return goOn(principal);
+    return principal.then(goOn, (error: unknown) => this.#refuse(error, credential, request));
+  }
+
+  async #refuse(error: unknown, credential: Credential, request: Request): Promise<never> {
+    throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
+  }
+
+  #count(principal: Principal, request: Request, response: Response): boolean | Promise<boolean> {
     request.principal = principal;
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
-    const response = context.switchToHttp().getResponse<Response>();
     response.setHeader('X-OAuth-Scopes', principal.scopesText);
     const limit = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
-    request.overLimit = await this.rateLimits.countCall(limit, principal, response);
+    const counted = this.rateLimits.countCall(limit, principal, response);
+    if (counted instanceof Promise)
+      return counted.then((overLimit) => {
+        request.overLimit = overLimit;
+        return true;
+      });
+    request.overLimit = counted;
     return true;
-  }
-
-  async #authenticate(credential: Credential, request: Request): Promise<Principal> {
-    try {
-      return await this.authentication.authenticate(credential, request);
-    } catch (error) {
-      throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
-    }
   }
 }

@@ -1,6 +1,10 @@
 import pg from 'pg';
 import type { Client, QueryResultRow } from 'pg';
 import type { Config } from '../config/config.js';
+import { readPrepared } from './prepared-read.js';
+import type { NamedStatement } from './prepared-read.js';
+
+export type { NamedStatement };
 
 /** Connections beside the pool. */
 const CONNECTIONS = 2;
@@ -12,11 +16,6 @@ const WATCH_MS = 100;
 const RECONNECT_MS = 500;
 /** PostgreSQL, appendix A. */
 const DATA_EXCEPTION = /^22/;
-
-export interface NamedStatement {
-  readonly name: string;
-  readonly text: string;
-}
 
 interface Lane {
   client: Client | undefined;
@@ -67,7 +66,7 @@ export class PipelinedReads {
     if (lane.inFlight++ === 0) lane.progressAt = performance.now();
     if (!lane.gathering) gather(lane, client);
     try {
-      const { rows } = await client.query<Row>({ name: statement.name, text: statement.text, values });
+      const rows = await readPrepared<Row>(client, statement, values);
       lane.progressAt = performance.now();
       return rows;
     } catch (error) {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
+import pg from 'pg';
 import { loadConfig } from '../../src/config/config.js';
 import { PipelinedReads } from '../../src/database/pipelined-reads.js';
 
@@ -39,6 +40,49 @@ const onServer = process.env.TEST_DATABASE_URL;
       const busy = performance.now() + 700;
       while (performance.now() < busy); // the answers are there, and so are all time-outs
       expect(await answers).toEqual(Array.from({ length: 40 }, () => [{ one: 1 }]));
+    });
+
+    it('read what the pool reads, the first time on a connection and ever after', async () => {
+      await connected();
+      const values = [7, 'a “b” \\', null, [1, 2], Buffer.from([0, 255])];
+      const every = {
+        name: 'every-type',
+        text: `SELECT $1::bigint AS number, $2::text AS text, $3::text AS nothing, $4::integer[] AS list, $5::bytea AS bytes,
+          true AS yes, '2024-02-29 12:00:00+00'::timestamptz AS at, '{"a":[1]}'::jsonb AS json, 1.5::float8 AS half`,
+      };
+      const plain = {
+        name: 'plain-values',
+        text: every.text.replace('$4', `'{1,2}'`).replace('$5', `'\\x00ff'`),
+      };
+      const pool = new pg.Pool({ connectionString: onServer });
+      try {
+        const [row] = (await pool.query(every.text, values)).rows;
+        for (let time = 0; time < 6; time++) {
+          expect(await reads.rows(every, values)).toEqual([row]);
+          expect(await reads.rows(plain, values.slice(0, 3))).toEqual([row]);
+        }
+      } finally {
+        await pool.end();
+      }
+    });
+
+    it('read no column wrong where a table has changed: they are asked for elsewhere, and then here again', async () => {
+      const pool = new pg.Pool({ connectionString: onServer });
+      const table = `changing_${process.pid}_${Date.now()}`;
+      const all = { name: 'all-of-it', text: `SELECT * FROM ${table}` };
+      try {
+        await pool.query(`CREATE TABLE ${table} AS SELECT 1 AS one`);
+        await connected();
+        for (let time = 0; time < 4; time++) expect(await reads.rows(all, [])).toEqual([{ one: 1 }]);
+        await pool.query(`ALTER TABLE ${table} ADD COLUMN two text DEFAULT 'x'`);
+        await pool.query(`ALTER TABLE ${table} DROP COLUMN one`);
+        for (let time = 0; time < 2; time++) expect(await reads.rows(all, [])).toBeUndefined();
+        await connected();
+        for (let time = 0; time < 4; time++) expect(await reads.rows(all, [])).toEqual([{ two: 'x' }]);
+      } finally {
+        await pool.query(`DROP TABLE IF EXISTS ${table}`);
+        await pool.end();
+      }
     });
 
     it('are given up, to be asked elsewhere, where a connection does not answer for a quarter of a second', async () => {

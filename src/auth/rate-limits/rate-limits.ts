@@ -13,6 +13,7 @@ import { Problem } from '../../http/output/problems.js';
 import type { Credential } from '../credentials.js';
 import type { Principal } from '../principal.js';
 import { Limit } from './limit.js';
+import type { Count } from './limit.js';
 import { Membership } from './membership.js';
 import { PostgresCounts } from './postgres-counts.js';
 import { RedisCounts } from './redis-counts.js';
@@ -88,20 +89,22 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
    *
    * @returns the problem to answer where the limit is used up; the caller decides when, since scope goes first
    */
-  async countCall(
+  countCall(
     name: 'read' | 'write',
     principal: Principal,
     response: Response,
-  ): Promise<Problem | undefined> {
+  ): Problem | undefined | Promise<Problem | undefined> {
     const limit = this.#limits.get(name);
     if (limit === undefined) return undefined;
+    const answer = ({ admitted, left, resetSeconds }: Count) => {
+      response.setHeader('RateLimit-Policy', `"${name}";q=${limit.quota};w=${WINDOW_SECONDS}`);
+      response.setHeader('RateLimit', `"${name}";r=${left};t=${resetSeconds}`);
+      if (admitted) return undefined;
+      this.meter.count('rate_limit_refusals_total', { limit: name, credential: principal.kind });
+      return rateLimited(resetSeconds);
+    };
     const counted = limit.take(`${name}:${principal.userId}:${principal.credentialId}`);
-    const { admitted, left, resetSeconds } = counted instanceof Promise ? await counted : counted;
-    response.setHeader('RateLimit-Policy', `"${name}";q=${limit.quota};w=${WINDOW_SECONDS}`);
-    response.setHeader('RateLimit', `"${name}";r=${left};t=${resetSeconds}`);
-    if (admitted) return undefined;
-    this.meter.count('rate_limit_refusals_total', { limit: name, credential: principal.kind });
-    return rateLimited(resetSeconds);
+    return counted instanceof Promise ? counted.then(answer) : answer(counted);
   }
 
   /**
