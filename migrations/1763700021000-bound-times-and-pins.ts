@@ -71,7 +71,7 @@ CREATE TABLE compatible_migrations (name text PRIMARY KEY);
 `);
     for (const { table, checks } of timeChecks) {
       await runner.query(
-        `ALTER TABLE ${table} ${checks.map(({ name, sql }) => `ADD CONSTRAINT ${name} CHECK (${sql})`).join(', ')}`,
+        `ALTER TABLE ${table} ${checks.map(({ name, sql }) => `ADD CONSTRAINT ${name} CHECK (${sql}) NOT VALID`).join(', ')}`,
       );
     }
     await runner.query(forEachOfThem('SET search_path = public, pg_temp'));
