@@ -6,6 +6,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 export class ValidateConstraints1763700033000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    // Tables were written anew, and nothing is known of them: without that PostgreSQL compares two large ones row by row.
+    await runner.query(
+      'ANALYZE users, events, participants, connections, achievements, user_achievements, user_totals, event_totals',
+    );
     await runner.query(`
 DO $$ DECLARE
   c record;

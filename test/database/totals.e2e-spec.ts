@@ -219,6 +219,18 @@ describe('maintained totals', () => {
     120_000,
   );
 
+  it('are 0 of a member of whom nothing was ever counted', async () => {
+    const id = await api.platform.user({ id: 500 });
+    expect(await api.dataSource.query('SELECT FROM user_totals WHERE user_id = $1', [id])).toEqual([]);
+    const key = await api.key(id);
+    expect((await api.get('/profile', key)).body).toMatchObject({
+      achievements_count: 0,
+      connections_count: 0,
+    });
+    for (const list of ['/events', '/connections', '/achievements'])
+      expect((await api.get(list, key)).body).toMatchObject({ data: [], pagination: { total: 0 } });
+  });
+
   it('of achievements are not those of the server that an achievement is replicated from', async () => {
     const count = async () =>
       (
@@ -321,6 +333,22 @@ RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event
     ['TRUNCATE of totals', 'TRUNCATE user_totals', /TRUNCATE of user_totals/],
     ['an endless time', `UPDATE events SET ends_at = 'infinity'`, /events_ends_at_range_check/],
     [
+      'an endless time of those that answers are made of',
+      `UPDATE events SET starts_at = 'infinity', ends_at = NULL WHERE id = 2`,
+      /starts_at of event 2 has no end/,
+    ],
+    [
+      'an endless time of a new event',
+      `INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id, created_at)
+SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infinity' FROM events WHERE id = 2`,
+      /created_at of event 999 has no end/,
+    ],
+    [
+      'two achievements that are pinned at one place',
+      `UPDATE user_achievements SET earned_at = now(), pin_position = 1 WHERE user_id = 1`,
+      /user_achievements_pin_key/,
+    ],
+    [
       'a year that no answer can show',
       `UPDATE events SET ends_at = '10000-01-01'`,
       /events_ends_at_range_check/,
@@ -332,7 +360,7 @@ RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event
     ],
   ])('are kept right by refusing %s', async (_, sql, message) => {
     await api.dataSource.query(
-      `INSERT INTO user_achievements (user_id, achievement_id) VALUES (1, 1) ON CONFLICT DO NOTHING`,
+      `INSERT INTO user_achievements (user_id, achievement_id) VALUES (1, 1), (1, 2) ON CONFLICT DO NOTHING`,
     );
     await api.dataSource.query('DELETE FROM participants WHERE user_id = 12');
     await expect(api.dataSource.query(sql)).rejects.toThrow(message);
