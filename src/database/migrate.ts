@@ -40,7 +40,8 @@ export async function migrationStatus(dataSource: Pick<DataSource, 'query'>): Pr
 
 /**
  * Runs what is pending, each migration in a transaction of its own: what one of them locked is free when it has ended, and one
- * that is ended in its midst leaves a database from which the next call goes on.
+ * that is ended in its midst leaves a database from which the next call goes on. In an empty database all of them are one
+ * transaction: nobody waits for anything there, and whoever comes at the same moment finds all of the schema or none.
  *
  * @returns the names of what ran here; what another process ran meanwhile is not among them
  * @throws StartupError where the database is newer than the program
@@ -48,13 +49,15 @@ export async function migrationStatus(dataSource: Pick<DataSource, 'query'>): Pr
 export async function migrate(dataSource: DataSource): Promise<string[]> {
   const names: string[] = [];
   for (;;) {
-    const name = await alone(dataSource, async (executor) => {
-      const [next] = await executor.getPendingMigrations();
-      if (next) await executor.executeMigration(next);
-      return next?.name;
+    const ran = await alone(dataSource, async (executor, manager) => {
+      const { applied } = await migrationStatus(manager);
+      const pending = await executor.getPendingMigrations();
+      const now = applied.length === 0 ? pending : pending.slice(0, 1);
+      for (const migration of now) await executor.executeMigration(migration);
+      return now.map(({ name }) => name);
     });
-    if (name === undefined) return names;
-    names.push(name);
+    if (ran.length === 0) return names;
+    names.push(...ran);
   }
 }
 
