@@ -84,6 +84,7 @@ async function makeDataset(cluster, users) {
   await dataSource.query(sql);
   await dataSource.query('ALTER ROLE postgres RESET session_replication_role');
   await recount(dataSource);
+  while ((await dataSource.query('SELECT fold_totals(1000000) AS folded'))[0].folded > 0);
   const keys = await makeKeys(dataSource, config, users);
   await dataSource.query('VACUUM (FULL) events, user_totals, achievements');
   await dataSource.query('VACUUM (ANALYZE)');

@@ -14,8 +14,6 @@ SELECT i, 'member_' || i,
   CASE WHEN i % 97 = 96 AND i % :step <> 0 THEN timestamptz '2025-06-01 00:00:00Z' END
 FROM generate_series(1, :users::bigint) i;
 
-INSERT INTO user_totals (user_id) SELECT id FROM users;
-
 INSERT INTO events (id, title, summary, description, status, visibility, starts_at, ends_at, timezone, is_all_day,
   is_online, online_url, location_name, location_city, location_country_code, location_address, location_latitude,
   location_longitude, cover_image, organizer_id, capacity, tags, created_at, updated_at, cancelled_at,

@@ -54,6 +54,20 @@ CREATE FUNCTION is_showable_time(value timestamptz, margin interval) RETURNS boo
   LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN value >= timestamptz '0001-01-01 00:00:00Z' + margin AND value < timestamptz '9999-12-31 24:00:00Z' - margin;
 
+-- What an event's card is made of. A constraint would come too late: of an endless time the card is NULL, and that is refused first.
+CREATE FUNCTION events_refuse_endless() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+  endless text := CASE WHEN NOT isfinite(NEW.starts_at) THEN 'starts_at' WHEN NOT isfinite(NEW.created_at) THEN 'created_at'
+    ELSE 'updated_at' END;
+BEGIN
+  RAISE check_violation USING MESSAGE = format('%s of event %s has no end: it is to be a time of the years 1 to 9999', endless, NEW.id),
+    TABLE = 'events', COLUMN = endless, CONSTRAINT = format('events_%s_range_check', endless);
+END $$;
+CREATE TRIGGER events_refuse_endless BEFORE INSERT OR UPDATE ON events FOR EACH ROW
+  WHEN (NOT (isfinite(NEW.starts_at) AND isfinite(NEW.created_at) AND isfinite(NEW.updated_at)))
+  EXECUTE FUNCTION events_refuse_endless();
+ALTER TABLE events ENABLE ALWAYS TRIGGER events_refuse_endless;
+
 -- local_time, in UTC where the system knows the time zone no more. Slow: for those who met such a zone.
 CREATE FUNCTION local_time_or_utc(value timestamptz, zone text) RETURNS text
   LANGUAGE plpgsql STABLE STRICT SET search_path = public, pg_temp AS $$
@@ -71,7 +85,7 @@ CREATE TABLE compatible_migrations (name text PRIMARY KEY);
 `);
     for (const { table, checks } of timeChecks) {
       await runner.query(
-        `ALTER TABLE ${table} ${checks.map(({ name, sql }) => `ADD CONSTRAINT ${name} CHECK (${sql})`).join(', ')}`,
+        `ALTER TABLE ${table} ${checks.map(({ name, sql }) => `ADD CONSTRAINT ${name} CHECK (${sql}) NOT VALID`).join(', ')}`,
       );
     }
     await runner.query(forEachOfThem('SET search_path = public, pg_temp'));
@@ -85,6 +99,7 @@ CREATE TABLE compatible_migrations (name text PRIMARY KEY);
       );
     }
     await runner.query(`
+DROP FUNCTION events_refuse_endless CASCADE;
 DROP TABLE compatible_migrations;
 DROP INDEX user_achievements_pin_key;
 ALTER TABLE user_achievements ADD CONSTRAINT user_achievements_pin_key UNIQUE (user_id, pin_position);

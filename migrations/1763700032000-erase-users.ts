@@ -10,7 +10,7 @@ export class EraseUsers1763700032000 implements MigrationInterface {
 ALTER TABLE users ADD COLUMN erased_at timestamptz;
 ALTER TABLE users ADD CONSTRAINT users_erased_check CHECK (erased_at IS NULL OR (disabled_at IS NOT NULL
   AND username = 'erased-' || id
-  AND num_nonnulls(password_hash, first_name, last_name, stored_display_name, bio, profile_picture) = 0));
+  AND num_nonnulls(password_hash, first_name, last_name, stored_display_name, bio, profile_picture) = 0)) NOT VALID;
 
 -- Of what an erased member did the trail keeps who, what and when. Nothing else is ever changed in it.
 DROP TRIGGER auth_events_are_never_changed ON auth_events;

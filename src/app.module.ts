@@ -18,6 +18,7 @@ import { ProfileModule } from './features/profile/profile.module.js';
 import { DemoController } from './oauth/demo.controller.js';
 import { OauthModule } from './oauth/oauth.module.js';
 import { ChangeMarksModule } from './operations/change-marks/change-marks.module.js';
+import { NamesModule } from './operations/names/names.module.js';
 import { TotalsModule } from './operations/totals/totals.module.js';
 import { SweeperModule } from './operations/sweeper/sweeper.module.js';
 import { AcceptGuard } from './http/pipeline/accept.guard.js';
@@ -39,6 +40,7 @@ export class AppModule {
         AuthModule,
         SweeperModule,
         TotalsModule,
+        NamesModule,
         ChangeMarksModule,
         ProfileModule,
         EventsModule,

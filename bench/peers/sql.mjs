@@ -39,7 +39,7 @@ export const ACHIEVEMENTS = {
   scope: 'achievements:read',
   total: 'achievements_count',
   columns: `a.id, a.key, a.name, a.description, a.icon_url, a.category, a.points, a.is_hidden, a.target,
-  COALESCE((SELECT earners_count FROM achievement_totals WHERE achievement_id = a.id), 0) AS earners_count,
+  a.earners_count,
   ua.progress, ua.earned_at, ua.pin_position, s.active_users_count`,
   from: (
     member,
@@ -52,7 +52,7 @@ export const ACHIEVEMENTS = {
 export const STATISTICS = {
   scope: 'achievements:read',
   columns: `a.id, a.name, a.category, a.points, ua.earned_at, s.active_users_count,
-  COALESCE((SELECT earners_count FROM achievement_totals WHERE achievement_id = a.id), 0) AS earners_count`,
+  a.earners_count`,
   from: (
     member,
   ) => `achievements a LEFT JOIN user_achievements ua ON ua.user_id = ${member} AND ua.achievement_id = a.id

@@ -7,10 +7,12 @@ export const ADVISORY_LOCKS = {
   migrations: 7_862_013_001,
   /** While the set of signing keys changes: processes that start together make one set. */
   signingKeys: 7_862_013_002,
-  /** While totals are folded into their base: one at a time. Taken by the function fold_totals itself. */
+  /** While totals are folded: one at a time. Taken by the function fold_totals itself. */
   foldTotals: 7_862_013_003,
   /** While totals are mended: two menders would both append what is missing. */
   mend: 7_862_013_004,
   /** For the length of an import: a second one is refused. */
   import: 7_862_013_005,
+  /** While names are copied to connections: one at a time. Taken by the function copy_names itself. */
+  copyNames: 7_862_013_006,
 } as const;

@@ -12,7 +12,8 @@ const MOST_UNCONFIRMED = 3;
 const REFUSED_MS = 1_000;
 
 // Functions of ours that write, too.
-const WRITE = /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION|fold_totals|take_change_mark)\b/i;
+const WRITE =
+  /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION|fold_totals|copy_names|take_change_mark)\b/i;
 
 /**
  * Whether writes are worth trying. With a synchronous standby that is lost each of them waits until it is cancelled, and would
@@ -37,11 +38,6 @@ export class WriteGate {
   unconfirmed(): void {
     if (++this.#unconfirmed === MOST_UNCONFIRMED) this.#closedUntil = performance.now() + REFUSED_MS;
   }
-}
-
-/** A statement with a bound of its own in place of the pool's. */
-export interface PatientQuery extends QueryConfig {
-  readonly answerMs: number;
 }
 
 /** What a client of a pool may cost; the pool passes on its own options. */
@@ -111,18 +107,15 @@ export class BoundedClient extends pg.Client {
     if (this.#givenUp) throw new Unavailable('the statement before was given up');
     this.#bounds.writes.pass(text);
     const cancelledBefore = this.#cancelledWaits;
-    const answerMs =
-      typeof query === 'object' && 'answerMs' in query
-        ? (query as PatientQuery).answerMs
-        : this.#bounds.answerMs;
-    const result = await this.#inTime(this.#send(query, values), answerMs);
+    const result = await this.#inTime(this.#send(query, values));
     if (this.#cancelledWaits > cancelledBefore)
       throw new Unavailable('the outcome is unknown: no standby has confirmed it');
     this.#bounds.writes.confirmed(text);
     return result;
   }
 
-  #inTime(statement: Promise<QueryResult>, answerMs: number | undefined): Promise<QueryResult> {
+  #inTime(statement: Promise<QueryResult>): Promise<QueryResult> {
+    const { answerMs } = this.#bounds;
     if (answerMs === undefined) return statement;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {

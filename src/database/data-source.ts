@@ -16,6 +16,7 @@ import { BoundTimesAndPins1763700021000 } from '../../migrations/1763700021000-b
 import { RememberEditedFields1763700030000 } from '../../migrations/1763700030000-remember-edited-fields.js';
 import { MarkChanges1763700031000 } from '../../migrations/1763700031000-mark-changes.js';
 import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
+import { ValidateConstraints1763700033000 } from '../../migrations/1763700033000-validate-constraints.js';
 import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/1763700040000-know-own-password-hashes.js';
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import type { Config } from '../config/config.js';
@@ -38,14 +39,11 @@ import {
   SigningKey,
 } from './entities/oauth.entity.js';
 import { OauthRefusal } from './entities/oauth-refusal.entity.js';
-import { AchievementTotals, EventTotals, PlatformTotals, UserTotals } from './entities/totals.entity.js';
+import { PlatformTotals } from './entities/totals.entity.js';
 import { User } from './entities/user.entity.js';
 
 const ENTITIES = [
   User,
-  UserTotals,
-  EventTotals,
-  AchievementTotals,
   PlatformTotals,
   Event,
   Participant,
@@ -86,6 +84,7 @@ export const MIGRATIONS = [
   RememberEditedFields1763700030000,
   MarkChanges1763700031000,
   EraseUsers1763700032000,
+  ValidateConstraints1763700033000,
   KnowOwnPasswordHashes1763700040000,
   KnowInstances1763700050000,
 ];

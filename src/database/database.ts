@@ -3,7 +3,6 @@ import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
-import type { PatientQuery } from './bounded-client.js';
 import { PipelinedReads } from './pipelined-reads.js';
 import type { NamedStatement } from './pipelined-reads.js';
 import { Turnstile } from './turnstile.js';
@@ -11,11 +10,6 @@ import { Unavailable } from './unavailable.js';
 
 /** More requests than this for every connection waiting for one are refused at once instead. */
 const WAITERS_PER_CONNECTION = 20;
-
-/** PostgreSQL, appendix A: here, statement_timeout. */
-const QUERY_CANCELED = '57014';
-/** For as many copies as anybody has: 100,000 take some seconds. */
-const WIDE_STATEMENT_MS = 60_000;
 
 /** Of the connections, for long statements. */
 const LONG_SHARE = 0.2;
@@ -31,7 +25,6 @@ export class Database {
   readonly #pipelined: PipelinedReads | undefined;
   readonly #names = new Map<string, string>();
   readonly #long: Turnstile;
-  readonly #wide: Turnstile;
   #refusals = 0;
 
   constructor(
@@ -45,7 +38,6 @@ export class Database {
       config.databasePoolSize * WAITERS_PER_CONNECTION,
       config.databaseDeadlines.connect,
     );
-    this.#wide = new Turnstile(1, WAITERS_PER_CONNECTION, config.databaseDeadlines.connect);
     // The embedded database is one session for all connections, and a pooler in front of PostgreSQL gives each
     // transaction another one: prepared statements are neither's.
     const ownSessions = config.databaseUrl !== undefined && config.databaseUrl === config.databaseDirectUrl;
@@ -97,38 +89,6 @@ export class Database {
     return this.#long.take(() =>
       this.#query({ ...(name !== undefined && this.#pipelined ? { name } : {}), text, values }),
     );
-  }
-
-  /**
-   * A write whose text is a constant, and that may fan out: a name that changes is copied to everybody who is connected. Where that takes longer than other
-   * statements may, it is done again, alone of its kind in this process, with the time that it takes; the caller may have
-   * been told by then that the outcome is not known.
-   *
-   * @throws Unavailable when too many requests wait for a connection already
-   */
-  async write<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
-    try {
-      return await this.prepared<Row>(text, values);
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
-      return this.#wide.take(() => this.#patiently(text, values));
-    }
-  }
-
-  async #patiently<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
-    const client = await this.#pool.connect();
-    try {
-      await client.query('BEGIN');
-      await client.query(`SET LOCAL statement_timeout = ${WIDE_STATEMENT_MS}`);
-      const patient: PatientQuery = { text, values, answerMs: WIDE_STATEMENT_MS + 50 };
-      const { rows } = await client.query<Row>(patient);
-      await client.query('COMMIT');
-      client.release();
-      return rows;
-    } catch (error) {
-      client.release(error as Error); // whatever it had begun ends with the connection
-      throw error;
-    }
   }
 
   /** Connections in use and idle, and requests that wait for one. */

@@ -39,19 +39,32 @@ export async function migrationStatus(dataSource: Pick<DataSource, 'query'>): Pr
 }
 
 /**
- * Runs what is pending: all of it, or nothing.
+ * Runs what is pending, each migration in a transaction of its own: what one of them locked is free when it has ended, and one
+ * that is ended in its midst leaves a database from which the next call goes on. In an empty database all of them are one
+ * transaction: nobody waits for anything there, and whoever comes at the same moment finds all of the schema or none.
  *
- * @returns the names of what ran
+ * @returns the names of what ran here; what another process ran meanwhile is not among them
  * @throws StartupError where the database is newer than the program
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
-  return alone(dataSource, async (executor) =>
-    (await executor.executePendingMigrations()).map((migration) => migration.name),
-  );
+  const names: string[] = [];
+  for (;;) {
+    const ran = await alone(dataSource, async (executor, manager) => {
+      const { applied } = await migrationStatus(manager);
+      const pending = await executor.getPendingMigrations();
+      const now = applied.length === 0 ? pending : pending.slice(0, 1);
+      for (const migration of now) await executor.executeMigration(migration);
+      return now.map(({ name }) => name);
+    });
+    if (ran.length === 0) return names;
+    names.push(...ran);
+  }
 }
 
 /** What a statement of a migration waits for a lock; all others who want that table wait behind it meanwhile. */
 const LOCK_TIMEOUT_MS = 3_000;
+/** For sorts and indexes of whole tables. */
+const MEMORY = '256MB';
 /** Between two attempts: who waited has its turn. */
 const PAUSE_MS = 1_000;
 const ATTEMPTS = 60;
@@ -119,7 +132,9 @@ async function alone<T>(
       return await dataSource.transaction(async (manager) => {
         await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.migrations]);
         refuseNewer((await migrationStatus(manager)).incompatible);
-        await manager.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+        await manager.query(
+          `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL work_mem = '${MEMORY}'; SET LOCAL maintenance_work_mem = '${MEMORY}'`,
+        );
         const executor = new MigrationExecutor(dataSource, manager.queryRunner);
         executor.transaction = 'all'; // the one that has begun
         return await work(executor, manager);

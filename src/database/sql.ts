@@ -8,21 +8,16 @@
  */
 export const EVENT_ACCESS = 'p.user_id = $1 AND p.is_visible';
 
-/** A maintained total of a member: the base, and what has changed since, in the statement's one snapshot. */
+/** A maintained total of a member: the sum of what was folded and of what has changed since, exact in the statement's snapshot. */
 export function totalOfMember(
   column: 'events_count' | 'connections_count' | 'achievements_count',
   userId = '$1',
 ): string {
-  return `COALESCE((SELECT ${column} FROM user_totals WHERE user_id = ${userId}), 0)
-    + COALESCE((SELECT sum(${column}) FROM user_total_deltas WHERE user_id = ${userId}), 0)`;
+  return `COALESCE((SELECT sum(${column}) FROM user_totals WHERE user_id = ${userId}), 0)`;
 }
 
-/**
- * How many are going to the event `e`. Two look-ups, not a join and not a question whether anything is pending: of the forms that
- * were measured, the cheapest.
- */
-export const ATTENDEES = `COALESCE((SELECT attendees_count FROM event_totals WHERE event_id = e.id), 0)
-    + COALESCE((SELECT sum(attendees_count) FROM event_total_deltas WHERE event_id = e.id), 0)`;
+/** How many are going to the event `e`: as {@link totalOfMember}. */
+export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_totals WHERE event_id = e.id), 0)';
 
 /**
  * The moment before which no sign-in of a member (`u`, users) counts, in microseconds since 1970; NULL where every one does.

@@ -816,13 +816,10 @@ describe('pua doctor', () => {
 
   it.each<[string, string]>([
     ['user_totals.events_count', 'UPDATE user_totals SET events_count = events_count + 1'],
-    [
-      'user_totals.connections_count',
-      'INSERT INTO user_total_deltas (user_id, connections_count) VALUES (1, 5)',
-    ],
+    ['user_totals.connections_count', 'INSERT INTO user_totals (user_id, connections_count) VALUES (1, 5)'],
     ['user_totals.achievements_count', 'UPDATE user_totals SET achievements_count = achievements_count + 1'],
     ['event_totals.attendees_count', 'DELETE FROM event_totals'],
-    ['achievement_totals.earners_count', 'UPDATE achievement_totals SET earners_count = -3'],
+    ['achievements.earners_count', 'UPDATE achievements SET earners_count = -3'],
     ['platform_totals.active_users_count', 'UPDATE platform_totals SET active_users_count = 99'],
   ])('finds that %s is wrong, and mends it', async (name, sql) => {
     await api.platform.fold();

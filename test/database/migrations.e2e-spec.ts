@@ -1,9 +1,14 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
+import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
+import { BoundAuditTrail1763700011000 } from '../../migrations/1763700011000-bound-audit-trail.js';
 import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { migrate, migrationStatus, rollback } from '../../src/database/migrate.js';
-import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
+import { startPua } from '../support/command-line.js';
+import { createEmptyDatabase, createTestDatabase, onPostgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 
 /** Everything that migrations make: tables with their columns and constraints, indexes, functions, triggers. */
@@ -28,6 +33,22 @@ const TABLES = `
     (SELECT COALESCE(json_agg(pg_get_constraintdef(k.oid) ORDER BY pg_get_constraintdef(k.oid)), '[]')
       FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype IN ('p', 'u', 'f')) AS constraints
   FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace`;
+
+/** Members, events and what joins them, in the first schema that was ever in use; its triggers count. */
+const IN_USE = `
+INSERT INTO users (id, username, first_name, disabled_at)
+  SELECT n, 'Member' || n, 'Name ' || n, CASE WHEN n % 10 = 0 THEN now() END FROM generate_series(1, 30) n;
+INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id, deleted_at)
+  SELECT n, 'Event ' || n, CASE n WHEN 1 THEN 'draft' ELSE 'scheduled' END, 'public', now() + n * interval '1 day', 'UTC', n,
+    CASE n WHEN 2 THEN now() END FROM generate_series(1, 6) n;
+INSERT INTO participants (user_id, event_id, role, rsvp_status, starts_at)
+  SELECT u.id, e.id, 'attendee', CASE u.id % 3 WHEN 0 THEN 'maybe' ELSE 'going' END, e.starts_at FROM users u, events e WHERE (u.id + e.id) % 3 = 0;
+INSERT INTO connections (user_id, id, peer_id, status, met_at_event_id, connected_at)
+  SELECT s.user_id, p.id, s.peer_id, 'accepted', 1 + p.id % 6, now() FROM (
+    SELECT row_number() OVER () AS id, a.id AS one, b.id AS other FROM users a JOIN users b ON b.id > a.id AND (a.id * b.id) % 5 = 1) p,
+    LATERAL (VALUES (one, other), (other, one)) s (user_id, peer_id);
+INSERT INTO achievements (id, name, category) SELECT n, 'Achievement ' || n, 'events' FROM generate_series(1, 3) n;
+INSERT INTO user_achievements (user_id, achievement_id, earned_at) SELECT u.id, a.id, now() FROM users u, achievements a WHERE u.id % 4 = a.id`;
 
 interface Table {
   table: string;
@@ -85,6 +106,78 @@ describe('migrations', () => {
       expect({ table: entity.table, columns, constraints: constraints.toSorted() }).toEqual(entity);
     }
   });
+
+  it('index no achievement that is not pinned, since hardly any is', async () => {
+    const [index] = await dataSource.query<object[]>(
+      `SELECT indexdef AS definition FROM pg_indexes WHERE indexname = 'user_achievements_pin_key'`,
+    );
+    expect(index).toEqual({
+      definition:
+        'CREATE UNIQUE INDEX user_achievements_pin_key ON public.user_achievements USING btree (user_id, pin_position) WHERE (pin_position IS NOT NULL)',
+    });
+  });
+
+  it('compare folded text by code points, in a database of whatever language', async () => {
+    const folded = await dataSource.query<{ collation: string }[]>(
+      `SELECT table_name || '.' || column_name AS column, collation_name AS collation FROM information_schema.columns
+WHERE table_schema = 'public' AND column_name ~ '^(folded_|peer_(user)?name)'`,
+    );
+    expect(folded.length).toBeGreaterThan(4);
+    expect(folded.filter(({ collation }) => collation !== 'C')).toEqual([]);
+    const [index] = await dataSource.query<object[]>(
+      `SELECT collname AS collation FROM pg_index JOIN pg_collation c ON c.oid = indcollation[0]
+WHERE indexrelid = 'users_username_key'::regclass`,
+    );
+    expect(index).toEqual({ collation: 'C' });
+  });
+
+  (onPostgres ? it : it.skip)(
+    'keep every row and every total of a database that was in use before, and go on where they were killed',
+    async () => {
+      const old = await createEmptyDatabase();
+      const dataSource = await createDataSource(testConfig(old.environment), 'maintenance').initialize();
+      try {
+        await migrate(dataSource);
+        while ((await rollback(dataSource)) !== EndCredentials1763700007000.name);
+        await dataSource.query(IN_USE);
+        const rows = async (columns: string) => {
+          const [row] = await dataSource.query<object[]>(`SELECT
+  (SELECT json_agg(c ORDER BY user_id, id) FROM (SELECT user_id, id, peer_id, status, source, met_at_event_id, requested_at, connected_at FROM connections) c) AS connections,
+  (SELECT json_agg(p ORDER BY user_id, event_id) FROM (SELECT user_id, event_id, role, rsvp_status, starts_at FROM participants) p) AS participants,
+  (SELECT sum(events_count)::int FROM user_totals) AS events_count, (SELECT sum(connections_count)::int FROM user_totals) AS connections_count,
+  (SELECT sum(achievements_count)::int FROM user_totals) AS achievements_count, (SELECT sum(earners_count)::int FROM achievements) AS earners_count,
+  (SELECT sum(attendees_count)::int FROM ${columns}) AS attendees_count, (SELECT active_users_count FROM platform_totals) AS active_users_count`);
+          return row;
+        };
+        const before = await rows('events');
+        for (const [total, n] of Object.entries(before!).filter(([name]) => name.endsWith('_count')))
+          expect({ total, counted: Number(n) > 0 }).toEqual({ total, counted: true });
+        // Somebody holds what one of the migrations wants; the process that migrates is killed while it waits.
+        const holder = dataSource.createQueryRunner();
+        await holder.startTransaction();
+        await holder.query('LOCK TABLE auth_events IN ACCESS SHARE MODE');
+        const killed = startPua({ ...old.environment, NODE_ENV: 'test' }, ['db', 'migrate']);
+        const ended = once(killed, 'close');
+        const next = async () => (await migrationStatus(dataSource)).pending[0];
+        while ((await next()) !== BoundAuditTrail1763700011000.name);
+        killed.kill('SIGKILL');
+        await ended;
+        await holder.rollbackTransaction();
+        await holder.release();
+        expect((await migrate(dataSource))[0]).toBe(BoundAuditTrail1763700011000.name);
+        expect(await rows('event_totals')).toEqual(before);
+        expect(await findDrift(dataSource.manager)).toEqual([]);
+        expect(await findStaleCopies(dataSource.manager)).toEqual([]);
+        expect(await dataSource.query('SELECT conname FROM pg_constraint WHERE NOT convalidated')).toEqual(
+          [],
+        );
+      } finally {
+        await dataSource.destroy();
+        await old.drop();
+      }
+    },
+    60_000,
+  );
 
   it('go down without a trace, and up again to the same', async () => {
     const before = await schema();

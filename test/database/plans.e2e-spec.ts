@@ -13,8 +13,6 @@ const GROWING = [
   'user_achievements',
   'user_totals',
   'event_totals',
-  'user_total_deltas',
-  'event_total_deltas',
   'api_keys',
 ];
 

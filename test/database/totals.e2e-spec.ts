@@ -156,11 +156,14 @@ describe('maintained totals', () => {
     await api.close();
   });
 
-  const wrong = async () => ({
-    drift: await findDrift(api.dataSource.manager),
-    stale: await findStaleCopies(api.dataSource.manager),
-    sides: await countLoneSides(api.dataSource.manager),
-  });
+  const wrong = async () => {
+    await api.platform.copyNames();
+    return {
+      drift: await findDrift(api.dataSource.manager),
+      stale: await findStaleCopies(api.dataSource.manager),
+      sides: await countLoneSides(api.dataSource.manager),
+    };
+  };
   const RIGHT = { drift: [], stale: [], sides: 0 };
 
   /** All writers at once, each its own statements; folding goes on meanwhile, as it does beside a server. */
@@ -173,7 +176,12 @@ describe('maintained totals', () => {
         for (const [n, sql] of statements.entries()) if (n % WRITERS === i) await write(writer, sql, n);
       }),
       (async () => {
-        for (let n = 0; n < 10; n++) await api.dataSource.query('SELECT fold_totals(7)');
+        // As a replicated change or not: folding loses nothing.
+        for (let n = 0; n < 10; n++)
+          await api.dataSource.transaction(async (manager) => {
+            if (n % 2 === 0) await manager.query('SET LOCAL session_replication_role = replica');
+            await manager.query('SELECT fold_totals(7), copy_names(3)');
+          });
       })(),
     ]);
   }
@@ -209,6 +217,62 @@ describe('maintained totals', () => {
       expect(done).toBeGreaterThan(100);
     },
     120_000,
+  );
+
+  it('are 0 of a member of whom nothing was ever counted', async () => {
+    const id = await api.platform.user({ id: 500 });
+    expect(await api.dataSource.query('SELECT FROM user_totals WHERE user_id = $1', [id])).toEqual([]);
+    const key = await api.key(id);
+    expect((await api.get('/profile', key)).body).toMatchObject({
+      achievements_count: 0,
+      connections_count: 0,
+    });
+    for (const list of ['/events', '/connections', '/achievements'])
+      expect((await api.get(list, key)).body).toMatchObject({ data: [], pagination: { total: 0 } });
+  });
+
+  it('of achievements are not those of the server that an achievement is replicated from', async () => {
+    const count = async () =>
+      (
+        await api.dataSource.query<object[]>(
+          'SELECT sum(earners_count) = (SELECT count(*) FROM user_achievements WHERE earned_at IS NOT NULL AND NOT user_is_disabled) AS right FROM achievements',
+        )
+      )[0];
+    await api.platform.fold();
+    expect(await count()).toEqual({ right: true });
+    await api.dataSource.transaction(async (manager) => {
+      await manager.query('SET LOCAL session_replication_role = replica');
+      await manager.query('UPDATE achievements SET earners_count = 77, points = 5 WHERE id = 1');
+      await manager.query(
+        `INSERT INTO achievements (id, name, category, earners_count) VALUES (77, 'New', 'x', 77)`,
+      );
+    });
+    expect(await count()).toEqual({ right: true });
+    expect(await wrong()).toEqual(RIGHT);
+  });
+
+  (onPostgres ? it : it.skip)(
+    'of achievements are folded when who writes the catalogue has ended; all others meanwhile',
+    async () => {
+      const program = writers[0]!.createQueryRunner();
+      await program.startTransaction();
+      await program.query('UPDATE achievements SET points = 6 WHERE id = 1');
+      await api.dataSource.query(
+        `INSERT INTO user_achievements (user_id, achievement_id, earned_at) VALUES (1, 1, now()), (1, 2, now())
+ON CONFLICT (user_id, achievement_id) DO UPDATE SET earned_at = NULL`,
+      );
+      await api.platform.fold();
+      const pending = () =>
+        api.dataSource.query(
+          `SELECT achievement_id::int FROM achievement_total_deltas UNION SELECT user_id FROM user_totals WHERE is_delta`,
+        );
+      expect(await pending()).toEqual([{ achievement_id: 1 }]);
+      await program.commitTransaction();
+      await program.release();
+      await api.platform.fold();
+      expect(await pending()).toEqual([]);
+      expect(await wrong()).toEqual(RIGHT);
+    },
   );
 
   it('are what a program finds that knows neither copies nor totals', async () => {
@@ -266,8 +330,24 @@ RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event
       'TRUNCATE users CASCADE',
       /TRUNCATE of \w+ would leave totals wrong/,
     ],
-    ['TRUNCATE of totals', 'TRUNCATE user_total_deltas', /TRUNCATE of user_total_deltas/],
+    ['TRUNCATE of totals', 'TRUNCATE user_totals', /TRUNCATE of user_totals/],
     ['an endless time', `UPDATE events SET ends_at = 'infinity'`, /events_ends_at_range_check/],
+    [
+      'an endless time of those that answers are made of',
+      `UPDATE events SET starts_at = 'infinity', ends_at = NULL WHERE id = 2`,
+      /starts_at of event 2 has no end/,
+    ],
+    [
+      'an endless time of a new event',
+      `INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id, created_at)
+SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infinity' FROM events WHERE id = 2`,
+      /created_at of event 999 has no end/,
+    ],
+    [
+      'two achievements that are pinned at one place',
+      `UPDATE user_achievements SET earned_at = now(), pin_position = 1 WHERE user_id = 1`,
+      /user_achievements_pin_key/,
+    ],
     [
       'a year that no answer can show',
       `UPDATE events SET ends_at = '10000-01-01'`,
@@ -280,7 +360,7 @@ RETURNING starts_at = '2031-01-01T00:00:00Z' AS starts_at, event_is_draft, event
     ],
   ])('are kept right by refusing %s', async (_, sql, message) => {
     await api.dataSource.query(
-      `INSERT INTO user_achievements (user_id, achievement_id) VALUES (1, 1) ON CONFLICT DO NOTHING`,
+      `INSERT INTO user_achievements (user_id, achievement_id) VALUES (1, 1), (1, 2) ON CONFLICT DO NOTHING`,
     );
     await api.dataSource.query('DELETE FROM participants WHERE user_id = 12');
     await expect(api.dataSource.query(sql)).rejects.toThrow(message);
@@ -315,7 +395,7 @@ AND prorettype = 'trigger'::regtype AND NOT COALESCE(proconfig::text, '') LIKE '
     expect(functions).toEqual([]);
     await api.dataSource.transaction(async (manager) => {
       await manager.query(
-        'CREATE TEMP TABLE user_total_deltas (user_id bigint, events_count integer) ON COMMIT DROP',
+        'CREATE TEMP TABLE user_totals (user_id bigint, events_count integer) ON COMMIT DROP',
       );
       await manager.query('SET LOCAL search_path = pg_temp');
       await manager.query('DELETE FROM public.participants WHERE user_id = 1');

@@ -82,10 +82,23 @@ export class Platform {
 
   /** Folds what was counted, as every server does each second; waits for one that is at it. */
   async fold(): Promise<void> {
-    await this.dataSource.transaction(async (manager) => {
-      await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.foldTotals]);
-      await manager.query('SELECT fold_totals(1000000)');
-    });
+    await this.#alone(ADVISORY_LOCKS.foldTotals, 'SELECT fold_totals(1000000) AS steps');
+  }
+
+  /** Copies the names of renamed members, as every server does each second; waits for one that is at it. */
+  async copyNames(): Promise<void> {
+    await this.#alone(ADVISORY_LOCKS.copyNames, 'SELECT copy_names(1000000) AS steps');
+  }
+
+  /** Until there is nothing left to do. */
+  async #alone(lock: number, step: string): Promise<void> {
+    for (let steps = Infinity; steps > 0;) {
+      steps = await this.dataSource.transaction(async (manager) => {
+        await manager.query('SELECT pg_advisory_xact_lock($1)', [lock]);
+        const [row] = await manager.query<{ steps: number }[]>(step);
+        return row!.steps;
+      });
+    }
   }
 
   async #insert(table: string, fields: Fields): Promise<Fields> {

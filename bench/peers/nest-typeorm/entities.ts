@@ -218,8 +218,7 @@ export class Achievement {
 
   @VirtualColumn({
     type: 'integer',
-    query: (alias) =>
-      `SELECT COALESCE(sum(earners_count), 0)::int FROM achievement_totals WHERE achievement_id = ${alias}.id`,
+    query: (alias) => `SELECT earners_count::int FROM achievements WHERE id = ${alias}.id`,
   })
   earners_count: number;
 }

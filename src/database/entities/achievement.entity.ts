@@ -41,6 +41,10 @@ export class Achievement {
   @Column('timestamptz', { nullable: true })
   retired_at: Date | null;
 
+  /** Active members who earned it, as of the last fold; made by the database. */
+  @Column({ type: 'bigint', default: 0, insert: false, update: false })
+  earners_count: number;
+
   /** What a hidden one does not tell before it is earned, as JSON text without braces; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   revealed: string;

@@ -36,8 +36,6 @@ export class Connection {
   @JoinColumn([
     { name: 'peer_id', referencedColumnName: 'id' },
     { name: 'peer_is_disabled', referencedColumnName: 'is_disabled' },
-    { name: 'peer_name', referencedColumnName: 'folded_name' },
-    { name: 'peer_username', referencedColumnName: 'folded_username' },
   ])
   peer: Relation<User>;
 

@@ -3,7 +3,6 @@ import { Column, Entity, PrimaryGeneratedColumn, Unique } from 'typeorm';
 /** A member of the platform. */
 @Entity('users')
 @Unique('users_is_disabled_key', ['is_disabled', 'id'])
-@Unique('users_shown_key', ['is_disabled', 'folded_name', 'folded_username', 'id'])
 export class User {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;

@@ -1,6 +1,6 @@
 /**
- * What is said of an achievement `a`, of what the member did towards it, `ua`, of how many earned it, `n`, and of the platform's
- * totals, `t`, in more than one place.
+ * What is said of an achievement `a`, of what the member did towards it, `ua`, and of the platform's totals, `t`, in more than one
+ * place.
  */
 
 /** Hidden and not earned: nothing may tell what it is. */
@@ -13,8 +13,8 @@ export const REVEALED = `CASE WHEN ${MASKED} THEN '"key":null,"name":"${HIDDEN_N
 
 /** Active members, and those of them who earned it. What one fold has taken in of many changes may be odd for a moment. */
 export const ACTIVE_MEMBERS = 'GREATEST(t.active_users_count, 0)';
-export const EARNERS = `LEAST(GREATEST(n.earners_count, 0), ${ACTIVE_MEMBERS})`;
-export const RARITY = 'rarity_tier(n.earners_count, t.active_users_count)';
+export const EARNERS = `LEAST(GREATEST(a.earners_count, 0), ${ACTIVE_MEMBERS})`;
+export const RARITY = 'rarity_tier(a.earners_count, t.active_users_count)';
 export const RARITY_PERCENTAGE = `CASE WHEN t.active_users_count >= 10 THEN percentage(${EARNERS}, t.active_users_count) END`;
 /** Whether there is progress to show. */
 export const HAS_PROGRESS = `a.target IS NOT NULL AND NOT ${MASKED}`;

@@ -15,16 +15,14 @@ import {
 
 /**
  * Every achievement `a` with what the member ($1) did towards it, `ua` (null where nothing), and how many members
- * are active, `t`; how many earned it, `n`. A few hundred rows at most: the platform's catalogue, not the members' records.
+ * are active, `t`. A few hundred rows at most: the platform's catalogue, not the members' records.
  */
-const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id
-  LEFT JOIN achievement_totals n ON n.achievement_id = a.id CROSS JOIN platform_totals t`;
+const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id CROSS JOIN platform_totals t`;
 /** Retired ones show only to those who earned them. */
 const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
 /** The same of what the member earned: the member's own rows lead. */
-const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id
-  LEFT JOIN achievement_totals n ON n.achievement_id = a.id CROSS JOIN platform_totals t`;
+const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN platform_totals t`;
 const OF_MEMBER = 'ua.user_id = $1';
 const IS_EARNED = `${OF_MEMBER} AND ua.earned_at IS NOT NULL`;
 

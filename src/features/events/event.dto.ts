@@ -168,7 +168,7 @@ export class EventItem {
   @TextField({ from: CARD, nullable: true })
   cover_image: string | null;
 
-  @ObjectField(UserCard, { from: '(SELECT o.card FROM users o WHERE o.id = e.organizer_id)' })
+  @ObjectField(UserCard, { from: 'o.card' })
   organizer: UserCard;
 
   @EnumField(EVENT_ROLES, { from: 'p.role', description: 'Of the member' })

@@ -7,7 +7,7 @@ import type { EventsQuery } from './event.dto.js';
 
 /** The member's relations to events, and the events themselves. */
 const RELATIONS = 'participants p';
-const EVENT = 'JOIN events e ON e.id = p.event_id';
+const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
 
 /**
  * What filters and sorts look at and a relation does not hold. OFFSET 0: looked up by id for each relation of the member,

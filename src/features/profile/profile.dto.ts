@@ -75,13 +75,13 @@ export class Profile {
   created_at: string;
 
   @CountField({
-    from: 'COALESCE(t.achievements_count, 0) + COALESCE(d.achievements_count, 0)',
+    from: 'COALESCE(t.achievements_count, 0)',
     description: '`pagination.total` of the default achievements list',
   })
   achievements_count: number;
 
   @CountField({
-    from: 'COALESCE(t.connections_count, 0) + COALESCE(d.connections_count, 0)',
+    from: 'COALESCE(t.connections_count, 0)',
     description: '`pagination.total` of the default connections list',
   })
   connections_count: number;

@@ -18,10 +18,10 @@ const READ_ME = {
  */
 const PROFILE = `u.version, ${columnsOf(Profile)}`;
 
-/** As `totalOfMember`, for two totals at once: the base `t`, and what has changed since, `d`. */
-const COUNTED = `LEFT JOIN user_totals t ON t.user_id = u.id CROSS JOIN (
+/** As `totalOfMember`, for two totals at once. */
+const COUNTED = `CROSS JOIN (
   SELECT sum(achievements_count) AS achievements_count, sum(connections_count) AS connections_count
-  FROM user_total_deltas WHERE user_id = $1) d`;
+  FROM user_totals WHERE user_id = $1) t`;
 
 const READ_PROFILE = {
   name: 'read-profile',
@@ -76,7 +76,7 @@ export class ProfileService {
    */
   async update(userId: number, changes: ProfileChanges, ifMatch: string | undefined): Promise<JsonResponse> {
     const versions = versionsOf(ifMatch) ?? null;
-    const [row] = await this.database.write<ProfileRow>(UPDATE_PROFILE, [
+    const [row] = await this.database.prepared<ProfileRow>(UPDATE_PROFILE, [
       userId,
       JSON.stringify(changes),
       versions,

@@ -1,41 +1,29 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { BackgroundWork } from '../../database/background-work.js';
 import { Database } from '../../database/database.js';
 import { LOGGER } from '../../http/logger.js';
 
-const INTERVAL_MS = 1_000;
+const PAUSE_MS = 1_000;
 
 /**
  * Notes each second which transactions have ended, so that `updated_since` knows what was committed after a moment (migration
  * mark-changes). Every instance tries, one of them a second writes; where none did, answers hold a little more.
  */
 @Injectable()
-export class ChangeMarks implements OnApplicationBootstrap, OnApplicationShutdown {
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<unknown> | undefined;
-
+export class ChangeMarks extends BackgroundWork {
   constructor(
-    @Inject(LOGGER) private readonly logger: Logger,
+    @Inject(LOGGER) logger: Logger,
     private readonly database: Database,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.#timer = setInterval(() => {
-      this.#running ??= this.take()
-        .catch((error: unknown) =>
-          this.logger.warn({ reason: (error as Error).message }, 'no change mark could be taken'),
-        )
-        .finally(() => (this.#running = undefined));
-    }, INTERVAL_MS).unref();
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#running;
+  ) {
+    super(logger, PAUSE_MS, 'no change mark could be taken');
   }
 
   async take(): Promise<void> {
     await this.database.prepared('SELECT take_change_mark()', []);
+  }
+
+  protected async work(): Promise<void> {
+    await this.take();
   }
 }

@@ -1,9 +1,9 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 
-/** A number that triggers maintain as base + deltas, and how it is counted from what it sums up. */
+/** A number that triggers maintain, and how it is counted from what it sums up. */
 export interface Total {
-  /** `table.column` of the base. */
+  /** `table.column` where it is read. */
   readonly name: string;
   /** Query for (id, kept, counted) of the ids after $1 and up to $2. */
   readonly recount: string;
@@ -14,17 +14,24 @@ export interface Total {
   readonly mend: string;
 }
 
-const total = (name: 'user' | 'event' | 'achievement', column: string, counted: string): Total => {
+const total = (
+  name: 'user' | 'event' | 'achievement',
+  column: string,
+  counted: string,
+  kept: { readonly from: string; readonly parts: string; readonly deltas: string } = {
+    from: `${name}_totals.${column}`,
+    parts: `SELECT ${name}_id AS id, ${column} AS n FROM ${name}_totals`,
+    deltas: `${name}_totals`,
+  },
+): Total => {
   const id = `${name}_id`;
-  const kept = (table: string) =>
-    `SELECT ${id} AS id, ${column} AS n FROM ${table} WHERE ${id} > $1 AND ${id} <= $2`;
   const recount = `SELECT id, COALESCE(k.n, 0) AS kept, COALESCE(c.n, 0) AS counted
-  FROM (SELECT id, sum(n) AS n FROM (${kept(`${name}_totals`)} UNION ALL ${kept(`${name}_total_deltas`)}) parts GROUP BY id) k
+  FROM (SELECT id, sum(n) AS n FROM (${kept.parts}) parts WHERE id > $1 AND id <= $2 GROUP BY id) k
   FULL JOIN (SELECT ${id} AS id, count(*) AS n FROM ${counted} AND ${id} > $1 AND ${id} <= $2 GROUP BY ${id}) c USING (id)`;
   return {
-    name: `${name}_totals.${column}`,
+    name: kept.from,
     recount,
-    mend: `INSERT INTO ${name}_total_deltas (${id}, ${column}) SELECT id, counted - kept FROM (${recount}) r WHERE kept <> counted`,
+    mend: `INSERT INTO ${kept.deltas} (${id}, ${column}) SELECT id, counted - kept FROM (${recount}) r WHERE kept <> counted`,
   };
 };
 
@@ -43,6 +50,12 @@ export const TOTALS: readonly Total[] = [
     'achievement',
     'earners_count',
     'user_achievements WHERE earned_at IS NOT NULL AND NOT user_is_disabled',
+    {
+      from: 'achievements.earners_count',
+      parts: `SELECT id, earners_count AS n FROM achievements
+    UNION ALL SELECT achievement_id, earners_count FROM achievement_total_deltas`,
+      deltas: 'achievement_total_deltas',
+    },
   ),
   {
     name: 'platform_totals.active_users_count',
@@ -175,7 +188,7 @@ export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Recor
 /** The table whose ids divide the work. */
 function ownersOf(name: string): string {
   if (name.startsWith('event_totals')) return 'events';
-  return name.startsWith('achievement_totals') ? 'achievements' : 'users';
+  return name.startsWith('achievements.') ? 'achievements' : 'users';
 }
 
 async function mendInBatches(dataSource: DataSource, mend: string, owners: string): Promise<number> {

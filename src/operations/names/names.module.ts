@@ -1,0 +1,5 @@
+import { Module } from '@nestjs/common';
+import { NamesCopier } from './names-copier.js';
+
+@Module({ providers: [NamesCopier] })
+export class NamesModule {}

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { createDataSource } from '../../src/database/data-source.js';
+import { findStaleCopies } from '../../src/operations/doctor/totals.js';
+import { TestApi } from '../support/api.js';
+import { onPostgres } from '../support/database.js';
+
+const [ADA, BJÖRN, CHLOE, DMITRI] = [1, 2, 3, 4];
+
+describe('names of other members, by which connections are searched and sorted', () => {
+  let api: TestApi;
+  let others: DataSource;
+  let ada: string;
+  let björn: string;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    others = await createDataSource(api.config, 'maintenance').initialize();
+    for (const id of [ADA, BJÖRN, CHLOE, DMITRI]) await api.platform.user({ id, first_name: `Before${id}` });
+    await api.platform.connection(BJÖRN, ADA);
+    await api.platform.connection(BJÖRN, CHLOE);
+    ada = await api.key(ADA);
+    björn = await api.key(BJÖRN);
+  });
+  afterAll(async () => {
+    await others.destroy();
+    await api.close();
+  });
+
+  const found = async (q: string, key = ada) =>
+    ((await api.get(`/connections?q=${q}`, key)).body as { data: { user: { id: number } }[] }).data.map(
+      ({ user }) => user.id,
+    );
+  const rename = (id: number, name: string) =>
+    api.dataSource.query('UPDATE users SET first_name = $2 WHERE id = $1', [id, name]);
+  const stale = async () => {
+    await api.platform.copyNames();
+    return findStaleCopies(api.dataSource.manager);
+  };
+  /** What another program does in one transaction until it is told to commit. */
+  async function beside(isolation: 'READ COMMITTED' | 'REPEATABLE READ' = 'READ COMMITTED') {
+    const runner = others.createQueryRunner();
+    await runner.startTransaction(isolation);
+    return {
+      query: (sql: string, values?: unknown[]) => runner.query(sql, values) as Promise<unknown>,
+      commit: () => end(runner, () => runner.commitTransaction()),
+      rollback: () => end(runner, () => runner.rollbackTransaction()),
+    };
+  }
+  async function end(runner: QueryRunner, how: () => Promise<void>) {
+    await how();
+    await runner.release();
+  }
+  const connect = `WITH c AS (SELECT nextval('connections_id_seq') AS id)
+INSERT INTO connections (id, user_id, peer_id, status, connected_at)
+SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${DMITRI}, ${CHLOE}, 'accepted', now() FROM c`;
+
+  it('are shown at once after a rename through the API, and found when they are copied', async () => {
+    const answer = await api.put('/profile', björn, { first_name: 'Håkan' });
+    expect(answer.status).toBe(200);
+    await api.platform.copyNames();
+    expect(await found('håkan')).toEqual([BJÖRN]);
+    expect(await found('before2')).toEqual([]);
+  });
+
+  it('are copied by every server beside its requests', async () => {
+    await rename(BJÖRN, 'Ingrid');
+    while ((await found('ingrid')).length === 0);
+    expect(await found('ingrid')).toEqual([BJÖRN]);
+  });
+
+  it('are copied a few at a time, and to members who were renamed meanwhile as well', async () => {
+    await rename(BJÖRN, 'Once');
+    await api.dataSource.query('SELECT copy_names(1)');
+    await rename(BJÖRN, 'Twice');
+    await rename(CHLOE, 'Thrice');
+    expect(await stale()).toEqual([]);
+    expect(await found('twice')).toEqual([BJÖRN]);
+    expect(await api.dataSource.query('SELECT * FROM renamed_users')).toEqual([]);
+  });
+
+  // The embedded database has one session: nobody else is in the middle of something there.
+  (onPostgres ? describe : describe.skip)('beside other programs', () => {
+    it('never make a rename wait for those who are connected', async () => {
+      const program = await beside();
+      await program.query(`UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);
+      expect((await api.put('/profile', björn, { first_name: 'Jonna' })).status).toBe(200);
+      // Nor does the copying wait, or keep others from being copied.
+      await rename(CHLOE, 'Klara');
+      await api.platform.copyNames();
+      expect(await found('klara', björn)).toEqual([CHLOE]);
+      expect(await found('jonna')).toEqual([]);
+      await program.commit();
+      expect(await stale()).toEqual([]);
+      expect(await found('jonna')).toEqual([BJÖRN]);
+    });
+
+    it('are right in a connection that was being added when the member was renamed', async () => {
+      const program = await beside();
+      await program.query(connect);
+      await rename(CHLOE, 'Lotta');
+      await rename(DMITRI, 'Maksim');
+      expect(await stale()).toEqual([]); // what can be seen is right, and the rest is not forgotten
+      await program.commit();
+      expect(await stale()).toEqual([]);
+      expect(await api.dataSource.query('SELECT * FROM renamed_users')).toEqual([]);
+      expect(
+        await api.dataSource.query('SELECT peer_name FROM connections WHERE user_id = $1 ORDER BY 1', [
+          CHLOE,
+        ]),
+      ).toContainEqual({ peer_name: expect.stringContaining('maksim') as unknown });
+    });
+
+    it('are none that a transaction had read before the rename', async () => {
+      await api.dataSource.query(
+        `DELETE FROM connections WHERE (user_id, peer_id) IN ((${CHLOE}, ${DMITRI}), (${DMITRI}, ${CHLOE}))`,
+      );
+      const program = await beside('REPEATABLE READ');
+      await program.query('SELECT count(*) FROM users');
+      await rename(DMITRI, 'Nikolai');
+      await api.platform.copyNames();
+      await expect(program.query(connect)).rejects.toMatchObject({ code: '40001' });
+      await program.rollback();
+    });
+  });
+
+  it('do not matter to who is disabled: they vanish from all lists at once, copied or not', async () => {
+    await rename(BJÖRN, 'Olle');
+    await api.dataSource.query(`UPDATE users SET disabled_at = now() WHERE id = ${BJÖRN}`);
+    expect((await api.get('/connections', ada)).body).toMatchObject({ data: [], pagination: { total: 0 } });
+    await api.dataSource.query(`UPDATE users SET disabled_at = NULL WHERE id = ${BJÖRN}`);
+    expect(await stale()).toEqual([]);
+    expect(await found('olle')).toEqual([BJÖRN]);
+  });
+});
