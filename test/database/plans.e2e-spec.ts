@@ -143,8 +143,9 @@ interface Plan {
         return read.call(database, statement, values) as never;
       };
       database.rows = (text, values) => {
-        // Counts of windows that are over are swept when it suits the instance: that is no statement of a request.
-        if (!text.includes('rate_limit_counts')) statements.push({ text, values });
+        // Old counts are swept, and uses written, when it suits the instance: those are no statements of a request.
+        if (!/rate_limit_counts|api_key_usage|oauth_grant_usage/.test(text))
+          statements.push({ text, values });
         return rows.call(database, text, values) as never;
       };
     }, 300_000);

@@ -18,33 +18,31 @@ const READ_ME = {
  */
 const PROFILE = `u.version, ${columnsOf(Profile)}`;
 
-/** As `totalOfMember`, for two totals at once. */
-const COUNTED = `CROSS JOIN (
+/** As `totalOfMember`, for two totals of the member $1 at once: one row. */
+const COUNTED = `(
   SELECT sum(achievements_count) AS achievements_count, sum(connections_count) AS connections_count
   FROM user_totals WHERE user_id = $1) t`;
 
 const READ_PROFILE = {
   name: 'read-profile',
-  text: `SELECT ${PROFILE} FROM users u ${COUNTED} WHERE u.id = $1`,
+  text: `SELECT ${PROFILE} FROM users u CROSS JOIN ${COUNTED} WHERE u.id = $1`,
 };
 
 /**
  * $2 holds the fields that change; a key that is absent leaves its column alone. $3: the versions that If-Match
- * allows, or null for any. One row comes back where the user is there: `changed` tells whether $3 allowed it.
+ * allows, or null for any. One row comes back where it was changed.
  */
-const UPDATE_PROFILE = `WITH changed AS (
-  UPDATE users SET
-    first_name = CASE WHEN $2::jsonb ? 'first_name' THEN $2->>'first_name' ELSE first_name END,
-    last_name = CASE WHEN $2 ? 'last_name' THEN $2->>'last_name' ELSE last_name END,
-    bio = CASE WHEN $2 ? 'bio' THEN $2->>'bio' ELSE bio END,
-    profile_picture = CASE WHEN $2 ? 'profile_picture' THEN $2->>'profile_picture' ELSE profile_picture END,
-    edited_fields = ARRAY(SELECT unnest(edited_fields) UNION SELECT wanted.name FROM jsonb_each_text($2) AS wanted (name, value)
-      JOIN (VALUES ('first_name', first_name), ('last_name', last_name), ('bio', bio), ('profile_picture', profile_picture))
-        AS present (name, value) USING (name) WHERE wanted.value IS DISTINCT FROM present.value)
-  WHERE id = $1 AND ($3::bigint[] IS NULL OR version = ANY ($3))
-  RETURNING *
-)
-SELECT ${PROFILE}, u.first_name, u.last_name FROM changed u ${COUNTED}`;
+const UPDATE_PROFILE = `UPDATE users u SET
+  first_name = CASE WHEN $2::jsonb ? 'first_name' THEN $2->>'first_name' ELSE u.first_name END,
+  last_name = CASE WHEN $2 ? 'last_name' THEN $2->>'last_name' ELSE u.last_name END,
+  bio = CASE WHEN $2 ? 'bio' THEN $2->>'bio' ELSE u.bio END,
+  profile_picture = CASE WHEN $2 ? 'profile_picture' THEN $2->>'profile_picture' ELSE u.profile_picture END,
+  edited_fields = ARRAY(SELECT unnest(u.edited_fields) UNION SELECT wanted.name FROM jsonb_each_text($2) AS wanted (name, value)
+    JOIN (VALUES ('first_name', u.first_name), ('last_name', u.last_name), ('bio', u.bio), ('profile_picture', u.profile_picture))
+      AS present (name, value) USING (name) WHERE wanted.value IS DISTINCT FROM present.value)
+FROM ${COUNTED}
+WHERE u.id = $1 AND ($3::bigint[] IS NULL OR u.version = ANY ($3))
+RETURNING ${PROFILE}, u.first_name, u.last_name`;
 
 type Row = Record<string, unknown>;
 
