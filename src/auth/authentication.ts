@@ -61,7 +61,7 @@ export class Authentication {
 
   /** @returns what is still to be waited for: a proof, or the record of an exposure, which is no permission */
   #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> | undefined {
-    const { principal, thumbprint, allowedCidrs } = known;
+    const { principal, thumbprint, allowed } = known;
     if (principal.kind !== credential.kind) throw this.#refusal(credential, request, 'another kind');
     const proven = credential.scheme === 'DPoP';
     if (proven !== (thumbprint !== undefined))
@@ -74,8 +74,7 @@ export class Authentication {
     if (principal.kind !== 'api_key') return undefined;
     const origin = request.headers.origin ?? request.headers['sec-fetch-site'];
     if (origin !== undefined) return this.#exposed(principal, String(origin));
-    if (allowedCidrs.length > 0 && !isInside(allowedCidrs, addressOf(request)))
-      throw new Problem('ip_not_allowed');
+    if (allowed !== undefined && !isInside(allowed, addressOf(request))) throw new Problem('ip_not_allowed');
     return undefined;
   }
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { BlockList } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Principal } from './principal.js';
@@ -16,8 +17,8 @@ export interface KnownCredential {
   readonly principal: Principal;
   /** By `performance.now()`, from what the database said was left: no clock of ours decides on expiry. */
   readonly expiresAtMs: number;
-  /** Networks that an API key may be used from; empty for any. */
-  readonly allowedCidrs: readonly string[];
+  /** Networks that an API key may be used from; undefined for any. */
+  readonly allowed: BlockList | undefined;
   /** Of the key that a DPoP-bound token demands a proof of. */
   readonly thumbprint?: string;
 }

@@ -217,7 +217,7 @@ UNION ALL SELECT 1 FROM oauth_tokens t WHERE NOT EXISTS (SELECT FROM oauth_grant
             createdAt: '',
           },
           expiresAtMs: Infinity,
-          allowedCidrs: [],
+          allowed: undefined,
         }),
       );
     const kindOf = (i: number) => (i % 2 === 0 ? 'api_key' : 'oauth_token');

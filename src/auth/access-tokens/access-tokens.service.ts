@@ -85,7 +85,7 @@ export class AccessTokens implements Authenticator {
         createdAt: row.created_at,
       },
       expiresAtMs: performance.now() + row.seconds_left * 1000,
-      allowedCidrs: [],
+      allowed: undefined,
       ...(row.jkt === null ? {} : { thumbprint: row.jkt }),
     };
   }

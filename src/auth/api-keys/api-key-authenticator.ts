@@ -88,7 +88,7 @@ export class ApiKeyAuthenticator implements Authenticator {
         createdAt: row.created_at,
       },
       expiresAtMs: performance.now() + row.seconds_left * 1000,
-      allowedCidrs: row.allowed_cidrs,
+      allowed: row.allowed_cidrs.length > 0 ? networksOf(row.allowed_cidrs) : undefined,
     };
   }
 
@@ -102,14 +102,16 @@ export class ApiKeyAuthenticator implements Authenticator {
   }
 }
 
-/** Whether the address is inside one of the networks; IPv4 in IPv6 (`::ffff:…`) counts as IPv4. */
-export function isInside(cidrs: readonly string[], address: string | undefined): boolean {
-  if (address === undefined) return false;
+function networksOf(cidrs: readonly string[]): BlockList {
   const networks = new BlockList();
   for (const cidr of cidrs) {
     const [network, bits] = cidr.split('/') as [string, string];
     networks.addSubnet(network, Number(bits), isIPv6(network) ? 'ipv6' : 'ipv4');
   }
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  return networks.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+  return networks;
+}
+
+/** Whether the address is inside one of the networks. @param address as `addressOf` gives it: IPv4 in IPv6 is IPv4 */
+export function isInside(networks: BlockList, address: string | undefined): boolean {
+  return address !== undefined && networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }
