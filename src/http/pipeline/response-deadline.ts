@@ -6,7 +6,7 @@ import { Problem } from '../output/problems.js';
  * Answers 503 where nothing was answered within `milliseconds`: each wait for the database is bounded, and this
  * bounds their sum. What a write did by then is unknown to the caller; sending the same PUT again is safe.
  *
- * It counts anew from the end of the body (see {@link readBody}); how long that may take is the server's `requestTimeout`.
+ * It counts anew from the end of the body (see {@link JsonBody}); how long that may take is the server's `requestTimeout`.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
   return (request: Request, response: Response, next: NextFunction): void => {
