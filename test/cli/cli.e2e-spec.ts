@@ -727,6 +727,18 @@ describe('pua on an empty database', () => {
 
   it('refuses a database of a newer version, but to end access', async () => {
     await run('users', 'create', '--username', 'one');
+    const makeKey = () =>
+      puaJson<{ id: string }>(
+        environment,
+        'keys create --user one --name k --scopes profile:read'.split(' '),
+      );
+    const [key, other] = [await makeKey(), await makeKey()];
+    const client = await puaJson<{ client_id: string }>(
+      environment,
+      'clients create --name x --type web --scopes profile:read --redirect-uri https://app.example/callback'.split(
+        ' ',
+      ),
+    );
     await withDatabase(environment, (query) =>
       query("INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999')"),
     );
@@ -736,8 +748,19 @@ describe('pua on an empty database', () => {
     for (const yes of [[], ['--yes']])
       expect(await run('db', 'rollback', ...yes)).toMatchObject({ code: 1, stdout: '' });
     // Whose access is to end, loses it, whatever the version.
+    expect(await run('keys', 'revoke', key.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
+    expect(await run('clients', 'disable', client.client_id)).toMatchObject({ code: 0 });
     expect(await run('users', 'disable', 'one')).toMatchObject({ code: 0, stdout: 'one is disabled\n' });
     expect(await run('users', 'revoke-access', 'one')).toMatchObject({ code: 0 });
+    // Of a newer version over which this one may work, everything is done as ever.
+    await withDatabase(environment, (query) =>
+      query("INSERT INTO compatible_migrations VALUES ('Future9999999999999')"),
+    );
+    expect(await run('keys', 'list')).toMatchObject({ code: 0 });
+    expect(await run('keys', 'revoke', other.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
+    expect(await run('clients', 'enable', client.client_id)).toMatchObject({ code: 0 });
+    expect(await run('clients', 'disable', client.client_id)).toMatchObject({ code: 0 });
+    await withDatabase(environment, (query) => query('DELETE FROM compatible_migrations'));
     await withDatabase(environment, (query) => query("DELETE FROM migrations WHERE name LIKE 'Future%'"));
   });
 });

@@ -157,7 +157,7 @@ describe('maintained totals', () => {
   });
 
   const wrong = async () => {
-    await api.platform.copyNames();
+    await api.platform.settleNames();
     return {
       drift: await findDrift(api.dataSource.manager),
       stale: await findStaleCopies(api.dataSource.manager),

@@ -90,6 +90,12 @@ export class Platform {
     await this.#alone(ADVISORY_LOCKS.copyNames, 'SELECT copy_names(1000000) AS steps');
   }
 
+  /** The same until the last of them is copied for good: when all transactions have ended that may have read a name of before. */
+  async settleNames(): Promise<void> {
+    const left = () => this.dataSource.query<unknown[]>('SELECT FROM renamed_users');
+    while ((await left()).length > 0) await this.copyNames();
+  }
+
   /** Until there is nothing left to do. */
   async #alone(lock: number, step: string): Promise<void> {
     for (let steps = Infinity; steps > 0;) {
