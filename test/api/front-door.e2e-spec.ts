@@ -11,7 +11,8 @@ import { Database } from '../../src/database/database.js';
 import { OpenApiDocument } from '../../src/features/openapi/openapi-document.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { onPostgres, postgres } from '../support/database.js';
+import { SLOW_MACHINE_MS } from '../support/timing.js';
 
 /** Bytes as they are, over a connection of their own. */
 class Client {
@@ -314,8 +315,8 @@ describe('who sends requests without waiting for answers', () => {
     await work().finally(() => (working = false));
     return longest;
   };
-  // The embedded database takes its share of the same two processors.
-  const MOST_MS = onPostgres ? 150 : 600;
+  // Of a processor that others use, too; so does the embedded database, which is a part of this process.
+  const MOST_MS = onPostgres ? 500 : 1_000;
 
   it('and reads none, holds up nobody, and takes no memory', async () => {
     const clients = await Promise.all(Array.from({ length: 12 }, () => Client.open(api.url)));
@@ -362,7 +363,7 @@ describe('who sends requests without waiting for answers', () => {
     clearInterval(sending);
     client.socket.destroy();
     expect(longest).toBeLessThan(MOST_MS);
-    expect(slowest).toBeLessThan(500); // was seconds
+    expect(slowest).toBeLessThan(SLOW_MACHINE_MS); // was for as long as they came
   });
 
   it('is refused one by one where a request has no Host, or expects what nobody knows', async () => {
@@ -388,7 +389,7 @@ describe('who sends requests without waiting for answers', () => {
     expect(client.text).toMatch(/HTTP\/1\.1 400 Bad Request[^]*"error":/);
   });
 
-  (onPostgres ? it : it.skip)('leaves nothing behind, however it ends', async () => {
+  postgres.it('leaves nothing behind, however it ends', async () => {
     const texts = [
       flood,
       request('/readyz').repeat(100),
@@ -549,7 +550,7 @@ describe('a document that never changes', () => {
   });
 });
 
-(onPostgres ? describe : describe.skip)('readiness (only on PostgreSQL: npm run test:pg)', () => {
+postgres.describe('readiness', () => {
   it('is asked on a connection of its own: a pool that is taken whole says nothing about it', async () => {
     const api = await TestApi.start({ databasePoolSize: 2 });
     const runner = api.dataSource.createQueryRunner();
@@ -563,7 +564,7 @@ describe('a document that never changes', () => {
       while (api.app.get(Database).poolState().waiting === 0) await wait(5);
       const start = performance.now();
       expect((await api.send('GET', '/readyz')).status).toBe(200);
-      expect(performance.now() - start).toBeLessThan(2_000); // the writes wait for 10 s
+      expect(performance.now() - start).toBeLessThan(SLOW_MACHINE_MS); // the writes wait for 10 s
       await runner.rollbackTransaction();
       expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 200));
     } finally {

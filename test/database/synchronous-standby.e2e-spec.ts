@@ -2,19 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { startPostgres } from '../../bin/postgres.mjs';
 import { createDataSource } from '../../src/database/data-source.js';
 import { migrate } from '../../src/database/migrate.js';
 import { isUnavailable } from '../../src/database/unavailable.js';
 import { puaProcess } from '../support/command-line.js';
-import { onPostgres, testConfig } from '../support/database.js';
+import { postgres, testConfig } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
-
-/** What a busy machine adds to an answer after 900 ms, which is promised within a second. */
-const SLOW_MACHINE_MS = 600;
+import { SLOW_MACHINE_MS, latestFor } from '../support/timing.js';
 
 /** As in production; see {@link Config.databaseDeadlines}. */
 const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
@@ -26,7 +24,7 @@ const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 100, sha
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-(onPostgres ? describe : describe.skip)('with a synchronous standby (npm run test:pg)', () => {
+postgres.describe('with a synchronous standby', () => {
   const folders = ['primary', 'standby'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
   let primary: Cluster;
   let standby: Cluster;
@@ -166,7 +164,7 @@ type Cluster = Awaited<ReturnType<typeof startPostgres>>;
     expect(answers.filter(({ ms }) => ms < DEADLINES.statement).length).toBeGreaterThan(answers.length / 2);
 
     await startStandby();
-    const latest = performance.now() + 2_000;
+    const latest = latestFor(2_000);
     let status = 0;
     while (status !== 200 && performance.now() < latest) ({ status } = await put('back'));
     expect(status).toBe(200);
