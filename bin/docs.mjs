@@ -71,7 +71,7 @@ export async function pages() {
     ...Object.entries(AUTH_EVENTS).map(
       ([type, { meaning, details }]) =>
         `| \`${type}\` | ${cell(meaning)} | ${Object.entries(details)
-          .map(([name, text]) => `\`${name}\`: ${cell(text)}`)
+          .map(([name, [type, text]]) => `\`${name}\` (${type}): ${cell(text)}`)
           .join('; ')} |`,
     ),
     '',
