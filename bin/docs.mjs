@@ -71,7 +71,7 @@ export async function pages() {
     ...Object.entries(AUTH_EVENTS).map(
       ([type, { meaning, details }]) =>
         `| \`${type}\` | ${cell(meaning)} | ${Object.entries(details)
-          .map(([name, text]) => `\`${name}\`: ${cell(text)}`)
+          .map(([name, [type, text]]) => `\`${name}\` (${type}): ${cell(text)}`)
           .join('; ')} |`,
     ),
     '',
@@ -86,7 +86,7 @@ export async function pages() {
     '## What strangers cause',
     '',
     'Refusals that concern no member (an unknown app, a redirect URI that is not registered, a code that never was, a sign-in that',
-    'has expired) are counted, and logged; of each process 100 a minute, 10 of them of one address, stand in the table',
+    'has expired, too many requests from one address) are counted, and logged; of each process 100 a minute, 10 of them of one address, stand in the table',
     '`oauth_refusals` too, where `npx pua audit --error-id` finds them: a ring of 10,000 rows, in which one that comes takes the',
     'place of the oldest, and none stays longer than 30 days. The client id and the redirect URI stand there as they were sent, the',
     'latter without query and fragment, both clipped, and with `***` for every run of characters that could be a token or a key.',

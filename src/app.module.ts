@@ -27,7 +27,7 @@ import { QueryGuard } from './http/input/query.js';
 import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
 
-/** Table of contents. The guards stand in the order in which the contract checks a request (§1). */
+/** Table of contents. The guards stand in the order in which docs/api-contract.md §1 checks a request. */
 @Module({})
 export class AppModule {
   static with(config: Config): DynamicModule {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { eventValues, RECORD_EVENT } from '../audit/audit.js';
+import { recordEvent } from '../audit/audit.js';
 import { CONFIG } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
@@ -165,10 +165,8 @@ export class SignIn implements OnApplicationShutdown {
     details: { reason?: RefusalReason } = {},
   ): Promise<void> {
     if (userId === null) return; // anybody can try any number of names that nobody has
-    await this.database.prepared(
-      RECORD_EVENT,
-      eventValues({ type, actor: 'user', userId, ip: ip ?? null, details }),
-    );
+    const statements = { query: (text: string, values: unknown[]) => this.database.prepared(text, values) };
+    await recordEvent(statements, { type, actor: 'user', userId, ip: ip ?? null, details });
   }
 }
 

@@ -1,9 +1,19 @@
 import type { AuthEvent } from '../database/entities/auth-event.entity.js';
 
-/** What an event tells beside who, when, which member, client and key: name of the detail → what it holds. */
+/** What a detail can be, by the word that docs/audit.md has for it. */
+interface DetailTypes {
+  text: string;
+  texts: readonly string[];
+  number: number;
+  boolean: boolean;
+  /** How many there were of what is named. */
+  counts: Readonly<Record<string, number>>;
+}
+
 interface EventDefinition {
   readonly meaning: string;
-  readonly details: Readonly<Record<string, string>>;
+  /** What it tells beside who, when, which member, client and key. */
+  readonly details: Readonly<Record<string, readonly [type: keyof DetailTypes, meaning: string]>>;
 }
 
 /**
@@ -15,7 +25,7 @@ export const AUTH_EVENTS = {
   'user.created': { meaning: 'A member was made', details: {} },
   'user.password_set': {
     meaning: 'A member was given a new password',
-    details: { sessions_kept: 'whether their sign-ins went on' },
+    details: { sessions_kept: ['boolean', 'whether their sign-ins went on'] },
   },
   'user.disabled': { meaning: 'A member was disabled, and all their access ended', details: {} },
   'user.enabled': { meaning: 'A member was enabled again', details: {} },
@@ -29,91 +39,117 @@ export const AUTH_EVENTS = {
     meaning:
       'A sign-in under the name of a member was refused; under a name that nobody has it is not recorded',
     details: {
-      reason: 'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked',
+      reason: [
+        'text',
+        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked',
+      ],
     },
   },
   'session.ended': {
     meaning: 'Browser sessions of a member were ended',
-    details: { session: 'one session: the beginning of its name', sessions: 'how many, where it was all' },
+    details: {
+      session: ['text', 'one session: the beginning of its name'],
+      sessions: ['number', 'how many, where it was all'],
+    },
   },
   'session.signed_out': { meaning: 'A member signed out on the account pages', details: {} },
   'consent.granted': {
     meaning: 'A member allowed an app what it asked for, or a part of it',
-    details: { granted: 'scopes', rejected: 'scopes that were unticked' },
+    details: { granted: ['texts', 'scopes'], rejected: ['texts', 'scopes that were unticked'] },
   },
-  'consent.denied': { meaning: 'A member allowed an app nothing', details: { scopes: 'that it asked for' } },
+  'consent.denied': {
+    meaning: 'A member allowed an app nothing',
+    details: { scopes: ['texts', 'that it asked for'] },
+  },
   'access.revoked': {
     meaning: 'The access of one app, or of all, to a member’s data was ended',
     details: {
-      grants: 'how many sign-ins of apps ended',
-      sessions: 'how many browser sessions, where it was all access',
+      grants: ['number', 'how many sign-ins of apps ended'],
+      sessions: ['number', 'how many browser sessions, where it was all access'],
     },
   },
   'authorization.refused': {
     meaning: 'A request of an app that concerns a member was refused, by any endpoint but the token endpoint',
-    details: { error: 'code of the answer (RFC 6749 §4.1.2.1)', reason: 'see below' },
+    details: { error: ['text', 'code of the answer (RFC 6749 §4.1.2.1)'], reason: ['text', 'see below'] },
   },
   'token.issued': {
     meaning: 'A code was redeemed',
-    details: { grant: 'id of the sign-in of the app', scope: 'of the access token' },
+    details: { grant: ['text', 'id of the sign-in of the app'], scope: ['text', 'of the access token'] },
   },
   'token.refreshed': {
     meaning: 'A refresh token was used',
-    details: { grant: 'id of the sign-in of the app', scope: 'of the access token' },
+    details: { grant: ['text', 'id of the sign-in of the app'], scope: ['text', 'of the access token'] },
   },
   'token.refused': {
     meaning: 'The token endpoint refused a request that concerns a member',
-    details: { error: 'code of the answer (RFC 6749 §5.2)', reason: 'see below' },
+    details: { error: ['text', 'code of the answer (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
   },
   'token.reused': {
     meaning:
       'A code or refresh token was used a second time: it was stolen, and all tokens of that sign-in ended',
-    details: { grant: 'id of the sign-in of the app' },
+    details: { grant: ['text', 'id of the sign-in of the app'] },
   },
   'grant.revoked': {
     meaning: 'An app revoked a token, and so its sign-in',
-    details: { grant: 'id of the sign-in of the app' },
+    details: { grant: ['text', 'id of the sign-in of the app'] },
   },
-  'key.created': { meaning: 'An API key was issued', details: { name: 'of the key', scopes: 'of the key' } },
+  'key.created': {
+    meaning: 'An API key was issued',
+    details: { name: ['text', 'of the key'], scopes: ['texts', 'of the key'] },
+  },
   'key.rotated': {
     meaning: 'An API key was replaced',
-    details: { replaced_by: 'id of the new key', overlap_seconds: 'for which both are accepted' },
+    details: {
+      replaced_by: ['text', 'id of the new key'],
+      overlap_seconds: ['number', 'for which both are accepted'],
+    },
   },
-  'key.revoked': { meaning: 'An API key was revoked', details: { reason: 'as the admin wrote it' } },
+  'key.revoked': {
+    meaning: 'An API key was revoked',
+    details: { reason: ['text', 'as the admin wrote it'] },
+  },
   'key.exposed': {
     meaning: 'An API key came from a browser for the first time: `pua keys show` has the page’s origin',
     details: {},
   },
   'client.created': {
     meaning: 'An app was registered',
-    details: { name: 'of the app', scopes: 'that it may ask for', redirect_uris: 'of the app' },
+    details: {
+      name: ['text', 'of the app'],
+      scopes: ['texts', 'that it may ask for'],
+      redirect_uris: ['texts', 'of the app'],
+    },
   },
   'client.disabled': { meaning: 'An app was disabled', details: {} },
   'client.enabled': { meaning: 'An app was enabled again', details: {} },
   'signing_key.rotated': {
     meaning: 'The keys that sign ID tokens moved on by one',
-    details: { next: 'id of the key that was made' },
+    details: { next: ['text', 'id of the key that was made'] },
   },
   'platform.imported': {
     meaning: 'An import changed something',
     details: {
-      users: 'what became of the records of that file, in numbers',
-      events: 'the same',
-      participants: 'the same',
-      connections: 'the same',
-      achievements: 'the same',
-      user_achievements: 'the same',
+      users: ['counts', 'what became of the records of that file, in numbers'],
+      events: ['counts', 'the same'],
+      participants: ['counts', 'the same'],
+      connections: ['counts', 'the same'],
+      achievements: ['counts', 'the same'],
+      user_achievements: ['counts', 'the same'],
     },
   },
   'audit.pruned': {
     meaning: 'The deletion of old events by hand was begun',
-    details: { older_than_seconds: 'what was asked for' },
+    details: { older_than_seconds: ['number', 'what was asked for'] },
   },
 } as const satisfies Readonly<Record<string, EventDefinition>>;
 
 export type AuthEventType = keyof typeof AUTH_EVENTS;
 
-type Detail = string | number | boolean | readonly string[] | object;
+type DetailsOf<Type extends AuthEventType> = (typeof AUTH_EVENTS)[Type]['details'];
+
+type DetailType<Definition> = Definition extends readonly [infer Type extends keyof DetailTypes, string]
+  ? DetailTypes[Type]
+  : never;
 
 /** An event of the audit trail as it is recorded. Nothing in it may be secret. */
 export type NewAuthEvent = {
@@ -127,14 +163,15 @@ export type NewAuthEvent = {
     readonly keyId?: string | null;
     readonly ip?: string | null;
     readonly errorId?: string | null;
-    readonly details?: { readonly [Name in keyof (typeof AUTH_EVENTS)[Type]['details']]?: Detail };
+    readonly details?: {
+      readonly [Name in keyof DetailsOf<Type>]?: DetailType<DetailsOf<Type>[Name]> | undefined;
+    };
   };
 }[AuthEventType];
 
 const COLUMNS = '(type, actor, user_id, client_id, key_id, ip, error_id, details)';
 
-/** Records one event; its parameters are {@link eventValues}. */
-export const RECORD_EVENT = `INSERT INTO auth_events ${COLUMNS} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
+const RECORD_EVENT = `INSERT INTO auth_events ${COLUMNS} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 
 /**
  * SQL that records an event where `source` has a row: a part of a statement that does what is recorded.
@@ -147,7 +184,7 @@ export function recordEventIf(source: string, first: number): string {
   return `INSERT INTO auth_events ${COLUMNS} SELECT ${values.join(', ')} FROM ${source}`;
 }
 
-/** Parameters of {@link RECORD_EVENT}. */
+/** An event as the parameters of {@link recordEventIf}. */
 export function eventValues(event: NewAuthEvent): unknown[] {
   return [
     event.type,
@@ -161,7 +198,7 @@ export function eventValues(event: NewAuthEvent): unknown[] {
   ];
 }
 
-/** Records one event by whatever runs statements: a DataSource, or the manager of a transaction. */
+/** Records one event by whatever runs statements: a DataSource, the manager of a transaction, or what has bounds of its own. */
 export async function recordEvent(
   database: { query(text: string, values: unknown[]): Promise<unknown> },
   event: NewAuthEvent,

@@ -47,6 +47,8 @@ export interface Config {
   readonly sweepIntervalSeconds: number;
   /** Age after which audit events are swept; 0: never. */
   readonly auditRetentionSeconds: number;
+  /** Where members ask for help: https, http or mailto. */
+  readonly supportUrl: string | undefined;
   readonly logLevel: string;
   readonly logFormat: 'json' | 'pretty';
   /** Whether PUBLIC_URL and HOST are this machine's own: nobody else is let in. */
@@ -157,6 +159,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     auditRetentionSeconds: env.AUDIT_RETENTION ?? 400 * 86_400,
+    supportUrl: env.SUPPORT_URL,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     loopbackOnly,

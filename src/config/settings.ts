@@ -153,6 +153,11 @@ export const SETTINGS = {
     '400d',
     'age after which audit events are swept: a whole number and s, m, h or d, 7 days at least; 0: never',
   ),
+  SUPPORT_URL: setting(
+    url('https:', 'http:', 'mailto:'),
+    '–',
+    'where members ask for help: every page for them leads there, and error pages say which error id to give',
+  ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be fatal, error, warn, info, debug, trace or silent',

@@ -26,6 +26,7 @@ import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';
 import { ChangeMark } from './entities/change-mark.entity.js';
+import { CompatibleMigration } from './entities/compatible-migration.entity.js';
 import { Connection } from './entities/connection.entity.js';
 import { Event, Participant } from './entities/event.entity.js';
 import {
@@ -38,7 +39,10 @@ import {
   OauthToken,
   SigningKey,
 } from './entities/oauth.entity.js';
+import { LoginThrottle } from './entities/login-throttle.entity.js';
 import { OauthRefusal } from './entities/oauth-refusal.entity.js';
+import { RateLimitCount, RateLimitInstances } from './entities/rate-limit.entity.js';
+import { RenamedUser } from './entities/renamed-user.entity.js';
 import { PlatformTotals } from './entities/totals.entity.js';
 import { User } from './entities/user.entity.js';
 
@@ -63,6 +67,11 @@ const ENTITIES = [
   OauthState,
   SigningKey,
   OauthRefusal,
+  LoginThrottle,
+  RateLimitCount,
+  RateLimitInstances,
+  CompatibleMigration,
+  RenamedUser,
 ];
 
 /** In the order in which they run. */

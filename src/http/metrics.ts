@@ -88,7 +88,7 @@ export const METRICS = {
   },
   oauth_errors_total: {
     type: 'counter',
-    help: 'Answers of the authorization server that were errors, by their code; `other` for codes that no document of OAuth or OpenID has',
+    help: 'Answers of the authorization server and its pages that were errors, by their code; `other` for codes that no document of OAuth or OpenID has; those of the front door are in `overload_refusals_total`',
     labels: { error: NAMES },
   },
   database_pool_connections: {

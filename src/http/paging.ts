@@ -34,7 +34,7 @@ interface ListIdentity {
 
 const MAC_BYTES = 16;
 
-/** Keyset paging with opaque, signed cursors (contract §7). */
+/** Keyset paging with opaque, signed cursors (docs/api-contract.md §7). */
 @Injectable()
 export class Paging {
   readonly #keys: readonly KeyObject[];

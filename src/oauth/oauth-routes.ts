@@ -11,6 +11,7 @@ import { Pages } from './pages/pages.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
 import { parameterFault } from './provider/parameters.js';
 import { ROUTES } from './provider/provider.js';
+import { Refusals } from './provider/refusals.service.js';
 import { limitRequests, refuseParameters } from './rate-limit.js';
 import { OauthDatabase } from './storage/oauth-database.js';
 
@@ -27,13 +28,14 @@ export class OauthRoutes {
     private readonly database: OauthDatabase,
     private readonly limits: RateLimits,
     private readonly pages: Pages,
+    private readonly refusals: Refusals,
     private readonly pageRoutes: PageRoutes,
   ) {}
 
   handler(): RequestHandler {
     return compose(
       this.#pinOrigin(),
-      limitRequests(this.server, this.limits, this.pages),
+      limitRequests(this.server, this.limits, this.pages, this.refusals),
       this.#library(),
       (request, response, next) => {
         if (request.context.path === ROUTES.userinfo) apiHeaders(request, response, next);
@@ -57,7 +59,7 @@ export class OauthRoutes {
 
   /** What oidc-provider answers. */
   #library(): RequestHandler {
-    const { server, database, pages } = this;
+    const { server, database, pages, refusals } = this;
     return async (request, response, next) => {
       const { context, headers } = request;
       const { path, id } = context;
@@ -68,7 +70,7 @@ export class OauthRoutes {
       context.route = path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
       const fault = await parameterFault(request);
       if (fault !== undefined && path !== ROUTES.authorization) {
-        refuseParameters(pages, request, response, fault);
+        await refuseParameters(pages, refusals, request, response, fault);
         return;
       }
       await database.serve(

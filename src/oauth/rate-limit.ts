@@ -7,6 +7,8 @@ import type { AuthorizationServer } from './provider/authorization-server.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
 import type { Pages } from './pages/pages.js';
 import { ROUTES } from './provider/provider.js';
+import type { RefusalWords } from './provider/refusal-reasons.js';
+import type { Refusals } from './provider/refusals.service.js';
 
 /** What programs call; everything else is opened in a browser. */
 const FOR_PROGRAMS: readonly string[] = [
@@ -20,7 +22,12 @@ const FOR_PROGRAMS: readonly string[] = [
  * 429 where an address sends too many requests, before anything is done for them: most of these routes need no
  * credential, and many of them store something. Metadata and keys cost nothing; userinfo has the API's limits.
  */
-export function limitRequests(server: AuthorizationServer, limits: RateLimits, pages: Pages): RequestHandler {
+export function limitRequests(
+  server: AuthorizationServer,
+  limits: RateLimits,
+  pages: Pages,
+  refusals: Refusals,
+): RequestHandler {
   return async (request, response, next) => {
     const route = limitedRoute(server, request.context.path);
     const seconds = route === undefined ? undefined : await limits.countOauthRequest(addressOf(request));
@@ -30,6 +37,7 @@ export function limitRequests(server: AuthorizationServer, limits: RateLimits, p
     }
     request.context.route = route;
     request.context.problem = 'rate_limited';
+    await tell(refusals, request, { error: 'temporarily_unavailable', reason: 'too_many_requests' });
     response.set({ ...SECURITY_HEADERS, 'Retry-After': String(seconds) });
     if (FOR_PROGRAMS.includes(request.context.path)) refuseProgram(request, response, seconds);
     else refuseBrowser(pages, request, response, seconds);
@@ -45,9 +53,16 @@ function limitedRoute(server: AuthorizationServer, path: string): string | undef
 }
 
 /** `invalid_request`, in the form that the caller reads, before the library sees the request. */
-export function refuseParameters(pages: Pages, request: Request, response: Response, fault: string): void {
+export async function refuseParameters(
+  pages: Pages,
+  refusals: Refusals,
+  request: Request,
+  response: Response,
+  fault: string,
+): Promise<void> {
   const { id, path } = request.context;
   request.context.problem = 'invalid_request';
+  await tell(refusals, request, { error: 'invalid_request', reason: 'malformed_request' });
   response.status(400).set(SECURITY_HEADERS);
   if (FOR_PROGRAMS.includes(path))
     response
@@ -57,6 +72,13 @@ export function refuseParameters(pages: Pages, request: Request, response: Respo
     const message = `The request is not one that can be answered: ${fault}.`;
     pages.send(response, 400, { name: 'error', title: 'This did not work', message, error_id: id });
   }
+}
+
+/** To the metric, and to whoever looks for the error id of the answer. */
+async function tell(refusals: Refusals, request: Request, words: RefusalWords): Promise<void> {
+  const { id, path, route } = request.context;
+  refusals.count(words.error);
+  await refusals.keep({ ...words, errorId: id, route: route ?? path, ip: addressOf(request) });
 }
 
 /** In the form of RFC 6749 §5.2, which has no code of its own for this. Browser clients may read it, wherever they are. */

@@ -262,6 +262,22 @@ describe('every answer', () => {
       );
     });
 
+    it('in the contract, route by route with its scope, and code by code', () => {
+      const contract = readFileSync('docs/api-contract.md', 'utf8');
+      const rows = [...contract.matchAll(/^\| (GET|PUT) (\/api\/public[^|]+?) +\| ([^|]+?) +\|/gm)].flatMap(
+        ([, method, paths, scope]) =>
+          paths!.split(', ').map((path) => `${method} ${path.replace(/\?.*/, '')} ${scope}`),
+      );
+      const ofApi = routes().filter((route) => route.includes(' /api/public'));
+      expect([...new Set(rows)].toSorted()).toEqual(ofApi.toSorted());
+      const errors = contract.slice(contract.indexOf('## 8.'), contract.indexOf('## 9.'));
+      const told = [...PROBLEMS.keys()].filter((code) => !new RegExp(`\\b${code}\\b`).test(errors));
+      expect(told).toEqual([]);
+      const statuses = [...errors.matchAll(/^\| ([\d, ]+?) +\|/gm)].flatMap(([, list]) => list!.split(', '));
+      const known = [...new Set([...PROBLEMS.values()].map(({ status }) => String(status)))];
+      expect(statuses.toSorted()).toEqual(known.toSorted());
+    });
+
     it('in OpenAPI 3.1, route by route with its scope', () => {
       expect(document.openapi).toBe('3.1.0');
       const documented = Object.entries(document.paths).flatMap(([path, operations]) =>

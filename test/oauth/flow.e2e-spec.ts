@@ -390,12 +390,30 @@ describe('where nobody can be sent back to the app', () => {
     expect(words).not.toMatch(/redirect_uri|client is invalid|request_uri|parameter|registered redirect/);
   });
 
+  it.each([
+    ['client_id', { client_id: 'no<b>ody' }, 'no&lt;b&gt;ody'],
+    ['redirect_uri', { redirect_uri: 'https://app.example/other?x=1' }, 'https://app.example/other?x=1'],
+  ])('shows developers the %s that was sent, and that it is not registered', async (name, sent, shown) => {
+    const { url } = oauth.request(await oauth.client(), sent);
+    const { html } = (await oauth.browser().open(url)) as FormPage;
+    expect(html).toContain(
+      `This was sent, but it is not registered in exactly this form: <code>${name}=${shown}</code>`,
+    );
+    expect(html).not.toContain(REDIRECT_URI); // what is registered is between the app and the admin
+  });
+
+  it('shows developers the post_logout_redirect_uri that was sent', async () => {
+    const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
+    const { html } = (await oauth.browser().open(bye)) as FormPage;
+    expect(html).toContain('<code>post_logout_redirect_uri=https://evil.example</code>');
+  });
+
   it('says so at sign-out, and at a sign-in that another tab has finished', async () => {
     const browser = oauth.browser();
     const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
     const wrong = (await browser.open(bye)) as FormPage;
     expect(wrong.html).toContain('<h1>You were not signed out</h1>');
-    expect(wrong.html).not.toContain('post_logout_redirect_uri');
+    expect(wrong.html).not.toContain('post_logout_redirect_uri not registered');
     const late = (await browser.open('/oauth/authorize/no-such-sign-in')) as FormPage;
     expect(late.html).toContain('<h1>This sign-in has expired</h1>');
     expect(late.html).not.toMatch(/interaction|session not found/);

@@ -13,7 +13,7 @@ import { HOSTILE, SAMPLES } from '../support/page-samples.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-const pages = new Pages();
+const pages = new Pages({ supportUrl: undefined });
 
 describe('What every page is sent with', () => {
   it.each(Object.keys(SAMPLES))(
@@ -25,6 +25,21 @@ describe('What every page is sent with', () => {
       expect(html).not.toMatch(/\s(on\w+|style|src)=(?!https:\/\/evil|&#39;)/i);
       expect(html).not.toContain('\u202e');
       expect(html).not.toContain('W'.repeat(400));
+    },
+  );
+
+  it.each(['https://help.example/?a=1&b=2', 'mailto:help@platform.example'])(
+    'leads to where members ask for help, on an error with the error id: %s',
+    (supportUrl) => {
+      const supported = new Pages({ supportUrl });
+      const link = `<a href="${supportUrl.replace('&', '&amp;')}">`;
+      for (const sample of Object.values(SAMPLES))
+        expect(supported.render(sample).html).toContain(`<footer>${link}Help</a></footer>`);
+      expect(supported.render(SAMPLES.error!).html).toContain(
+        `If you ${link}ask for help</a>, give this error id:`,
+      );
+      for (const sample of Object.values(SAMPLES))
+        expect(pages.render(sample).html).not.toContain('<footer>');
     },
   );
 

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { AUTH_EVENTS, boundedDetails } from '../../src/audit/audit.js';
+import { AuditTrail } from '../../src/audit/audit-trail.js';
+import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
 import { SignIn } from '../../src/accounts/sign-in.service.js';
 import { Meter } from '../../src/http/meter.js';
 import { placeOf, Refusals, withoutSecrets } from '../../src/oauth/provider/refusals.service.js';
@@ -12,6 +14,7 @@ import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
+import { inOneWindow } from '../support/windows.js';
 
 const DAY = 86_400;
 
@@ -209,6 +212,45 @@ describe('refusals that concern no member', () => {
     expect((await oauth.api.app.get(Sweeper).sweep()).oauth_refusals).toBe(1);
     expect(await refusals('recent')).toHaveLength(1);
   });
+
+  it(
+    'are found by the error id of an answer that the library never saw: a bad parameter, and a 429',
+    inOneWindow(async () => {
+      const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
+      const find = (errorId: unknown) =>
+        new AuditTrail(server.dataSource).find({ errorId: String(errorId) }, 10);
+      const errorIdOn = ({ html }: FormPage) => /error id: <code>([^<]*)</.exec(html)![1]!;
+      try {
+        const bad = await server.token({ grant_type: 'refresh_token', client_id: 'x'.repeat(101) });
+        expect(bad.body.error).toBe('invalid_request');
+        const badPage = (await server
+          .browser()
+          .open(`/oauth/logout?logout_hint=${'x'.repeat(101)}`)) as FormPage;
+        expect(badPage.status).toBe(400);
+        const limits = server.api.app.get(RateLimits, { strict: false });
+        await Promise.all(Array.from({ length: 100 }, () => limits.countOauthRequest('127.0.0.1')));
+        const late = await server.token({ grant_type: 'refresh_token' });
+        expect([late.status, late.body.error]).toEqual([429, 'temporarily_unavailable']);
+        const latePage = (await server.browser().open('/account/apps')) as FormPage;
+        expect(latePage.status).toBe(429);
+        const malformed = { error: 'invalid_request', reason: 'malformed_request' };
+        const tooMany = { error: 'temporarily_unavailable', reason: 'too_many_requests' };
+        expect([
+          ...(await find(bad.body.error_id)),
+          ...(await find(errorIdOn(badPage))),
+          ...(await find(late.body.error_id)),
+          ...(await find(errorIdOn(latePage))),
+        ]).toMatchObject([
+          { type: 'token.refused', details: { ...malformed, route: '/oauth/token' } },
+          { type: 'authorization.refused', details: { ...malformed, route: '/oauth/logout' } },
+          { type: 'token.refused', details: { ...tooMany, route: '/oauth/token' } },
+          { type: 'authorization.refused', details: { ...tooMany, route: '/account' } },
+        ]);
+      } finally {
+        await server.close();
+      }
+    }),
+  );
 
   it.each([
     ['my-app', 'my-app'],

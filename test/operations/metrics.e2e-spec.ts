@@ -129,6 +129,15 @@ describe('metrics of what features do', () => {
       ),
     ).toBe(1);
     expect(await scrape()).not.toContain('made_up');
+    // Once each, also where the library answers with a page, where a page of ours does, and where neither saw the request.
+    const browser = oauth.browser();
+    const counted = (error: string, ask: () => Promise<unknown>) =>
+      added(`oauth_errors_total{error="${error}"}`, ask);
+    expect(await counted('invalid_client', () => browser.open('/oauth/authorize?client_id=nobody'))).toBe(1);
+    expect(await counted('invalid_request', () => browser.open('/interaction/gone'))).toBe(1);
+    expect(await counted('invalid_request', () => oauth.post('/account/sign-out', {}))).toBe(1);
+    expect(await counted('invalid_request', () => oauth.token({ client_id: 'x'.repeat(101) }))).toBe(1);
+    expect(await counted('invalid_grant', () => oauth.browser().open('/account/apps'))).toBe(0);
   });
 
   it('say when each table was last swept, and what came of it', async () => {

@@ -55,6 +55,15 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
     code: 'invalid_request_uri',
   },
+  'error of a redirect URI that is not registered': {
+    name: 'error',
+    title: 'The app cannot be sent your answer',
+    message:
+      'It asks for an answer at an address that is not registered for it. So that nobody else gets it, you are not sent there. Tell the people who make the app.',
+    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+    code: 'invalid_redirect_uri',
+    unregistered: { name: 'redirect_uri', value: `https://app.trailmix.example/callback?${HOSTILE}` },
+  },
   'connected apps': {
     name: 'apps',
     csrf: 'token',

@@ -32,7 +32,7 @@ const PATIENCE = 2 / 3;
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
 
 /**
- * The limits of the contract §10, per user and credential, and of failed authentication and of requests to the
+ * The limits of docs/api-contract.md §10, per user and credential, and of failed authentication and of requests to the
  * authorization server per address. They hold for all instances together (see {@link Limit}): over Redis where there is
  * one, else over PostgreSQL. The embedded database has one server: its memory is all there is to know.
  */

@@ -81,7 +81,7 @@ export function sendProblem(problem: Problem, request: Request, response: Respon
   request.context.problem = code;
   response.removeHeader('ETag');
   response.removeHeader('Link');
-  // Where there is no such route, nothing of the API has set them yet (contract §8: everywhere).
+  // Where there is no such route, nothing of the API has set them yet (docs/api-contract.md §8: everywhere).
   if (!response.hasHeader('Access-Control-Allow-Origin')) setSharedHeaders(response);
   for (const name in headers) response.setHeader(name, headers[name]!);
   if (code === 'temporarily_unavailable') response.setHeader('Retry-After', RETRY_AFTER_SECONDS);

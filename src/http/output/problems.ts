@@ -160,7 +160,7 @@ export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
   }),
 );
 
-/** What is wrong with one field of the body or one query parameter (contract §8). */
+/** What is wrong with one field of the body or one query parameter (docs/api-contract.md §8). */
 export type ProblemDetail =
   | { pointer: string; field: string | null; code: string; detail: string; max?: number; actual?: number }
   | { parameter: string; code: string; detail: string; allowed?: readonly string[] };

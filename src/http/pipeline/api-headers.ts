@@ -37,7 +37,7 @@ export const SHARED_HEADERS = {
 } as const;
 
 /**
- * Headers of every answer under {@link API_PREFIX} (contract §9, §10), errors and unknown routes too, and the
+ * Headers of every answer under {@link API_PREFIX} (docs/api-contract.md §9, §10), errors and unknown routes too, and the
  * answer to preflight requests, which need no credential.
  */
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {

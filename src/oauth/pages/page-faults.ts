@@ -1,6 +1,10 @@
 import { errors } from 'oidc-provider';
 import { isUnavailable } from '../../database/unavailable.js';
+import { refusalOf } from '../provider/refusal-reasons.js';
+import type { RefusalReason } from '../provider/refusal-reasons.js';
 import type { Page } from './pages.js';
+
+type ErrorPage = Extract<Page, { name: 'error' }>;
 
 /** What a page cannot do, in words for the member; the log has the reason. */
 export class PageFault extends Error {
@@ -14,13 +18,14 @@ export class PageFault extends Error {
     super(message);
   }
 
-  page(errorId: string): Extract<Page, { name: 'error' }> {
+  page(errorId: string, unregistered?: ErrorPage['unregistered']): ErrorPage {
     return {
       name: 'error',
       title: this.title,
       message: this.message,
       error_id: errorId,
       ...(this.code === undefined ? {} : { code: this.code }),
+      ...(unregistered === undefined ? {} : { unregistered }),
     };
   }
 }
@@ -74,6 +79,23 @@ export function faultOf(error: unknown, signingOut = false): PageFault {
   if (!(error instanceof errors.OIDCProviderError) || !error.expose) return SERVER_FAILED;
   if (error.error === SERVER_BUSY.code) return SERVER_BUSY;
   return new PageFault(error.statusCode, ...wordsFor(error, signingOut), error.error);
+}
+
+/** Which parameter says what, where it is not registered. */
+const UNREGISTERED: { readonly [Reason in RefusalReason]?: string } = {
+  unknown_client: 'client_id',
+  unregistered_redirect_uri: 'redirect_uri',
+  unregistered_post_logout_redirect_uri: 'post_logout_redirect_uri',
+};
+
+/** What the developer of an app compares with what was registered: that part of the request, as it was sent. */
+export function unregisteredOf(
+  error: Error,
+  parameters: Readonly<Record<string, unknown>> | undefined,
+): ErrorPage['unregistered'] {
+  const name = UNREGISTERED[refusalOf(error).reason];
+  const value = name === undefined ? undefined : parameters?.[name];
+  return name === undefined || typeof value !== 'string' ? undefined : { name, value };
 }
 
 function wordsFor(error: errors.OIDCProviderError, signingOut: boolean): Words {

@@ -42,6 +42,7 @@ export class PageFilter implements ExceptionFilter {
     const line = { request_id: id, route, ...words };
     if (fault.status === 500) this.logger.error({ ...line, err: error }, 'page failed');
     else this.logger.info(line, 'page refused');
+    this.refusals.count(fault.code ?? words.error);
     if (fault.status === 503) response.set('Retry-After', '1');
     else await this.refusals.keep({ ...words, errorId: id, route: route!, ip: addressOf(request) });
     this.pages.send(response, fault.status, fault.page(id));

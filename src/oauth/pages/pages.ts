@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
 import type { Response } from 'express';
+import { CONFIG } from '../../config/config.js';
+import type { Config } from '../../config/config.js';
 import { browserOf } from './user-agent.js';
 import { clip, initialOf, timestampOf, waitOf } from './wording.js';
 
@@ -63,6 +65,8 @@ export type Page =
       readonly error_id: string;
       /** For developers: the code of the RFC. */
       readonly code?: string;
+      /** For developers: the parameter whose value is not registered, as it was sent. */
+      readonly unregistered?: { readonly name: string; readonly value: string } | undefined;
     }
   | {
       readonly name: 'apps';
@@ -115,6 +119,8 @@ export class Pages {
   readonly #style = readFileSync(new URL('./templates/style.css', import.meta.url), 'utf8');
   readonly #styleSource = `'sha256-${createHash('sha256').update(this.#style).digest('base64')}'`;
 
+  constructor(@Inject(CONFIG) private readonly config: Pick<Config, 'supportUrl'>) {}
+
   /** Answers with a page; see {@link render}. */
   send(response: Response, status: number, page: Page, formTargets: readonly string[] = []): void {
     const { html, headers } = this.render(page, formTargets);
@@ -126,7 +132,12 @@ export class Pages {
 
   /** @param formTargets origins and schemes that redirects after the page's forms may lead to: browsers check those too */
   render(page: Page, formTargets: readonly string[] = []): { html: string; headers: Record<string, string> } {
-    const html = this.#eta.render(`./${page.name}`, { page, style: this.#style, ...WORDING });
+    const html = this.#eta.render(`./${page.name}`, {
+      page,
+      style: this.#style,
+      support: this.config.supportUrl,
+      ...WORDING,
+    });
     const policy = [
       "default-src 'none'",
       `style-src ${this.#styleSource}`,

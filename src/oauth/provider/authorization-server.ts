@@ -12,7 +12,6 @@ import { CONFIG } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/unavailable.js';
 import { LOGGER } from '../../http/logger.js';
-import { Meter } from '../../http/meter.js';
 import { adapterFactory } from '../storage/adapters.js';
 import { Consents } from './consents.service.js';
 import { checkLifetimes, LIFETIMES } from './lifetimes.js';
@@ -28,7 +27,7 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { runTokenRequests } from '../token-request/token-requests.js';
 import { Pages } from '../pages/pages.js';
 import { formTargetsOf, pageClientOf } from '../pages/page-client.js';
-import { faultOf } from '../pages/page-faults.js';
+import { faultOf, unregisteredOf } from '../pages/page-faults.js';
 import { createProvider, ROUTES } from './provider.js';
 import { Refusals } from './refusals.service.js';
 import { SigningKeysService } from './signing-keys.service.js';
@@ -69,7 +68,6 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly consents: Consents,
     private readonly pages: Pages,
     private readonly credentials: CredentialCache,
-    private readonly meter: Meter,
     dataSource: DataSource,
   ) {
     this.#keys = new SigningKeysService(dataSource, config);
@@ -142,7 +140,8 @@ export class AuthorizationServer implements OnModuleInit {
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => {
         const fault = faultOf(error, ctx.path.startsWith(ROUTES.end_session));
-        this.#show(ctx, fault.page(database.current!.id));
+        const unregistered = unregisteredOf(error, ctx.oidc?.params);
+        this.#show(ctx, fault.page(database.current!.id, unregistered));
       },
       renderSignOut: (ctx) => {
         const { session, client, params } = ctx.oidc;
@@ -160,9 +159,7 @@ export class AuthorizationServer implements OnModuleInit {
       },
       renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
     });
-    provider.use(
-      answerFailures(database, refusals, pages, logger, this.meter, config.databaseDeadlines.answer),
-    );
+    provider.use(answerFailures(database, refusals, pages, logger, config.databaseDeadlines.answer));
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));

@@ -2,7 +2,6 @@ import type { errors, KoaContextWithOIDC } from 'oidc-provider';
 import type { Logger } from 'pino';
 import type { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
-import type { Meter } from '../../http/meter.js';
 import { AuthorizationRequest } from '../storage/authorization-request.js';
 import type { OauthDatabase } from '../storage/oauth-database.js';
 import type { OauthRequest } from '../storage/request-context.js';
@@ -17,32 +16,6 @@ import type { Refusals } from './refusals.service.js';
 
 type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
 
-/** Codes of RFC 6749, 6750, 7009, 7591, 8707, 9101, 9126, 9449 and OpenID Connect Core, as labels of a metric. */
-const KNOWN_ERRORS: ReadonlySet<string> = new Set([
-  'access_denied',
-  'consent_required',
-  'interaction_required',
-  'invalid_client',
-  'invalid_dpop_proof',
-  'invalid_grant',
-  'invalid_redirect_uri',
-  'invalid_request',
-  'invalid_request_object',
-  'invalid_request_uri',
-  'invalid_scope',
-  'invalid_target',
-  'invalid_token',
-  'login_required',
-  'server_error',
-  'temporarily_unavailable',
-  'unauthorized_client',
-  'unsupported_grant_type',
-  'unsupported_response_mode',
-  'unsupported_response_type',
-  'unsupported_token_type',
-  'use_dpop_nonce',
-]);
-
 /**
  * Around everything: security headers on every answer; 503 where the database was away, whatever the library made of
  * it, or after `deadlineMs`; the true reason of a refusal to the log, and to the audit trail where it concerns a member, else
@@ -53,7 +26,6 @@ export function answerFailures(
   refusals: Refusals,
   pages: Pages,
   logger: Logger,
-  meter: Meter,
   deadlineMs: number,
 ): Middleware {
   return async (ctx, next) => {
@@ -74,7 +46,7 @@ export function answerFailures(
     const unexpected = (failure as errors.OIDCProviderError).error === undefined;
     const words = refusalOf(failure);
     const error = request.unavailable ? 'temporarily_unavailable' : words.error;
-    meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
+    refusals.count(error);
     const route = routeOf(ctx);
     const clientId = ctx.oidc?.client?.clientId;
     const line = { request_id: request.id, route, client_id: clientId, ...words };

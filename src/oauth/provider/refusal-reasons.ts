@@ -1,5 +1,36 @@
 import { errors } from 'oidc-provider';
 
+/** Codes of RFC 6749, 6750, 7009, 7591, 8707, 9101, 9126, 9449 and OpenID Connect Core, as labels of a metric. */
+const KNOWN_ERRORS: ReadonlySet<string> = new Set([
+  'access_denied',
+  'consent_required',
+  'interaction_required',
+  'invalid_client',
+  'invalid_dpop_proof',
+  'invalid_grant',
+  'invalid_redirect_uri',
+  'invalid_request',
+  'invalid_request_object',
+  'invalid_request_uri',
+  'invalid_scope',
+  'invalid_target',
+  'invalid_token',
+  'login_required',
+  'server_error',
+  'temporarily_unavailable',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'unsupported_response_mode',
+  'unsupported_response_type',
+  'unsupported_token_type',
+  'use_dpop_nonce',
+]);
+
+/** Whether a document of OAuth or OpenID has this code. */
+export function isKnownError(error: string): boolean {
+  return KNOWN_ERRORS.has(error);
+}
+
 interface Reason {
   readonly meaning: string;
   /** What the library says, or this server to it: where it matches, this is the reason. */
@@ -108,6 +139,7 @@ export const REFUSAL_REASONS = {
       'registration_not_supported',
     ],
   },
+  too_many_requests: { meaning: 'Too many requests came from one address (RATE_LIMIT_AUTH)' },
   malformed_request: {
     meaning: 'The request is malformed in another way, which its answer tells',
     codes: ['invalid_request', 'invalid_grant', 'invalid_token'],

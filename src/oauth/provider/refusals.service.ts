@@ -1,8 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { LOGGER } from '../../http/logger.js';
+import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { isKnownError } from './refusal-reasons.js';
 import type { RefusalWords } from './refusal-reasons.js';
 
 /** Refusals that are kept, of one process: more are in the log alone. */
@@ -40,7 +42,13 @@ export class Refusals {
   constructor(
     private readonly database: OauthDatabase,
     @Inject(LOGGER) private readonly logger: Logger,
+    private readonly meter: Meter,
   ) {}
+
+  /** Counts an answer that is an error, whomever it concerns and whether it is kept. @param error code of the answer */
+  count(error: string): void {
+    this.meter.count('oauth_errors_total', { error: isKnownError(error) ? error : 'other' });
+  }
 
   /** An answer never fails, and never waits for long, because its refusal could not be kept. */
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {

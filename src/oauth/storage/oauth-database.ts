@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import type { QueryResultRow } from 'pg';
-import { eventValues, RECORD_EVENT } from '../../audit/audit.js';
+import { eventValues, recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/pipelined-reads.js';
@@ -44,8 +44,10 @@ export class OauthDatabase {
     return (await this.rows<Row>(text, values))[0];
   }
 
+  /** Records an event of the current request. */
   async record(event: NewAuthEvent): Promise<void> {
-    await this.rows(RECORD_EVENT, this.eventValues(event));
+    const statements = { query: (text: string, values: unknown[]) => this.rows(text, values) };
+    await recordEvent(statements, this.#fromHere(event));
   }
 
   /** An answer never fails because its audit line could not be written; the log says so. */
@@ -57,9 +59,13 @@ export class OauthDatabase {
     }
   }
 
-  /** An event of the current request as parameters of {@link RECORD_EVENT}. */
+  /** An event of the current request as parameters of {@link recordEventIf}. */
   eventValues(event: NewAuthEvent): unknown[] {
-    return eventValues({ ip: this.current?.ip ?? null, ...event });
+    return eventValues(this.#fromHere(event));
+  }
+
+  #fromHere(event: NewAuthEvent): NewAuthEvent {
+    return { ip: this.current?.ip ?? null, ...event };
   }
 
   async #run<T>(statement: () => Promise<T>): Promise<T> {

@@ -1,0 +1,8 @@
+import { Entity, PrimaryColumn } from 'typeorm';
+
+/** A migration over which older programs may go on working: see `migrationStatus`. */
+@Entity('compatible_migrations')
+export class CompatibleMigration {
+  @PrimaryColumn('text')
+  name: string;
+}
