@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import supertest from 'supertest';
+import { hashPassword } from '../../src/accounts/passwords.js';
 import { METRICS } from '../../src/http/metrics.js';
 import { TestApi } from '../support/api.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
@@ -100,7 +101,8 @@ describe('metrics of what features do', () => {
   );
 
   it('count sign-ins by result and page, and time the hashing of passwords', async () => {
-    const { username } = await oauth.member();
+    // A hash as they are made today: another would be replaced beside the sign-in, which is one more.
+    const { username } = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
     const signIn = (address: string, password: string) => async () => {
       const browser = oauth.browser();
       const send = browser.send.bind(browser);
