@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { ClientCache } from '../../src/oauth/storage/client-cache.js';
-import { onPostgres } from '../support/database.js';
+import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
 /** On PostgreSQL credentials are remembered; on the embedded database each is looked up, and the same must hold. */
@@ -101,7 +101,7 @@ describe('a credential of one kind', () => {
   });
 });
 
-(onPostgres ? describe : describe.skip)('what is remembered (only on PostgreSQL: npm run test:pg)', () => {
+postgres.describe('what is remembered', () => {
   const answers = async (key: string, status: number, milliseconds = 1_000) => {
     const end = performance.now() + milliseconds;
     while ((await ask(ME, asKey(key))) !== status) expect(performance.now()).toBeLessThan(end);

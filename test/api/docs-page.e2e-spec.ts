@@ -6,7 +6,8 @@ import type { AxeResults } from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { PROBLEMS } from '../../src/http/output/problems.js';
 import { TestApi } from '../support/api.js';
-import { inChromium, launchChromium } from '../support/chromium.js';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -100,7 +101,7 @@ describe('GET /docs', () => {
     expect((await api.send('GET', '/docs', { Accept: 'text/plain' })).body.code).toBe('not_acceptable');
   });
 
-  inChromium('in Chromium (npm run test:pg)', () => {
+  postgres.describe('in Chromium', () => {
     let browser: Browser;
     beforeAll(async () => void (browser = await launchChromium()), 60_000);
     afterAll(() => browser.close());

@@ -11,7 +11,7 @@ import { Database } from '../../src/database/database.js';
 import { OpenApiDocument } from '../../src/features/openapi/openapi-document.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { onPostgres, postgres } from '../support/database.js';
 
 /** Bytes as they are, over a connection of their own. */
 class Client {
@@ -388,7 +388,7 @@ describe('who sends requests without waiting for answers', () => {
     expect(client.text).toMatch(/HTTP\/1\.1 400 Bad Request[^]*"error":/);
   });
 
-  (onPostgres ? it : it.skip)('leaves nothing behind, however it ends', async () => {
+  postgres.it('leaves nothing behind, however it ends', async () => {
     const texts = [
       flood,
       request('/readyz').repeat(100),
@@ -549,7 +549,7 @@ describe('a document that never changes', () => {
   });
 });
 
-(onPostgres ? describe : describe.skip)('readiness (only on PostgreSQL: npm run test:pg)', () => {
+postgres.describe('readiness', () => {
   it('is asked on a connection of its own: a pool that is taken whole says nothing about it', async () => {
     const api = await TestApi.start({ databasePoolSize: 2 });
     const runner = api.dataSource.createQueryRunner();

@@ -79,23 +79,24 @@ describe('paging', () => {
       });
     });
 
-    it('answers an empty list to who has nothing', async () => {
-      if (path.endsWith('all')) return; // the catalogue is everybody's
-      const answer = await api.get(path, await api.key(await api.platform.user()));
-      expect(answer.body).toEqual({
-        data: [],
-        pagination: {
-          limit: 20,
-          count: 0,
-          total: 0,
-          has_more: false,
-          next_cursor: null,
-          prev_cursor: null,
-          sort: defaultSort,
-        },
+    // The catalogue is everybody's.
+    if (!path.endsWith('all'))
+      it('answers an empty list to who has nothing', async () => {
+        const answer = await api.get(path, await api.key(await api.platform.user()));
+        expect(answer.body).toEqual({
+          data: [],
+          pagination: {
+            limit: 20,
+            count: 0,
+            total: 0,
+            has_more: false,
+            next_cursor: null,
+            prev_cursor: null,
+            sort: defaultSort,
+          },
+        });
+        expect(answer.headers['x-total-count']).toBe('0');
       });
-      expect(answer.headers['x-total-count']).toBe('0');
-    });
 
     it('gives the whole list page by page, and the same pages on the way back', async () => {
       const whole = idsOf(await api.get(path, key));

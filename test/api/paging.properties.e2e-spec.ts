@@ -304,7 +304,7 @@ describe('paging', () => {
               if (end.cursor !== null) await walk('prev', end);
             },
           ),
-          { numRuns: onPostgres ? 6 : 2, seed: 20261121, endOnFailure: true },
+          { numRuns: onPostgres ? 6 : 2, endOnFailure: true },
         );
       },
       60_000,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest from 'supertest';
 import { closeApp, createApp } from '../../src/app.js';
@@ -9,7 +9,7 @@ import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 /** Asks until the answer is there, for at most `milliseconds`. */
@@ -22,136 +22,133 @@ async function within(milliseconds: number, holds: () => Promise<boolean> | bool
   return false;
 }
 
-(onPostgres ? describe : describe.skip)(
-  'revocation over two servers (only on PostgreSQL: npm run test:pg)',
-  () => {
-    let api: TestApi;
-    let other: NestExpressApplication;
-    let channel: TcpProxy;
+postgres.describe('revocation over two servers', () => {
+  let api: TestApi;
+  let other: NestExpressApplication;
+  let channel: TcpProxy;
 
-    beforeAll(async () => {
-      api = await TestApi.start();
-      channel = await TcpProxy.start(api.config.databaseUrl!);
-      // Its reads go straight to the database: only what it hears of revocations passes the proxy.
-      other = await createApp({ ...api.config, databaseDirectUrl: channel.url });
-      await other.listen(0, '127.0.0.1');
-    });
-    afterAll(async () => {
-      await closeApp(other);
-      await channel.close();
-      await api.close();
-    });
+  beforeAll(async () => {
+    api = await TestApi.start();
+    channel = await TcpProxy.start(api.config.databaseUrl!);
+    // Its reads go straight to the database: only what it hears of revocations passes the proxy.
+    other = await createApp({ ...api.config, databaseDirectUrl: channel.url });
+    await other.listen(0, '127.0.0.1');
+  });
+  afterAll(async () => {
+    await closeApp(other);
+    await channel.close();
+    await api.close();
+  });
 
-    const ask = async (app: NestExpressApplication, key: string) =>
-      (await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key)).status;
-    const trusts = (app: NestExpressApplication) => () => app.get(RevocationChannel).trusted;
-    /** A key that both servers know by heart. */
-    const knownKey = async (userId: number): Promise<{ key: string; id: string }> => {
-      const key = await api.key(userId);
-      for (const app of [api.app, other]) {
-        expect(await within(5_000, trusts(app))).toBe(true);
-        expect([await ask(app, key), await ask(app, key)]).toEqual([200, 200]);
-      }
-      return { key, id: key.split('_')[2]! };
+  const ask = async (app: NestExpressApplication, key: string) =>
+    (await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key)).status;
+  const trusts = (app: NestExpressApplication) => () => app.get(RevocationChannel).trusted;
+  /** A key that both servers know by heart. */
+  const knownKey = async (userId: number): Promise<{ key: string; id: string }> => {
+    const key = await api.key(userId);
+    for (const app of [api.app, other]) {
+      expect(await within(5_000, trusts(app))).toBe(true);
+      expect([await ask(app, key), await ask(app, key)]).toEqual([200, 200]);
+    }
+    return { key, id: key.split('_')[2]! };
+  };
+
+  /** How many statements `request` sends to the database. */
+  const statements = async (
+    app: NestExpressApplication,
+    request: () => Promise<unknown>,
+  ): Promise<number> => {
+    const database = app.get(Database);
+    const read = database.read;
+    let count = 0;
+    database.read = (...parameters) => {
+      count++;
+      return read.apply(database, parameters) as never;
     };
+    try {
+      await request();
+    } finally {
+      database.read = read;
+    }
+    return count;
+  };
 
-    /** How many statements `request` sends to the database. */
-    const statements = async (
-      app: NestExpressApplication,
-      request: () => Promise<unknown>,
-    ): Promise<number> => {
-      const database = app.get(Database);
-      const read = database.read;
-      let count = 0;
-      database.read = (...parameters) => {
-        count++;
-        return read.apply(database, parameters) as never;
-      };
-      try {
-        await request();
-      } finally {
-        database.read = read;
-      }
-      return count;
-    };
+  it('asks the database once for the data of a credential that is known', async () => {
+    const { key } = await knownKey(await api.platform.user());
+    expect(await statements(api.app, () => ask(api.app, key))).toBe(1);
+  });
 
-    it('asks the database once for the data of a credential that is known', async () => {
-      const { key } = await knownKey(await api.platform.user());
-      expect(await statements(api.app, () => ask(api.app, key))).toBe(1);
-    });
+  it('refuses a revoked key everywhere within a second', async () => {
+    const { key, id } = await knownKey(await api.platform.user());
+    await new ApiKeysService(api.dataSource, api.config).revoke(id, 'leaked', 'admin');
+    for (const app of [api.app, other])
+      expect(await within(1_000, async () => (await ask(app, key)) === 401)).toBe(true);
+  });
 
-    it('refuses a revoked key everywhere within a second', async () => {
-      const { key, id } = await knownKey(await api.platform.user());
-      await new ApiKeysService(api.dataSource, api.config).revoke(id, 'leaked', 'admin');
-      for (const app of [api.app, other])
-        expect(await within(1_000, async () => (await ask(app, key)) === 401)).toBe(true);
-    });
+  it('refuses the keys of a disabled member everywhere within a second', async () => {
+    const user = await api.platform.user();
+    const { key } = await knownKey(user);
+    await new UsersService(api.dataSource).disable(user, 'admin');
+    for (const app of [api.app, other])
+      expect(await within(1_000, async () => (await ask(app, key)) === 401)).toBe(true);
+  });
 
-    it('refuses the keys of a disabled member everywhere within a second', async () => {
-      const user = await api.platform.user();
-      const { key } = await knownKey(user);
-      await new UsersService(api.dataSource).disable(user, 'admin');
-      for (const app of [api.app, other])
-        expect(await within(1_000, async () => (await ask(app, key)) === 401)).toBe(true);
-    });
-
-    it('refuses the tokens of a disabled client everywhere within a second, though its id has a colon', async () => {
-      const user = await api.platform.user();
-      const token = randomBytes(32).toString('base64url');
-      const key = new TokenKeys(api.config.secrets).keyOf('AccessToken', token);
-      const payload = { aud: `${api.config.publicUrl}/api/public`, scope: 'profile:read' };
-      await api.dataSource.query(
-        `WITH client AS (INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
+  it('refuses the tokens of a disabled client everywhere within a second, though its id has a colon', async () => {
+    const user = await api.platform.user();
+    const token = randomBytes(32).toString('base64url');
+    const key = new TokenKeys(api.config.secrets).keyOf('AccessToken', token);
+    const payload = { aud: `${api.config.publicUrl}/api/public`, scope: 'profile:read' };
+    await api.dataSource.query(
+      `WITH client AS (INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
   VALUES ('urn:shop:web', 'Shop', 'web', '{https://shop.example/}', '{profile:read}')
 ), family AS (INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
   VALUES ('family', ${user}, 'urn:shop:web', '{}', now() + interval '1 hour')
 ) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at) VALUES ($1, 'AccessToken', 'family', $2, now() + interval '1 hour')`,
-        [key, JSON.stringify(payload)],
-      );
-      const bearer = async (app: NestExpressApplication) =>
-        (await supertest(app.getHttpServer()).get('/api/public/me').set('Authorization', `Bearer ${token}`))
-          .status;
-      for (const app of [api.app, other]) {
-        expect(await within(5_000, trusts(app))).toBe(true);
-        expect([await bearer(app), await bearer(app)]).toEqual([200, 200]);
-      }
-      await api.dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'urn:shop:web'`);
-      for (const app of [api.app, other])
-        expect(await within(1_000, async () => (await bearer(app)) === 401)).toBe(true);
-    });
-
-    it.each(['cut', 'stall'] as const)(
-      'refuses it within a second where the channel is gone (%s)',
-      async (harm) => {
-        const { key, id } = await knownKey(await api.platform.user());
-        channel[harm]();
-        await new ApiKeysService(api.dataSource, api.config).revoke(id, 'leaked', 'admin');
-        try {
-          expect(await within(1_000, async () => (await ask(other, key)) === 401)).toBe(true);
-          expect(await within(1_500, () => !trusts(other)())).toBe(true);
-          const valid = await api.key(await api.platform.user());
-          expect(await ask(other, valid)).toBe(200);
-        } finally {
-          channel.mend();
-          channel.resume();
-        }
-        expect(await within(5_000, trusts(other))).toBe(true);
-      },
+      [key, JSON.stringify(payload)],
     );
+    const bearer = async (app: NestExpressApplication) =>
+      (await supertest(app.getHttpServer()).get('/api/public/me').set('Authorization', `Bearer ${token}`))
+        .status;
+    for (const app of [api.app, other]) {
+      expect(await within(5_000, trusts(app))).toBe(true);
+      expect([await bearer(app), await bearer(app)]).toEqual([200, 200]);
+    }
+    await api.dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'urn:shop:web'`);
+    for (const app of [api.app, other])
+      expect(await within(1_000, async () => (await bearer(app)) === 401)).toBe(true);
+  });
 
-    it('refuses a key when it expires, though it is known', async () => {
-      const user = await api.platform.user();
-      const { key } = await new ApiKeysService(api.dataSource, api.config).create({
-        userId: user,
-        name: 'short',
-        scopes: ['profile:read'],
-        environment: 'live',
-        cidrs: [],
-        expiresInSeconds: 1,
-        actor: 'admin',
-      });
-      expect(await ask(api.app, key)).toBe(200);
-      expect(await within(2_000, async () => (await ask(api.app, key)) === 401)).toBe(true);
+  it.each(['cut', 'stall'] as const)(
+    'refuses it within a second where the channel is gone (%s)',
+    async (harm) => {
+      const { key, id } = await knownKey(await api.platform.user());
+      channel[harm]();
+      await new ApiKeysService(api.dataSource, api.config).revoke(id, 'leaked', 'admin');
+      try {
+        expect(await within(1_000, async () => (await ask(other, key)) === 401)).toBe(true);
+        expect(await within(1_500, () => !trusts(other)())).toBe(true);
+        const valid = await api.key(await api.platform.user());
+        expect(await ask(other, valid)).toBe(200);
+      } finally {
+        channel.mend();
+        channel.resume();
+      }
+      expect(await within(5_000, trusts(other))).toBe(true);
+    },
+  );
+
+  it('refuses a key when it expires, though it is known', async () => {
+    const user = await api.platform.user();
+    const { key } = await new ApiKeysService(api.dataSource, api.config).create({
+      userId: user,
+      name: 'short',
+      scopes: ['profile:read'],
+      environment: 'live',
+      cidrs: [],
+      expiresInSeconds: 1,
+      actor: 'admin',
     });
-  },
-);
+    expect(await ask(api.app, key)).toBe(200);
+    expect(await within(2_000, async () => (await ask(api.app, key)) === 401)).toBe(true);
+  });
+});

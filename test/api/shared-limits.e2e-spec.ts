@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
@@ -16,14 +16,11 @@ import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
-import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { inOneWindow } from '../support/windows.js';
-
-/** `describe` for what needs two processes' worth of servers over one store: part of `npm run test:pg`. */
-const overStores = onPostgres ? describe : describe.skip;
 
 /** The machine that runs the tests may be slow: what is tested is what happens while the store answers. */
 const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15_000 };
@@ -33,7 +30,7 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
   while (!(await condition())) await pause(20);
 }
 
-overStores.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
+postgres.describe.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
   let redis: RedisServer;
   let database: TestDatabase;
   let dataSource: DataSource;
@@ -440,7 +437,7 @@ overStores.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
   });
 });
 
-overStores('limits over two servers', () => {
+postgres.describe('limits over two servers', () => {
   const limits = { read: 30, write: 30, auth: 20 };
   let redis: RedisServer;
   let api: TestApi;

@@ -18,7 +18,7 @@ import { loadConfig } from '../../src/config/config.js';
 import { MIGRATIONS } from '../../src/database/data-source.js';
 import { TestApi } from '../support/api.js';
 import { pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
-import { createEmptyDatabase, onPostgres } from '../support/database.js';
+import { createEmptyDatabase, onPostgres, postgres } from '../support/database.js';
 
 type Key = KeyDetails & { key: string };
 
@@ -785,7 +785,7 @@ describe('pua on an embedded database that nobody serves', () => {
   });
 });
 
-(onPostgres ? describe : describe.skip)('pua on an empty PostgreSQL', () => {
+postgres.describe('pua on an empty PostgreSQL', () => {
   it('says that it wants migrating', async () => {
     const { environment, drop } = await createEmptyDatabase();
     const { code, stderr } = await pua(environment, ['users', 'create', '--username', 'first']);

@@ -5,14 +5,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { onPostgres } from '../support/database.js';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
 const PACKAGE = resolve('clients/python');
 const run = promisify(execFile);
 
-(onPostgres ? describe : describe.skip)('the Python client (npm run test:pg)', () => {
+postgres.describe('the Python client', () => {
   let oauth: OauthTest;
   let folder: string;
   let python: string;

@@ -11,7 +11,8 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type * as Client from '../../clients/typescript/src/index.js';
-import { inChromium, launchChromium } from '../support/chromium.js';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 
 const PACKAGE = 'clients/typescript';
@@ -318,7 +319,7 @@ describe('the TypeScript client', () => {
   });
 });
 
-inChromium('the TypeScript client in two tabs (npm run test:pg)', () => {
+postgres.describe('the TypeScript client in two tabs', () => {
   let app: Server;
   let appUrl: string;
   let browser: Browser;

@@ -24,8 +24,8 @@ import pg from 'pg';
 import { embeddedAddress } from '../../src/database/embedded-address.js';
 import { openEmbedded } from '../../src/database/embedded.js';
 import type { EmbeddedDatabase } from '../../src/database/embedded.js';
+import { postgres } from '../support/database.js';
 import { foreignFolder } from '../support/folders.js';
-import { postgres } from '../support/on-postgres.js';
 
 /** One session serves every connection: what belongs to one must never reach another. */
 describe('the embedded database, with many connections', () => {

@@ -8,7 +8,7 @@ import { createDataSource } from '../../src/database/data-source.js';
 import { migrate, migrationStatus, rollback } from '../../src/database/migrate.js';
 import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { startPua } from '../support/command-line.js';
-import { createEmptyDatabase, createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import { createEmptyDatabase, createTestDatabase, postgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 
 /** Everything that migrations make: tables with their columns and constraints, indexes, functions, triggers. */
@@ -131,7 +131,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     expect(index).toEqual({ collation: 'C' });
   });
 
-  (onPostgres ? it : it.skip)(
+  postgres.it(
     'keep every row and every total of a database that was in use before, and go on where they were killed',
     async () => {
       const old = await createEmptyDatabase();
@@ -208,7 +208,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
   });
 
   // The embedded database has one session: nobody else holds a lock there.
-  (onPostgres ? it : it.skip)('give way where somebody holds a lock, and come again', async () => {
+  postgres.it('give way where somebody holds a lock, and come again', async () => {
     // As far as one that changes a table which requests read.
     let undone = 1;
     while ((await rollback(dataSource)) !== EraseUsers1763700032000.name) undone++;

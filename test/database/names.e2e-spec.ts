@@ -3,7 +3,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '../../src/database/data-source.js';
 import { findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 
 const [ADA, BJÖRN, CHLOE, DMITRI] = [1, 2, 3, 4];
 
@@ -78,7 +78,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
   });
 
   // The embedded database has one session: nobody else is in the middle of something there.
-  (onPostgres ? describe : describe.skip)('beside other programs', () => {
+  postgres.describe('beside other programs', () => {
     it('never make a rename wait for those who are connected', async () => {
       const program = await beside();
       await program.query(`UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);

@@ -6,98 +6,91 @@ import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { loadConfig } from '../../src/config/config.js';
 import { PipelinedReads } from '../../src/database/pipelined-reads.js';
+import { postgres } from '../support/database.js';
 
-const onServer = process.env.TEST_DATABASE_URL;
+postgres.describe('pipelined reads', () => {
+  let reads: PipelinedReads;
+  beforeEach(() => {
+    reads = new PipelinedReads(
+      loadConfig({
+        NODE_ENV: 'test',
+        SECRET_KEY: process.env.TEST_SECRET_KEY!,
+        DATABASE_URL: process.env.TEST_DATABASE_URL!,
+      }),
+    );
+  });
+  afterEach(() => reads.end());
 
-(onServer === undefined ? describe.skip : describe)(
-  'pipelined reads (only on PostgreSQL: npm run test:pg)',
-  () => {
-    let reads: PipelinedReads;
-    beforeEach(() => {
-      reads = new PipelinedReads(
-        loadConfig({
-          NODE_ENV: 'test',
-          SECRET_KEY: process.env.TEST_SECRET_KEY!,
-          DATABASE_URL: onServer!,
-        }),
-      );
-    });
-    afterEach(() => reads.end());
+  const ONE = { name: 'one', text: 'SELECT 1 AS one' };
+  const connected = async () => {
+    // Two connections, each in its turn.
+    for (let compose = 0; compose < 2;) {
+      compose = (await reads.rows(ONE, [])) ? compose + 1 : 0;
+      await turn();
+    }
+  };
 
-    const ONE = { name: 'one', text: 'SELECT 1 AS one' };
-    const connected = async () => {
-      // Two connections, each in its turn.
-      for (let compose = 0; compose < 2;) {
-        compose = (await reads.rows(ONE, [])) ? compose + 1 : 0;
-        await turn();
-      }
-    };
+  it('keep their connections where this process was too busy to read the answers in time', async () => {
+    await connected();
+    const answers = Promise.all(Array.from({ length: 40 }, () => reads.rows(ONE, [])));
+    await turn(); // sent
+    const busy = performance.now() + 700;
+    while (performance.now() < busy); // the answers are there, and so are all time-outs
+    expect(await answers).toEqual(Array.from({ length: 40 }, () => [{ one: 1 }]));
+  });
 
-    it('keep their connections where this process was too busy to read the answers in time', async () => {
-      await connected();
-      const answers = Promise.all(Array.from({ length: 40 }, () => reads.rows(ONE, [])));
-      await turn(); // sent
-      const busy = performance.now() + 700;
-      while (performance.now() < busy); // the answers are there, and so are all time-outs
-      expect(await answers).toEqual(Array.from({ length: 40 }, () => [{ one: 1 }]));
-    });
-
-    it('read what the pool reads, the first time on a connection and ever after', async () => {
-      await connected();
-      const values = [7, 'a “b” \\', null, [1, 2], Buffer.from([0, 255])];
-      const every = {
-        name: 'every-type',
-        text: `SELECT $1::bigint AS number, $2::text AS text, $3::text AS nothing, $4::integer[] AS list, $5::bytea AS bytes,
+  it('read what the pool reads, the first time on a connection and ever after', async () => {
+    await connected();
+    const values = [7, 'a “b” \\', null, [1, 2], Buffer.from([0, 255])];
+    const every = {
+      name: 'every-type',
+      text: `SELECT $1::bigint AS number, $2::text AS text, $3::text AS nothing, $4::integer[] AS list, $5::bytea AS bytes,
           true AS yes, '2024-02-29 12:00:00+00'::timestamptz AS at, '{"a":[1]}'::jsonb AS json, 1.5::float8 AS half`,
-      };
-      const plain = {
-        name: 'plain-values',
-        text: every.text.replace('$4', `'{1,2}'`).replace('$5', `'\\x00ff'`),
-      };
-      const pool = new pg.Pool({ connectionString: onServer });
-      try {
-        const [row] = (await pool.query(every.text, values)).rows;
-        for (let time = 0; time < 6; time++) {
-          expect(await reads.rows(every, values)).toEqual([row]);
-          expect(await reads.rows(plain, values.slice(0, 3))).toEqual([row]);
-        }
-      } finally {
-        await pool.end();
+    };
+    const plain = {
+      name: 'plain-values',
+      text: every.text.replace('$4', `'{1,2}'`).replace('$5', `'\\x00ff'`),
+    };
+    const pool = new pg.Pool({ connectionString: onServer });
+    try {
+      const [row] = (await pool.query(every.text, values)).rows;
+      for (let time = 0; time < 6; time++) {
+        expect(await reads.rows(every, values)).toEqual([row]);
+        expect(await reads.rows(plain, values.slice(0, 3))).toEqual([row]);
       }
-    });
+    } finally {
+      await pool.end();
+    }
+  });
 
-    it('read no column wrong where a table has changed: they are asked for elsewhere, and then here again', async () => {
-      const pool = new pg.Pool({ connectionString: onServer });
-      const table = `changing_${process.pid}_${Date.now()}`;
-      const all = { name: 'all-of-it', text: `SELECT * FROM ${table}` };
-      try {
-        await pool.query(`CREATE TABLE ${table} AS SELECT 1 AS one`);
-        await connected();
-        for (let time = 0; time < 4; time++) expect(await reads.rows(all, [])).toEqual([{ one: 1 }]);
-        await pool.query(`ALTER TABLE ${table} ADD COLUMN two text DEFAULT 'x'`);
-        await pool.query(`ALTER TABLE ${table} DROP COLUMN one`);
-        for (let time = 0; time < 2; time++) expect(await reads.rows(all, [])).toBeUndefined();
-        await connected();
-        for (let time = 0; time < 4; time++) expect(await reads.rows(all, [])).toEqual([{ two: 'x' }]);
-      } finally {
-        await pool.query(`DROP TABLE IF EXISTS ${table}`);
-        await pool.end();
-      }
-    });
+  it('read no column wrong where a table has changed: they are asked for elsewhere, and then here again', async () => {
+    const pool = new pg.Pool({ connectionString: onServer });
+    const table = `changing_${process.pid}_${Date.now()}`;
+    const all = { name: 'all-of-it', text: `SELECT * FROM ${table}` };
+    try {
+      await pool.query(`CREATE TABLE ${table} AS SELECT 1 AS one`);
+      await connected();
+      for (let time = 0; time < 4; time++) expect(await reads.rows(all, [])).toEqual([{ one: 1 }]);
+      await pool.query(`ALTER TABLE ${table} ADD COLUMN two text DEFAULT 'x'`);
+      await pool.query(`ALTER TABLE ${table} DROP COLUMN one`);
+      for (let time = 0; time < 2; time++) expect(await reads.rows(all, [])).toBeUndefined();
+      await connected();
+      for (let time = 0; time < 4; time++) expect(await reads.rows(all, [])).toEqual([{ two: 'x' }]);
+    } finally {
+      await pool.query(`DROP TABLE IF EXISTS ${table}`);
+      await pool.end();
+    }
+  });
 
-    it('are given up, to be asked elsewhere, where a connection does not answer for a quarter of a second', async () => {
-      await connected();
-      const start = performance.now();
-      const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
-      expect(await Promise.all([reads.rows(sleep, []), reads.rows(sleep, [])])).toEqual([
-        undefined,
-        undefined,
-      ]);
-      expect(performance.now() - start).toBeLessThan(2_000);
-      await connected();
-    });
-  },
-);
+  it('are given up, to be asked elsewhere, where a connection does not answer for a quarter of a second', async () => {
+    await connected();
+    const start = performance.now();
+    const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
+    expect(await Promise.all([reads.rows(sleep, []), reads.rows(sleep, [])])).toEqual([undefined, undefined]);
+    expect(performance.now() - start).toBeLessThan(2_000);
+    await connected();
+  });
+});
 
 describe('PipelinedReads', () => {
   afterEach(() => void jest.useRealTimers());

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Database } from '../../src/database/database.js';
 import { mendCopiesAndTotals } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 
 /** Tables that grow with the platform. The catalogue of achievements is read whole where all of it is the answer. */
 const GROWING = [
@@ -86,22 +86,20 @@ interface Plan {
   Plans?: Plan[];
 }
 
-(onPostgres ? describe : describe.skip)(
-  'plans over 200,000 members (only on PostgreSQL: npm run test:pg)',
-  () => {
-    let api: TestApi;
-    let key: string;
-    let manyEvents: string;
-    let manyConnections: string;
-    const statements: { text: string; values: unknown[] }[] = [];
+postgres.describe('plans over 200,000 members', () => {
+  let api: TestApi;
+  let key: string;
+  let manyEvents: string;
+  let manyConnections: string;
+  const statements: { text: string; values: unknown[] }[] = [];
 
-    beforeAll(async () => {
-      api = await TestApi.start();
-      // Every row is right by itself: what triggers check, copy and count would only take its time.
-      for (const table of LOADED) await api.dataSource.query(`ALTER TABLE ${table} DISABLE TRIGGER ALL`);
-      for (const table of ['users', 'events'])
-        await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ${table}_derive`);
-      await api.dataSource.query(`
+  beforeAll(async () => {
+    api = await TestApi.start();
+    // Every row is right by itself: what triggers check, copy and count would only take its time.
+    for (const table of LOADED) await api.dataSource.query(`ALTER TABLE ${table} DISABLE TRIGGER ALL`);
+    for (const table of ['users', 'events'])
+      await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ${table}_derive`);
+    await api.dataSource.query(`
       INSERT INTO users (id, username) SELECT n, 'member' || n FROM generate_series(1, ${USERS}) n;
       INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
         SELECT n, 'Event ' || n, 'scheduled', 'public', '2026-01-01'::timestamptz + n * interval '1 hour', 'UTC', 1 + n % ${USERS}
@@ -122,97 +120,94 @@ interface Plan {
       INSERT INTO user_achievements (user_id, achievement_id, progress, earned_at, user_is_disabled)
         SELECT u, 1 + (u + k) % 100, 10, now(), false FROM generate_series(1, 20000) u, generate_series(1, 6) k;
     `);
-      for (const table of LOADED) await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ALL`);
-      await mendCopiesAndTotals(api.dataSource);
-      await api.platform.fold();
-      await api.dataSource.query(`
+    for (const table of LOADED) await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ALL`);
+    await mendCopiesAndTotals(api.dataSource);
+    await api.platform.fold();
+    await api.dataSource.query(`
       INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at)
         SELECT lpad(n::text, 12, 'x'), n, 'key', 'live', '{}', sha256(n::text::bytea), '\\x00000000', 'last', now() FROM generate_series(1, 5000) n`);
-      await api.dataSource.query('VACUUM ANALYZE');
-      key = await api.key(USUAL);
-      manyEvents = await api.key(MANY_EVENTS);
-      manyConnections = await api.key(MANY_CONNECTIONS);
-      const database = api.app.get(Database);
-      const { read, rows, long } = database;
-      database.long = (statement, values) => {
-        statements.push({ text: statement.text, values });
-        return long.call(database, statement, values) as never;
-      };
-      database.read = (statement, values) => {
-        statements.push({ text: statement.text, values });
-        return read.call(database, statement, values) as never;
-      };
-      database.rows = (text, values) => {
-        // Old counts are swept, and uses written, when it suits the instance: those are no statements of a request.
-        if (!/rate_limit_counts|api_key_usage|oauth_grant_usage/.test(text))
-          statements.push({ text, values });
-        return rows.call(database, text, values) as never;
-      };
-    }, 300_000);
-    afterAll(() => api.close());
-
-    const plansOf = async (options = '') => {
-      const plans: Plan[] = [];
-      for (const { text, values } of statements.splice(0)) {
-        const [row] = await api.dataSource.query<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
-          `EXPLAIN (${options}FORMAT JSON) ${text}`,
-          values,
-        );
-        plans.push(row!['QUERY PLAN'][0]!.Plan);
-      }
-      return plans;
+    await api.dataSource.query('VACUUM ANALYZE');
+    key = await api.key(USUAL);
+    manyEvents = await api.key(MANY_EVENTS);
+    manyConnections = await api.key(MANY_CONNECTIONS);
+    const database = api.app.get(Database);
+    const { read, rows, long } = database;
+    database.long = (statement, values) => {
+      statements.push({ text: statement.text, values });
+      return long.call(database, statement, values) as never;
     };
-    const scans = (plan: Plan): string[] => [
-      ...(plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name']!] : []),
-      ...(plan.Plans ?? []).flatMap(scans),
-    ];
+    database.read = (statement, values) => {
+      statements.push({ text: statement.text, values });
+      return read.call(database, statement, values) as never;
+    };
+    database.rows = (text, values) => {
+      // Old counts are swept, and uses written, when it suits the instance: those are no statements of a request.
+      if (!/rate_limit_counts|api_key_usage|oauth_grant_usage/.test(text)) statements.push({ text, values });
+      return rows.call(database, text, values) as never;
+    };
+  }, 300_000);
+  afterAll(() => api.close());
 
-    it.each(CALLS)('%s scans no table that grows', async (call) => {
+  const plansOf = async (options = '') => {
+    const plans: Plan[] = [];
+    for (const { text, values } of statements.splice(0)) {
+      const [row] = await api.dataSource.query<{ 'QUERY PLAN': { Plan: Plan }[] }[]>(
+        `EXPLAIN (${options}FORMAT JSON) ${text}`,
+        values,
+      );
+      plans.push(row!['QUERY PLAN'][0]!.Plan);
+    }
+    return plans;
+  };
+  const scans = (plan: Plan): string[] => [
+    ...(plan['Node Type'] === 'Seq Scan' ? [plan['Relation Name']!] : []),
+    ...(plan.Plans ?? []).flatMap(scans),
+  ];
+
+  it.each(CALLS)('%s scans no table that grows', async (call) => {
+    statements.length = 0;
+    const first = await api.get(call, key);
+    expect(first.status).toBe(200);
+    const next = (first.body as { pagination?: { next_cursor: string | null } }).pagination?.next_cursor;
+    if (next) await api.get(`${call}${call.includes('?') ? '&' : '?'}cursor=${next}`, key);
+    const scanned = (await plansOf()).flatMap(scans).filter((table) => GROWING.includes(table));
+    expect(scanned).toEqual([]);
+  });
+
+  const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+  /** Rows of the table that were read, whether or not they were then kept. */
+  const readOf = (plans: Plan[], table: string) =>
+    plans
+      .flatMap(nodes)
+      .filter((node) => node['Relation Name'] === table)
+      .reduce((sum, node) => sum + Math.max(1, node['Actual Rows']!) * node['Actual Loops']!, 0);
+
+  it.each(CALLS.filter((call) => /^\/(events|connections)\?/.test(call)))(
+    '%s of a member with very many looks at nobody else’s rows, and at people for its page alone',
+    async (call) => {
+      const credential = call.startsWith('/events') ? manyEvents : manyConnections;
       statements.length = 0;
-      const first = await api.get(call, key);
+      const first = await api.get(`${call}&limit=20`, credential);
       expect(first.status).toBe(200);
-      const next = (first.body as { pagination?: { next_cursor: string | null } }).pagination?.next_cursor;
-      if (next) await api.get(`${call}${call.includes('?') ? '&' : '?'}cursor=${next}`, key);
-      const scanned = (await plansOf()).flatMap(scans).filter((table) => GROWING.includes(table));
-      expect(scanned).toEqual([]);
-    });
+      const { next_cursor: next } = (first.body as { pagination: { next_cursor: string | null } }).pagination;
+      if (next) expect((await api.get(`${call}&limit=20&cursor=${next}`, credential)).status).toBe(200);
+      for (const plan of await plansOf('ANALYZE, ')) {
+        expect(scans(plan).filter((table) => GROWING.includes(table))).toEqual([]);
+        expect(nodes(plan).filter((node) => node['Node Type'].startsWith('Gather'))).toEqual([]);
+        expect(readOf([plan], 'users')).toBeLessThanOrEqual(2 * 21); // a sort in steps looks at one more
+        expect(readOf([plan], 'events')).toBeLessThanOrEqual(20_000 + 21 * 2);
+        expect(readOf([plan], 'event_totals')).toBeLessThanOrEqual(2 * 21);
+      }
+    },
+  );
 
-    const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
-    /** Rows of the table that were read, whether or not they were then kept. */
-    const readOf = (plans: Plan[], table: string) =>
-      plans
-        .flatMap(nodes)
-        .filter((node) => node['Relation Name'] === table)
-        .reduce((sum, node) => sum + Math.max(1, node['Actual Rows']!) * node['Actual Loops']!, 0);
-
-    it.each(CALLS.filter((call) => /^\/(events|connections)\?/.test(call)))(
-      '%s of a member with very many looks at nobody else’s rows, and at people for its page alone',
-      async (call) => {
-        const credential = call.startsWith('/events') ? manyEvents : manyConnections;
-        statements.length = 0;
-        const first = await api.get(`${call}&limit=20`, credential);
-        expect(first.status).toBe(200);
-        const { next_cursor: next } = (first.body as { pagination: { next_cursor: string | null } })
-          .pagination;
-        if (next) expect((await api.get(`${call}&limit=20&cursor=${next}`, credential)).status).toBe(200);
-        for (const plan of await plansOf('ANALYZE, ')) {
-          expect(scans(plan).filter((table) => GROWING.includes(table))).toEqual([]);
-          expect(nodes(plan).filter((node) => node['Node Type'].startsWith('Gather'))).toEqual([]);
-          expect(readOf([plan], 'users')).toBeLessThanOrEqual(2 * 21); // a sort in steps looks at one more
-          expect(readOf([plan], 'events')).toBeLessThanOrEqual(20_000 + 21 * 2);
-          expect(readOf([plan], 'event_totals')).toBeLessThanOrEqual(2 * 21);
-        }
-      },
-    );
-
-    it.each(['/me', '/profile', '/events', '/connections', '/achievements', '/achievements?action=stats'])(
-      '%s sends one statement where the credential is known',
-      async (call) => {
-        await api.get(call, key);
-        statements.length = 0;
-        await api.get(call, key);
-        expect(statements).toHaveLength(1);
-      },
-    );
-  },
-);
+  it.each(['/me', '/profile', '/events', '/connections', '/achievements', '/achievements?action=stats'])(
+    '%s sends one statement where the credential is known',
+    async (call) => {
+      await api.get(call, key);
+      statements.length = 0;
+      await api.get(call, key);
+      expect(statements).toHaveLength(1);
+    },
+  );
+});

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Database } from '../../src/database/database.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
 /** Each of them more often than PostgreSQL tries plans for the parameters at hand: five times in each session. */
@@ -37,149 +37,145 @@ interface Document {
   >;
 }
 
-(onPostgres ? describe : describe.skip)(
-  'statements that are prepared (only on PostgreSQL: npm run test:pg)',
-  () => {
-    let oauth: OauthTest;
-    let user: { id: number; username: string };
-    let clientId: string;
+postgres.describe('statements that are prepared', () => {
+  let oauth: OauthTest;
+  let user: { id: number; username: string };
+  let clientId: string;
 
-    beforeAll(async () => {
-      // One connection beside the two for pipelined reads: each session runs everything often enough.
-      oauth = await OauthTest.start({ databasePoolSize: 1 });
-      user = await oauth.member();
-      clientId = await oauth.client();
-      for (let i = 0; i < 30; i++)
-        await oauth.api.platform.progress(user.id, await oauth.api.platform.achievement(), {
-          earned_at: '2026-01-01T00:00:00Z',
-        });
-      await oauth.dataSource.query(OTHERS);
-      await oauth.dataSource.query('ANALYZE'); // as autovacuum does within a minute
+  beforeAll(async () => {
+    // One connection beside the two for pipelined reads: each session runs everything often enough.
+    oauth = await OauthTest.start({ databasePoolSize: 1 });
+    user = await oauth.member();
+    clientId = await oauth.client();
+    for (let i = 0; i < 30; i++)
+      await oauth.api.platform.progress(user.id, await oauth.api.platform.achievement(), {
+        earned_at: '2026-01-01T00:00:00Z',
+      });
+    await oauth.dataSource.query(OTHERS);
+    await oauth.dataSource.query('ANALYZE'); // as autovacuum does within a minute
+  });
+  afterAll(() => oauth.close());
+
+  /** What the sessions of the application have prepared. */
+  async function prepared(): Promise<Prepared[]> {
+    const database = oauth.api.app.get(Database);
+    const rows: Prepared[] = await database.rows<Prepared & Record<string, unknown>>(PREPARED, []);
+    for (let lane = 0; lane < 2; lane++)
+      rows.push(
+        ...(await database.read<Prepared & Record<string, unknown>>({ name: 'all', text: PREPARED }, [])),
+      );
+    return rows;
+  }
+
+  /** Those that were planned for their parameters more than five times, in the test's words. */
+  const plannedAnew = (rows: readonly Prepared[]) =>
+    rows
+      .filter(({ name, custom_plans }) => name !== 'all' && custom_plans > 5)
+      .map(({ custom_plans, statement }) => `planned ${custom_plans} times: ${statement}`);
+
+  /** Every route that is read, with each value of its parameters that have few of them. */
+  async function reads(): Promise<string[]> {
+    const { body } = await oauth.api.send('GET', '/api/public/openapi.json');
+    return Object.entries((body as Document).paths).flatMap(([template, { get }]) => {
+      if (!get) return [];
+      const path = template.replace(/\{\w+\}/g, '1').replace('/api/public', '');
+      const choices = (get.parameters ?? []).filter(
+        ({ in: place, name }) => place === 'query' && ['sort', 'action'].includes(name),
+      );
+      return [
+        path,
+        ...choices.flatMap(({ name, schema }) =>
+          (schema.enum ?? []).map((value) => `${path}?${name}=${value}&id=1`),
+        ),
+      ];
     });
-    afterAll(() => oauth.close());
+  }
 
-    /** What the sessions of the application have prepared. */
-    async function prepared(): Promise<Prepared[]> {
-      const database = oauth.api.app.get(Database);
-      const rows: Prepared[] = await database.rows<Prepared & Record<string, unknown>>(PREPARED, []);
-      for (let lane = 0; lane < 2; lane++)
-        rows.push(
-          ...(await database.read<Prepared & Record<string, unknown>>({ name: 'all', text: PREPARED }, [])),
-        );
-      return rows;
+  it('are planned for their parameters five times at most, whatever route of the API they serve', async () => {
+    const paths = await reads();
+    expect(paths).toEqual(expect.arrayContaining(['/profile', '/events', '/events?sort=title&id=1']));
+    const key = await oauth.api.key(user.id);
+    const { access_token } = await oauth.tokens(clientId, user.username);
+    const event = await oauth.api.platform.event({ organizer_id: user.id });
+    expect(event).toBeGreaterThan(0);
+    for (let run = 0; run < READS; run++) {
+      for (const path of paths) await oauth.api.get(path, key);
+      await oauth.api.put('/profile', key, { bio: `the ${run}th` });
+      await oauth.me(access_token);
     }
+    const rows = await prepared();
+    expect(rows.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['read-profile', 'list-events:-starts_at:local_time']),
+    );
+    expect(plannedAnew(rows)).toEqual([]);
+  }, 120_000);
 
-    /** Those that were planned for their parameters more than five times, in the test's words. */
-    const plannedAnew = (rows: readonly Prepared[]) =>
-      rows
-        .filter(({ name, custom_plans }) => name !== 'all' && custom_plans > 5)
-        .map(({ custom_plans, statement }) => `planned ${custom_plans} times: ${statement}`);
-
-    /** Every route that is read, with each value of its parameters that have few of them. */
-    async function reads(): Promise<string[]> {
-      const { body } = await oauth.api.send('GET', '/api/public/openapi.json');
-      return Object.entries((body as Document).paths).flatMap(([template, { get }]) => {
-        if (!get) return [];
-        const path = template.replace(/\{\w+\}/g, '1').replace('/api/public', '');
-        const choices = (get.parameters ?? []).filter(
-          ({ in: place, name }) => place === 'query' && ['sort', 'action'].includes(name),
-        );
-        return [
-          path,
-          ...choices.flatMap(({ name, schema }) =>
-            (schema.enum ?? []).map((value) => `${path}?${name}=${value}&id=1`),
-          ),
-        ];
+  it('are planned for their parameters five times at most by sign-ins, exchanges, refreshes and revocations', async () => {
+    const browser = oauth.browser();
+    for (let run = 0; run < READS; run++) {
+      const { access_token, refresh_token } = await oauth.tokens(clientId, user.username); // a browser of its own
+      const code = await oauth.code(clientId, user.username, {}, browser); // signed in, from the second run on
+      expect((await oauth.token(code)).status).toBe(200);
+      const refreshed = await oauth.refresh(clientId, refresh_token);
+      expect(refreshed.status).toBe(200);
+      expect((await oauth.refresh(clientId, refresh_token)).body).toMatchObject({
+        refresh_token: refreshed.body.refresh_token,
+      });
+      await oauth.post('/oauth/introspect', { token: access_token, client_id: clientId });
+      await fetch(new URL('/oauth/userinfo', oauth.issuer), {
+        headers: { Authorization: `Bearer ${access_token}` },
+      });
+      const pushed = await oauth.post(
+        '/oauth/par',
+        Object.fromEntries(oauth.request(clientId).url.searchParams),
+      );
+      expect(pushed.status).toBe(201);
+      await oauth.post('/oauth/revoke', {
+        token: refreshed.body.refresh_token,
+        client_id: clientId,
       });
     }
+    const rows = await prepared();
+    for (const part of [
+      'INSERT INTO login_throttle',
+      'UPDATE login_throttle',
+      'LEFT JOIN users u ON u.folded_username = typed.folded_username',
+      'INSERT INTO auth_events',
+    ])
+      expect(rows.filter(({ statement }) => statement.includes(part))).not.toEqual([]);
+    expect(plannedAnew(rows)).toEqual([]);
+  }, 120_000);
 
-    it('are planned for their parameters five times at most, whatever route of the API they serve', async () => {
-      const paths = await reads();
-      expect(paths).toEqual(expect.arrayContaining(['/profile', '/events', '/events?sort=title&id=1']));
-      const key = await oauth.api.key(user.id);
-      const { access_token } = await oauth.tokens(clientId, user.username);
-      const event = await oauth.api.platform.event({ organizer_id: user.id });
-      expect(event).toBeGreaterThan(0);
-      for (let run = 0; run < READS; run++) {
-        for (const path of paths) await oauth.api.get(path, key);
-        await oauth.api.put('/profile', key, { bio: `the ${run}th` });
-        await oauth.me(access_token);
+  /** What the work of the authorization server is, statement by statement, beside what each server does every second. */
+  async function executed(work: () => Promise<void>): Promise<Record<string, number>> {
+    const count = async () => {
+      const counts = new Map<string, number>();
+      for (const { name, statement, custom_plans, generic_plans } of await prepared()) {
+        const isAsked = /oauth_(sessions|grants|tokens|consents|state)|users|auth_events/.test(statement);
+        if (!isAsked || /^all$/.test(name) || /SET successor = NULL|fold_totals/.test(statement)) continue;
+        const words = statement.replace(/ \(.*/, '').slice(0, 40);
+        counts.set(words, (counts.get(words) ?? 0) + custom_plans + generic_plans);
       }
-      const rows = await prepared();
-      expect(rows.map(({ name }) => name)).toEqual(
-        expect.arrayContaining(['read-profile', 'list-events:-starts_at:local_time']),
-      );
-      expect(plannedAnew(rows)).toEqual([]);
-    }, 120_000);
+      return counts;
+    };
+    const before = await count();
+    await work();
+    const after = [...(await count())].map(([words, times]) => [words, times - (before.get(words) ?? 0)]);
+    return Object.fromEntries(after.filter(([, times]) => times !== 0)) as Record<string, number>;
+  }
 
-    it('are planned for their parameters five times at most by sign-ins, exchanges, refreshes and revocations', async () => {
-      const browser = oauth.browser();
-      for (let run = 0; run < READS; run++) {
-        const { access_token, refresh_token } = await oauth.tokens(clientId, user.username); // a browser of its own
-        const code = await oauth.code(clientId, user.username, {}, browser); // signed in, from the second run on
-        expect((await oauth.token(code)).status).toBe(200);
-        const refreshed = await oauth.refresh(clientId, refresh_token);
-        expect(refreshed.status).toBe(200);
-        expect((await oauth.refresh(clientId, refresh_token)).body).toMatchObject({
-          refresh_token: refreshed.body.refresh_token,
-        });
-        await oauth.post('/oauth/introspect', { token: access_token, client_id: clientId });
-        await fetch(new URL('/oauth/userinfo', oauth.issuer), {
-          headers: { Authorization: `Bearer ${access_token}` },
-        });
-        const pushed = await oauth.post(
-          '/oauth/par',
-          Object.fromEntries(oauth.request(clientId).url.searchParams),
-        );
-        expect(pushed.status).toBe(201);
-        await oauth.post('/oauth/revoke', {
-          token: refreshed.body.refresh_token,
-          client_id: clientId,
-        });
-      }
-      const rows = await prepared();
-      for (const part of [
-        'INSERT INTO login_throttle',
-        'UPDATE login_throttle',
-        'LEFT JOIN users u ON u.folded_username = typed.folded_username',
-        'INSERT INTO auth_events',
-      ])
-        expect(rows.filter(({ statement }) => statement.includes(part))).not.toEqual([]);
-      expect(plannedAnew(rows)).toEqual([]);
-    }, 120_000);
-
-    /** What the work of the authorization server is, statement by statement, beside what each server does every second. */
-    async function executed(work: () => Promise<void>): Promise<Record<string, number>> {
-      const count = async () => {
-        const counts = new Map<string, number>();
-        for (const { name, statement, custom_plans, generic_plans } of await prepared()) {
-          const isAsked = /oauth_(sessions|grants|tokens|consents|state)|users|auth_events/.test(statement);
-          if (!isAsked || /^all$/.test(name) || /SET successor = NULL|fold_totals/.test(statement)) continue;
-          const words = statement.replace(/ \(.*/, '').slice(0, 40);
-          counts.set(words, (counts.get(words) ?? 0) + custom_plans + generic_plans);
-        }
-        return counts;
-      };
-      const before = await count();
-      await work();
-      const after = [...(await count())].map(([words, times]) => [words, times - (before.get(words) ?? 0)]);
-      return Object.fromEntries(after.filter(([, times]) => times !== 0)) as Record<string, number>;
-    }
-
-    it('are one that reads and one that writes for an authorization, an exchange and a refresh', async () => {
-      const browser = oauth.browser();
-      const [code] = [await oauth.code(clientId, user.username, {}, browser)];
-      const authorized: Record<string, string>[] = [];
-      const authorize = async () =>
-        void authorized.push(await oauth.code(clientId, user.username, {}, browser));
-      expect(Object.values(await executed(authorize))).toEqual([1, 1]);
-      const exchanged: string[] = [];
-      const exchange = async () =>
-        void exchanged.push((await oauth.token(authorized[0]!)).body.refresh_token);
-      expect(Object.values(await executed(exchange))).toEqual([1, 1]);
-      const refresh = async () => void (await oauth.refresh(clientId, exchanged[0]!));
-      expect(Object.values(await executed(refresh))).toEqual([1, 1]);
-      expect(code).toBeDefined();
-    });
-  },
-);
+  it('are one that reads and one that writes for an authorization, an exchange and a refresh', async () => {
+    const browser = oauth.browser();
+    const [code] = [await oauth.code(clientId, user.username, {}, browser)];
+    const authorized: Record<string, string>[] = [];
+    const authorize = async () =>
+      void authorized.push(await oauth.code(clientId, user.username, {}, browser));
+    expect(Object.values(await executed(authorize))).toEqual([1, 1]);
+    const exchanged: string[] = [];
+    const exchange = async () => void exchanged.push((await oauth.token(authorized[0]!)).body.refresh_token);
+    expect(Object.values(await executed(exchange))).toEqual([1, 1]);
+    const refresh = async () => void (await oauth.refresh(clientId, exchanged[0]!));
+    expect(Object.values(await executed(refresh))).toEqual([1, 1]);
+    expect(code).toBeDefined();
+  });
+});

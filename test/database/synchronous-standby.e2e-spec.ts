@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { startPostgres } from '../../bin/postgres.mjs';
 import { createDataSource } from '../../src/database/data-source.js';
 import { migrate } from '../../src/database/migrate.js';
 import { isUnavailable } from '../../src/database/unavailable.js';
 import { puaProcess } from '../support/command-line.js';
-import { onPostgres, testConfig } from '../support/database.js';
+import { postgres, testConfig } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 
@@ -26,7 +26,7 @@ const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 100, sha
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-(onPostgres ? describe : describe.skip)('with a synchronous standby (npm run test:pg)', () => {
+postgres.describe('with a synchronous standby', () => {
   const folders = ['primary', 'standby'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
   let primary: Cluster;
   let standby: Cluster;

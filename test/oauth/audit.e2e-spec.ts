@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
@@ -41,7 +41,7 @@ describe('the audit trail', () => {
   });
 
   // The log is what a process of its own writes, and the embedded database serves one process alone.
-  (onPostgres ? it : it.skip)(
+  postgres.it(
     'and the log hold the true reason of a refusal under its error id',
     async () => {
       const server = await ServerProcess.start({

@@ -4,10 +4,11 @@ import type { AddressInfo } from 'node:net';
 import * as client from 'openid-client';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { inChromium, launchChromium } from '../support/chromium.js';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 
-inChromium('A member in Chromium, with the client on another origin (npm run test:pg)', () => {
+postgres.describe('A member in Chromium, with the client on another origin', () => {
   let oauth: OauthTest;
   let browser: Browser;
   let app: Server;

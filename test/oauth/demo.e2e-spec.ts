@@ -1,7 +1,8 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEMO_CLIENT, registerDemoClient } from '../../src/oauth/demo-client.js';
-import { inChromium, launchChromium } from '../support/chromium.js';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 
 describe('/demo', () => {
@@ -34,7 +35,7 @@ describe('/demo', () => {
   });
 });
 
-inChromium('The demo app in Chromium (npm run test:pg)', () => {
+postgres.describe('The demo app in Chromium', () => {
   let oauth: OauthTest;
   let browser: Browser;
   beforeAll(async () => {

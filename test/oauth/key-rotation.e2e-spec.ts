@@ -125,8 +125,13 @@ describe('a new SECRET_KEY', () => {
       ];
       for (const origin of [oauth.issuer, url]) {
         const keys = createLocalJWKSet((await (await fetch(`${origin}/oauth/jwks`)).json()) as never);
-        for (const { body } of [before, after])
-          await jwtVerify(body.id_token!, keys, { issuer: oauth.issuer, audience: clientId });
+        for (const { body } of [before, after]) {
+          const { payload } = await jwtVerify(body.id_token!, keys, {
+            issuer: oauth.issuer,
+            audience: clientId,
+          });
+          expect(payload.sub).toBeDefined();
+        }
       }
     });
 

@@ -7,7 +7,8 @@ import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pages, SECURITY_HEADERS } from '../../src/oauth/pages/pages.js';
-import { inChromium, launchChromium } from '../support/chromium.js';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
 import { HOSTILE, SAMPLES } from '../support/page-samples.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -71,7 +72,7 @@ describe('What every page is sent with', () => {
   });
 });
 
-inChromium('In Chromium (npm run test:pg)', () => {
+postgres.describe('In Chromium', () => {
   let browser: Browser;
   let site: Server;
   let client: Server;
@@ -183,6 +184,7 @@ inChromium('In Chromium (npm run test:pg)', () => {
     const { page } = await open('consent to a native app', { javaScriptEnabled: false });
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.waitForURL(`${appUrl}/callback`);
+    expect(await page.content()).toContain('back at the app');
     app.close();
   });
 

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { TokenKeys } from '../../src/auth/access-tokens/token-keys.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import type { Answer } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
 /** Two processes of the program over one PostgreSQL, beside the application of the test itself. */
-(onPostgres ? describe : describe.skip)('two servers over one database', () => {
+postgres.describe('two servers over one database', () => {
   let oauth: OauthTest;
   let servers: ServerProcess[];
   let environment: Record<string, string>;

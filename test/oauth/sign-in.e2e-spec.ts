@@ -11,7 +11,7 @@ import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { isUnavailable } from '../../src/database/unavailable.js';
-import { createTestDatabase, onPostgres, testConfig, waitingForLock } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig, waitingForLock } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
 
@@ -146,7 +146,7 @@ describe('Signing in', () => {
       expect(await storedHash(userId)).toEqual(after);
     });
 
-    (onPostgres ? it : it.skip)(
+    postgres.it(
       'does not wait until its hash is replaced, which never undoes a password that is set meanwhile',
       async () => {
         const before = await bcrypt.hash(PASSWORD, 4);
@@ -394,16 +394,13 @@ describe('Signing in', () => {
       await becomesCounted(0, 0);
     });
 
-    (onPostgres ? it : it.skip)(
-      'lets 10 of 200 guesses at once, on two instances, learn anything',
-      async () => {
-        const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
-        expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
-        const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
-        expect(reasons.filter((reason) => reason === 'wrong_password')).toHaveLength(10);
-        expect(reasons.filter((reason) => reason === 'account_blocked')).toHaveLength(1);
-      },
-    );
+    postgres.it('lets 10 of 200 guesses at once, on two instances, learn anything', async () => {
+      const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
+      expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
+      const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
+      expect(reasons.filter((reason) => reason === 'wrong_password')).toHaveLength(10);
+      expect(reasons.filter((reason) => reason === 'account_blocked')).toHaveLength(1);
+    });
 
     it('waits for a place that another instance gives back', async () => {
       const places = await takeAll('waited-for');
@@ -461,25 +458,22 @@ describe('Signing in', () => {
       expect(await fail('late', 10)).toBe(9);
     });
 
-    (onPostgres ? it : it.skip)(
-      'is served or told within seconds that too many sign in, 150 at once',
-      async () => {
-        const busy = await instance(NO_LIMIT, { signInPatience: 2_000 });
-        const names = Array.from({ length: 150 }, (_, i) => `rush-${i}`);
-        for (const username of names) await platform.user({ username, password_hash: passwordHash });
-        const startedAt = performance.now();
-        const results = await Promise.all(
-          names.map(async (username) => {
-            const result = await attempt(username, PASSWORD, busy);
-            return { ...result, milliseconds: performance.now() - startedAt };
-          }),
-        );
-        const { 'signed-in': served = 0, busy: refused = 0 } = outcomes(results);
-        expect([served + refused, served > 0]).toEqual([150, true]);
-        expect(Math.max(...results.map(({ milliseconds }) => milliseconds))).toBeLessThan(4_000);
-        await becomesCounted(0, 0);
-      },
-    );
+    postgres.it('is served or told within seconds that too many sign in, 150 at once', async () => {
+      const busy = await instance(NO_LIMIT, { signInPatience: 2_000 });
+      const names = Array.from({ length: 150 }, (_, i) => `rush-${i}`);
+      for (const username of names) await platform.user({ username, password_hash: passwordHash });
+      const startedAt = performance.now();
+      const results = await Promise.all(
+        names.map(async (username) => {
+          const result = await attempt(username, PASSWORD, busy);
+          return { ...result, milliseconds: performance.now() - startedAt };
+        }),
+      );
+      const { 'signed-in': served = 0, busy: refused = 0 } = outcomes(results);
+      expect([served + refused, served > 0]).toEqual([150, true]);
+      expect(Math.max(...results.map(({ milliseconds }) => milliseconds))).toBeLessThan(4_000);
+      await becomesCounted(0, 0);
+    });
   });
 
   describe('from a browser in which the member has signed in before', () => {
@@ -533,7 +527,7 @@ describe('Signing in', () => {
     const TWO_FORMS = 'ﬁne but wrong';
     const dear = () => bcrypt.hash(PASSWORD, 13);
 
-    (onPostgres ? it : it.skip)(
+    postgres.it(
       'takes one time',
       async () => {
         await platform.user({ username: 'time-bcrypt', password_hash: await dear() });
@@ -561,7 +555,7 @@ describe('Signing in', () => {
       120_000,
     );
 
-    (onPostgres ? it : it.skip)(
+    postgres.it(
       'takes as long as the dearest hash that was imported meanwhile, and no longer once it is gone',
       async () => {
         const database = instances[0]!.database;
@@ -596,7 +590,7 @@ describe('Signing in', () => {
       expect(performance.now() - startedAt).toBeLessThan(5_000);
     });
 
-    (onPostgres ? it : it.skip)('finds the kinds by the index, however many members there are', async () => {
+    postgres.it('finds the kinds by the index, however many members there are', async () => {
       await dataSource.query('SET enable_seqscan = off');
       const [row] = await dataSource.query<{ 'QUERY PLAN': object[] }[]>(
         `EXPLAIN (FORMAT json) ${IMPORTED_KINDS}`,

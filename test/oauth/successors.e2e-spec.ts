@@ -3,7 +3,7 @@ import { closeApp, createApp } from '../../src/app.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { Successors } from '../../src/oauth/token-request/successors.js';
-import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
 describe('the answer of a used refresh token', () => {
@@ -93,7 +93,7 @@ FROM generate_series(1, 2500) i`,
     expect(JSON.stringify(plan)).toContain('oauth_tokens_successor_idx');
   });
 
-  (onPostgres ? it : it.skip)('waits for nobody who holds its row', async () => {
+  postgres.it('waits for nobody who holds its row', async () => {
     await refreshed();
     await usedEarlier(11);
     const runner = oauth.dataSource.createQueryRunner();

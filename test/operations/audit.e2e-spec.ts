@@ -8,7 +8,7 @@ import { SignIn } from '../../src/accounts/sign-in.service.js';
 import { Meter } from '../../src/http/meter.js';
 import { placeOf, Refusals, withoutSecrets } from '../../src/oauth/provider/refusals.service.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
-import { onPostgres } from '../support/database.js';
+import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
@@ -266,9 +266,8 @@ describe('an audit event', () => {
       }),
       { numRuns: 200 },
     );
-    await insert(
-      boundedDetails({ name: '"\\'.repeat(5_000), scopes: Array.from({ length: 500 }, () => 1e300) }),
-    );
+    const large = { name: '"\\'.repeat(5_000), scopes: Array.from({ length: 500 }, () => 1e300) };
+    expect(await insert(boundedDetails(large))).toHaveLength(1);
   });
 
   it('keeps what is short as it is, and of the rest as much as there is room for', () => {
@@ -306,7 +305,7 @@ describe('an audit event', () => {
     ]);
   });
 
-  (onPostgres ? it : it.skip)(
+  postgres.it(
     'is safe from a server that runs as a role of its own, which serves and cannot switch the triggers off',
     async () => {
       const role = `server_${randomBytes(4).toString('hex')}`;
@@ -381,7 +380,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
   });
 });
 
-(onPostgres ? describe : describe.skip)('an audit trail that is full of old events (npm run test:pg)', () => {
+postgres.describe('an audit trail that is full of old events', () => {
   it('is swept faster than 1,000 requests a second fill it, whatever else is read', async () => {
     await query(
       `INSERT INTO auth_events (type, actor, user_id, client_id, occurred_at, details)

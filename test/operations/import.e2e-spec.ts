@@ -17,7 +17,7 @@ import { SigningKeysService } from '../../src/oauth/provider/signing-keys.servic
 import { folderSource } from '../../src/operations/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { PROCESS, pua, puaJson } from '../support/command-line.js';
-import { onPostgres, waitingForLock } from '../support/database.js';
+import { postgres, waitingForLock } from '../support/database.js';
 
 type Record_ = Record<string, unknown>;
 /** File → its records; a text stands for a line as it is. */
@@ -1364,7 +1364,7 @@ describe('pua import', () => {
     });
   });
 
-  (onPostgres ? describe : describe.skip)('beside other sessions', () => {
+  postgres.describe('beside other sessions', () => {
     it('refuses to run while another import does', async () => {
       const other = api.dataSource.createQueryRunner();
       await other.startTransaction();

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 import { ServerProcess } from '../support/server.js';
 
 // A server process and this one over one database.
-(onPostgres ? describe : describe.skip)('the log (npm run test:pg)', () => {
+postgres.describe('the log', () => {
   let api: TestApi;
   let server: ServerProcess | undefined;
   let user: number;

@@ -5,7 +5,7 @@ import supertest from 'supertest';
 import { METRICS } from '../../src/http/metrics.js';
 import { TestApi } from '../support/api.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
-import { createTestDatabase, onPostgres } from '../support/database.js';
+import { createTestDatabase, postgres } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { freePort, OauthTest, PASSWORD } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
@@ -151,7 +151,7 @@ describe('metrics of what features do', () => {
     }
   });
 
-  (onPostgres ? it : it.skip)('tell of pipelined connections and dead rows', async () => {
+  postgres.it('tell of pipelined connections and dead rows', async () => {
     const text = await scrape();
     expect(valueOf(text, 'database_pipelined_lanes')).toBe(2);
     expect(text).toMatch(/^database_pipelined_reads_under_way \d+$/m);
@@ -163,7 +163,7 @@ describe('metrics of what features do', () => {
 });
 
 // Many processes: not for every `npm test`.
-(onPostgres ? describe : describe.skip)('metrics of several processes (npm run test:pg)', () => {
+postgres.describe('metrics of several processes', () => {
   let database: TestDatabase;
   let server: ServerProcess;
   let port: number;

@@ -6,12 +6,12 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { onPostgres } from '../support/database.js';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { postgres } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 
 // On the embedded database, whatever the other tests run on; processes of their own, so not for every `npm test`.
-(onPostgres ? describe : describe.skip)('a program that npm started (npm run test:pg)', () => {
+postgres.describe('a program that npm started', () => {
   let folder: string;
   let lock: string;
   let url: string;
@@ -84,6 +84,7 @@ import { freePort } from '../support/oauth.js';
     const command = holder();
     npm.kill('SIGTERM');
     await until(() => !lives(command), 'it lives on');
+    expect(lives(command)).toBe(false);
     await input.close();
   });
 

@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest from 'supertest';
 import type { Response } from 'supertest';
 import { closeApp, createApp } from '../../src/app.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 /** What a busy machine adds to an answer after 900 ms, which is promised within a second. */
@@ -13,140 +13,137 @@ const SLOW_MACHINE_MS = 400;
 /** As in production; see {@link Config.databaseDeadlines}. */
 const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
 
-(onPostgres ? describe : describe.skip)(
-  'with a database in trouble (only on PostgreSQL: npm run test:pg)',
-  () => {
-    let api: TestApi;
-    let app: NestExpressApplication;
-    let proxy: TcpProxy;
-    let key: string;
+postgres.describe('with a database in trouble', () => {
+  let api: TestApi;
+  let app: NestExpressApplication;
+  let proxy: TcpProxy;
+  let key: string;
 
-    beforeAll(async () => {
-      api = await TestApi.start();
-      proxy = await TcpProxy.start(api.config.databaseUrl!);
-      app = await createApp({
-        ...api.config,
-        databaseUrl: proxy.url,
-        databaseDirectUrl: proxy.url,
-        databasePoolSize: 4,
-        databaseDeadlines: DEADLINES,
-      });
-      await app.listen(0, '127.0.0.1');
-      key = await api.key(await api.platform.user());
+  beforeAll(async () => {
+    api = await TestApi.start();
+    proxy = await TcpProxy.start(api.config.databaseUrl!);
+    app = await createApp({
+      ...api.config,
+      databaseUrl: proxy.url,
+      databaseDirectUrl: proxy.url,
+      databasePoolSize: 4,
+      databaseDeadlines: DEADLINES,
     });
-    afterEach(() => {
+    await app.listen(0, '127.0.0.1');
+    key = await api.key(await api.platform.user());
+  });
+  afterEach(() => {
+    proxy.resume();
+    proxy.mend();
+  });
+  afterAll(async () => {
+    await closeApp(app);
+    await proxy.close();
+    await api.close();
+  });
+
+  const timed = async (request: PromiseLike<Response>) => {
+    const start = performance.now();
+    const response = await request;
+    return {
+      status: response.status,
+      headers: response.headers,
+      code: response.body.code as string,
+      ms: performance.now() - start,
+    };
+  };
+  const get = (path: string) => timed(supertest(app.getHttpServer()).get(path).set('X-API-Key', key));
+  const put = (bio: string) =>
+    timed(supertest(app.getHttpServer()).put('/api/public/profile').set('X-API-Key', key).send({ bio }));
+
+  const expectUnavailable = (answer: Awaited<ReturnType<typeof get>>, slower = SLOW_MACHINE_MS) => {
+    expect([answer.status, answer.code]).toEqual([503, 'temporarily_unavailable']);
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(answer.ms).toBeLessThan(1_000 + slower);
+  };
+  const expectGoodAgain = async (path = '/api/public/profile') => {
+    const end = performance.now() + 2_000;
+    let status = 0;
+    while (status !== 200 && performance.now() < end) ({ status } = await get(path));
+    expect(status).toBe(200);
+  };
+
+  it.each(['cut', 'stall'] as const)(
+    'answers 503 within a second, stays alive, and is good again (%s)',
+    async (harm) => {
+      expect((await get('/api/public/profile')).status).toBe(200);
+      proxy[harm]();
+      const answers = await Promise.all([
+        get('/api/public/profile'),
+        get('/api/public/events?q=none'),
+        put('away'),
+        ...Array.from({ length: 20 }, () => get('/api/public/me')),
+      ]);
+      for (const answer of answers) expectUnavailable(answer);
+      expect((await get('/livez')).status).toBe(200);
+      expect((await get('/readyz')).status).toBe(503);
       proxy.resume();
       proxy.mend();
-    });
-    afterAll(async () => {
-      await closeApp(app);
-      await proxy.close();
-      await api.close();
-    });
+      await expectGoodAgain();
+      await expectGoodAgain('/readyz');
+    },
+  );
 
-    const timed = async (request: PromiseLike<Response>) => {
-      const start = performance.now();
-      const response = await request;
-      return {
-        status: response.status,
-        headers: response.headers,
-        code: response.body.code as string,
-        ms: performance.now() - start,
-      };
-    };
-    const get = (path: string) => timed(supertest(app.getHttpServer()).get(path).set('X-API-Key', key));
-    const put = (bio: string) =>
-      timed(supertest(app.getHttpServer()).put('/api/public/profile').set('X-API-Key', key).send({ bio }));
+  it('answers 503 within a second where a table is locked, and is good again', async () => {
+    const runner = api.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+    try {
+      for (const answer of await Promise.all([
+        get('/api/public/profile'),
+        put('locked'),
+        get('/api/public/connections?q=no'),
+      ])) {
+        expectUnavailable(answer);
+      }
+    } finally {
+      await runner.rollbackTransaction();
+      await runner.release();
+    }
+    await expectGoodAgain();
+  });
 
-    const expectUnavailable = (answer: Awaited<ReturnType<typeof get>>, slower = SLOW_MACHINE_MS) => {
-      expect([answer.status, answer.code]).toEqual([503, 'temporarily_unavailable']);
-      expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
-      expect(answer.ms).toBeLessThan(1_000 + slower);
-    };
-    const expectGoodAgain = async (path = '/api/public/profile') => {
-      const end = performance.now() + 2_000;
-      let status = 0;
-      while (status !== 200 && performance.now() < end) ({ status } = await get(path));
-      expect(status).toBe(200);
-    };
+  it('answers 503 where every connection of the pool is taken and waited for, and is good again', async () => {
+    const runner = api.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+    try {
+      const answers = await Promise.all(Array.from({ length: 200 }, () => put('flood')));
+      // 200 callers are in this process, too.
+      for (const answer of answers) expectUnavailable(answer, 4 * SLOW_MACHINE_MS);
+    } finally {
+      await runner.rollbackTransaction();
+      await runner.release();
+    }
+    await expectGoodAgain();
+  });
 
-    it.each(['cut', 'stall'] as const)(
-      'answers 503 within a second, stays alive, and is good again (%s)',
-      async (harm) => {
-        expect((await get('/api/public/profile')).status).toBe(200);
-        proxy[harm]();
-        const answers = await Promise.all([
-          get('/api/public/profile'),
-          get('/api/public/events?q=none'),
-          put('away'),
-          ...Array.from({ length: 20 }, () => get('/api/public/me')),
-        ]);
-        for (const answer of answers) expectUnavailable(answer);
-        expect((await get('/livez')).status).toBe(200);
-        expect((await get('/readyz')).status).toBe(503);
-        proxy.resume();
-        proxy.mend();
-        await expectGoodAgain();
-        await expectGoodAgain('/readyz');
-      },
+  it('is not ready, and refuses writes alone, where the database cannot be written to', async () => {
+    const [{ name } = { name: '' }] = await api.dataSource.query<{ name: string }[]>(
+      'SELECT current_database() AS name',
     );
-
-    it('answers 503 within a second where a table is locked, and is good again', async () => {
-      const runner = api.dataSource.createQueryRunner();
-      await runner.startTransaction();
-      await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
-      try {
-        for (const answer of await Promise.all([
-          get('/api/public/profile'),
-          put('locked'),
-          get('/api/public/connections?q=no'),
-        ])) {
-          expectUnavailable(answer);
-        }
-      } finally {
-        await runner.rollbackTransaction();
-        await runner.release();
-      }
+    await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    proxy.cut(); // the setting holds for new connections
+    proxy.mend();
+    try {
       await expectGoodAgain();
-    });
-
-    it('answers 503 where every connection of the pool is taken and waited for, and is good again', async () => {
-      const runner = api.dataSource.createQueryRunner();
-      await runner.startTransaction();
-      await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
-      try {
-        const answers = await Promise.all(Array.from({ length: 200 }, () => put('flood')));
-        // 200 callers are in this process, too.
-        for (const answer of answers) expectUnavailable(answer, 4 * SLOW_MACHINE_MS);
-      } finally {
-        await runner.rollbackTransaction();
-        await runner.release();
-      }
-      await expectGoodAgain();
-    });
-
-    it('is not ready, and refuses writes alone, where the database cannot be written to', async () => {
-      const [{ name } = { name: '' }] = await api.dataSource.query<{ name: string }[]>(
-        'SELECT current_database() AS name',
-      );
-      await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
-      proxy.cut(); // the setting holds for new connections
+      expectUnavailable(await put('read only'));
+      expect((await get('/readyz')).status).toBe(503);
+    } finally {
+      await api.dataSource.query('SET default_transaction_read_only = off');
+      await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = off`);
+      proxy.cut();
       proxy.mend();
-      try {
-        await expectGoodAgain();
-        expectUnavailable(await put('read only'));
-        expect((await get('/readyz')).status).toBe(503);
-      } finally {
-        await api.dataSource.query('SET default_transaction_read_only = off');
-        await api.dataSource.query(`ALTER DATABASE ${name} SET default_transaction_read_only = off`);
-        proxy.cut();
-        proxy.mend();
-      }
-      await expectGoodAgain();
-      const end = performance.now() + 2_000;
-      let status = 0;
-      while (status !== 200 && performance.now() < end) ({ status } = await put('writable'));
-      expect(status).toBe(200);
-    });
-  },
-);
+    }
+    await expectGoodAgain();
+    const end = performance.now() + 2_000;
+    let status = 0;
+    while (status !== 200 && performance.now() < end) ({ status } = await put('writable'));
+    expect(status).toBe(200);
+  });
+});

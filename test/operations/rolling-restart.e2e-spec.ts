@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { onPostgres } from '../support/database.js';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { postgres } from '../support/database.js';
 import { Nginx } from '../support/nginx.js';
 import { freePort, OauthTest } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
@@ -9,7 +9,7 @@ import { ServerProcess } from '../support/server.js';
 const RESTARTS = 10;
 const DELAY_SECONDS = 2;
 
-(onPostgres ? describe : describe.skip)('two servers behind nginx (npm run test:pg)', () => {
+postgres.describe('two servers behind nginx', () => {
   let oauth: OauthTest;
   let nginx: Nginx;
   let servers: ServerProcess[];

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
 import { Encryption } from '../../src/crypto/encryption.js';
-import { onPostgres } from '../support/database.js';
+import { onPostgres, postgres } from '../support/database.js';
 import { ALL, freePort, OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
@@ -247,7 +247,7 @@ UNION ALL SELECT 'signing key', private_jwk FROM signing_keys`,
     expectNone(metrics);
   });
 
-  (onPostgres ? it : it.skip)('stands in no line of the log', () => {
+  postgres.it('stands in no line of the log', () => {
     const lines = server!.output.trim().split('\n');
     expect(lines.length).toBeGreaterThan(40);
     expectNone(server!.output);

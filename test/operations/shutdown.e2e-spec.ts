@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { createDataSource } from '../../src/database/data-source.js';
-import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
 import { ServerProcess } from '../support/server.js';
@@ -13,7 +13,7 @@ import { ServerProcess } from '../support/server.js';
 const DELAY_SECONDS = 2;
 
 // Of the process itself, and of several at once: a database of its own is needed that outlives them.
-(onPostgres ? describe : describe.skip)('a server that was told to end (npm run test:pg)', () => {
+postgres.describe('a server that was told to end', () => {
   let database: TestDatabase;
   let key: string;
   beforeAll(async () => {

@@ -9,7 +9,7 @@ import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
 import { createDataSource } from '../../src/database/data-source.js';
 import { puaProcess } from '../support/command-line.js';
-import { createTestDatabase, onPostgres, testConfig } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
@@ -26,9 +26,8 @@ function run(file: string, parameters: string[], environment: Record<string, str
 }
 
 // On the embedded database, whatever the other tests run on. Many processes, one after the other: not for every `npm test`.
-const alsoLong = onPostgres ? describe : describe.skip;
 
-alsoLong('the first minute (npm run test:pg)', () => {
+postgres.describe('the first minute', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
   let port: number;
   let settings: Record<string, string>;
@@ -262,7 +261,7 @@ alsoLong('the first minute (npm run test:pg)', () => {
   );
 });
 
-alsoLong('a start that cannot be (npm run test:pg)', () => {
+postgres.describe('a start that cannot be', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const fail = async (environment: Record<string, string>) => {
@@ -336,7 +335,7 @@ alsoLong('a start that cannot be (npm run test:pg)', () => {
   });
 });
 
-alsoLong('a database whose password has characters that mean something in a URL (npm run test:pg)', () => {
+postgres.describe('a database whose password has characters that mean something in a URL', () => {
   const PGPASSWORD = String.raw`p/a#s@s%w0 o\:r?d&$'"`;
   const role = `strange_${process.pid}`;
 

@@ -7,7 +7,7 @@ import {
   EXPIRED_ROWS,
 } from '../../src/operations/sweeper/expired-rows.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 
@@ -133,7 +133,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     });
   });
 
-  (onPostgres ? it : it.skip)('waits for no row that somebody else holds', async () => {
+  postgres.it('waits for no row that somebody else holds', async () => {
     await query(
       `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('held'), 'ReplayDetection', now() - interval '1 s'),
 (sha256('free'), 'ReplayDetection', now() - interval '1 s')`,
@@ -145,7 +145,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     expect(await count('oauth_state')).toBe(1);
   });
 
-  (onPostgres ? it : it.skip)('goes on with all others where one table is locked', async () => {
+  postgres.it('goes on with all others where one table is locked', async () => {
     await query(
       `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('locked out'), 1, now() - interval '2 hours')`,
     );
@@ -158,7 +158,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     expect(failures()).toBe(before + 1);
   });
 
-  (onPostgres ? it : it.skip)('announces no end of grants that ended with their tokens', async () => {
+  postgres.it('announces no end of grants that ended with their tokens', async () => {
     const clientId = await oauth.client();
     await oauth.tokens(clientId, (await oauth.member()).username);
     await oauth.age('oauth_tokens', 200 * 86_400);
@@ -193,84 +193,81 @@ const GROWING = [
   auditEventsOlderThan(400 * 86_400),
 ];
 
-(onPostgres ? describe : describe.skip)(
-  'the sweeper over 2,000,000 rows in each table (only on PostgreSQL: npm run test:pg)',
-  () => {
-    let oauth: OauthTest;
-    beforeAll(async () => {
-      oauth = await OauthTest.start({ sweepIntervalSeconds: 86_400 });
-      await fill(oauth);
-    }, 600_000);
-    afterAll(() => oauth.close());
+postgres.describe('the sweeper over 2,000,000 rows in each table', () => {
+  let oauth: OauthTest;
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ sweepIntervalSeconds: 86_400 });
+    await fill(oauth);
+  }, 600_000);
+  afterAll(() => oauth.close());
 
-    const explain = async (statement: string, values: unknown[]) => {
-      let plan: Plan | undefined;
-      await oauth.dataSource
-        .transaction(async (manager) => {
-          const [row] = await manager.query<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(
-            `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`,
-            values,
-          );
-          plan = row!['QUERY PLAN'][0].Plan;
-          throw new Error('undone');
-        })
-        .catch((error: Error) => {
-          if (error.message !== 'undone') throw error;
-        });
-      return plan!;
-    };
-    const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
-
-    it.each(GROWING.map((rows) => [rows.name, rows] as const))(
-      'finds expired %s by an index, and reads little more than it deletes',
-      async (_, rows) => {
-        const plan = await explain(batchStatement(rows), ['-infinity']);
-        const scanned = nodes(plan)
-          .filter((node) => node['Node Type'] === 'Seq Scan')
-          .map((node) => node['Relation Name']);
-        expect(scanned).toEqual([]);
-        // 1,000 rows: some pages for each, of the table and its indexes.
-        expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(60_000);
-      },
-    );
-
-    it('deletes what has expired, of every table, in a sweep of a few seconds', async () => {
-      const startedAt = performance.now();
-      const deleted = await oauth.api.app.get(Sweeper).sweep();
-      expect(deleted).toEqual({
-        ...Object.fromEntries(GROWING.map(({ name }) => [name, EXPIRED])),
-        oauth_refusals: 0,
-      });
-      expect(performance.now() - startedAt).toBeLessThan(20_000);
-    });
-
-    it('reads no more for later batches while a transaction can still see what was deleted', async () => {
-      const rows = EXPIRED_ROWS.find(({ name }) => name === 'oauth_state')!;
-      await oauth.dataSource.query(
-        `UPDATE oauth_state SET expires_at = now() - interval '1 day' + random() * interval '20 s'
-WHERE key IN (SELECT key FROM oauth_state LIMIT 20000)`,
-      );
-      const reader = new Client({ connectionString: oauth.api.environment.DATABASE_URL });
-      await reader.connect();
-      try {
-        await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-        await reader.query('SELECT count(*) FROM users');
-        let batches = 0;
-        await deleteExpired(oauth.dataSource, rows, () => ++batches < 18);
-        const [{ last } = { last: '' }] = await oauth.dataSource.query<{ last: string }[]>(
-          'SELECT min(expires_at)::text AS last FROM oauth_state',
+  const explain = async (statement: string, values: unknown[]) => {
+    let plan: Plan | undefined;
+    await oauth.dataSource
+      .transaction(async (manager) => {
+        const [row] = await manager.query<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(
+          `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`,
+          values,
         );
-        const blocks = async (from: string) => {
-          const plan = await explain(batchStatement(rows), [from]);
-          return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
-        };
-        expect(await blocks(last)).toBeLessThan((await blocks('-infinity')) - 10_000);
-      } finally {
-        await reader.end();
-      }
+        plan = row!['QUERY PLAN'][0].Plan;
+        throw new Error('undone');
+      })
+      .catch((error: Error) => {
+        if (error.message !== 'undone') throw error;
+      });
+    return plan!;
+  };
+  const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+
+  it.each(GROWING.map((rows) => [rows.name, rows] as const))(
+    'finds expired %s by an index, and reads little more than it deletes',
+    async (_, rows) => {
+      const plan = await explain(batchStatement(rows), ['-infinity']);
+      const scanned = nodes(plan)
+        .filter((node) => node['Node Type'] === 'Seq Scan')
+        .map((node) => node['Relation Name']);
+      expect(scanned).toEqual([]);
+      // 1,000 rows: some pages for each, of the table and its indexes.
+      expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(60_000);
+    },
+  );
+
+  it('deletes what has expired, of every table, in a sweep of a few seconds', async () => {
+    const startedAt = performance.now();
+    const deleted = await oauth.api.app.get(Sweeper).sweep();
+    expect(deleted).toEqual({
+      ...Object.fromEntries(GROWING.map(({ name }) => [name, EXPIRED])),
+      oauth_refusals: 0,
     });
-  },
-);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  });
+
+  it('reads no more for later batches while a transaction can still see what was deleted', async () => {
+    const rows = EXPIRED_ROWS.find(({ name }) => name === 'oauth_state')!;
+    await oauth.dataSource.query(
+      `UPDATE oauth_state SET expires_at = now() - interval '1 day' + random() * interval '20 s'
+WHERE key IN (SELECT key FROM oauth_state LIMIT 20000)`,
+    );
+    const reader = new Client({ connectionString: oauth.api.environment.DATABASE_URL });
+    await reader.connect();
+    try {
+      await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await reader.query('SELECT count(*) FROM users');
+      let batches = 0;
+      await deleteExpired(oauth.dataSource, rows, () => ++batches < 18);
+      const [{ last } = { last: '' }] = await oauth.dataSource.query<{ last: string }[]>(
+        'SELECT min(expires_at)::text AS last FROM oauth_state',
+      );
+      const blocks = async (from: string) => {
+        const plan = await explain(batchStatement(rows), [from]);
+        return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+      };
+      expect(await blocks(last)).toBeLessThan((await blocks('-infinity')) - 10_000);
+    } finally {
+      await reader.end();
+    }
+  });
+});
 
 /** Fast: constraints are not checked and indexes are made afterwards; what is swept sees no difference. */
 async function fill({ dataSource }: OauthTest): Promise<void> {

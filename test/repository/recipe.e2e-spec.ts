@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/data-source.js';
-import { createEmptyDatabase, onPostgres, testConfig } from '../support/database.js';
+import { createEmptyDatabase, postgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { ServerProcess } from '../support/server.js';
 
@@ -44,7 +44,7 @@ interface Page {
 }
 
 // Two processes and a build: with the tests on PostgreSQL, which .ci/run runs too.
-(onPostgres ? describe : describe.skip)('a list made as CONTRIBUTING says (npm run test:pg)', () => {
+postgres.describe('a list made as CONTRIBUTING says', () => {
   let root: string;
   let database: TestDatabase;
   let dataSource: DataSource;

@@ -1,13 +1,8 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
-import { describe } from '@jest/globals';
-import { onPostgres } from './database.js';
 
 const EXECUTABLE = '/usr/bin/chromium';
-
-/** `describe` for what needs a browser, which is not there wherever Node is: part of `npm run test:pg`. */
-export const inChromium = onPostgres ? describe : describe.skip;
 
 /** With a profile of its own, and no calls home. */
 export async function launchChromium(): Promise<Browser> {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { describe, it } from '@jest/globals';
 import { loadConfig } from '../../src/config/config.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
@@ -16,6 +17,17 @@ export interface TestDatabase {
 
 /** Whether the tests run over a real PostgreSQL (`npm run test:pg`); else over the embedded database. */
 export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
+
+const where = (here: boolean) => ({ describe: here ? describe : describe.skip, it: here ? it : it.skip });
+
+/**
+ * `postgres.describe` and `postgres.it` have what the embedded database has not (a second session, locks, notices), and what takes
+ * a browser, Redis or many processes: these are not wherever Node is. A run that leaves them out says how many they are.
+ */
+export const postgres = where(onPostgres);
+
+/** `embedded.it` is for what is so on the embedded database alone. */
+export const embedded = where(!onPostgres);
 
 /** A migrated database of its own, without data. */
 export function createTestDatabase(): Promise<TestDatabase> {

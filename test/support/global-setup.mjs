@@ -1,13 +1,20 @@
+import { randomInt } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from '../../bin/build.mjs';
 import { keepCompiled } from '../../bin/compile-cache.mjs';
 
+/** Of property tests, unless `FUZZ_SEED` says another: a number, or `random`. */
+const SEED = 20_261_121;
+
 /** Migrates one database, once, unless it is there from before: each test file starts from a copy of it. */
 export default async function setUp() {
   await build(); // what is tested is what was built
   keepCompiled();
+  const { FUZZ_SEED = String(SEED) } = process.env;
+  process.env.FUZZ_SEED = FUZZ_SEED === 'random' ? String(randomInt(2 ** 31)) : FUZZ_SEED;
+  console.log(`Seed of the property tests: FUZZ_SEED=${process.env.FUZZ_SEED}`);
   const folder = mkdtempSync(join(tmpdir(), 'pua-test-'));
   process.env.TEST_FOLDER = folder;
   process.env.TEST_SECRET_KEY = Buffer.alloc(32, 'test').toString('base64');

@@ -3,17 +3,17 @@
  * nothing is embedded. One line says how many tests that were, and which command runs them.
  */
 export default class NotRunReporter {
-  #asked;
+  #partly;
 
   constructor({ testNamePattern }) {
-    this.#asked = Boolean(testNamePattern); // then most are left out because nobody asked for them
+    this.#partly = Boolean(testNamePattern); // most are left out because nobody asked for them
   }
 
   onRunComplete(_, { numPendingTests: count }) {
-    if (count === 0 || this.#asked) return;
-    const [why, command] = process.env.TEST_DATABASE_URL
-      ? ['are about the embedded database', 'npm test']
-      : ['need PostgreSQL, Redis or Chromium', 'npm run test:pg'];
-    process.stderr.write(`\nNot run: ${count} tests, which ${why}: ${command}\n`);
+    if (count === 0 || this.#partly) return;
+    const others = process.env.TEST_DATABASE_URL
+      ? 'What is so on the embedded database alone: npm test'
+      : 'What needs PostgreSQL, Redis or Chromium: npm run test:pg';
+    process.stderr.write(`\nNot run: ${count} tests. ${others}\n`);
   }
 }

@@ -1,0 +1,23 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+
+const files = ['test', 'src']
+  .flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
+  )
+  .filter((path) => path.endsWith('spec.ts') && !path.endsWith('repository/tests.spec.ts'));
+const holding = (pattern: RegExp) => files.filter((path) => pattern.test(readFileSync(path, 'utf8')));
+
+describe('the tests', () => {
+  it('are left out by `postgres` and `embedded` of test/support/database.ts alone, and by data that is not there', () => {
+    expect(files.length).toBeGreaterThan(60);
+    expect(holding(/\b(it|describe|test)\.(skip|only|todo)\b|\bx(it|describe)\(/)).toEqual([
+      'test/operations/import.e2e-spec.ts',
+    ]);
+  });
+
+  it('take the seed of their properties from the run, which prints it (FUZZ_SEED)', () => {
+    expect(holding(/\bseed: \d/)).toEqual([]);
+    expect(process.env.FUZZ_SEED).toMatch(/^\d+$/);
+  });
+});
