@@ -6,6 +6,7 @@ import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { ClientCache } from '../../src/oauth/storage/client-cache.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
+import { latestFor } from '../support/timing.js';
 
 /** On PostgreSQL credentials are remembered; on the embedded database each is looked up, and the same must hold. */
 let oauth: OauthTest;
@@ -17,7 +18,7 @@ afterAll(() => oauth.close());
 
 /** Until the channel is heard, where there is one. */
 async function trusted(): Promise<void> {
-  const end = performance.now() + 5_000;
+  const end = latestFor(5_000);
   do {
     expect(performance.now()).toBeLessThan(end);
     await new Promise(setImmediate);
@@ -103,7 +104,7 @@ describe('a credential of one kind', () => {
 
 postgres.describe('what is remembered', () => {
   const answers = async (key: string, status: number, milliseconds = 1_000) => {
-    const end = performance.now() + milliseconds;
+    const end = latestFor(milliseconds);
     while ((await ask(ME, asKey(key))) !== status) expect(performance.now()).toBeLessThan(end);
   };
   const rememberedKey = async (): Promise<{ key: string; id: string; userId: number }> => {
@@ -160,7 +161,7 @@ postgres.describe('what is remembered', () => {
       await manager.query('SET LOCAL session_replication_role = replica');
       await manager.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
     });
-    const end = performance.now() + 1_000;
+    const end = latestFor(1_000);
     while ((await oauth.me(body.access_token)) !== 401) expect(performance.now()).toBeLessThan(end);
     const left = await oauth.dataSource.query<unknown[]>(
       `SELECT 1 FROM oauth_sessions WHERE user_id = $1 UNION ALL SELECT 1 FROM oauth_grants WHERE user_id = $1
@@ -177,7 +178,7 @@ UNION ALL SELECT 1 FROM oauth_tokens t WHERE NOT EXISTS (SELECT FROM oauth_grant
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     for (let i = 0; i < 2; i++) expect(await oauth.me(access_token)).toBe(200);
     await sql('TRUNCATE oauth_tokens');
-    const end = performance.now() + 1_000;
+    const end = latestFor(1_000);
     while ((await oauth.me(access_token)) !== 401) expect(performance.now()).toBeLessThan(end);
   });
 
@@ -234,11 +235,11 @@ UNION ALL SELECT 1 FROM oauth_tokens t WHERE NOT EXISTS (SELECT FROM oauth_grant
       return count;
     };
     expect(await known()).toBe(20_000);
-    // A walk over all of them takes a millisecond or more each time.
+    // A walk over all of them takes a millisecond or more each time: 10 s.
     const start = process.cpuUsage();
     for (let i = 0; i < 10_000; i++) cache.revoke({ kind: 'key', id: `unknown${i}` });
     const { user } = process.cpuUsage(start);
-    expect(user / 1_000).toBeLessThan(500);
+    expect(user / 1_000).toBeLessThan(3_000);
     cache.revoke({ kind: 'key', id: 'id0' });
     cache.revoke({ kind: 'grant', id: 'id2' }); // a key of that id is no grant
     cache.revoke({ kind: 'grant', id: 'id1' });

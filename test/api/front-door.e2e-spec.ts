@@ -12,6 +12,7 @@ import { OpenApiDocument } from '../../src/features/openapi/openapi-document.js'
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
 import { onPostgres, postgres } from '../support/database.js';
+import { SLOW_MACHINE_MS } from '../support/timing.js';
 
 /** Bytes as they are, over a connection of their own. */
 class Client {
@@ -314,8 +315,8 @@ describe('who sends requests without waiting for answers', () => {
     await work().finally(() => (working = false));
     return longest;
   };
-  // The embedded database takes its share of the same two processors.
-  const MOST_MS = onPostgres ? 150 : 600;
+  // Of a processor that others use, too; so does the embedded database, which is a part of this process.
+  const MOST_MS = onPostgres ? 500 : 1_000;
 
   it('and reads none, holds up nobody, and takes no memory', async () => {
     const clients = await Promise.all(Array.from({ length: 12 }, () => Client.open(api.url)));
@@ -362,7 +363,7 @@ describe('who sends requests without waiting for answers', () => {
     clearInterval(sending);
     client.socket.destroy();
     expect(longest).toBeLessThan(MOST_MS);
-    expect(slowest).toBeLessThan(500); // was seconds
+    expect(slowest).toBeLessThan(SLOW_MACHINE_MS); // was for as long as they came
   });
 
   it('is refused one by one where a request has no Host, or expects what nobody knows', async () => {
@@ -563,7 +564,7 @@ postgres.describe('readiness', () => {
       while (api.app.get(Database).poolState().waiting === 0) await wait(5);
       const start = performance.now();
       expect((await api.send('GET', '/readyz')).status).toBe(200);
-      expect(performance.now() - start).toBeLessThan(2_000); // the writes wait for 10 s
+      expect(performance.now() - start).toBeLessThan(SLOW_MACHINE_MS); // the writes wait for 10 s
       await runner.rollbackTransaction();
       expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 200));
     } finally {

@@ -11,10 +11,11 @@ import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { latestFor } from '../support/timing.js';
 
-/** Asks until the answer is there, for at most `milliseconds`. */
+/** Asks until the answer is there, for no longer than is promised. */
 async function within(milliseconds: number, holds: () => Promise<boolean> | boolean): Promise<boolean> {
-  const end = performance.now() + milliseconds;
+  const end = latestFor(milliseconds);
   while (performance.now() < end) {
     if (await holds()) return true;
     await new Promise(setImmediate); // lets the servers of this process work

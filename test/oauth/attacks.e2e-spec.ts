@@ -10,6 +10,7 @@ import { Encryption } from '../../src/crypto/encryption.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
 import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
+import { latestFor } from '../support/timing.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -456,9 +457,8 @@ describe('an access token', () => {
   });
 });
 
-/** Within a second, where nobody else takes the processors. */
 async function refusedSoon(token: string): Promise<void> {
-  const deadline = performance.now() + 10_000;
+  const deadline = latestFor(1_000);
   let status: number;
   do status = await oauth.me(token);
   while (status !== 401 && performance.now() < deadline);

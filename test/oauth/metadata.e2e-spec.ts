@@ -3,6 +3,7 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 import { LIFETIMES, checkLifetimes } from '../../src/oauth/provider/lifetimes.js';
 import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
 import { OauthTest } from '../support/oauth.js';
+import { latestFor } from '../support/timing.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -81,7 +82,7 @@ describe('signing keys', () => {
     expect((await jwks()).keys.map(({ kid }) => kid)).toContain(next);
 
     await service.rotate();
-    const deadline = performance.now() + 3_000;
+    const deadline = latestFor(3_000);
     let after = await oauth.tokens(clientId, member.username);
     while (kidOf(after.id_token!) !== next && performance.now() < deadline)
       after = await oauth.tokens(clientId, member.username);

@@ -1,0 +1,10 @@
+/**
+ * What a promise in wall time is given beside it: other tests, databases and browsers take the same two processors. What breaks
+ * such a promise takes much longer: 30 s where a notice is not heard, for ever where a wait has no bound.
+ */
+export const SLOW_MACHINE_MS = 5_000;
+
+/** The latest moment, by `performance.now()`, for what is promised within so many milliseconds from now. */
+export function latestFor(promisedMs: number): number {
+  return performance.now() + promisedMs + SLOW_MACHINE_MS;
+}
