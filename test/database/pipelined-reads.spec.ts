@@ -52,7 +52,7 @@ postgres.describe('pipelined reads', () => {
       name: 'plain-values',
       text: every.text.replace('$4', `'{1,2}'`).replace('$5', `'\\x00ff'`),
     };
-    const pool = new pg.Pool({ connectionString: onServer });
+    const pool = new pg.Pool({ connectionString: process.env.TEST_DATABASE_URL! });
     try {
       const [row] = (await pool.query(every.text, values)).rows;
       for (let time = 0; time < 6; time++) {
@@ -65,7 +65,7 @@ postgres.describe('pipelined reads', () => {
   });
 
   it('read no column wrong where a table has changed: they are asked for elsewhere, and then here again', async () => {
-    const pool = new pg.Pool({ connectionString: onServer });
+    const pool = new pg.Pool({ connectionString: process.env.TEST_DATABASE_URL! });
     const table = `changing_${process.pid}_${Date.now()}`;
     const all = { name: 'all-of-it', text: `SELECT * FROM ${table}` };
     try {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { SignIn } from '../../src/accounts/sign-in.service.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { ConnectedApps } from '../../src/oauth/admin/connected-apps.service.js';
 import { Encryption } from '../../src/crypto/encryption.js';
@@ -186,7 +185,6 @@ describe('what was signed in', () => {
     await oauth.api.app.get(SignIn).onApplicationShutdown(); // it is replaced beside the sign-in
     expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
     expect(await left(member)).toMatchObject({ sessions: 2 });
-    await oauth.api.app.get(SignIn).onApplicationShutdown(); // until it is replaced
     const [row] = await oauth.dataSource.query<object[]>('SELECT password_hash FROM users WHERE id = $1', [
       member.id,
     ]);
