@@ -5,8 +5,6 @@ import { AuthModule } from './auth/auth.module.js';
 import { CredentialsGuard } from './auth/credentials.guard.js';
 import { RateLimitGuard } from './auth/rate-limits/rate-limit.guard.js';
 import { ScopesGuard } from './auth/scopes.guard.js';
-import { CONFIG } from './config/config.js';
-import type { Config } from './config/config.js';
 import { DatabaseModule } from './database/database.module.js';
 import { AchievementsModule } from './features/achievements/achievements.module.js';
 import { ConnectionsModule } from './features/connections/connections.module.js';
@@ -26,6 +24,7 @@ import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/input/query.js';
 import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
+import { Config } from './config/config.js';
 
 /** Table of contents. The guards stand in the order in which docs/api-contract.md §1 checks a request. */
 @Module({})
@@ -69,8 +68,8 @@ class ConfigModule {
     return {
       module: ConfigModule,
       global: true,
-      providers: [{ provide: CONFIG, useValue: config }],
-      exports: [CONFIG],
+      providers: [{ provide: Config, useValue: config }],
+      exports: [Config],
     };
   }
 }

@@ -3,11 +3,10 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Database } from './database/database.js';
 import { AppModule } from './app.module.js';
-import { CONFIG } from './config/config.js';
-import type { Config } from './config/config.js';
 import { configureApp } from './configure-app.js';
 import { Readiness } from './operations/health/readiness.js';
 import { ApiAdapter } from './http/pipeline/api.adapter.js';
+import { Config } from './config/config.js';
 
 /** The whole application over one database, ready to listen; for main and for the tests. */
 export async function createApp(config: Config): Promise<NestExpressApplication> {
@@ -40,7 +39,7 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
   const readiness = app.get(Readiness);
   const server = app.getHttpServer();
   readiness.end();
-  await setTimeout(app.get<Config>(CONFIG).shutdownDelaySeconds * 1000);
+  await setTimeout(app.get(Config).shutdownDelaySeconds * 1000);
   await quietMoment();
   const closed = new Promise((resolve) => server.close(resolve));
   const silent = globalThis.setTimeout(() => readiness.closeSilent(), SILENT_MS);

@@ -1,6 +1,4 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { CONFIG } from './config/config.js';
-import type { Config } from './config/config.js';
 import { OpenApiDocument } from './features/openapi/openapi-document.js';
 import { apiHeaders, isUnderApi } from './http/pipeline/api-headers.js';
 import type { ApiAdapter } from './http/pipeline/api.adapter.js';
@@ -8,17 +6,18 @@ import { refuseBusy } from './http/pipeline/busy.js';
 import { compose } from './http/pipeline/compose.js';
 import { responseDeadline } from './http/pipeline/response-deadline.js';
 import { requestLog } from './http/pipeline/request-log.js';
-import { LOGGER } from './http/logger.js';
+import { Logger } from './http/logger.js';
 import { Meter } from './http/meter.js';
 import { refuseBusyOauth } from './oauth/rate-limit.js';
 import { OauthRoutes } from './oauth/oauth-routes.js';
 import { Metrics } from './operations/metrics/metrics.service.js';
 import { ProblemFilter } from './http/output/problem.filter.js';
 import { Problem } from './http/output/problems.js';
+import { Config } from './config/config.js';
 
 /** Everything between the socket and the controllers, in order; used by main and by the tests. */
 export function configureApp(app: NestExpressApplication): void {
-  const config = app.get<Config>(CONFIG);
+  const config = app.get(Config);
   const filter = app.get(ProblemFilter);
   const metrics = app.get(Metrics);
   app.set('trust proxy', config.trustProxy);
@@ -36,7 +35,7 @@ export function configureApp(app: NestExpressApplication): void {
   const ofOthers = app.get(OauthRoutes).handler();
   app.use(
     compose(
-      requestLog(app.get(LOGGER)),
+      requestLog(app.get(Logger)),
       ...(metrics.enabled ? [metrics.observe()] : []),
       (request, response, next) => {
         const { path, valid } = request.context;

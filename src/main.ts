@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { createServer } from 'node:net';
 import { closeApp, createApp } from './app.js';
-import { loadConfig, loadDotEnv, StartupError } from './config/config.js';
+import { loadConfig, loadDotEnv } from './config/config.js';
 import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { registerDemoClient } from './oauth/demo-client.js';
@@ -12,6 +12,7 @@ import type { DemoFacts } from './operations/demo/banner.js';
 import { serveMetrics } from './operations/metrics/metrics-server.js';
 import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
 import { superviseWorkers } from './workers.js';
+import { OperatorError } from './values/operator-error.js';
 
 /** Makes everything ready that processes share, then serves: itself, or through workers. */
 async function start(config: Config): Promise<void> {
@@ -68,7 +69,7 @@ async function refuseTakenPort({ host, port }: Config): Promise<void> {
     const { code } = error as NodeJS.ErrnoException;
     const reason =
       code === 'EADDRINUSE' ? 'is taken: stop what listens there, or set PORT' : `cannot be used (${code})`;
-    throw new StartupError(`Port ${port} on ${host} ${reason}`, { cause: error });
+    throw new OperatorError(`Port ${port} on ${host} ${reason}`, { cause: error });
   }
   await new Promise((resolve) => probe.close(resolve));
 }
@@ -80,6 +81,6 @@ try {
   else onSignal(await serve(config));
 } catch (error) {
   // What the operator can mend is told in one line; anything else is a fault of ours, with its stack.
-  console.error(error instanceof StartupError ? error.message : error);
+  console.error(error instanceof OperatorError ? error.message : error);
   process.exit(1);
 }

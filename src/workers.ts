@@ -1,12 +1,12 @@
 import cluster from 'node:cluster';
 import type { Worker } from 'node:cluster';
-import { StartupError } from './config/config.js';
+import { OperatorError } from './values/operator-error.js';
 
 /** A worker that dies is replaced after this long: at once, it might die again at once, for ever. */
 const REPLACE_MS = 1_000;
 
 export interface Workers {
-  /** When all listen. @throws StartupError where one ends before it listens; it has said why */
+  /** When all listen. @throws OperatorError where one ends before it listens; it has said why */
   readonly ready: Promise<void>;
   end(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export function superviseWorkers(count: number): Workers {
     return new Promise<void>((resolve, reject) => {
       worker.once('listening', () => resolve());
       worker.once('exit', () => {
-        if (!ending) reject(new StartupError('A server process ended before it was ready'));
+        if (!ending) reject(new OperatorError('A server process ended before it was ready'));
       });
     });
   });

@@ -1,10 +1,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Inject, Injectable } from '@nestjs/common';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
+import { Injectable } from '@nestjs/common';
 import { cookiesNamed } from './cookies.js';
+import { Config } from '../config/config.js';
 
 /**
  * Forms of ours carry a token that only our pages can have made, for this browser alone (double submit, signed): the
@@ -19,7 +18,7 @@ export class Csrf {
   /** Ids given out in answers that are still being made, for a second form on the same page. */
   readonly #given = new WeakMap<ServerResponse, string>();
 
-  constructor(@Inject(CONFIG) config: Config) {
+  constructor(config: Config) {
     const secure = config.publicUrl.startsWith('https:');
     this.#keys = config.secrets.derive('csrf');
     this.#origin = config.publicUrl;

@@ -1,10 +1,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Inject, Injectable } from '@nestjs/common';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
+import { Injectable } from '@nestjs/common';
 import { cookiesNamed } from './cookies.js';
+import { Config } from '../config/config.js';
 
 const LIFETIME_SECONDS = 180 * 24 * 3600;
 
@@ -31,7 +30,7 @@ export class DeviceCookies {
   readonly #name: string;
   readonly #attributes: string;
 
-  constructor(@Inject(CONFIG) config: Config) {
+  constructor(config: Config) {
     const secure = config.publicUrl.startsWith('https:');
     this.#keys = config.secrets.derive('device-cookie');
     // __Host-: no neighbouring host can set it. Browsers refuse the name on http.

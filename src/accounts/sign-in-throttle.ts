@@ -1,12 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { Inject, Injectable } from '@nestjs/common';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
+import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { networkOf } from '../values/network.js';
 import { Busy } from './busy.js';
+import { Config } from '../config/config.js';
 
 interface Allowance {
   /** Failures in a window, before one more attempt begins a block. */
@@ -138,7 +137,7 @@ export class SignInThrottle {
 
   constructor(
     private readonly database: Database,
-    @Inject(CONFIG) config: Config,
+    config: Config,
   ) {
     const keys = config.secrets.derive('sign-in-throttle');
     this.#keys = keys.toSorted((one, other) => Buffer.compare(one.export(), other.export()));

@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
 import { recordEvent } from '../audit/audit.js';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { Meter } from '../http/meter.js';
@@ -15,6 +13,7 @@ import { hashPassword, verifyPassword } from './passwords.js';
 import { RefusalTime } from './refusal-time.js';
 import { SignInThrottle } from './sign-in-throttle.js';
 import type { Blocked, Subject } from './sign-in-throttle.js';
+import { Config } from '../config/config.js';
 
 export interface SignInAttempt {
   readonly username: string;
@@ -77,7 +76,7 @@ export class SignIn implements OnApplicationShutdown {
     private readonly database: Database,
     private readonly throttle: SignInThrottle,
     private readonly refusalTime: RefusalTime,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     meter: Meter = new Meter(),
   ) {
     this.#hashing = new HashingQueue(meter);

@@ -1,7 +1,5 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
 import { AccessTokens } from './access-tokens/access-tokens.service.js';
@@ -12,6 +10,7 @@ import { CredentialCache } from './credential-cache.js';
 import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './credentials.js';
 import type { Principal } from './principal.js';
+import { Config } from '../config/config.js';
 
 /**
  * The one door: a credential as it was sent → who calls. Whether what is known of a credential holds for this request is
@@ -20,7 +19,7 @@ import type { Principal } from './principal.js';
 @Injectable()
 export class Authentication {
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly cache: CredentialCache,
     private readonly apiKeys: ApiKeyAuthenticator,
     private readonly accessTokens: AccessTokens,

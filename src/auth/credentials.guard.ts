@@ -1,8 +1,6 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { addressOf } from '../values/network.js';
 import { accessOf } from './auth.decorators.js';
 import { Authentication } from './authentication.js';
@@ -11,12 +9,13 @@ import { credentialOf } from './credentials.js';
 import type { Credential } from './credentials.js';
 import type { Principal } from './principal.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
+import { Config } from '../config/config.js';
 
 /** Credential → Principal, or 401. Every route is refused that does not say what it needs. */
 @Injectable()
 export class CredentialsGuard implements CanActivate {
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly authentication: Authentication,
     private readonly rateLimits: RateLimits,
   ) {}

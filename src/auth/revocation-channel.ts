@@ -1,10 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import { Client } from 'pg';
-import type { Logger } from 'pino';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
-import { LOGGER } from '../http/logger.js';
+import { Logger } from '../http/logger.js';
+import { Config } from '../config/config.js';
 
 /** How often the channel is asked for a sign of life. */
 const HEARTBEAT_MS = 250;
@@ -30,8 +28,8 @@ export class RevocationChannel implements OnModuleInit, OnApplicationShutdown {
   #ended = false;
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly config: Config,
+    private readonly logger: Logger,
   ) {}
 
   onModuleInit(): void {

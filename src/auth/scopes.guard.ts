@@ -1,15 +1,14 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { accessOf } from './auth.decorators.js';
 import { insufficientScope } from './www-authenticate.js';
+import { Config } from '../config/config.js';
 
 /** Principal + metadata → pass, or 403. A route without metadata never gets here: the first guard refuses it. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+  constructor(private readonly config: Config) {}
 
   canActivate(context: ExecutionContext): boolean {
     const access = accessOf(context.getHandler(), context.getClass());

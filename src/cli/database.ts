@@ -16,7 +16,7 @@ export interface Work {
   readonly dataSource: DataSource;
 }
 
-/** Reads the settings as the server does. @throws StartupError */
+/** Reads the settings as the server does. @throws OperatorError */
 export function readConfig(): Config {
   loadDotEnv();
   return loadConfig();

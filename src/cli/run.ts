@@ -1,5 +1,4 @@
 import { CommanderError } from 'commander';
-import { StartupError } from '../config/config.js';
 import { OperatorError } from '../values/operator-error.js';
 import { isUnavailable } from '../database/unavailable.js';
 import { note } from './output.js';
@@ -30,7 +29,7 @@ function explain(error: unknown): number {
     const asked = error.code === 'commander.helpDisplayed' || error.code === 'commander.version';
     return asked ? DONE : WRONG_USE;
   }
-  if (error instanceof StartupError || error instanceof OperatorError) note(error.message);
+  if (error instanceof OperatorError) note(error.message);
   else if (isUnavailable(error)) {
     note(
       `The database went away (${(error as Error).message}): nothing of this command is certain to be done; look, then run it again`,

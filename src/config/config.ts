@@ -7,25 +7,26 @@ import type { z } from 'zod';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SETTINGS } from './settings.js';
 import type { SettingName } from './settings.js';
+import { OperatorError } from '../values/operator-error.js';
 
-/** Everything the process was told, read once and frozen. Made by {@link loadConfig}. */
-export interface Config {
-  readonly production: boolean;
-  readonly host: string;
-  readonly port: number;
+/** Everything the process was told, read once and frozen. Made by {@link loadConfig}; a class, so that it is injected by its type. */
+export abstract class Config {
+  abstract readonly production: boolean;
+  abstract readonly host: string;
+  abstract readonly port: number;
   /** Origin that callers see, without a slash at the end; the OAuth issuer. */
-  readonly publicUrl: string;
+  abstract readonly publicUrl: string;
   /** Absolute path. */
-  readonly dataDir: string;
+  abstract readonly dataDir: string;
   /** `undefined`: the embedded database in {@link Config.dataDir}. */
-  readonly databaseUrl: string | undefined;
-  readonly databaseDirectUrl: string | undefined;
-  readonly databasePoolSize: number;
+  abstract readonly databaseUrl: string | undefined;
+  abstract readonly databaseDirectUrl: string | undefined;
+  abstract readonly databasePoolSize: number;
   /**
    * Longest time a request may wait for the database, in ms: for a connection, for a lock, for an answer.
    * A 503 is promised within a second.
    */
-  readonly databaseDeadlines: {
+  abstract readonly databaseDeadlines: {
     readonly connect: number;
     readonly lock: number;
     readonly statement: number;
@@ -33,32 +34,29 @@ export interface Config {
     readonly answer: number;
   };
   /** Longest time a sign-in waits for its turn, in ms; then it is refused as busy. */
-  readonly signInPatience: number;
-  readonly secrets: Secrets;
-  readonly trustProxy: number;
-  readonly redisUrl: string | undefined;
+  abstract readonly signInPatience: number;
+  abstract readonly secrets: Secrets;
+  abstract readonly trustProxy: number;
+  abstract readonly redisUrl: string | undefined;
   /** Per minute; 0 switches one off. */
-  readonly rateLimits: { readonly read: number; readonly write: number; readonly auth: number };
+  abstract readonly rateLimits: { readonly read: number; readonly write: number; readonly auth: number };
   /** Server processes on this machine. */
-  readonly workers: number;
-  readonly metricsPort: number | undefined;
+  abstract readonly workers: number;
+  abstract readonly metricsPort: number | undefined;
   /** For so long an ending instance serves on, not ready any more. */
-  readonly shutdownDelaySeconds: number;
-  readonly sweepIntervalSeconds: number;
+  abstract readonly shutdownDelaySeconds: number;
+  abstract readonly sweepIntervalSeconds: number;
   /** Age after which audit events are swept; 0: never. */
-  readonly auditRetentionSeconds: number;
+  abstract readonly auditRetentionSeconds: number;
   /** Where members ask for help: https, http or mailto. */
-  readonly supportUrl: string | undefined;
-  readonly logLevel: string;
-  readonly logFormat: 'json' | 'pretty';
+  abstract readonly supportUrl: string | undefined;
+  abstract readonly logLevel: string;
+  abstract readonly logFormat: 'json' | 'pretty';
   /** Whether PUBLIC_URL and HOST are this machine's own: nobody else is let in. */
-  readonly loopbackOnly: boolean;
+  abstract readonly loopbackOnly: boolean;
   /** Only where {@link Config.loopbackOnly} is true. */
-  readonly seedDemo: boolean;
+  abstract readonly seedDemo: boolean;
 }
-
-/** Injection token of the {@link Config}. */
-export const CONFIG = Symbol('config');
 
 /** The two generations of keys that are derived from SECRET_KEY and SECRET_KEY_PREVIOUS. */
 export class Secrets {
@@ -84,11 +82,6 @@ export class Secrets {
   }
 }
 
-/** A fault that the person who starts the process can mend; its message is all they are shown. */
-export class StartupError extends Error {
-  override name = 'StartupError';
-}
-
 type Environment = {
   [Name in SettingName]: z.infer<(typeof SETTINGS)[Name]['read']>;
 };
@@ -96,7 +89,7 @@ type Environment = {
 /**
  * Reads the settings. An empty variable counts as absent.
  *
- * @throws StartupError that names every bad setting, never a value.
+ * @throws OperatorError that names every bad setting, never a value.
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const faults: string[] = [];
@@ -172,8 +165,8 @@ export function loadDotEnv(): void {
   if (existsSync('.env')) process.loadEnvFile('.env');
 }
 
-function badSettings(faults: readonly string[]): StartupError {
-  return new StartupError(
+function badSettings(faults: readonly string[]): OperatorError {
+  return new OperatorError(
     `${faults.length === 1 ? 'A setting is' : `${faults.length} settings are`} wrong: ${faults.join('; ')}`,
   );
 }
@@ -203,8 +196,8 @@ function developmentSecret(dataDir: string): Buffer {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
     return Buffer.from(readFileSync(file, 'utf8'), 'base64');
   } catch (error) {
-    if (error instanceof UnsafeFolder) throw new StartupError(`DATA_DIR ${error.message}`, { cause: error });
-    throw new StartupError(
+    if (error instanceof UnsafeFolder) throw new OperatorError(`DATA_DIR ${error.message}`, { cause: error });
+    throw new OperatorError(
       `DATA_DIR ${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): ` +
         'name a folder that this user may write to',
       { cause: error },

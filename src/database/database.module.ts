@@ -1,10 +1,9 @@
 import { Global, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { createDataSource } from './data-source.js';
 import { Database } from './database.js';
 import { isUnavailable } from './unavailable.js';
+import { Config } from '../config/config.js';
 
 /** At start there is time: requests wait for a connection far shorter than a busy machine may need for its first. */
 const PATIENCE_MS = 5_000;
@@ -27,7 +26,7 @@ async function connectPatiently(config: Config): Promise<DataSource> {
   providers: [
     {
       provide: DataSource,
-      inject: [CONFIG],
+      inject: [Config],
       useFactory: connectPatiently,
     },
     Database,

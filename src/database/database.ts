@@ -1,12 +1,11 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { PipelinedReads } from './pipelined-reads.js';
 import type { NamedStatement } from './pipelined-reads.js';
 import { Turnstile } from './turnstile.js';
 import { Unavailable } from './unavailable.js';
+import { Config } from '../config/config.js';
 
 /** More requests than this for every connection waiting for one are refused at once instead. */
 const WAITERS_PER_CONNECTION = 20;
@@ -29,7 +28,7 @@ export class Database {
 
   constructor(
     readonly dataSource: DataSource,
-    @Inject(CONFIG) config: Config,
+    config: Config,
   ) {
     this.#pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.#mostWaiting = config.databasePoolSize * WAITERS_PER_CONNECTION;

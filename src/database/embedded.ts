@@ -11,12 +11,12 @@ import {
 } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { StartupError } from '../config/config.js';
 import { ownFolder, secretFolder, UnsafeFolder } from '../config/own-folder.js';
 import { embeddedAddress, socketPath } from './embedded-address.js';
 import type { EmbeddedAddress } from './embedded-address.js';
 import { fillFromSnapshot } from './embedded-snapshot.js';
 import { startThread } from './embedded-thread.js';
+import { OperatorError } from '../values/operator-error.js';
 
 /** The embedded database (PGlite) while this process holds it open. */
 export interface EmbeddedDatabase extends EmbeddedAddress {
@@ -30,7 +30,7 @@ export interface EmbeddedDatabase extends EmbeddedAddress {
  * keeps all files that it makes to its user.
  *
  * @returns `undefined` where another living process serves it already; it can be reached at the same address.
- * @throws StartupError where others could lay something into its folders, or it cannot be opened
+ * @throws OperatorError where others could lay something into its folders, or it cannot be opened
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
   const address = embeddedAddress(dataDir);
@@ -41,7 +41,7 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
     if (address.host !== dataDir) secretFolder(address.host);
   } catch (error) {
     if (!(error instanceof UnsafeFolder)) throw error;
-    throw new StartupError(`The embedded database is not safe there: ${error.message}`, { cause: error });
+    throw new OperatorError(`The embedded database is not safe there: ${error.message}`, { cause: error });
   }
   const lock = join(dataDir, 'embedded.lock');
   if (!(await takeLock(lock, socket))) return undefined;
@@ -61,7 +61,7 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
     };
   } catch (error) {
     rmSync(lock, { force: true });
-    throw new StartupError(
+    throw new OperatorError(
       `The embedded database in ${dataDir} cannot be opened (${(error as Error).message}): ` +
         'move the folder away to start afresh, or set DATABASE_URL',
       { cause: error },
@@ -91,7 +91,7 @@ async function takeLock(lock: string, socket: string): Promise<boolean> {
       removeStale(lock, String(holder || ''));
     }
   }
-  throw new StartupError(
+  throw new OperatorError(
     `The data folder is locked by process ${readIfThere(lock)} (${lock}): stop that process, or name another DATA_DIR`,
   );
 }

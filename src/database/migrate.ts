@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MigrationExecutor } from 'typeorm';
 import type { DataSource, EntityManager, MigrationInterface, QueryRunner } from 'typeorm';
-import { StartupError } from '../config/config.js';
 import { ADVISORY_LOCKS } from './advisory-locks.js';
 import { MIGRATIONS } from './data-source.js';
+import { OperatorError } from '../values/operator-error.js';
 
 export interface MigrationStatus {
   readonly applied: string[];
@@ -44,7 +44,7 @@ export async function migrationStatus(dataSource: Pick<DataSource, 'query'>): Pr
  * transaction: nobody waits for anything there, and whoever comes at the same moment finds all of the schema or none.
  *
  * @returns the names of what ran here; what another process ran meanwhile is not among them
- * @throws StartupError where the database is newer than the program
+ * @throws OperatorError where the database is newer than the program
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
   const names: string[] = [];
@@ -82,7 +82,7 @@ export interface UndoableMigration {
  * What {@link rollback} would do.
  *
  * @returns undefined where none has run
- * @throws StartupError where the database is newer than the program
+ * @throws OperatorError where the database is newer than the program
  */
 export async function lastMigration(dataSource: DataSource): Promise<UndoableMigration | undefined> {
   refuseNewer((await migrationStatus(dataSource)).unknown);
@@ -105,7 +105,7 @@ export async function statementsOf(migration: MigrationInterface, way: 'up' | 'd
  * Undoes the migration that ran last, with the data that it held.
  *
  * @returns its name, or undefined where none has run
- * @throws StartupError where the database is newer than the program
+ * @throws OperatorError where the database is newer than the program
  */
 export async function rollback(dataSource: DataSource): Promise<string | undefined> {
   return alone(dataSource, async (executor, manager) => {
@@ -142,7 +142,7 @@ async function alone<T>(
     } catch (error) {
       if (!TRY_AGAIN.includes((error as { code?: string }).code ?? '')) throw error;
       if (attempt === ATTEMPTS)
-        throw new StartupError(
+        throw new OperatorError(
           `The migrations could not get their locks (${(error as Error).message}): ` +
             'end the transactions that hold them (pg_stat_activity shows them), then run them again',
           { cause: error },
@@ -154,7 +154,7 @@ async function alone<T>(
 
 function refuseNewer(names: readonly string[]): void {
   if (names.length > 0) {
-    throw new StartupError(
+    throw new OperatorError(
       `The database has migrations that this version does not know (${names.join(', ')}): ` +
         'start the version that wrote them, or `npx pua db rollback --yes` with it first',
     );

@@ -1,10 +1,10 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from '../config/config.js';
-import { StartupError } from '../config/config.js';
 import { createDataSource } from './data-source.js';
 import { openEmbedded } from './embedded.js';
 import { migrate, migrationStatus } from './migrate.js';
 import { isUnavailable } from './unavailable.js';
+import { OperatorError } from '../values/operator-error.js';
 
 export interface OpenDatabase {
   close(): Promise<void>;
@@ -14,7 +14,7 @@ export interface OpenDatabase {
  * Makes the database ready for a server: opens the embedded one and holds its lock, or checks that the other one
  * answers; migrates outside production, and refuses to start over a schema that does not fit.
  *
- * @throws StartupError
+ * @throws OperatorError
  */
 export async function openDatabase(
   config: Config,
@@ -22,7 +22,7 @@ export async function openDatabase(
 ): Promise<OpenDatabase> {
   const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
   if (!config.databaseUrl && !embedded) {
-    throw new StartupError(
+    throw new OperatorError(
       `The data folder ${config.dataDir} is in use by another running server: stop that one, or name another DATA_DIR`,
     );
   }
@@ -42,13 +42,13 @@ export async function openDatabase(
   return { close: async () => embedded?.close() };
 }
 
-/** A maintenance connection. @throws StartupError where the database cannot be reached */
+/** A maintenance connection. @throws OperatorError where the database cannot be reached */
 export async function connect(config: Config): Promise<DataSource> {
   try {
     return await createDataSource(config, 'maintenance').initialize();
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    throw new StartupError(
+    throw new OperatorError(
       `The database cannot be reached (${(error as Error).message || (error as { code?: string }).code}): ` +
         'start it, or correct DATABASE_URL',
       { cause: error },
@@ -59,11 +59,11 @@ export async function connect(config: Config): Promise<DataSource> {
 async function refusePending(dataSource: DataSource): Promise<void> {
   const { pending, incompatible } = await migrationStatus(dataSource);
   if (incompatible.length > 0) {
-    throw new StartupError(
+    throw new OperatorError(
       `The database is newer than this version (${incompatible.join(', ')}): start the newer version`,
     );
   }
   if (pending.length > 0) {
-    throw new StartupError(`The database lacks ${pending.join(', ')}: run \`npx pua db migrate\` first`);
+    throw new OperatorError(`The database lacks ${pending.join(', ')}: run \`npx pua db migrate\` first`);
   }
 }

@@ -1,23 +1,23 @@
 import { Global, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { CONFIG } from '../config/config.js';
-import { createLogger, LOGGER } from './logger.js';
+import { createLogger, Logger } from './logger.js';
 import { Meter } from './meter.js';
 import { Paging } from './paging.js';
 import { ProblemFilter } from './output/problem.filter.js';
 import { RouteTable } from './route-table.js';
+import { Config } from '../config/config.js';
 
 /** What every endpoint shares. */
 @Global()
 @Module({
   imports: [DiscoveryModule],
   providers: [
-    { provide: LOGGER, inject: [CONFIG], useFactory: createLogger },
+    { provide: Logger, inject: [Config], useFactory: createLogger },
     Meter,
     Paging,
     ProblemFilter,
     RouteTable,
   ],
-  exports: [LOGGER, Meter, Paging, ProblemFilter, RouteTable],
+  exports: [Logger, Meter, Paging, ProblemFilter, RouteTable],
 })
 export class HttpModule {}

@@ -1,9 +1,14 @@
 import { pino } from 'pino';
-import type { Logger } from 'pino';
+import type { LogFn } from 'pino';
 import type { Config } from '../config/config.js';
 
-/** Injection token of the process's {@link Logger}. */
-export const LOGGER = Symbol('logger');
+/** The log of the process, which pino writes: what it is injected by. */
+export abstract class Logger {
+  abstract readonly error: LogFn;
+  abstract readonly warn: LogFn;
+  abstract readonly info: LogFn;
+  abstract readonly debug: LogFn;
+}
 
 /** Everything that could be a secret of ours, wherever it stands in a text: API keys and opaque tokens. */
 const SECRET_PATTERNS =

@@ -1,8 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
+import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import type { Place } from '../database/keyset.js';
 import { filtersOf } from '../database/list.js';
@@ -10,6 +8,7 @@ import type { List, ListQuery, PageRow } from '../database/list.js';
 import { JsonResponse } from './output/json-response.js';
 import { Problem } from './output/problems.js';
 import { Cursor, WholeNumber } from './input/parameters.js';
+import { Config } from '../config/config.js';
 
 /** What every list takes. */
 export class PageQuery {
@@ -42,7 +41,7 @@ export class Paging {
 
   constructor(
     private readonly database: Database,
-    @Inject(CONFIG) config: Config,
+    config: Config,
   ) {
     this.#keys = config.secrets.derive('cursor');
     this.#publicUrl = config.publicUrl;

@@ -1,8 +1,6 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { RequestHandler } from 'express';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { apiHeaders } from '../http/pipeline/api-headers.js';
 import { compose } from '../http/pipeline/compose.js';
 import { addressOf } from '../values/network.js';
@@ -14,6 +12,7 @@ import { ROUTES } from './provider/provider.js';
 import { Refusals } from './provider/refusals.service.js';
 import { limitRequests, refuseParameters } from './rate-limit.js';
 import { OauthDatabase } from './storage/oauth-database.js';
+import { Config } from '../config/config.js';
 
 /**
  * What stands in front of the controllers where a request is not for the API: limits, the library with everything that it
@@ -23,7 +22,7 @@ import { OauthDatabase } from './storage/oauth-database.js';
 @Injectable()
 export class OauthRoutes {
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly server: AuthorizationServer,
     private readonly database: OauthDatabase,
     private readonly limits: RateLimits,

@@ -1,14 +1,13 @@
-import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/access-tokens/dpop.js';
 import { Public } from '../auth/auth.decorators.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiResource } from './provider/provider.js';
+import { Config } from '../config/config.js';
 
 /** Which authorization server this API trusts, and what its tokens may do: RFC 9728 §3. */
 @Controller('.well-known/oauth-protected-resource/api/public')
@@ -18,7 +17,7 @@ import { apiResource } from './provider/provider.js';
 export class ProtectedResourceController {
   readonly #document: UnchangingDocument;
 
-  constructor(@Inject(CONFIG) config: Config) {
+  constructor(config: Config) {
     const metadata = {
       resource: apiResource(config),
       authorization_servers: [config.publicUrl],

@@ -1,4 +1,4 @@
-import { All, Controller, Inject, Req, Res } from '@nestjs/common';
+import { All, Controller, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
@@ -8,13 +8,12 @@ import { credentialOf } from '../auth/credentials.js';
 import type { Credential } from '../auth/credentials.js';
 import type { Principal } from '../auth/principal.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
-import { CONFIG } from '../config/config.js';
-import type { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { ROUTES } from './provider/provider.js';
+import { Config } from '../config/config.js';
 
 const FIND_CLAIMS = {
   name: 'find-userinfo',
@@ -34,7 +33,7 @@ WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope'
 @ApiExcludeController()
 export class UserinfoController {
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly authentication: Authentication,
     private readonly database: Database,
     private readonly rateLimits: RateLimits,

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { loadConfig } from '../../src/config/config.js';
 import { Pages, SECURITY_HEADERS } from '../../src/oauth/pages/pages.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
@@ -13,7 +14,16 @@ import { HOSTILE, SAMPLES } from '../support/page-samples.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-const pages = new Pages({ supportUrl: undefined });
+/** @param supportUrl where members ask for help */
+const pagesWith = (supportUrl?: string) =>
+  new Pages(
+    loadConfig({
+      NODE_ENV: 'test',
+      SECRET_KEY: process.env.TEST_SECRET_KEY,
+      ...(supportUrl === undefined ? {} : { SUPPORT_URL: supportUrl }),
+    }),
+  );
+const pages = pagesWith();
 
 describe('What every page is sent with', () => {
   it.each(Object.keys(SAMPLES))(
@@ -31,7 +41,7 @@ describe('What every page is sent with', () => {
   it.each(['https://help.example/?a=1&b=2', 'mailto:help@platform.example'])(
     'leads to where members ask for help, on an error with the error id: %s',
     (supportUrl) => {
-      const supported = new Pages({ supportUrl });
+      const supported = pagesWith(supportUrl);
       const link = `<a href="${supportUrl.replace('&', '&amp;')}">`;
       for (const sample of Object.values(SAMPLES))
         expect(supported.render(sample).html).toContain(`<footer>${link}Help</a></footer>`);

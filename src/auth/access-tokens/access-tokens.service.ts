@@ -1,7 +1,5 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import type { Authenticator } from '../authenticator.js';
 import { refusal } from '../www-authenticate.js';
@@ -12,6 +10,7 @@ import { isScope } from '../scopes.js';
 import { PROOF_SECONDS, verifyProof } from './dpop.js';
 import { GrantUsageRecorder } from './grant-usage.js';
 import { eitherOf, TokenKeys, USE_ONCE } from './token-keys.js';
+import { Config } from '../../config/config.js';
 
 /** What the authorization server issues: 256 random bits in base64url. */
 const ACCESS_TOKEN = /^[\w-]{43}$/;
@@ -49,7 +48,7 @@ export class AccessTokens implements Authenticator {
   readonly #audience: string;
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly database: Database,
     private readonly usage: GrantUsageRecorder,
   ) {

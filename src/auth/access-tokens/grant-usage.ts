@@ -1,8 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import type { Logger } from 'pino';
 import { Database } from '../../database/database.js';
-import { LOGGER } from '../../http/logger.js';
+import { Logger } from '../../http/logger.js';
 import { writeGoodRows } from '../usage-batch.js';
 
 const FLUSH_MS = 30_000;
@@ -16,7 +15,7 @@ export class GrantUsageRecorder implements OnModuleInit, OnApplicationShutdown {
 
   constructor(
     private readonly database: Database,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly logger: Logger,
   ) {}
 
   onModuleInit(): void {

@@ -1,9 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { BlockList, isIPv6 } from 'node:net';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import type { Authenticator } from '../authenticator.js';
 import { refusal } from '../www-authenticate.js';
@@ -14,6 +12,7 @@ import type { Scope } from '../scopes.js';
 import { hashKey, parseKey, peppersOf } from './api-key-format.js';
 import type { Pepper } from './api-key-format.js';
 import { ApiKeyUsageRecorder } from './api-key-usage.js';
+import { Config } from '../../config/config.js';
 
 interface KeyRow extends Record<string, unknown> {
   user_id: number;
@@ -47,7 +46,7 @@ export class ApiKeyAuthenticator implements Authenticator {
   readonly #peppers: readonly Pepper[];
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly database: Database,
     private readonly usage: ApiKeyUsageRecorder,
   ) {

@@ -1,11 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { Response } from 'express';
-import type { Logger } from 'pino';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
-import { LOGGER } from '../../http/logger.js';
+import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { networkOf } from '../../values/network.js';
@@ -19,6 +16,7 @@ import { PostgresCounts } from './postgres-counts.js';
 import { RedisCounts } from './redis-counts.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
 import type { SharedCounts } from './shared-counts.js';
+import { Config } from '../../config/config.js';
 
 /**
  * Of RATE_LIMIT_AUTH. It bounds floods, not use: a sign-in takes some ten requests, and a partner's backend refreshes the
@@ -43,8 +41,8 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   #membership: Membership | undefined;
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly config: Config,
+    private readonly logger: Logger,
     private readonly database: Database,
     private readonly meter: Meter,
   ) {}

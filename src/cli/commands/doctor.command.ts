@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { StartupError } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { SigningKeysService } from '../../oauth/provider/signing-keys.service.js';
@@ -30,7 +29,7 @@ async function examine(mend: boolean): Promise<Check[]> {
   try {
     config = readConfig();
   } catch (error) {
-    if (error instanceof StartupError) return [failed('settings', error)];
+    if (error instanceof OperatorError) return [failed('settings', error)];
     throw error;
   }
   const checks = checkSettings(config);
@@ -43,7 +42,7 @@ async function examine(mend: boolean): Promise<Check[]> {
       }, config)),
     ];
   } catch (error) {
-    if (error instanceof StartupError) return [...checks, failed('database', error)];
+    if (error instanceof OperatorError) return [...checks, failed('database', error)];
     throw error;
   }
 }

@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { Eta } from 'eta';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/auth.decorators.js';
 import { SCOPES } from '../../auth/scopes.js';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { Produces } from '../../http/pipeline/accept.guard.js';
 import { PROBLEMS } from '../../http/output/problems.js';
 import { UnchangingDocument } from '../../http/output/unchanging-document.js';
 import { OpenApiDocument } from './openapi-document.js';
 import { endpointsOf } from './reference.js';
+import { Config } from '../../config/config.js';
 
 const TEMPLATES = new URL('./templates/', import.meta.url);
 
@@ -34,7 +33,7 @@ export class DocsController {
   };
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly document: OpenApiDocument,
   ) {}
 

@@ -1,12 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { accessOf } from '../../auth/auth.decorators.js';
 import type { Access } from '../../auth/auth.decorators.js';
 import { ALL_SCOPES, SCOPES } from '../../auth/scopes.js';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { PROBLEMS } from '../../http/output/problems.js';
 import type { ProblemCode } from '../../http/output/problems.js';
@@ -16,6 +14,7 @@ import { queryOfHandler } from '../../http/input/query.js';
 import { problemsOf } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
+import { Config } from '../../config/config.js';
 
 type Json = Record<string, unknown>;
 
@@ -26,7 +25,7 @@ export class OpenApiDocument {
   #answer: JsonResponse | undefined;
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly routeTable: RouteTable,
   ) {}
 

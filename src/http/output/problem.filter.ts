@@ -1,23 +1,21 @@
-import { Catch, Inject, Injectable, NotFoundException } from '@nestjs/common';
+import { Catch, Injectable, NotFoundException } from '@nestjs/common';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Logger } from 'pino';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/unavailable.js';
 import { API_PREFIX, setSharedHeaders } from '../pipeline/api-headers.js';
 import { RETRY_AFTER_SECONDS } from '../pipeline/busy.js';
-import { LOGGER } from '../logger.js';
+import { Logger } from '../logger.js';
 import { Problem } from './problems.js';
 import { RouteTable } from '../route-table.js';
+import { Config } from '../../config/config.js';
 
 /** Turns whatever was thrown into `application/problem+json` (RFC 9457). Stacks go to the log, never out. */
 @Catch()
 @Injectable()
 export class ProblemFilter implements ExceptionFilter {
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly config: Config,
+    private readonly logger: Logger,
     private readonly routeTable: RouteTable,
   ) {}
 

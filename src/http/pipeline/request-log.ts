@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
-import type { Logger } from 'pino';
+import type { Logger } from '../logger.js';
 
 /** One line a request, when it is over: no query, no header, no secret. */
 export function requestLog(logger: Logger) {

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
@@ -20,8 +20,7 @@ import { Pages, redirect } from './pages.js';
 import { meaningOf } from './scope-meanings.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
+import { Config } from '../../config/config.js';
 
 type AccountPage = 'apps' | 'sessions';
 
@@ -33,7 +32,7 @@ export class AccountController {
   readonly #keys: TokenKeys;
 
   constructor(
-    @Inject(CONFIG) config: Config,
+    config: Config,
     dataSource: DataSource,
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,

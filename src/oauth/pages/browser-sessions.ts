@@ -1,13 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
 import type { SignedIn } from '../../accounts/sign-in.service.js';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { AuthorizationServer } from '../provider/authorization-server.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { sessionCookie } from '../provider/provider.js';
+import { Config } from '../../config/config.js';
 
 export interface SignedInUser {
   readonly id: number;
@@ -19,7 +18,7 @@ export interface SignedInUser {
 @Injectable()
 export class BrowserSessions {
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly server: AuthorizationServer,
     private readonly database: OauthDatabase,
   ) {}

@@ -1,8 +1,7 @@
-import { Catch, Inject, Injectable } from '@nestjs/common';
+import { Catch, Injectable } from '@nestjs/common';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Logger } from 'pino';
-import { LOGGER } from '../../http/logger.js';
+import { Logger } from '../../http/logger.js';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { addressOf } from '../../values/network.js';
 import { refusalOf } from '../provider/refusal-reasons.js';
@@ -19,7 +18,7 @@ export class PageFilter implements ExceptionFilter {
     private readonly refusals: Refusals,
     private readonly pages: Pages,
     private readonly problems: ProblemFilter,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly logger: Logger,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {

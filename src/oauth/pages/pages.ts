@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
 import type { Response } from 'express';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { browserOf } from './user-agent.js';
 import { clip, initialOf, timestampOf, waitOf } from './wording.js';
+import { Config } from '../../config/config.js';
 
 /** A client as members see it. All of it is the client's own claim but the host, which was registered. */
 export interface PageClient {
@@ -119,7 +118,7 @@ export class Pages {
   readonly #style = readFileSync(new URL('./templates/style.css', import.meta.url), 'utf8');
   readonly #styleSource = `'sha256-${createHash('sha256').update(this.#style).digest('base64')}'`;
 
-  constructor(@Inject(CONFIG) private readonly config: Pick<Config, 'supportUrl'>) {}
+  constructor(private readonly config: Config) {}
 
   /** Answers with a page; see {@link render}. */
   send(response: Response, status: number, page: Page, formTargets: readonly string[] = []): void {

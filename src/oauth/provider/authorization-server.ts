@@ -1,17 +1,14 @@
 import type { EventEmitter } from 'node:events';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { Account, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import type { Logger } from 'pino';
 import { DataSource } from 'typeorm';
 import { TokenKeys } from '../../auth/access-tokens/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/unavailable.js';
-import { LOGGER } from '../../http/logger.js';
+import { Logger } from '../../http/logger.js';
 import { adapterFactory } from '../storage/adapters.js';
 import { Consents } from './consents.service.js';
 import { checkLifetimes, LIFETIMES } from './lifetimes.js';
@@ -32,6 +29,7 @@ import { createProvider, ROUTES } from './provider.js';
 import { Refusals } from './refusals.service.js';
 import { SigningKeysService } from './signing-keys.service.js';
 import { Encryption } from '../../crypto/encryption.js';
+import { Config } from '../../config/config.js';
 
 /** How long an instance may go on with signing keys that were rotated elsewhere. */
 const KEYS_CHECK_MS = 1_000;
@@ -60,8 +58,8 @@ export class AuthorizationServer implements OnModuleInit {
   #checking: Promise<void> | undefined;
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly config: Config,
+    private readonly logger: Logger,
     private readonly database: OauthDatabase,
     private readonly refusals: Refusals,
     private readonly clients: ClientCache,
@@ -73,7 +71,7 @@ export class AuthorizationServer implements OnModuleInit {
     this.#keys = new SigningKeysService(dataSource, config);
   }
 
-  /** @throws StartupError, and an Error where the signing keys cannot be decrypted */
+  /** @throws OperatorError, and an Error where the signing keys cannot be decrypted */
   async onModuleInit(): Promise<void> {
     checkLifetimes(LIFETIMES);
     await this.#moveKeys();

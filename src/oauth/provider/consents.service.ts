@@ -1,10 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import type { Consent } from '../storage/consent.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { allowedScopes, apiResource } from './provider.js';
+import { Config } from '../../config/config.js';
 
 /** Scopes that OpenID defines; all others are the API's. */
 const OPENID_SCOPES = ['openid', 'offline_access'];
@@ -16,7 +15,7 @@ export class Consents {
 
   constructor(
     private readonly database: OauthDatabase,
-    @Inject(CONFIG) config: Config,
+    config: Config,
   ) {
     this.#resource = apiResource(config);
   }

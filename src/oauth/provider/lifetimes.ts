@@ -1,4 +1,5 @@
-import { StartupError } from '../../config/config.js';
+import {} from '../../config/config.js';
+import { OperatorError } from '../../values/operator-error.js';
 
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
@@ -31,7 +32,7 @@ export const LIFETIMES = {
 
 export type Lifetimes = { readonly [Name in keyof typeof LIFETIMES]: number };
 
-/** @throws StartupError where one lifetime would end what another one promises */
+/** @throws OperatorError where one lifetime would end what another one promises */
 export function checkLifetimes(lifetimes: Lifetimes): void {
   const rules: [boolean, string][] = [
     [
@@ -57,5 +58,5 @@ export function checkLifetimes(lifetimes: Lifetimes): void {
     ],
   ];
   const broken = rules.filter(([holds]) => !holds).map(([, rule]) => rule);
-  if (broken.length > 0) throw new StartupError(`The lifetimes do not fit together: ${broken.join('; ')}`);
+  if (broken.length > 0) throw new OperatorError(`The lifetimes do not fit together: ${broken.join('; ')}`);
 }

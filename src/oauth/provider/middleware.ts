@@ -1,5 +1,5 @@
 import type { errors, KoaContextWithOIDC } from 'oidc-provider';
-import type { Logger } from 'pino';
+import type { Logger } from '../../http/logger.js';
 import type { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
 import { AuthorizationRequest } from '../storage/authorization-request.js';

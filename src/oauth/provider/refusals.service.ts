@@ -1,6 +1,5 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { Logger } from 'pino';
-import { LOGGER } from '../../http/logger.js';
+import { Injectable } from '@nestjs/common';
+import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
@@ -41,7 +40,7 @@ export class Refusals {
 
   constructor(
     private readonly database: OauthDatabase,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly logger: Logger,
     private readonly meter: Meter,
   ) {}
 

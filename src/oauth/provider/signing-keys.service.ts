@@ -2,11 +2,11 @@ import { generateKeyPairSync, hash } from 'node:crypto';
 import type { JWK } from 'oidc-provider';
 import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
-import { StartupError } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import type { SigningKey } from '../../database/entities/oauth.entity.js';
 import { Encryption } from '../../crypto/encryption.js';
+import { OperatorError } from '../../values/operator-error.js';
 
 /** What is known of a signing key; never its private half. Times in the API's form. */
 export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
@@ -145,7 +145,7 @@ ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
   #decrypt({ kid, private_jwk }: SigningKey): JWK {
     const sealed = this.#encryption.open<Sealed>(private_jwk!, kid);
     if (!sealed)
-      throw new StartupError(
+      throw new OperatorError(
         `The signing key ${kid} cannot be decrypted: set SECRET_KEY_PREVIOUS to the other SECRET_KEY that is in use, ` +
           'the one before or the next (docs/operations.md)',
       );

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
-import type { Logger } from 'pino';
+import type { Logger } from '../../http/logger.js';
 import type { QueryResultRow } from 'pg';
 import { eventValues, recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';

@@ -1,8 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { Logger } from 'pino';
+import { Injectable } from '@nestjs/common';
 import { BackgroundWork } from '../../database/background-work.js';
 import { Database } from '../../database/database.js';
-import { LOGGER } from '../../http/logger.js';
+import { Logger } from '../../http/logger.js';
 import { REPEAT_SECONDS } from './token-request.js';
 
 /** An answer is gone this long after it could be asked for last, at the latest; 15 s after the use, should one run fail. */
@@ -23,7 +22,7 @@ const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
 export class Successors extends BackgroundWork {
   constructor(
     private readonly database: Database,
-    @Inject(LOGGER) logger: Logger,
+    logger: Logger,
   ) {
     super(logger, PAUSE_MS, 'answers of used refresh tokens could not be forgotten');
   }

@@ -1,6 +1,6 @@
 import { errors } from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import type { Logger } from 'pino';
+import type { Logger } from '../../http/logger.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { ROUTES } from '../provider/provider.js';
 import type { OauthDatabase } from '../storage/oauth-database.js';

@@ -1,6 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { hashPassword, verifyPassword } from '../../accounts/passwords.js';
-import { StartupError } from '../../config/config.js';
 import {
   DEMO_PASSWORD,
   demoAchievements,
@@ -12,6 +11,7 @@ import {
   FIRST_ID,
   LAST_MEMBER_ID,
 } from './demo-data.js';
+import { OperatorError } from '../../values/operator-error.js';
 
 /** Fills a database that has no member with the demo, all or nothing. */
 export async function seedDemo(dataSource: DataSource): Promise<void> {
@@ -57,11 +57,11 @@ WHERE id BETWEEN $1 AND $2 AND disabled_at IS NULL AND password_hash IS NOT NULL
 /**
  * For a server that others can reach, over a database in which a demo was seeded before.
  *
- * @throws StartupError where the printed password lets anybody in
+ * @throws OperatorError where the printed password lets anybody in
  */
 export async function refuseDemoMembers(dataSource: DataSource): Promise<void> {
   if ((await demoMembers(dataSource)).length === 0) return;
-  throw new StartupError(
+  throw new OperatorError(
     'The database holds demo members, whose password everybody knows, and PUBLIC_URL or HOST let others in: use another ' +
       `database, or end their access in this one: UPDATE users SET disabled_at = now() WHERE id BETWEEN ${FIRST_ID} AND ${LAST_MEMBER_ID}`,
   );

@@ -5,9 +5,9 @@ import type { DataSource } from 'typeorm';
 import { hashKey, parseKey, peppersOf } from '../../auth/api-keys/api-key-format.js';
 import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
-import { StartupError } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import { FIRST_ID } from './demo-data.js';
+import { OperatorError } from '../../values/operator-error.js';
 
 const LIFETIME_SECONDS = 90 * 86_400;
 
@@ -16,7 +16,7 @@ const LIFETIME_SECONDS = 90 * 86_400;
  * it was revoked, has expired, or is of another database, a new one is made.
  *
  * @returns undefined where that member is gone or disabled
- * @throws StartupError where DATA_DIR cannot be written to
+ * @throws OperatorError where DATA_DIR cannot be written to
  */
 export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
   const owners = await dataSource.query<unknown[]>(
@@ -64,7 +64,7 @@ function keep(file: string, key: string, dataDir: string): void {
     writeFileSync(draft, `${key}\n`, { mode: 0o600 });
     renameSync(draft, file);
   } catch (error) {
-    throw new StartupError(
+    throw new OperatorError(
       `DATA_DIR ${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): ` +
         'name a folder that this user may write to',
       { cause: error },

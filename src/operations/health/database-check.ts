@@ -1,11 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import type { Pool } from 'pg';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { databaseAddress, MIGRATIONS } from '../../database/data-source.js';
 import { Recent } from './recent.js';
+import { Config } from '../../config/config.js';
 
 /** A balancer hears of a change so much later at most; a flood of questions costs four statements a second. */
 const MAX_AGE_MS = 250;
@@ -26,7 +25,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
   readonly #pool: Pool;
   readonly #recent = new Recent(MAX_AGE_MS, () => this.#look());
 
-  constructor(@Inject(CONFIG) config: Config) {
+  constructor(config: Config) {
     const { connect, statement } = config.databaseDeadlines;
     const { url, username, ...address } = databaseAddress(config, 'requests');
     this.#pool = new pg.Pool({

@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import { Registry } from 'prom-client';
-import { StartupError } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
+import { OperatorError } from '../../values/operator-error.js';
 
 /**
  * Answers GET /metrics on METRICS_PORT with what `collect` gives; does nothing where there is no such port.
  *
  * @returns how to end it
- * @throws StartupError where the port cannot be used
+ * @throws OperatorError where the port cannot be used
  */
 export async function serveMetrics(
   { metricsPort, host }: Config,
@@ -28,7 +28,7 @@ export async function serveMetrics(
     server.once('error', reject);
     server.listen(metricsPort, host, resolve);
   }).catch((error: NodeJS.ErrnoException) => {
-    throw new StartupError(
+    throw new OperatorError(
       `METRICS_PORT ${metricsPort} on ${host} cannot be used (${error.code}): set another one`,
       { cause: error },
     );

@@ -1,11 +1,9 @@
 import cluster from 'node:cluster';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { Meter } from '../../http/meter.js';
 import { metricOf, METRICS } from '../../http/metrics.js';
@@ -13,6 +11,7 @@ import type { LabelsOf, MetricName } from '../../http/metrics.js';
 import { serveMetrics } from './metrics-server.js';
 import { VERSION } from './version.js';
 import { tellPrimary } from './workers-metrics.js';
+import { Config } from '../../config/config.js';
 
 type Method = LabelsOf<'http_request_duration_seconds'>['method'];
 
@@ -24,7 +23,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   #end: (() => Promise<void>) | undefined;
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly config: Config,
     private readonly meter: Meter,
     database: Database,
     channel: RevocationChannel,

@@ -1,14 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
-import type { Logger } from 'pino';
 import type { DataSource } from 'typeorm';
-import { CONFIG } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
 import { createDataSource } from '../../database/data-source.js';
-import { LOGGER } from '../../http/logger.js';
+import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import { auditEventsOlderThan, deleteExpired, EXPIRED_ROWS, oldestStatement } from './expired-rows.js';
 import type { ExpiredRows } from './expired-rows.js';
+import { Config } from '../../config/config.js';
 
 /** So long one kind of rows is swept; what is left of them waits for the next time, and the others do not. */
 const LONGEST_SWEEP_MS = 10_000;
@@ -39,8 +37,8 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   #ended = false;
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly config: Config,
+    private readonly logger: Logger,
     meter: Meter,
   ) {
     const readings = (read: (of: Sweeping) => number) => () =>

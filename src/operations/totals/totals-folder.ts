@@ -1,8 +1,7 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { Logger } from 'pino';
+import { Injectable } from '@nestjs/common';
 import { BackgroundWork } from '../../database/background-work.js';
 import { Database } from '../../database/database.js';
-import { LOGGER } from '../../http/logger.js';
+import { Logger } from '../../http/logger.js';
 
 const PAUSE_MS = 1_000;
 /** Of each kind in one statement, which stays well within its deadline. */
@@ -15,7 +14,7 @@ const BATCH = 5_000;
 @Injectable()
 export class TotalsFolder extends BackgroundWork {
   constructor(
-    @Inject(LOGGER) logger: Logger,
+    logger: Logger,
     private readonly database: Database,
   ) {
     super(logger, PAUSE_MS, 'totals could not be folded');
