@@ -1,8 +1,9 @@
+import { styleText } from 'node:util';
 import Table from 'cli-table3';
-import picocolors from 'picocolors';
 
-// Colour only on a terminal; picocolors alone would also colour what a CI job pipes on.
-const colors = picocolors.createColors(picocolors.isColorSupported && process.stdout.isTTY);
+/** Colour only on a terminal, whatever CI or FORCE_COLOR says, and none where NO_COLOR says so. */
+const style = (format: 'bold' | 'green' | 'yellow' | 'red', text: string) =>
+  process.stdout.isTTY ? styleText(format, text, { stream: process.stdout }) : text;
 
 type Cell = string | number | boolean | null | readonly string[];
 
@@ -23,17 +24,17 @@ export function table<Row extends object>(
 ): string {
   return grid(
     rows.map((row) => Object.values(columns).map((cell) => show(cell(row)))),
-    Object.keys(columns).map((name) => colors.bold(name)),
+    Object.keys(columns).map((name) => style('bold', name)),
   );
 }
 
 /** One thing, a line for each of its fields. */
 export function fields(thing: object): string {
-  return grid(Object.entries(thing).map(([name, value]) => [colors.bold(name), show(value as Cell)]));
+  return grid(Object.entries(thing).map(([name, value]) => [style('bold', name), show(value as Cell)]));
 }
 
 export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
-  return { ok: colors.green('ok  '), warn: colors.yellow('warn'), fail: colors.red('fail') }[status];
+  return { ok: style('green', 'ok  '), warn: style('yellow', 'warn'), fail: style('red', 'fail') }[status];
 }
 
 /** Without control characters: a name must not be able to steer the terminal of who lists it. */
