@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 
 describe('the profile', () => {
   let api: TestApi;
@@ -411,22 +411,19 @@ describe('the profile', () => {
 });
 
 // The embedded database prepares no statements.
-(onPostgres ? it : it.skip)(
-  'a change of the profile is planned a few times, and then not at each call',
-  async () => {
-    const api = await TestApi.start({ databasePoolSize: 1 });
-    try {
-      const key = await api.key(await api.platform.user());
-      for (let call = 0; call < 12; call++)
-        expect((await api.put('/profile', key, { bio: `${call}` })).status).toBe(200);
-      const plans = await api.app.get(Database).rows(
-        `SELECT custom_plans::integer AS custom, generic_plans::integer AS generic FROM pg_prepared_statements
+postgres.it('a change of the profile is planned a few times, and then not at each call', async () => {
+  const api = await TestApi.start({ databasePoolSize: 1 });
+  try {
+    const key = await api.key(await api.platform.user());
+    for (let call = 0; call < 12; call++)
+      expect((await api.put('/profile', key, { bio: `${call}` })).status).toBe(200);
+    const plans = await api.app.get(Database).rows(
+      `SELECT custom_plans::integer AS custom, generic_plans::integer AS generic FROM pg_prepared_statements
 WHERE statement LIKE 'UPDATE users%'`,
-        [],
-      );
-      expect(plans).toEqual([{ custom: 5, generic: 7 }]);
-    } finally {
-      await api.close();
-    }
-  },
-);
+      [],
+    );
+    expect(plans).toEqual([{ custom: 5, generic: 7 }]);
+  } finally {
+    await api.close();
+  }
+});
