@@ -1,6 +1,6 @@
 // `npm run docs`: writes the pages of docs/ that are made from tables in the code. A test compares them.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { format } from 'prettier';
 import { build } from './build.mjs';
 
@@ -105,17 +105,19 @@ export async function pages() {
       `# ${meaning.replaceAll('`', '')} (default: ${value})\n# ${name}=\n`,
   );
   const markdown = (text) => format(text, { parser: 'markdown' });
-  const importPage = readFileSync(join(root, 'docs/import.md'), 'utf8').replace(
-    /(?<=<!-- made by npm run docs -->\n)[^]*(?=<!-- end -->)/,
-    `\n${RECORD_TYPES.map(recordTable).join('\n\n')}\n\n`,
-  );
+  const withPart = (page, part) =>
+    readFileSync(join(root, page), 'utf8').replace(
+      /(?<=<!-- made by npm run docs -->\n)[^]*(?=<!-- end -->)/,
+      `\n${part}\n\n`,
+    );
   return {
     'docs/errors.md': await markdown(errors),
     'docs/settings.md': await markdown(settings),
     'docs/metrics.md': await markdown(metrics),
     'docs/audit.md': await markdown(audit),
     'docs/command-line.md': await markdown(commandLine(createProgram(), exampleOf)),
-    'docs/import.md': await markdown(importPage),
+    'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
+    'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
   };
 }
@@ -167,6 +169,26 @@ function optionText({ description, mandatory, argChoices, defaultValue, defaultV
     ...(value === undefined ? [] : [`default ${value}`]),
   ];
   return notes.length === 0 ? description : `${description} (${notes.join('; ')})`;
+}
+
+/** Which folder of src/ imports which, as a picture: arrows that follow from others are left out. */
+function importsPicture() {
+  const imports = new Map();
+  for (const file of globSync('src/*/**/*.ts', { cwd: root, exclude: (name) => /\.spec\.ts$/.test(name) })) {
+    const [, folder] = file.split('/');
+    const others = imports.get(folder) ?? imports.set(folder, new Set()).get(folder);
+    for (const [, path] of readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)'/g)) {
+      const [top, other, ...below] = relative(root, join(root, file, '..', path)).split('/');
+      if (top === 'src' && below.length > 0 && other !== folder) others.add(other);
+    }
+  }
+  const reaches = (from, to) => [...imports.get(from)].some((next) => next === to || reaches(next, to));
+  const arrows = [...imports].flatMap(([from, others]) =>
+    [...others]
+      .filter((to) => ![...others].some((other) => other !== to && reaches(other, to)))
+      .map((to) => `  ${from} --> ${to}`),
+  );
+  return ['```mermaid', 'flowchart TD', ...arrows.sort(), '```'].join('\n');
 }
 
 /** The fields of one file of an import. */
