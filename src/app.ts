@@ -40,8 +40,9 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
   const server = app.getHttpServer();
   readiness.end();
   await setTimeout(app.get(Config).shutdownDelaySeconds * 1000);
-  await quietMoment();
+  const resume = await quietMoment(app);
   const closed = new Promise((resolve) => server.close(resolve));
+  resume();
   const silent = globalThis.setTimeout(() => readiness.closeSilent(), SILENT_MS);
   const late = globalThis.setTimeout(() => server.closeAllConnections(), DRAIN_MS);
   await closed;
@@ -51,18 +52,32 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
   await database.end();
 }
 
-/** Longest a turn of the event loop takes in which nothing arrived. */
-const QUIET_TURN_MS = 0.2;
+/** So long nobody connects, in ms, before the listener is closed; and so long that is waited for. */
+const QUIET_MS = 20;
+const QUIET_WITHIN_MS = 200;
+/** Longest a turn of the event loop takes in which nothing happened, in ms. */
+const EMPTY_TURN_MS = 0.05;
 
 /**
- * Waits for a turn of the event loop in which nothing arrived, a second at most: whoever has connected by then was accepted, and
- * whoever had written was read. A listener that closes resets the connections that wait to be accepted, and with them requests.
+ * Waits for a moment in which nobody is about to be accepted: a listener that closes resets the connections that wait to be, and
+ * with them requests. So that there is such a moment, no answer is begun meanwhile: who waits for one does not ask again.
+ *
+ * @returns what begins the answers that were held back; the listener is to be closed first, in the same turn of the event loop
  */
-async function quietMoment(): Promise<void> {
-  const latest = performance.now() + 1_000;
-  for (let before = performance.now(), now = 0; now < latest; before = now) {
+async function quietMoment(app: NestExpressApplication): Promise<() => void> {
+  const { connections } = (app.getHttpAdapter() as ApiAdapter).frontDoor;
+  const resume = connections.pause();
+  const begun = performance.now();
+  let { accepted } = connections;
+  let [now, quietSince] = [begun, begun];
+  while (now - begun < QUIET_WITHIN_MS) {
+    const before = now;
     await setImmediate();
     now = performance.now();
-    if (now - before < QUIET_TURN_MS) return;
+    if (connections.accepted > accepted) {
+      ({ accepted } = connections);
+      quietSince = now;
+    } else if (now - quietSince >= QUIET_MS && now - before < EMPTY_TURN_MS) break;
   }
+  return resume;
 }

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { closeApp, createApp } from './app.js';
 import { loadConfig, loadDotEnv } from './config/config.js';
 import type { Config } from './config/config.js';
@@ -42,7 +42,9 @@ async function start(config: Config): Promise<void> {
 /** @returns how to end it */
 async function serve(config: Config): Promise<() => Promise<void>> {
   const app = await createApp(config);
-  await app.listen(config.port, config.host);
+  await app.listen(config.port, config.host).catch((error: NodeJS.ErrnoException) => {
+    throw portFault(config, error);
+  });
   return () => closeApp(app);
 }
 
@@ -57,21 +59,37 @@ function onSignal(end: () => Promise<void>): void {
   }
 }
 
-/** Before anything is made: a port that is taken is the commonest fault, and nothing should be half done for it. */
-async function refuseTakenPort({ host, port }: Config): Promise<void> {
+/**
+ * Before anything is made: a port that is taken is the commonest fault, and nothing should be half done for it. Asked by connecting,
+ * since whoever tries the port again and again, as proxies do, would be let in by a listener, and cut off when it is closed.
+ */
+async function refuseTakenPort(config: Config): Promise<void> {
+  const { host, port } = config;
+  const isTaken = await new Promise<boolean>((resolve) => {
+    const socket = connect(port, host, () => {
+      resolve(true);
+      socket.destroy();
+    });
+    socket.once('error', () => resolve(false));
+  });
+  if (isTaken) throw portFault(config, { code: 'EADDRINUSE' });
   const probe = createServer();
   try {
     await new Promise<void>((resolve, reject) => {
-      probe.once('error', reject);
-      probe.listen(port, host, resolve);
+      probe.once('error', reject).listen(0, host, resolve);
     });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const reason =
-      code === 'EADDRINUSE' ? 'is taken: stop what listens there, or set PORT' : `cannot be used (${code})`;
-    throw new OperatorError(`Port ${port} on ${host} ${reason}`, { cause: error });
+    throw portFault(config, error as NodeJS.ErrnoException);
   }
   await new Promise((resolve) => probe.close(resolve));
+}
+
+function portFault({ host, port }: Config, error: { readonly code?: string }): OperatorError {
+  const reason =
+    error.code === 'EADDRINUSE'
+      ? 'is taken: stop what listens there, or set PORT'
+      : `cannot be used (${error.code})`;
+  return new OperatorError(`Port ${port} on ${host} ${reason}`, { cause: error });
 }
 
 try {

@@ -61,6 +61,25 @@ describe('connections', () => {
     while (!condition()) await new Promise((resolve) => setImmediate(resolve));
   };
 
+  it('begin no answer while they are paused, and all that were asked for after it', async () => {
+    const { open, connections } = await serve(sendUrl);
+    const [first, second] = [await open(), await open()];
+    const resume = connections.pause();
+    let early = '';
+    first.on('data', (bytes) => (early += bytes.toString()));
+    first.write('GET /first HTTP/1.1\r\n\r\n');
+    second.write('GET /second HTTP/1.1\r\n\r\n');
+    await until(() => connections.state().idle === 0);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(early).toBe('');
+    expect(connections.accepted).toBe(2);
+    resume();
+    await Promise.all([
+      read(first, (text) => text.endsWith('/first')),
+      read(second, (text) => text.endsWith('/second')),
+    ]);
+  });
+
   it('answer what was sent at once one after the other, in order, none of it left out', async () => {
     let underWay = 0;
     let most = 0;

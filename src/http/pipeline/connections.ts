@@ -64,6 +64,9 @@ export class Connections {
   readonly #behind = new Set<Connection>();
   /** Of answers that were not taken whole. */
   readonly #unread = new Set<Connection>();
+  /** Of answers that are not begun for now. */
+  #paused: (() => void)[] | undefined;
+  #accepted = 0;
   #open = 0;
   #waiting = 0;
   #heldBytes = 0;
@@ -94,7 +97,25 @@ export class Connections {
     };
   }
 
+  /**
+   * Begins no answer until the function that it returns is called: meanwhile who waits for one asks for nothing else. What is under
+   * way goes on.
+   */
+  pause(): () => void {
+    const paused: (() => void)[] = (this.#paused ??= []);
+    return () => {
+      this.#paused = undefined;
+      for (const begin of paused.splice(0)) begin();
+    };
+  }
+
+  /** How many connections there ever were. */
+  get accepted(): number {
+    return this.#accepted;
+  }
+
   #accept(socket: Socket): void {
+    this.#accepted++;
     if (this.#open >= this.bounds.open) {
       const [oldest] = this.#idle;
       (oldest?.socket ?? socket).destroy();
@@ -200,7 +221,8 @@ export class Connections {
     this.#idle.delete(connection);
     response.once('prefinish', () => this.#answered(connection, response));
     response.once('close', () => this.#end(connection));
-    this.answer(request, response);
+    if (this.#paused) this.#paused.push(() => this.answer(request, response));
+    else this.answer(request, response);
   }
 
   /** The answer was written: to the system, or as far as it takes it. */
