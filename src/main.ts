@@ -43,7 +43,7 @@ async function start(config: Config): Promise<void> {
 async function serve(config: Config): Promise<() => Promise<void>> {
   const app = await createApp(config);
   await app.listen(config.port, config.host).catch((error: NodeJS.ErrnoException) => {
-    throw portFault(config, error);
+    throw error.syscall === 'listen' ? portFault(config, error) : error;
   });
   return () => closeApp(app);
 }
