@@ -60,6 +60,8 @@ class Connection {
   /** Until the whole answer is there; 0: its headers are not. */
   #length = 0;
   #due = 0;
+  /** Something of it has arrived. */
+  #isAnswered = false;
 
   constructor() {
     this.#open();
@@ -72,7 +74,9 @@ class Connection {
     this.#socket.on('error', () => undefined);
     this.#socket.on('connect', () => this.#next());
     this.#socket.on('close', () => {
-      if (this.#due > 0 && !ended) failed++;
+      // The server ends a connection on which nothing was asked for a while: who asks just then asks again, as any client does.
+      if (this.#due > 0 && !ended && !this.#isAnswered) late.push(this.#due);
+      else if (this.#due > 0 && !ended) failed++;
       this.#due = 0;
       const at = free.indexOf(this);
       if (at !== -1) free.splice(at, 1);
@@ -84,6 +88,7 @@ class Connection {
   send(due) {
     this.#due = due;
     this.#text = '';
+    this.#isAnswered = false;
     this.#length = 0;
     this.#socket.write(requests[sent++ % requests.length]);
   }
@@ -97,6 +102,8 @@ class Connection {
   }
 
   #receive(text) {
+    if (text.startsWith('HTTP/1.1 408 ')) return; // it is closed with that
+    this.#isAnswered = true;
     this.#text = this.#text === '' ? text : this.#text + text;
     if (this.#length === 0) {
       const headers = this.#text.indexOf('\r\n\r\n');
