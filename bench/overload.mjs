@@ -185,7 +185,7 @@ const GOALS = { ratio: 0.9, p99: 250, refusedP99: 50 };
  * What must hold wherever this runs: a collapse (8 of 4,000 were answered) fails it; what else a busy machine does to the figures
  * does not.
  */
-const LEAST_RATIO = 0.2;
+const LEAST_RATIO = 0.1;
 
 /** @returns what does not hold, in sentences */
 export function faultsOf(name, { ratio, cpuRatio, notReady, neighbour }) {
