@@ -65,6 +65,16 @@ function onSignal(end: () => Promise<void>): void {
  */
 async function refuseTakenPort(config: Config): Promise<void> {
   const { host, port } = config;
+  const probe = createServer();
+  try {
+    // On any port: whether the address is one of this machine's. Nobody else's is connected to.
+    await new Promise<void>((resolve, reject) => {
+      probe.once('error', reject).listen(0, host, resolve);
+    });
+  } catch (error) {
+    throw portFault(config, error as NodeJS.ErrnoException);
+  }
+  await new Promise((resolve) => probe.close(resolve));
   const isTaken = await new Promise<boolean>((resolve) => {
     const socket = connect(port, host, () => {
       resolve(true);
@@ -73,15 +83,6 @@ async function refuseTakenPort(config: Config): Promise<void> {
     socket.once('error', () => resolve(false));
   });
   if (isTaken) throw portFault(config, { code: 'EADDRINUSE' });
-  const probe = createServer();
-  try {
-    await new Promise<void>((resolve, reject) => {
-      probe.once('error', reject).listen(0, host, resolve);
-    });
-  } catch (error) {
-    throw portFault(config, error as NodeJS.ErrnoException);
-  }
-  await new Promise((resolve) => probe.close(resolve));
 }
 
 function portFault({ host, port }: Config, error: { readonly code?: string }): OperatorError {

@@ -25,8 +25,8 @@ postgres.describe('pipelined reads', () => {
   const ONE = { name: 'one', text: 'SELECT 1 AS one' };
   const connected = async () => {
     // Two connections, each in its turn.
-    for (let compose = 0; compose < 2;) {
-      compose = (await reads.rows(ONE, [])) ? compose + 1 : 0;
+    for (let inTurn = 0; inTurn < 2;) {
+      inTurn = (await reads.rows(ONE, [])) ? inTurn + 1 : 0;
       await turn();
     }
   };

@@ -138,6 +138,15 @@ postgres.describe('the first minute', () => {
     });
   });
 
+  it('refuses an address that is not of this machine, in one line', async () => {
+    const elsewhere = { ...settings, HOST: '203.0.113.7', PUBLIC_URL: `http://localhost:${port}` };
+    expect(await run(process.execPath, ['dist/src/main.js'], elsewhere)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `Port ${port} on 203.0.113.7 cannot be used (EADDRNOTAVAIL)\n`,
+    });
+  });
+
   it('refuses a second server in the same folder, in one line', async () => {
     const second = await run(process.execPath, ['dist/src/main.js'], {
       ...settings,
