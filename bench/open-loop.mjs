@@ -19,6 +19,7 @@ import { connect } from 'node:net';
  * @typedef {object} Latencies
  * @property {number} count
  * @property {number} p50 ms
+ * @property {number} p95 ms
  * @property {number} p99 ms
  * @property {number} max ms
  *
@@ -167,7 +168,7 @@ for (const connection of all) connection.end();
 function latencies(list, count) {
   const sorted = Float64Array.from(list).sort();
   const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
-  return { count, p50: at(0.5), p99: at(0.99), max: at(1) };
+  return { count, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
 }
 
 /** @type {Outcome} */

@@ -1,8 +1,5 @@
 // Several times as much as the server can do: how much of it is still answered, how fast, and how the rest is refused.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { request, runGenerator } from './generator.mjs';
 import { AUTHORIZE } from './oauth-client.mjs';
 import { cpuMicroseconds, machineMicroseconds, memoryMegabytes } from './usage.mjs';
 
@@ -56,10 +53,6 @@ export function overloadQuestions(dataset) {
   ];
 }
 
-function request(path, header) {
-  return `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${header}\r\n\r\n`;
-}
-
 /**
  * @param {import('./servers.mjs').Server} server
  * @param {{peakSeconds: number, seconds: number}} plan
@@ -110,27 +103,6 @@ export async function measureOverload(server, { requests }, dataset, { peakSecon
     generatorCpu: open.cpu / 1e6 / open.outcome.seconds,
     ...watched,
   };
-}
-
-async function runGenerator(plan) {
-  const folder = mkdtempSync(join(tmpdir(), 'pua-overload-'));
-  const file = join(folder, 'plan.json');
-  writeFileSync(file, JSON.stringify(plan));
-  try {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'open-loop.mjs'), file], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let output = '';
-    let cpu = 0;
-    const sampling = setInterval(() => (cpu = Math.max(cpu, cpuMicroseconds(child.pid))), 200);
-    child.stdout.on('data', (text) => (output += text));
-    const code = await new Promise((resolve) => child.once('close', resolve));
-    clearInterval(sampling);
-    if (code !== 0) throw new Error(`the load generator ended with ${code}`);
-    return { outcome: JSON.parse(output), cpu };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }
 
 /** Probes as a balancer does, and asks as a member who knows nothing of the flood. */
