@@ -1,0 +1,289 @@
+import { spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, postgres } from '../support/database.js';
+import type { TestDatabase } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
+import { ServerProcess } from '../support/server.js';
+import { latestFor } from '../support/timing.js';
+
+const FOLDER = join(process.cwd(), 'deploy/monitoring');
+const ALERTS = readFileSync(join(FOLDER, 'alerts.yml'), 'utf8');
+const NAMES = [...ALERTS.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
+const DASHBOARD = JSON.parse(readFileSync(join(FOLDER, 'dashboard.json'), 'utf8')) as {
+  panels: { title: string; targets?: { expr: string }[] }[];
+};
+const QUERIES = DASHBOARD.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr }) => [title, expr] as const),
+);
+
+/** Prometheus looks for targets every five seconds. */
+const TARGETS_MS = 20_000;
+
+/** A series as promtool takes it; a value a minute. */
+interface Series {
+  readonly series: string;
+  readonly values: string;
+}
+const LABELS = 'job="public-user-api", instance="a"';
+const series = (name: string, labels: string, values: string): Series => ({
+  series: `${name}{${LABELS}${labels === '' ? '' : `, ${labels}`}}`,
+  values,
+});
+const HOURS = 2;
+const TIMES = HOURS * 60;
+const always = (value: number) => `${value}x${TIMES}`;
+/** A counter that grows by so much a second. */
+const growing = (perSecond: number) => `0+${perSecond * 60}x${TIMES}`;
+const requests = (labels: string, perSecond: number) =>
+  series('http_request_duration_seconds_count', labels, growing(perSecond));
+const durations = (slowPerSecond: number) =>
+  ['0.1', '0.5', '1', '+Inf'].map((le) =>
+    series(
+      'http_request_duration_seconds_bucket',
+      `route="/api/public/me", le="${le}"`,
+      growing(Number(le) < 1 ? 100 - slowPerSecond : 100),
+    ),
+  );
+
+/** What Prometheus sees of an instance that is well. */
+const WELL: Readonly<Record<string, readonly Series[]>> = {
+  ServerDown: [series('up', '', always(1))],
+  RequestsFail: [
+    requests('route="/api/public/me", status="200"', 100),
+    requests('route="/livez", status="503"', 5),
+  ],
+  NotReady: [requests('route="/readyz", status="200"', 1)],
+  RequestsSlow: durations(0.5),
+  Overloaded: [series('overload_refusals_total', 'reason="overload"', growing(0.5))],
+  DatabasePoolExhausted: [
+    series('database_pool_connections', 'state="waiting"', '0 0 0 5 '.repeat(TIMES / 4)),
+  ],
+  RevocationChannelCut: [series('revocation_channel_up', '', always(1))],
+  RateLimitsNotShared: [series('rate_limits_shared', 'limit="read"', always(1))],
+  SignInsFail: [
+    series('sign_ins_total', 'result="signed-in"', growing(10)),
+    series('sign_ins_total', 'result="busy"', growing(0.5)),
+  ],
+  PasswordsGuessed: [series('sign_ins_total', 'result="invalid"', growing(0.5))],
+  KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(5))],
+  AuthorizationServerErrors: [series('oauth_errors_total', 'error="access_denied"', growing(5))],
+  SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 3600))],
+  SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(600))],
+  DeadRows: [series('database_dead_rows', 'table="events"', always(100_000))],
+  EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.02))],
+  ProcessSilent: [series('server_processes', 'state="silent"', always(0))],
+  VersionsDiffer: [series('build_info', 'version="1.0.0"', always(1))],
+};
+/** And of one of which each alert is to tell. */
+const UNWELL: typeof WELL = {
+  ServerDown: [series('up', '', always(0))],
+  RequestsFail: [
+    requests('route="/api/public/me", status="200"', 100),
+    requests('route="/oauth/token", status="503"', 5),
+  ],
+  NotReady: [requests('route="/readyz", status="503"', 1)],
+  RequestsSlow: durations(5),
+  Overloaded: [series('overload_refusals_total', 'reason="overload"', growing(20))],
+  DatabasePoolExhausted: [series('database_pool_connections', 'state="waiting"', always(3))],
+  RevocationChannelCut: [series('revocation_channel_up', '', always(0))],
+  RateLimitsNotShared: [series('rate_limits_shared', 'limit="read"', always(0))],
+  SignInsFail: [
+    series('sign_ins_total', 'result="signed-in"', growing(10)),
+    series('sign_ins_total', 'result="failed"', growing(5)),
+  ],
+  PasswordsGuessed: [series('sign_ins_total', 'result="throttled"', growing(20))],
+  KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(50))],
+  AuthorizationServerErrors: [series('oauth_errors_total', 'error="server_error"', growing(0.1))],
+  SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 60))],
+  SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(7200))],
+  DeadRows: [series('database_dead_rows', 'table="events"', always(20_000_000))],
+  EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.6))],
+  ProcessSilent: [series('server_processes', 'state="silent"', always(1))],
+  VersionsDiffer: [
+    series('build_info', 'version="1.0.0"', always(1)),
+    series('build_info', 'version="2.0.0"', always(1)),
+  ],
+};
+
+const promtool = (...parameters: string[]) => {
+  const { status, stdout, stderr, error } = spawnSync('promtool', parameters, { encoding: 'utf8' });
+  if (error) throw error;
+  return { status, output: stdout + stderr };
+};
+
+postgres.describe('monitoring', () => {
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'pua-monitoring-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('is configured as Prometheus takes it', () => {
+    expect(promtool('check', 'config', join(FOLDER, 'prometheus.yml'))).toMatchObject({ status: 0 });
+  });
+
+  /** Whether after some hours of each history exactly those alerts are firing. */
+  const firing = (histories: readonly (readonly [input: readonly Series[], alerts: readonly string[]])[]) => {
+    const file = join(folder, 'alerts.test.json');
+    const tests = histories.map(([input, alerts]) => ({
+      interval: '1m',
+      input_series: input,
+      promql_expr_test: [
+        {
+          expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+          eval_time: `${HOURS}h`,
+          exp_samples: alerts.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+        },
+      ],
+    }));
+    writeFileSync(
+      file,
+      JSON.stringify({ rule_files: [join(FOLDER, 'alerts.yml')], evaluation_interval: '1m', tests }),
+    );
+    return promtool('test', 'rules', file);
+  };
+
+  it('has a well and an unwell instance for every alert', () => {
+    expect(Object.keys(WELL)).toEqual(NAMES);
+    expect(Object.keys(UNWELL)).toEqual(NAMES);
+  });
+
+  it('says nothing of an instance that is well', () => {
+    expect(firing([[Object.values(WELL).flat(), []]])).toMatchObject({ status: 0 });
+  });
+
+  it('says of an instance that is unwell what it is, and nothing else', () => {
+    expect(firing(NAMES.map((name) => [UNWELL[name]!, [name]]))).toMatchObject({ status: 0 });
+    expect(firing([[UNWELL.ServerDown!, ['NotReady']]])).toMatchObject({ status: 1 });
+  });
+
+  it.each(NAMES)('says what to do about %s', (name) => {
+    const docs = readFileSync('docs/monitoring.md', 'utf8');
+    expect(docs).toContain(`### ${name}\n`);
+  });
+
+  describe('by a real Prometheus', () => {
+    let database: TestDatabase;
+    let server: ServerProcess;
+    let prometheus: ChildProcess;
+    let url: string;
+
+    beforeAll(async () => {
+      database = await createTestDatabase();
+      const [metricsPort, port] = [await freePort(), await freePort()];
+      server = await ServerProcess.start({
+        ...database.environment,
+        METRICS_PORT: String(metricsPort),
+        METRICS_HOST: '127.0.0.1',
+      });
+      // As a browser and a balancer ask, so that there is something to see.
+      for (const path of ['/readyz', '/api/public/me', '/oauth/authorize'])
+        await (await fetch(server.url + path)).text();
+      const config = readFileSync(join(FOLDER, 'prometheus.yml'), 'utf8')
+        .replace('localhost:9464', `127.0.0.1:${metricsPort}`)
+        .replaceAll('15s', '200ms')
+        .replace('- alerts.yml', `- ${join(FOLDER, 'alerts.yml')}`);
+      writeFileSync(join(folder, 'prometheus.yml'), config);
+      url = `http://127.0.0.1:${port}`;
+      prometheus = spawn(
+        'prometheus',
+        [
+          `--config.file=${join(folder, 'prometheus.yml')}`,
+          `--storage.tsdb.path=${join(folder, 'data')}`,
+          `--web.listen-address=127.0.0.1:${port}`,
+        ],
+        { stdio: 'ignore' },
+      );
+      await until(async () => (await ask<unknown[]>('count_over_time(up[1m]) > 5')).length === 1);
+    }, 60_000);
+    afterAll(async () => {
+      prometheus.kill('SIGTERM');
+      await once(prometheus, 'close');
+      await server.kill();
+      await database.drop();
+    });
+
+    async function until(look: () => Promise<boolean>): Promise<void> {
+      for (const latest = latestFor(TARGETS_MS); !(await look().catch(() => false)); await pause(50))
+        if (performance.now() > latest) throw new Error('Prometheus does not come that far');
+    }
+    async function get<T>(path: string): Promise<T> {
+      const { status, data, error } = (await (await fetch(url + path)).json()) as {
+        status: string;
+        data: T;
+        error?: string;
+      };
+      if (status !== 'success') throw new Error(error);
+      return data;
+    }
+    const ask = async <T>(query: string): Promise<T> =>
+      (await get<{ result: T }>(`/api/v1/query?query=${encodeURIComponent(query)}`)).result;
+
+    it('knows every metric that alerts and dashboard ask for', async () => {
+      const known = new Set(await get<string[]>('/api/v1/label/__name__/values'));
+      const metadata = await get<Record<string, unknown>>('/api/v1/targets/metadata').then((all) =>
+        (all as unknown as { metric: string }[]).map(({ metric }) => metric),
+      );
+      for (const name of metadata) known.add(name).add(`${name}_count`).add(`${name}_bucket`);
+      known.add('up');
+      const asked = [ALERTS, ...QUERIES.map(([, query]) => query)].flatMap((text) => [
+        ...text.matchAll(/\b([a-z][a-z0-9_]+)\{(?:\{ \$labels)?/g),
+      ]);
+      const names = [...new Set(asked.map(([, name]) => name!))];
+      expect(names.length).toBeGreaterThan(20);
+      expect(names.filter((name) => !known.has(name))).toEqual([]);
+    });
+
+    it('understands what every panel asks, and has an answer to most', async () => {
+      const answers = await Promise.all(
+        QUERIES.map(async ([title, query]) => ({
+          title,
+          answer: await ask<unknown[]>(
+            query.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.*'),
+          ),
+        })),
+      );
+      // Nobody has signed in, nothing was refused, and no row has expired, or not for long.
+      expect([
+        'Refused',
+        'Sign-ins',
+        'Password hashing',
+        'OAuth errors',
+        'Sweeper',
+        'Deleted by the sweeper',
+      ]).toEqual(
+        expect.arrayContaining(answers.filter(({ answer }) => answer.length === 0).map(({ title }) => title)),
+      );
+    });
+
+    it('sees requests by route and status, and no rule fails', async () => {
+      await until(
+        async () =>
+          (
+            await ask<unknown[]>(
+              'http_request_duration_seconds_count{route="/api/public/me", status="401", job="public-user-api"} > 0',
+            )
+          ).length === 1,
+      );
+      const { groups } = await get<{ groups: { rules: { name: string; health: string }[] }[] }>(
+        '/api/v1/rules',
+      );
+      const rules = groups.flatMap((group) => group.rules);
+      expect(rules.map(({ name }) => name)).toEqual(NAMES);
+      expect(rules.filter(({ health }) => health === 'err')).toEqual([]);
+    });
+
+    it('sees that a server is gone', async () => {
+      await server.kill('SIGKILL');
+      const alert = 'ALERTS{alertname="ServerDown"}';
+      await until(async () => (await ask<unknown[]>(alert)).length === 1);
+      expect(await ask<unknown[]>(alert)).toMatchObject([{ metric: { severity: 'page' } }]);
+    });
+  });
+});
