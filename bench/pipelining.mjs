@@ -16,7 +16,7 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 build();
 const dataset = await openDataset(2_000);
 const metricsPort = await freePort();
-const server = await startOurs(dataset, { METRICS_PORT: metricsPort, METRICS_HOST: '127.0.0.1' });
+const server = await startOurs(dataset, { METRICS_PORT: metricsPort });
 const port = Number(new URL(server.url).port);
 const open = () => {
   const socket = connect(port, '127.0.0.1');

@@ -180,7 +180,6 @@ postgres.describe('monitoring', () => {
       server = await ServerProcess.start({
         ...database.environment,
         METRICS_PORT: String(metricsPort),
-        METRICS_HOST: '127.0.0.1',
       });
       // As a browser and a balancer ask, so that there is something to see.
       for (const path of ['/readyz', '/api/public/me', '/oauth/authorize'])
