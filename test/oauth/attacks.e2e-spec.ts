@@ -650,7 +650,7 @@ describe('what a proxy or caller claims', () => {
   function get(
     path: string,
     headers: Record<string, string>,
-  ): Promise<{ status: number; body: string; location?: string }> {
+  ): Promise<{ status: number; body: string; location?: string | undefined }> {
     return new Promise((resolve, reject) => {
       httpRequest(new URL(path, oauth.issuer), { headers })
         .once('response', (answer) => {
