@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
+import { randomUUID } from '../../crypto/random.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 export interface NewClient {
