@@ -16,10 +16,10 @@ module.exports = {
       to: { circular: true, dependencyTypesNot: ['type-only'] },
     },
     only('values', [], 'strings, moments and addresses know nothing'),
-    only('config', ['values'], 'settings are read before anything else exists'),
-    only('crypto', ['config', 'values'], 'encrypts what it is given'),
-    only('database', ['config', 'values'], 'tables know nothing of HTTP'),
-    only('http', ['database', 'config', 'values'], 'what every endpoint shares knows no endpoint'),
+    only('crypto', [], 'encrypts, hashes and signs what it is given'),
+    only('config', ['crypto', 'values'], 'settings are read before anything else exists'),
+    only('database', ['config', 'crypto', 'values'], 'tables know nothing of HTTP'),
+    only('http', ['database', 'config', 'crypto', 'values'], 'what every endpoint shares knows no endpoint'),
     only('audit', ['database', 'values'], 'records what it is told'),
     only(
       'auth',
@@ -43,7 +43,7 @@ module.exports = {
     ),
     only(
       'features',
-      ['auth', 'http', 'database', 'config', 'values'],
+      ['auth', 'http', 'database', 'config', 'crypto', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
     {
@@ -52,6 +52,14 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/features/([^/]+)/' },
       to: { path: '^src/features/([^/]+)/', pathNot: ['^src/features/$1/', '\\.(service|dto)\\.ts$'] },
+    },
+    {
+      name: 'cryptography-has-one-room',
+      comment:
+        'keys, hashes and randomness are chosen in one place, where each choice is tested; specs check it from outside',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/crypto/', '\\.spec\\.ts$'] },
+      to: { path: '^(node:)?(web)?crypto$' },
     },
     {
       name: 'environment-is-read-in-one-place',

@@ -2,7 +2,7 @@
 // that whatever else the machine does meets them alike; ratios are made within a round.
 import { measure } from './load.mjs';
 import { apiKey, ask, COMPARED, OTHERS, requestsOf } from './questions.mjs';
-import { HANDWRITTEN, OURS, OURS_WITH_TOKEN } from './servers.mjs';
+import { HANDWRITTEN, OURS_WITH_TOKEN } from './servers.mjs';
 import { cost } from './targets.mjs';
 
 /**
@@ -58,9 +58,9 @@ export async function measureHalfLoad(server, dataset, plan) {
 /** Whether a page costs the same wherever it is, and however much its member has: list → case → result. */
 export async function measureSize(server, dataset, plan) {
   const measured = {};
-  for (const [path, heavy] of [
-    ['/api/public/events', apiKey(dataset.manyEvents)],
-    ['/api/public/connections', apiKey(dataset.manyConnections)],
+  for (const { path, heavy } of [
+    { path: '/api/public/events', heavy: apiKey(dataset.manyEvents) },
+    { path: '/api/public/connections', heavy: apiKey(dataset.manyConnections) },
   ]) {
     const { total } = (await ask(server, heavy, path)).pagination;
     const cursor = await cursorAt(server, heavy, path, 1000);

@@ -176,40 +176,35 @@ export function faultsOf(name, { ratio, cpuRatio, notReady, neighbour }) {
 /** A table for people. */
 export function overloadTable(rows) {
   const head = [
-    ...[
-      '',
-      'peak/s',
-      'offered/s',
-      'answered/s',
-      `ratio (goal ${GOALS.ratio})`,
-      'ratio by CPU',
-      'p50 ms',
-      `p99 ms (goal ${GOALS.p99})`,
-    ],
-    ...[
-      `refused p99 ms (goal ${GOALS.refusedP99})`,
-      'failed',
-      '/readyz red',
-      'slowest ms',
-      'a neighbour’s answers',
-    ],
-    ...['memory MB', 'server CPU', 'generator CPU', 'others %'],
+    '',
+    'peak/s',
+    'offered/s',
+    'answered/s',
+    `ratio (goal ${GOALS.ratio})`,
+    'ratio by CPU',
+    'p50 ms',
+    `p99 ms (goal ${GOALS.p99})`,
+    `refused p99 ms (goal ${GOALS.refusedP99})`,
+    'failed',
+    '/readyz red',
+    'slowest ms',
+    'a neighbour’s answers',
+    'memory MB',
+    'server CPU',
+    'generator CPU',
+    'others %',
   ];
   const lines = Object.entries(rows).map(([name, row]) => [
-    ...[
-      name,
-      ...[row.peak, row.offered, row.goodput].map(Math.round),
-      row.ratio.toFixed(2),
-      row.cpuRatio.toFixed(2),
-    ],
+    name,
+    ...[row.peak, row.offered, row.goodput].map(Math.round),
+    row.ratio.toFixed(2),
+    row.cpuRatio.toFixed(2),
     ...[row.p50, row.p99, row.refusedP99, row.failed, row.notReady, row.slowestProbe].map(Math.round),
-    ...[
-      percent(row.neighbour),
-      Math.round(row.memory),
-      percent(row.serverCpu),
-      percent(row.generatorCpu),
-      Math.round(100 * row.others),
-    ],
+    percent(row.neighbour),
+    Math.round(row.memory),
+    percent(row.serverCpu),
+    percent(row.generatorCpu),
+    Math.round(100 * row.others),
   ]);
   return [head, head.map((_, i) => (i === 0 ? '---' : '---:')), ...lines]
     .map((cells) => `| ${cells.join(' | ')} |`)

@@ -31,14 +31,14 @@ import { judge } from './targets.mjs';
  * @property {string} machine
  * @property {{rounds: number, seconds: number, connections: number}} plan
  * @property {Record<string, number>} counts rows in the database
- * @property {Record<string, Rows>} compared question → servers
- * @property {Record<string, Rows>} oauth kind of request → servers
- * @property {Rows} signIn
- * @property {Rows} others
- * @property {Rows} halfLoad
- * @property {Record<string, Rows>} size list → cases
- * @property {Rows} workers
- * @property {{date: string, sizes: number[], compared: Record<string, Rows>}} flat of the last run with --flat
+ * @property {Record<string, Rows>} [compared] question → servers
+ * @property {Record<string, Rows>} [oauth] kind of request → servers
+ * @property {Rows} [signIn]
+ * @property {Rows} [others]
+ * @property {Rows} [halfLoad]
+ * @property {Record<string, Rows>} [size] list → cases
+ * @property {Rows} [workers]
+ * @property {{date: string, sizes: number[], compared: Record<string, Rows>}} [flat] of the last run with --flat
  */
 
 const { values: flags } = parseArgs({

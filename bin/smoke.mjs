@@ -26,6 +26,8 @@ function start() {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
+  const { pid } = server;
+  if (pid === undefined) throw new Error('npm cannot be started');
   let printed = '';
   const ready = new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`not ready within 60 s:\n${printed}`)), 60_000);
@@ -43,7 +45,7 @@ function start() {
     new Promise((resolve) => {
       server.removeAllListeners('exit');
       server.once('exit', resolve);
-      process.kill(-server.pid, 'SIGTERM'); // npm and the server, as Ctrl-C in a terminal does
+      process.kill(-pid, 'SIGTERM'); // npm and the server, as Ctrl-C in a terminal does
     });
   return { ready, stop: () => stop().then(portIsFree) };
 }

@@ -85,7 +85,7 @@ async function refuseTakenPort(config: Config): Promise<void> {
   if (isTaken) throw portFault(config, { code: 'EADDRINUSE' });
 }
 
-function portFault({ host, port }: Config, error: { readonly code?: string }): OperatorError {
+function portFault({ host, port }: Config, error: { readonly code?: string | undefined }): OperatorError {
   const reason =
     error.code === 'EADDRINUSE'
       ? 'is taken: stop what listens there, or set PORT'

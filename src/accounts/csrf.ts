@@ -1,9 +1,9 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { cookiesNamed } from './cookies.js';
 import { Config } from '../config/config.js';
+import { Hmac } from '../crypto/hmac.js';
+import { randomBytes } from '../crypto/random.js';
 
 /**
  * Forms of ours carry a token that only our pages can have made, for this browser alone (double submit, signed): the
@@ -11,7 +11,7 @@ import { Config } from '../config/config.js';
  */
 @Injectable()
 export class Csrf {
-  readonly #keys: readonly KeyObject[];
+  readonly #hmac: Hmac;
   readonly #origin: string;
   readonly #cookie: string;
   readonly #attributes: string;
@@ -20,7 +20,7 @@ export class Csrf {
 
   constructor(config: Config) {
     const secure = config.publicUrl.startsWith('https:');
-    this.#keys = config.secrets.derive('csrf');
+    this.#hmac = new Hmac(config.secrets, 'csrf');
     this.#origin = config.publicUrl;
     // __Host-: no neighbouring host can set it. Browsers refuse the name on http.
     this.#cookie = secure ? '__Host-pua_csrf' : 'pua_csrf';
@@ -35,7 +35,7 @@ export class Csrf {
       this.#given.set(response, id);
       response.appendHeader('Set-Cookie', `${this.#cookie}=${id}; ${this.#attributes}`);
     }
-    return hmac(this.#keys[0]!, id).toString('base64url');
+    return this.#hmac.of(id).toString('base64url');
   }
 
   /**
@@ -48,18 +48,10 @@ export class Csrf {
     if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
     const id = this.#idOf(request);
     if (id === undefined || typeof submitted !== 'string') return false;
-    const token = Buffer.from(submitted, 'base64url');
-    return this.#keys.some((key) => {
-      const expected = hmac(key, id);
-      return token.length === expected.length && timingSafeEqual(token, expected);
-    });
+    return this.#hmac.verify(Buffer.from(submitted, 'base64url'), id);
   }
 
   #idOf(request: IncomingMessage): string | undefined {
     return cookiesNamed(request, this.#cookie).find((id) => /^[\w-]{43}$/.test(id));
   }
-}
-
-function hmac(key: KeyObject, id: string): Buffer {
-  return createHmac('sha256', key).update(id).digest();
 }

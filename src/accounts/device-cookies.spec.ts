@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it, jest } from '@jest/globals';
-import { Secrets } from '../config/config.js';
+import { Secrets } from '../crypto/secrets.js';
 import type { Config } from '../config/config.js';
+import { randomBytes } from '../crypto/random.js';
 import { DeviceCookies } from './device-cookies.js';
 
 const HTTPS = 'https://api.example';

@@ -1,9 +1,9 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { cookiesNamed } from './cookies.js';
 import { Config } from '../config/config.js';
+import { Hmac } from '../crypto/hmac.js';
+import { randomBytes } from '../crypto/random.js';
 
 const LIFETIME_SECONDS = 180 * 24 * 3600;
 
@@ -26,13 +26,13 @@ const MAC_BYTES = 32;
  */
 @Injectable()
 export class DeviceCookies {
-  readonly #keys: readonly KeyObject[];
+  readonly #hmac: Hmac;
   readonly #name: string;
   readonly #attributes: string;
 
   constructor(config: Config) {
     const secure = config.publicUrl.startsWith('https:');
-    this.#keys = config.secrets.derive('device-cookie');
+    this.#hmac = new Hmac(config.secrets, 'device-cookie');
     // __Host-: no neighbouring host can set it. Browsers refuse the name on http.
     this.#name = secure ? '__Host-pua_device' : 'pua_device';
     this.#attributes = `Path=/; Max-Age=${LIFETIME_SECONDS}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
@@ -49,13 +49,13 @@ export class DeviceCookies {
     const time = Buffer.alloc(TIME_BYTES);
     time.writeUIntBE(Math.floor(Date.now() / 1000), 0, TIME_BYTES);
     const signed = Buffer.concat([time, randomBytes(ID_BYTES)]);
-    const own = Buffer.concat([signed, mac(this.#keys[0]!, signed, userId)]).toString('base64url');
+    const own = Buffer.concat([signed, this.#hmac.of(signed, String(userId))]).toString('base64url');
     const value = [own, ...others.map(({ text }) => text)].slice(0, MOST_MEMBERS).join('.');
     response.appendHeader('Set-Cookie', `${this.#name}=${value}; ${this.#attributes}`);
   }
 
   #isOf({ signed, tag }: Entry, userId: number): boolean {
-    return this.#keys.some((key) => timingSafeEqual(tag, mac(key, signed, userId)));
+    return this.#hmac.verify(tag, signed, String(userId));
   }
 
   /** Those that have not expired; whose they are, and whether ours, is not known yet. */
@@ -84,8 +84,4 @@ interface Entry {
   readonly id: string;
   readonly signed: Buffer;
   readonly tag: Buffer;
-}
-
-function mac(key: KeyObject, signed: Buffer, userId: number): Buffer {
-  return createHmac('sha256', key).update(signed).update(String(userId)).digest();
 }

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { OnModuleInit } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { CURRENT_KIND, kindFrom } from './passwords.js';
 import type { HashKind } from './passwords.js';
+import { randomBytes } from '../crypto/random.js';
 
 /** A refusal takes at least this long. */
 const SHORTEST_MS = 500;

@@ -1,11 +1,10 @@
-import { createHmac } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { networkOf } from '../values/network.js';
 import { Busy } from './busy.js';
 import { Config } from '../config/config.js';
+import { Hmac } from '../crypto/hmac.js';
 
 interface Allowance {
   /** Failures in a window, before one more attempt begins a block. */
@@ -131,7 +130,7 @@ interface Line {
  */
 @Injectable()
 export class SignInThrottle {
-  readonly #keys: readonly KeyObject[];
+  readonly #hmac: Hmac;
   readonly #allowances: Readonly<Record<Subject['kind'], Allowance>>;
   readonly #lines = new Map<string, Line>();
 
@@ -139,8 +138,7 @@ export class SignInThrottle {
     private readonly database: Database,
     config: Config,
   ) {
-    const keys = config.secrets.derive('sign-in-throttle');
-    this.#keys = keys.toSorted((one, other) => Buffer.compare(one.export(), other.export()));
+    this.#hmac = new Hmac(config.secrets, 'sign-in-throttle');
     this.#allowances = {
       account: PER_ACCOUNT,
       device: PER_ACCOUNT,
@@ -192,7 +190,7 @@ export class SignInThrottle {
    * the other first while it changes count together.
    */
   #keysOf(subject: Subject): Buffer[] {
-    return this.#keys.map((key) => createHmac('sha256', key).update(textOf(subject)).digest());
+    return this.#hmac.everyOf(textOf(subject)).toSorted(Buffer.compare);
   }
 
   async #takeOne(kind: Subject['kind'], key: Buffer, deadline: number): Promise<Settle | Blocked> {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
@@ -14,6 +13,7 @@ import { RefusalTime } from './refusal-time.js';
 import { SignInThrottle } from './sign-in-throttle.js';
 import type { Blocked, Subject } from './sign-in-throttle.js';
 import { Config } from '../config/config.js';
+import { randomBytes } from '../crypto/random.js';
 
 export interface SignInAttempt {
   readonly username: string;

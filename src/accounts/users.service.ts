@@ -9,13 +9,13 @@ type Actor = NewAuthEvent['actor'];
 
 export interface NewUser {
   readonly username: string;
-  readonly password?: string;
-  readonly first_name?: string;
-  readonly last_name?: string;
+  readonly password?: string | undefined;
+  readonly first_name?: string | undefined;
+  readonly last_name?: string | undefined;
   /** The platform's own; where it is absent, the name or the username is shown. */
-  readonly display_name?: string;
-  readonly bio?: string;
-  readonly profile_picture?: string;
+  readonly display_name?: string | undefined;
+  readonly bio?: string | undefined;
+  readonly profile_picture?: string | undefined;
 }
 
 /** A member as an admin sees them. Times in the API's form. */
@@ -134,7 +134,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     userId: number,
     password: string,
     actor: Actor,
-    { keepSessions = false }: { keepSessions?: boolean } = {},
+    { keepSessions = false }: { keepSessions?: boolean | undefined } = {},
   ): Promise<void> {
     await this.#refuseErased(userId);
     const passwordHash = await hashPassword(password);

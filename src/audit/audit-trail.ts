@@ -20,13 +20,13 @@ export interface AuditLine {
 
 /** Conditions that all hold. */
 export interface AuditFilter {
-  readonly userId?: number;
-  readonly clientId?: string;
-  readonly keyId?: string;
-  readonly errorId?: string;
+  readonly userId?: number | undefined;
+  readonly clientId?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly errorId?: string | undefined;
   /** A type, or the object before its dot: all types of it. */
-  readonly type?: string;
-  readonly sinceSeconds?: number;
+  readonly type?: string | undefined;
+  readonly sinceSeconds?: number | undefined;
 }
 
 const LINE = `id, api_time(occurred_at) AS occurred_at, type, actor, user_id, client_id, key_id, host(ip) AS ip, error_id, details`;

@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto';
 import type { BlockList } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Principal } from './principal.js';
 import { RevocationChannel } from './revocation-channel.js';
 import type { Revocation } from './revocation-channel.js';
+import { sha256 } from '../crypto/digests.js';
 
 /** Enough for every credential that is in use; each takes about 1 KB. */
 const MOST_ENTRIES = 20_000;
@@ -103,7 +103,7 @@ export class CredentialCache {
 }
 
 function digestOf(kind: Principal['kind'], credential: string): string {
-  return hash('sha256', `${kind}:${credential}`, 'base64');
+  return sha256(`${kind}:${credential}`, 'base64');
 }
 
 /** The revocations that end a credential, as `<kind>:<id>`. */

@@ -56,7 +56,9 @@ export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config 
 }
 
 /** @returns `embedded` where it was opened here */
-async function open(config: Config): Promise<{ embedded?: EmbeddedDatabase; dataSource: DataSource }> {
+async function open(
+  config: Config,
+): Promise<{ embedded: EmbeddedDatabase | undefined; dataSource: DataSource }> {
   for (let attempt = 1; ; attempt++) {
     const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
     try {

@@ -1,9 +1,8 @@
-import { createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
+import { makeSecretKey, Secrets } from '../crypto/secrets.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SETTINGS } from './settings.js';
 import type { SettingName } from './settings.js';
@@ -56,30 +55,6 @@ export abstract class Config {
   abstract readonly loopbackOnly: boolean;
   /** Only where {@link Config.loopbackOnly} is true. */
   abstract readonly seedDemo: boolean;
-}
-
-/** The two generations of keys that are derived from SECRET_KEY and SECRET_KEY_PREVIOUS. */
-export class Secrets {
-  readonly #generations: readonly Buffer[];
-
-  constructor(current: Buffer, previous?: Buffer) {
-    this.#generations = previous ? [current, previous] : [current];
-  }
-
-  /** Whether SECRET_KEY_PREVIOUS is set. */
-  get hasPrevious(): boolean {
-    return this.#generations.length > 1;
-  }
-
-  /**
-   * 32-byte keys for one purpose, the current one first (HKDF-SHA-256, RFC 5869, the label as info). As KeyObject: from a
-   * Buffer Node makes one for every HMAC, which takes 12 µs in place of 2.5.
-   */
-  derive(label: string): readonly KeyObject[] {
-    return this.#generations.map((secret) =>
-      createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', `pua:${label}`, 32))),
-    );
-  }
 }
 
 type Environment = {
@@ -183,7 +158,7 @@ function developmentSecret(dataDir: string): Buffer {
     ownFolder(dataDir);
     if (!existsSync(file)) {
       const draft = `${file}.${process.pid}`;
-      writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600 });
+      writeFileSync(draft, makeSecretKey(), { mode: 0o600 });
       chmodSync(draft, 0o600);
       try {
         linkSync(draft, file); // fails where another process was first: then its secret counts

@@ -1,6 +1,7 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import type { Secrets } from '../config/config.js';
+import { deriveKey } from './secrets.js';
+import type { Secrets } from './secrets.js';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -57,15 +58,11 @@ function contextOf(kind: string, rowKeys: readonly Buffer[]): string {
 
 /** Encrypts under a key that only whoever holds `secret` can derive (HKDF-SHA-256). */
 export function sealFor(secret: string, value: unknown, context: string): Buffer {
-  return seal(keyFrom(secret, context), value, context);
+  return seal(deriveKey(secret, context), value, context);
 }
 
 export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
-  return open<T>(keyFrom(secret, context), sealed, context);
-}
-
-function keyFrom(secret: string, context: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', `pua:${context}`, 32));
+  return open<T>(deriveKey(secret, context), sealed, context);
 }
 
 function seal(key: KeyObject | Buffer, value: unknown, context: string): Buffer {

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sha256 } from '../crypto/digests.js';
 
 /** Where plain `pg` finds the embedded database: the folder of its Unix socket. */
 export interface EmbeddedAddress {
@@ -15,7 +15,7 @@ const LONGEST_SOCKET_PATH = 100;
 /** Address of the embedded database in `dataDir`, whoever has it open. */
 export function embeddedAddress(dataDir: string): EmbeddedAddress {
   const fits = Buffer.byteLength(socketPath(dataDir)) <= LONGEST_SOCKET_PATH;
-  const shorter = join(tmpdir(), `pua-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`);
+  const shorter = join(tmpdir(), `pua-${sha256(dataDir, 'hex').slice(0, 16)}`);
   return { host: fits ? dataDir : shorter, port: PORT };
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   cpSync,
   existsSync,
@@ -18,6 +17,7 @@ import { MIGRATIONS } from './data-source.js';
 import { embeddedAddress, socketPath } from './embedded-address.js';
 import { startThread } from './embedded-thread.js';
 import { migrate, statementsOf } from './migrate.js';
+import { sha256 } from '../crypto/digests.js';
 
 /** Beside what was built, where only whoever may change the program itself can write. */
 const SNAPSHOTS = join(import.meta.dirname, '../../.snapshots');
@@ -70,10 +70,10 @@ export async function readySnapshot(): Promise<string | undefined> {
 /** Of the embedded PostgreSQL, and of all statements that make the database. */
 async function version(): Promise<string> {
   const library = fileURLToPath(import.meta.resolve('@electric-sql/pglite'));
-  const hash = createHash('sha256').update(readFileSync(join(library, '../../package.json')));
+  const parts = [readFileSync(join(library, '../../package.json'), 'utf8'), WITHOUT_TEMPLATES.join()];
   for (const Migration of MIGRATIONS)
-    hash.update(`\n${Migration.name}\n`).update(await statementsOf(new Migration(), 'up'));
-  return hash.update(WITHOUT_TEMPLATES.join()).digest('hex').slice(0, 16);
+    parts.push(`${Migration.name}\n${await statementsOf(new Migration(), 'up')}`);
+  return sha256(parts.join('\n'), 'hex').slice(0, 16);
 }
 
 function emptyDraft(): string | undefined {

@@ -31,7 +31,7 @@ const SECRET_PATHS = [
 export function createLogger(config: Config): Logger {
   const options = {
     level: config.logLevel,
-    base: undefined,
+    base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },

@@ -1,5 +1,3 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import type { Place } from '../database/keyset.js';
@@ -9,6 +7,7 @@ import { JsonResponse } from './output/json-response.js';
 import { Problem } from './output/problems.js';
 import { Cursor, WholeNumber } from './input/parameters.js';
 import { Config } from '../config/config.js';
+import { Hmac } from '../crypto/hmac.js';
 
 /** What every list takes. */
 export class PageQuery {
@@ -36,14 +35,14 @@ const MAC_BYTES = 16;
 /** Keyset paging with opaque, signed cursors (docs/api-contract.md §7). */
 @Injectable()
 export class Paging {
-  readonly #keys: readonly KeyObject[];
+  readonly #hmac: Hmac;
   readonly #publicUrl: string;
 
   constructor(
     private readonly database: Database,
     config: Config,
   ) {
-    this.#keys = config.secrets.derive('cursor');
+    this.#hmac = new Hmac(config.secrets, 'cursor', MAC_BYTES);
     this.#publicUrl = config.publicUrl;
   }
 
@@ -73,10 +72,7 @@ export class Paging {
     const canonical = bytes.toString('base64url') === cursor;
     const payload = bytes.subarray(MAC_BYTES);
     const mac = bytes.subarray(0, MAC_BYTES);
-    const genuine =
-      canonical &&
-      mac.length === MAC_BYTES &&
-      this.#keys.some((key) => timingSafeEqual(macOf(key, list, payload), mac));
+    const genuine = canonical && this.#hmac.verify(mac, textOf(list), payload);
     if (!genuine) {
       throw new Problem('invalid_cursor', {
         errors: [{ parameter: 'cursor', code: 'invalid_cursor', detail: 'cursor is not one of this list.' }],
@@ -132,18 +128,13 @@ export class Paging {
 
   #cursor(list: ListIdentity, place: Place): string {
     const payload = Buffer.from(JSON.stringify([place.side, place.key, place.id]));
-    return Buffer.concat([macOf(this.#keys[0]!, list, payload), payload]).toString('base64url');
+    return Buffer.concat([this.#hmac.of(textOf(list), payload), payload]).toString('base64url');
   }
 }
 
-function macOf(key: KeyObject, list: ListIdentity, payload: Buffer): Buffer {
-  const identity = JSON.stringify([list.userId, list.path, list.sort, list.filters]);
-  return createHmac('sha256', key)
-    .update(identity)
-    .update('\0')
-    .update(payload)
-    .digest()
-    .subarray(0, MAC_BYTES);
+/** What a cursor is bound to, with an end that the text itself cannot hold. */
+function textOf({ userId, path, sort, filters }: ListIdentity): string {
+  return `${JSON.stringify([userId, path, sort, filters])}\0`;
 }
 
 function queryText(list: ListIdentity, limit: number): string {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { makeKey } from '../../src/auth/api-keys/api-key-format.js';
-import { Secrets } from '../../src/config/config.js';
+import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
 import { closeApp, createApp } from '../../src/app.js';

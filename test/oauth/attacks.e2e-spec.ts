@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request as httpRequest } from 'node:http';
 import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { TokenKeys } from '../../src/auth/access-tokens/token-keys.js';
+import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { adapterFactory } from '../../src/oauth/storage/adapters.js';
 import { ClientCache } from '../../src/oauth/storage/client-cache.js';
 import { OauthDatabase } from '../../src/oauth/storage/oauth-database.js';
@@ -650,7 +650,7 @@ describe('what a proxy or caller claims', () => {
   function get(
     path: string,
     headers: Record<string, string>,
-  ): Promise<{ status: number; body: string; location?: string }> {
+  ): Promise<{ status: number; body: string; location?: string | undefined }> {
     return new Promise((resolve, reject) => {
       httpRequest(new URL(path, oauth.issuer), { headers })
         .once('response', (answer) => {

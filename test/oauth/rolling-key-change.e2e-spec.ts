@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { closeApp, createApp } from '../../src/app.js';
-import { Secrets } from '../../src/config/config.js';
+import { Secrets } from '../../src/crypto/secrets.js';
 import { pua } from '../support/command-line.js';
 import { onPostgres } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';

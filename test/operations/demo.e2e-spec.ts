@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { hashPassword } from '../../src/accounts/passwords.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { parseKey } from '../../src/auth/api-keys/api-key-format.js';
-import { Secrets } from '../../src/config/config.js';
+import { Secrets } from '../../src/crypto/secrets.js';
 import type { Config } from '../../src/config/config.js';
 import { demoMembers, refuseDemoMembers, seedDemo } from '../../src/operations/demo/demo.js';
 import { FIRST_ID, LAST_MEMBER_ID } from '../../src/operations/demo/demo-data.js';

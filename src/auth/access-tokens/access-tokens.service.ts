@@ -9,8 +9,9 @@ import type { Principal } from '../principal.js';
 import { isScope } from '../scopes.js';
 import { PROOF_SECONDS, verifyProof } from './dpop.js';
 import { GrantUsageRecorder } from './grant-usage.js';
-import { eitherOf, TokenKeys, USE_ONCE } from './token-keys.js';
+import { USE_ONCE } from './use-once.js';
 import { Config } from '../../config/config.js';
+import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 
 /** What the authorization server issues: 256 random bits in base64url. */
 const ACCESS_TOKEN = /^[\w-]{43}$/;

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose';
+import { sha256 } from '../../crypto/digests.js';
 
 /** How far a proof's `iat` may be from now, in seconds; its id is remembered as long. */
 export const PROOF_SECONDS = 60;
@@ -37,7 +37,7 @@ export async function verifyProof(proof: string, request: ProvenRequest): Promis
     if (typeof iat !== 'number' || Math.abs(Date.now() / 1000 - iat) > PROOF_SECONDS) return undefined;
     if (htm !== request.method || typeof htu !== 'string' || withoutQuery(htu) !== request.url)
       return undefined;
-    if (ath !== hash('sha256', request.token, 'base64url')) return undefined;
+    if (ath !== sha256(request.token, 'base64url')) return undefined;
     return { thumbprint: await calculateJwkThumbprint(protectedHeader.jwk!), id: jti };
   } catch {
     return undefined;

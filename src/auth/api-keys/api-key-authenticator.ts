@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import { BlockList, isIPv6 } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
@@ -9,8 +8,9 @@ import type { KnownCredential } from '../credential-cache.js';
 import type { Credential } from '../credentials.js';
 import type { Principal } from '../principal.js';
 import type { Scope } from '../scopes.js';
-import { hashKey, parseKey, peppersOf } from './api-key-format.js';
-import type { Pepper } from './api-key-format.js';
+import { peppersOf } from '../../crypto/peppers.js';
+import type { Pepper } from '../../crypto/peppers.js';
+import { parseKey } from './api-key-format.js';
 import { ApiKeyUsageRecorder } from './api-key-usage.js';
 import { Config } from '../../config/config.js';
 
@@ -65,7 +65,7 @@ export class ApiKeyAuthenticator implements Authenticator {
     if (parsed.environment === 'test' && this.config.production) throw refuse('a test key in production');
     const [row] = await this.database.read<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
     const pepper = this.#peppers.find(({ id }) => row?.pepper_id.equals(id)) ?? this.#peppers[0]!;
-    const matches = timingSafeEqual(hashKey(secret, pepper), row?.hash ?? NO_HASH);
+    const matches = pepper.matches(secret, row?.hash ?? NO_HASH);
     if (!row) throw refuse('unknown key');
     request.context.credentialId = parsed.id;
     if (!matches) throw refuse('wrong secret');
@@ -73,7 +73,7 @@ export class ApiKeyAuthenticator implements Authenticator {
     if (row.seconds_left <= 0) throw refuse('expired');
     if (row.owner_disabled) throw refuse('owner disabled');
     const current = this.#peppers[0]!;
-    if (pepper !== current) this.usage.rehash(parsed.id, row.hash, hashKey(secret, current), current.id);
+    if (pepper !== current) this.usage.rehash(parsed.id, row.hash, current.hash(secret), current.id);
     return {
       principal: {
         kind: 'api_key',

@@ -1,7 +1,5 @@
-import { createHmac, randomInt } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Secrets } from '../../config/config.js';
+import { randomText } from '../../crypto/random.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const ID_LENGTH = 12;
@@ -22,8 +20,8 @@ export interface ParsedKey {
 
 /** A new key: `pua_<live|test>_<id>_<secret><checksum>`. */
 export function makeKey(environment: KeyEnvironment): { key: string; id: string } {
-  const id = randomText(ID_LENGTH);
-  const body = `pua_${environment}_${id}_${randomText(SECRET_LENGTH)}`;
+  const id = randomText(ID_LENGTH, ALPHABET);
+  const body = `pua_${environment}_${id}_${randomText(SECRET_LENGTH, ALPHABET)}`;
   return { key: body + checksum(body), id };
 }
 
@@ -34,23 +32,6 @@ export function parseKey(text: string): ParsedKey | undefined {
   return { environment: match[1] as KeyEnvironment, id: match[2]! };
 }
 
-/** A pepper, and the four bytes by which a stored hash names it. */
-export interface Pepper {
-  readonly id: Buffer;
-  readonly key: KeyObject;
-}
-
-/** The current pepper first. */
-export function peppersOf(secrets: Secrets): readonly Pepper[] {
-  const ids = secrets.derive('api-key-pepper-id');
-  return secrets.derive('api-key-pepper').map((key, i) => ({ key, id: ids[i]!.export().subarray(0, 4) }));
-}
-
-/** A key has 256 random bits, so one HMAC is as good as a slow hash, and 25,000 times faster. */
-export function hashKey(key: string, pepper: Pepper): Buffer {
-  return createHmac('sha256', pepper.key).update(key).digest();
-}
-
 function checksum(text: string): string {
   let rest = crc32(text);
   let digits = '';
@@ -59,8 +40,4 @@ function checksum(text: string): string {
     rest = Math.floor(rest / 62);
   }
   return digits;
-}
-
-function randomText(length: number): string {
-  return Array.from({ length }, () => ALPHABET[randomInt(62)]).join('');
 }

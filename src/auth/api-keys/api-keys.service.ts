@@ -4,8 +4,10 @@ import { OperatorError } from '../../values/operator-error.js';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import type { Scope } from '../scopes.js';
-import { hashKey, makeKey, peppersOf } from './api-key-format.js';
-import type { KeyEnvironment, Pepper } from './api-key-format.js';
+import { peppersOf } from '../../crypto/peppers.js';
+import type { Pepper } from '../../crypto/peppers.js';
+import { makeKey } from './api-key-format.js';
+import type { KeyEnvironment } from './api-key-format.js';
 
 type Actor = NewAuthEvent['actor'];
 
@@ -174,7 +176,7 @@ RETURNING user_id`,
 
   /** Hash, pepper and last four characters, in the order of the columns. */
   #stored(key: string): [Buffer, Buffer, string] {
-    return [hashKey(key, this.#pepper), this.#pepper.id, key.slice(-4)];
+    return [this.#pepper.hash(key), this.#pepper.id, key.slice(-4)];
   }
 
   async #notRotatable(manager: EntityManager, id: string): Promise<OperatorError> {

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, Ask, SharedCounts, Word } from './shared-counts.js';
+import { randomUUID } from '../../crypto/random.js';
 
 /** Presence of an instance lasts so long from when it was told, in ms; also that it is the only one. */
 const PRESENCE_MS = 1_500;

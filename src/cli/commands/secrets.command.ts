@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
+import { makeSecretKey } from '../../crypto/secrets.js';
 import { addCommand, addGroup } from '../command.js';
 import { print } from '../output.js';
 
@@ -12,7 +12,7 @@ export function secretsCommands(program: Command): void {
     'Print a fresh SECRET_KEY',
     'echo "SECRET_KEY=$(pua secrets generate)" >> .env',
   ).action(({ json }: { json?: boolean }) => {
-    const secret = randomBytes(32).toString('base64');
+    const secret = makeSecretKey();
     print(json, { secret_key: secret }, () => secret);
   });
 }

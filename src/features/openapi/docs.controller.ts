@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Controller, Get, Req, Res } from '@nestjs/common';
@@ -13,6 +12,7 @@ import { UnchangingDocument } from '../../http/output/unchanging-document.js';
 import { OpenApiDocument } from './openapi-document.js';
 import { endpointsOf } from './reference.js';
 import { Config } from '../../config/config.js';
+import { sha256 } from '../../crypto/digests.js';
 
 const TEMPLATES = new URL('./templates/', import.meta.url);
 
@@ -25,7 +25,7 @@ export class DocsController {
   readonly #style = readFileSync(new URL('style.css', TEMPLATES), 'utf8');
   readonly #headers = {
     'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(this.#style).digest('base64')}'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
+    'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${sha256(this.#style, 'base64')}'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
     'Referrer-Policy': 'no-referrer',

@@ -1,13 +1,13 @@
-import { hash } from 'node:crypto';
+import { fingerprint } from '../../crypto/digests.js';
 
 /** Strong validator of exactly these bytes (RFC 9110 §8.8.3). */
 export function etagOf(json: string | Buffer): string {
-  return `"${hash('sha1', json, 'base64url')}"`;
+  return `"${fingerprint(json)}"`;
 }
 
 /** A strong validator that also carries the version of the row behind the bytes, for {@link versionsOf}. */
 export function versionedEtag(version: number, json: string): string {
-  return `"${version}-${hash('sha1', json, 'base64url')}"`;
+  return `"${version}-${fingerprint(json)}"`;
 }
 
 /** Whether If-None-Match names this validator (weak comparison, RFC 9110 §13.1.2). */

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { randomUUID } from '../../crypto/random.js';
 
 /** What the pipeline knows of a request while it runs; set before everything else. */
 export interface RequestContext {

@@ -1,24 +1,24 @@
-import { randomUUID } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
+import { randomUUID } from '../../crypto/random.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 export interface NewClient {
   readonly name: string;
   readonly type: 'web' | 'native';
   readonly redirectUris: readonly string[];
-  readonly postLogoutRedirectUris?: readonly string[];
+  readonly postLogoutRedirectUris?: readonly string[] | undefined;
   /** Origins whose pages may call the token endpoint. */
-  readonly allowedOrigins?: readonly string[];
+  readonly allowedOrigins?: readonly string[] | undefined;
   /** What it may ask of the API; everything, unless said. */
-  readonly scopes?: readonly string[];
+  readonly scopes?: readonly string[] | undefined;
   /** Public keys (RFC 7517): makes the client confidential, it signs itself in with private_key_jwt. */
-  readonly jwks?: { keys: Record<string, unknown>[] };
+  readonly jwks?: { keys: Record<string, unknown>[] } | undefined;
   /** Chosen by whoever needs to know it beforehand; random, unless said. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   readonly actor: NewAuthEvent['actor'];
 }
 

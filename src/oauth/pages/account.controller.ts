@@ -4,7 +4,7 @@ import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { Csrf } from '../../accounts/csrf.js';
 import { GrantUsageRecorder } from '../../auth/access-tokens/grant-usage.js';
-import { TokenKeys } from '../../auth/access-tokens/token-keys.js';
+import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { addressOf } from '../../values/network.js';
 import { ConnectedApps } from '../admin/connected-apps.service.js';

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
@@ -7,6 +6,7 @@ import type { Response } from 'express';
 import { browserOf } from './user-agent.js';
 import { clip, initialOf, timestampOf, waitOf } from './wording.js';
 import { Config } from '../../config/config.js';
+import { sha256 } from '../../crypto/digests.js';
 
 /** A client as members see it. All of it is the client's own claim but the host, which was registered. */
 export interface PageClient {
@@ -116,7 +116,7 @@ const TEMPLATES = fileURLToPath(new URL('./templates/', import.meta.url));
 export class Pages {
   readonly #eta = new Eta({ views: TEMPLATES, autoEscape: true, cache: true });
   readonly #style = readFileSync(new URL('./templates/style.css', import.meta.url), 'utf8');
-  readonly #styleSource = `'sha256-${createHash('sha256').update(this.#style).digest('base64')}'`;
+  readonly #styleSource = `'sha256-${sha256(this.#style, 'base64')}'`;
 
   constructor(private readonly config: Config) {}
 

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { Account, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { DataSource } from 'typeorm';
-import { TokenKeys } from '../../auth/access-tokens/token-keys.js';
+import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { isUnavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';

@@ -1,11 +1,9 @@
-import { hkdfSync } from 'node:crypto';
 import { errors, interactionPolicy, Provider } from 'oidc-provider';
 import type {
   AdapterFactory,
   Client,
   Configuration,
   FindAccount,
-  JWK,
   KoaContextWithOIDC,
   RefreshToken,
   ResourceServer,
@@ -13,6 +11,8 @@ import type {
 import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
+import type { Es256Jwk } from '../../crypto/es256.js';
+import { deriveKey } from '../../crypto/secrets.js';
 import { LIFETIMES } from './lifetimes.js';
 import { EXTERNAL_SIGNING, SynchronousSigningKey } from './synchronous-signing-key.js';
 
@@ -33,7 +33,7 @@ export interface ProviderParts {
   readonly config: Config;
   readonly adapter: AdapterFactory;
   /** The current signing key first, then those that are only published. */
-  readonly signingKeys: readonly JWK[];
+  readonly signingKeys: readonly Es256Jwk[];
   readonly findAccount: FindAccount;
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
   readonly parameterFault: () => string | undefined;
@@ -205,8 +205,8 @@ function checkAssertion({ aud, exp, jti }: JWTPayload): void {
  * one or the other first while it changes. So it comes from the key that signs, which they share; after a rotation a client is
  * told a fresh nonce (RFC 9449 §8.2).
  */
-function nonceSecret({ d }: JWK): Buffer {
-  return Buffer.from(hkdfSync('sha256', Buffer.from(d!, 'base64url'), '', 'pua:dpop-nonce', 32));
+function nonceSecret({ d }: Es256Jwk): Buffer {
+  return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }
 
 /** Attributes of the session's cookie. */

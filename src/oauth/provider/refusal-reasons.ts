@@ -1,4 +1,4 @@
-import { errors } from 'oidc-provider';
+import type { errors } from 'oidc-provider';
 
 /** Codes of RFC 6749, 6750, 7009, 7591, 8707, 9101, 9126, 9449 and OpenID Connect Core, as labels of a metric. */
 const KNOWN_ERRORS: ReadonlySet<string> = new Set([

@@ -1,11 +1,11 @@
-import { generateKeyPairSync, hash } from 'node:crypto';
-import type { JWK } from 'oidc-provider';
 import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import type { Config } from '../../config/config.js';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import type { SigningKey } from '../../database/entities/oauth.entity.js';
 import { Encryption } from '../../crypto/encryption.js';
+import { makeEs256Key } from '../../crypto/es256.js';
+import type { Es256Jwk } from '../../crypto/es256.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /** What is known of a signing key; never its private half. Times in the API's form. */
@@ -16,7 +16,7 @@ export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | '
 }
 
 /** How a private key stands in the database, encrypted. */
-interface Sealed extends JWK {
+interface Sealed extends Es256Jwk {
   /** Name of the key under which it stood before it was moved to the one under which it stands, */
   moved_from?: string;
   /** and when (ISO 8601). */
@@ -42,7 +42,7 @@ export class SigningKeysService {
    *
    * @throws Error where a private key cannot be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
    */
-  async load(): Promise<JWK[]> {
+  async load(): Promise<Es256Jwk[]> {
     const found = await this.#read(this.dataSource.manager);
     if (found.some(({ status }) => status === 'current')) return found.map((key) => this.#decrypt(key));
     await this.#change(async (manager) => {
@@ -142,7 +142,7 @@ ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
     );
   }
 
-  #decrypt({ kid, private_jwk }: SigningKey): JWK {
+  #decrypt({ kid, private_jwk }: SigningKey): Es256Jwk {
     const sealed = this.#encryption.open<Sealed>(private_jwk!, kid);
     if (!sealed)
       throw new OperatorError(
@@ -154,14 +154,13 @@ ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
   }
 
   async #create(manager: EntityManager, status: 'current' | 'next'): Promise<string> {
-    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const { kty, crv, x, y, d } = privateKey.export({ format: 'jwk' }) as Record<string, string>;
-    const kid = hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url'); // RFC 7638 §3
-    const common = { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' };
+    const key = await makeEs256Key();
+    const { d: _private, ...published } = key;
+    const { kid } = key;
     await manager.query(
       `INSERT INTO signing_keys (kid, status, alg, public_jwk, private_jwk, activated_at)
 VALUES ($1, $2, 'ES256', $3, $4, CASE WHEN $2 = 'current' THEN now() END)`,
-      [kid, status, JSON.stringify(common), this.#encryption.seal({ ...common, d }, kid)],
+      [kid, status, JSON.stringify(published), this.#encryption.seal(key, kid)],
     );
     return kid;
   }

@@ -1,7 +1,6 @@
-import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
-import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { ExternalSigningKey } from 'oidc-provider';
-import type { JWK } from 'oidc-provider';
+import { Es256Signer } from '../../crypto/es256.js';
+import type { Es256Jwk } from '../../crypto/es256.js';
 
 /**
  * What has to stand in `features.externalSigningSupport`: the version of the experiment that this was written for. A release of
@@ -15,23 +14,19 @@ export const EXTERNAL_SIGNING = { enabled: true, ack: 'experimental-01' } as con
  * that are being hashed there.
  */
 export class SynchronousSigningKey extends ExternalSigningKey {
-  readonly #private: KeyObject;
-  readonly #public: KeyObject;
+  readonly #signer: Es256Signer;
 
-  /** @param jwk private, of P-256, with its `kid` */
-  constructor(jwk: JWK) {
+  constructor(jwk: Es256Jwk) {
     super();
-    this.#private = createPrivateKey({ key: jwk as JsonWebKey, format: 'jwk' });
-    this.#public = createPublicKey(this.#private);
+    this.#signer = new Es256Signer(jwk);
     Object.assign(this, { kid: jwk.kid, alg: 'ES256' }); // by setters that its types do not know
   }
 
-  override keyObject(): KeyObject {
-    return this.#public;
+  override keyObject() {
+    return this.#signer.publicKey;
   }
 
-  /** @returns r and s, 32 bytes each (RFC 7518 §3.4) */
   override sign(data: Uint8Array): Uint8Array {
-    return sign('sha256', data, { key: this.#private, dsaEncoding: 'ieee-p1363' });
+    return this.#signer.sign(data);
   }
 }

@@ -1,6 +1,7 @@
 import { errors } from 'oidc-provider';
 import type { AdapterPayload } from 'oidc-provider';
-import { eitherOf, USE_ONCE } from '../../auth/access-tokens/token-keys.js';
+import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
+import { eitherOf } from '../../crypto/token-keys.js';
 import { StoredModel } from './stored-model.js';
 
 /** Ids of client assertions and DPoP proofs: of two at the same moment the insert decides who is first. */

@@ -1,5 +1,5 @@
 import type { AdapterPayload } from 'oidc-provider';
-import { eitherOf } from '../../auth/access-tokens/token-keys.js';
+import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import type { StoredSession } from './authorization-request.js';
 import { sessionEnds } from './session-ends.js';

@@ -1,6 +1,6 @@
 import { errors } from 'oidc-provider';
 import type { AdapterPayload } from 'oidc-provider';
-import { eitherOf } from '../../auth/access-tokens/token-keys.js';
+import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { SIGNED_IN } from './signed-in.js';
 import { alive, StoredModel } from './stored-model.js';

@@ -1,5 +1,5 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider';
-import type { TokenKeys } from '../../auth/access-tokens/token-keys.js';
+import type { TokenKeys } from '../../crypto/token-keys.js';
 import type { Encryption } from '../../crypto/encryption.js';
 import type { ClientCache } from './client-cache.js';
 import type { OauthDatabase } from './oauth-database.js';

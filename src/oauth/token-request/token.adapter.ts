@@ -1,5 +1,5 @@
 import type { AdapterPayload } from 'oidc-provider';
-import { eitherOf } from '../../auth/access-tokens/token-keys.js';
+import { eitherOf } from '../../crypto/token-keys.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { refusingOrphans } from '../storage/orphans.js';
 import { alive, StoredModel } from '../storage/stored-model.js';

@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { peppersOf } from '../../auth/api-keys/api-key-format.js';
+import { peppersOf } from '../../crypto/peppers.js';
 import type { Config } from '../../config/config.js';
 import { migrationStatus } from '../../database/migrate.js';
 import { findDisabledTriggers, findLateSequences, findUnknownTimeZones, mendSequences } from './schema.js';

@@ -50,9 +50,9 @@ export const noCounts = (): RecordCounts => ({
 });
 
 export interface SetOptions {
-  readonly dryRun?: boolean;
-  readonly keepProfile?: boolean;
-  readonly progress?: { phase(name: string): void };
+  readonly dryRun?: boolean | undefined;
+  readonly keepProfile?: boolean | undefined;
+  readonly progress?: { phase(name: string): void } | undefined;
 }
 
 /** Lines that are staged, checked and written together, in a transaction that is the caller's. */

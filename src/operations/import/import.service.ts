@@ -10,16 +10,16 @@ import type { ReadLine, Source } from './sources.js';
 
 export interface ImportOptions {
   /** Compares with the database, and changes nothing. */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
   /** Where bad lines go; without it, one bad line stops everything. */
-  readonly rejectsFile?: string;
+  readonly rejectsFile?: string | undefined;
   /** Lines that are written and committed together; all of them, unless said. */
-  readonly batch?: number;
+  readonly batch?: number | undefined;
   /** Leaves the fields of the profile that members set through the API as they are. */
-  readonly keepProfile?: boolean;
+  readonly keepProfile?: boolean | undefined;
   /** Ends the run: what is not committed is undone. */
-  readonly signal?: AbortSignal;
-  readonly progress?: ImportProgress;
+  readonly signal?: AbortSignal | undefined;
+  readonly progress?: ImportProgress | undefined;
 }
 
 export interface ImportProgress {

@@ -1,0 +1,9 @@
+/**
+ * The id of a proof or an assertion, which may be used once: $1 its keys, $2 the seconds for which it is to be known. A row where this
+ * is the first use: of two at the same moment the insert decides.
+ */
+export const USE_ONCE = `WITH first AS (
+  INSERT INTO oauth_state (key, model, expires_at)
+  SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key ORDER BY key
+  ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1
+) SELECT WHERE (SELECT count(*) FROM first) = cardinality($1)`;

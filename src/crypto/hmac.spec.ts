@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Hmac, isSame } from './hmac.js';
+import { Secrets } from './secrets.js';
+
+const OLD = Buffer.alloc(32, 'a');
+const NEW = Buffer.alloc(32, 'b');
+const before = new Hmac(new Secrets(OLD), 'csrf');
+const hmac = new Hmac(new Secrets(NEW, OLD), 'csrf');
+
+describe('the authentication code of a text', () => {
+  it('is HMAC-SHA-256 under the key of its purpose, on which what browsers keep depends', () => {
+    expect(before.of('one').toString('hex')).toBe(
+      '82483aa65ce80927a7ff40da86c890c87fd2cb398519dc992d2f3a00af3d0e7d', // computed by another program
+    );
+  });
+
+  it('is made with the current key, and verified with the one before, too', () => {
+    expect(hmac.everyOf('one')).toEqual([hmac.of('one'), before.of('one')]);
+    expect(hmac.verify(hmac.of('one'), 'one')).toBe(true);
+    expect(hmac.verify(before.of('one'), 'one')).toBe(true);
+    expect(before.verify(hmac.of('one'), 'one')).toBe(false);
+  });
+
+  it('is of no other text, no other purpose, and of all its bytes', () => {
+    const code = hmac.of('one');
+    expect(hmac.verify(code, 'two')).toBe(false);
+    expect(new Hmac(new Secrets(NEW), 'cursor').verify(code, 'one')).toBe(false);
+    fc.assert(
+      fc.property(fc.nat(31), fc.integer({ min: 1, max: 255 }), (place, change) => {
+        const other = Buffer.from(code);
+        other[place]! ^= change;
+        expect(hmac.verify(other, 'one')).toBe(false);
+      }),
+    );
+    for (const length of [0, 16, 31]) expect(hmac.verify(code.subarray(0, length), 'one')).toBe(false);
+    expect(hmac.verify(Buffer.concat([code, Buffer.alloc(1)]), 'one')).toBe(false);
+  });
+
+  it('takes its parts as one text', () => {
+    expect(hmac.of('one', Buffer.from('two'))).toEqual(hmac.of('onetwo'));
+    expect(hmac.verify(hmac.of('onetwo'), 'one', 'two')).toBe(true);
+  });
+
+  it('can be shorter, and is not verified by a longer one then', () => {
+    const short = new Hmac(new Secrets(OLD), 'csrf', 16);
+    expect(short.of('one')).toEqual(before.of('one').subarray(0, 16));
+    expect(short.verify(short.of('one'), 'one')).toBe(true);
+    expect(short.verify(before.of('one'), 'one')).toBe(false);
+  });
+});
+
+describe('comparing secrets', () => {
+  it.each([
+    ['', '', true],
+    ['one', 'one', true],
+    ['one', 'onf', false],
+    ['one', 'on', false],
+    ['', 'o', false],
+  ])('tells of %p and %p: %p', (one, other, same) =>
+    expect(isSame(Buffer.from(one), Buffer.from(other))).toBe(same),
+  );
+});

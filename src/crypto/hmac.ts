@@ -1,0 +1,45 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import type { Secrets } from './secrets.js';
+
+/**
+ * Authenticates what the server itself hands out or stores, for one purpose (HMAC-SHA-256, RFC 2104): under the key that is derived from
+ * SECRET_KEY, while what SECRET_KEY_PREVIOUS gives is still known. Parts are taken as one text, with nothing between them: where
+ * the end of one could be the beginning of the next, the caller separates them.
+ */
+export class Hmac {
+  readonly #keys: readonly KeyObject[];
+  readonly #bytes: number;
+
+  /** @param bytes how many of the 32 are used; no fewer than 16 */
+  constructor(secrets: Secrets, label: string, bytes = 32) {
+    this.#keys = secrets.derive(label);
+    this.#bytes = bytes;
+  }
+
+  /** Computes the code of the parts under the current key. */
+  of(...parts: readonly (string | Buffer)[]): Buffer {
+    return this.#code(this.#keys[0]!, parts);
+  }
+
+  /** Computes it under every key, the current one first. */
+  everyOf(...parts: readonly (string | Buffer)[]): Buffer[] {
+    return this.#keys.map((key) => this.#code(key, parts));
+  }
+
+  /** Tells whether the code is that of the parts under any of the keys, in a time that tells nothing of either. */
+  verify(code: Buffer, ...parts: readonly (string | Buffer)[]): boolean {
+    return this.#keys.some((key) => isSame(code, this.#code(key, parts)));
+  }
+
+  #code(key: KeyObject, parts: readonly (string | Buffer)[]): Buffer {
+    const hmac = createHmac('sha256', key);
+    for (const part of parts) hmac.update(part);
+    return hmac.digest().subarray(0, this.#bytes);
+  }
+}
+
+/** Compares secrets in a time that tells only their lengths. */
+export function isSame(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
+}
