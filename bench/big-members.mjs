@@ -17,7 +17,7 @@ const SECONDS = 20;
 /** What a caller may look for who means much, little, or nothing. */
 const TEXTS = ['me', 'ad', 'zz'];
 
-build();
+await build();
 const dataset = await openDataset(USERS);
 const server = await startOurs(dataset);
 try {

@@ -24,7 +24,7 @@ const PROBES = {
 };
 const PAUSE_MS = 50;
 
-build();
+await build();
 const { secretKey } = JSON.parse(readFileSync(join(cluster, 'keys.json'), 'utf8'));
 const database = await startPostgres(cluster, { shared_buffers: '2GB', max_wal_size: '4GB' });
 Object.assign(process.env, {
@@ -35,7 +35,8 @@ Object.assign(process.env, {
 });
 const { loadConfig } = await import('../dist/src/config/config.js');
 const { createDataSource } = await import('../dist/src/database/data-source.js');
-const { migrate, migrationStatus } = await import('../dist/src/database/migrate.js');
+const { migrate } = await import('../dist/src/database/migrate.js');
+const { readSchema } = await import('../dist/src/database/schema.js');
 const totals = await import('../dist/src/operations/doctor/totals.js');
 
 const dataSource = await createDataSource(loadConfig(), 'maintenance').initialize();
@@ -53,12 +54,12 @@ const probing = Object.entries(PROBES).map(async ([name, sql]) => {
   await client.end();
 });
 try {
-  const { pending } = await migrationStatus(dataSource);
+  const { pending } = await readSchema(dataSource);
   const before = await size();
   const begun = performance.now();
   const done = new Map();
   const watching = setInterval(async () => {
-    const { applied } = await migrationStatus(dataSource).catch(() => ({ applied: [] })); // it waits for locks as everybody does
+    const { applied } = await readSchema(dataSource).catch(() => ({ applied: [] })); // it waits for locks as everybody does
     for (const name of applied)
       if (pending.includes(name) && !done.has(name)) done.set(name, performance.now() - begun);
   }, 200);

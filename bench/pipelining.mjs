@@ -13,7 +13,7 @@ const SECONDS = 10;
 const request = (path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-build();
+await build();
 const dataset = await openDataset(2_000);
 const metricsPort = await freePort();
 const server = await startOurs(dataset, { METRICS_PORT: metricsPort });

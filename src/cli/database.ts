@@ -3,9 +3,9 @@ import { loadConfig, loadDotEnv } from '../config/config.js';
 import type { Config } from '../config/config.js';
 import { openEmbedded } from '../database/embedded.js';
 import type { EmbeddedDatabase } from '../database/embedded.js';
-import { migrate, migrationStatus } from '../database/migrate.js';
+import { migrate } from '../database/migrate.js';
 import { connect } from '../database/open-database.js';
-import { OperatorError } from '../values/operator-error.js';
+import { readSchema, requireFit } from '../database/schema.js';
 
 /** To find somebody who serves the embedded database and does not end that moment. */
 const MOST_ATTEMPTS = 10;
@@ -38,7 +38,7 @@ export function withDatabase<T>(work: (of: Work) => Promise<T>): Promise<T> {
 /** The same for what revokes: where anything was ever migrated, no version is a reason to refuse. */
 export function withDatabaseOfAnyVersion<T>(work: (of: Work) => Promise<T>): Promise<T> {
   return withAnyDatabase(async (of) => {
-    const { applied } = await migrationStatus(of.dataSource);
+    const { applied } = await readSchema(of.dataSource);
     if (applied.length === 0) await requireSchema(of);
     return work(of);
   });
@@ -72,13 +72,7 @@ async function open(
 }
 
 async function requireSchema({ config, dataSource }: Work): Promise<void> {
-  const { applied, pending, incompatible } = await migrationStatus(dataSource);
-  if (incompatible.length > 0)
-    throw new OperatorError(
-      `The database is newer than this version (${incompatible.join(', ')}): use the newer version`,
-    );
-  if (pending.length === 0) return;
-  if (applied.length > 0 || config.databaseUrl)
-    throw new OperatorError(`The database lacks ${pending.join(', ')}: run \`pua db migrate\` first`);
-  await migrate(dataSource);
+  const schema = await readSchema(dataSource);
+  if (schema.applied.length === 0 && !config.databaseUrl) await migrate(dataSource);
+  else requireFit(schema);
 }

@@ -3,40 +3,8 @@ import { MigrationExecutor } from 'typeorm';
 import type { DataSource, EntityManager, MigrationInterface, QueryRunner } from 'typeorm';
 import { ADVISORY_LOCKS } from './advisory-locks.js';
 import { MIGRATIONS } from './data-source.js';
+import { readSchema } from './schema.js';
 import { OperatorError } from '../values/operator-error.js';
-
-export interface MigrationStatus {
-  readonly applied: string[];
-  readonly pending: string[];
-  /** In the database, but not in this build: the database is newer than the program. */
-  readonly unknown: string[];
-  /** Those of them over which this program cannot work: all that do not say that older ones can. */
-  readonly incompatible: string[];
-}
-
-export async function migrationStatus(dataSource: Pick<DataSource, 'query'>): Promise<MigrationStatus> {
-  const [table] = await dataSource.query<{ present: boolean }[]>(
-    `SELECT to_regclass('migrations') IS NOT NULL AS present`,
-  );
-  const rows = table?.present
-    ? await dataSource.query<{ name: string }[]>('SELECT name FROM migrations ORDER BY id')
-    : [];
-  const [marks] = await dataSource.query<{ present: boolean }[]>(
-    `SELECT to_regclass('compatible_migrations') IS NOT NULL AS present`,
-  );
-  const compatible = marks?.present
-    ? await dataSource.query<{ name: string }[]>('SELECT name FROM compatible_migrations')
-    : [];
-  const applied = rows.map((row) => row.name);
-  const known = MIGRATIONS.map((migration) => migration.name);
-  const unknown = applied.filter((name) => !known.includes(name));
-  return {
-    applied,
-    pending: known.filter((name) => !applied.includes(name)),
-    unknown,
-    incompatible: unknown.filter((name) => !compatible.some((mark) => mark.name === name)),
-  };
-}
 
 /**
  * Runs what is pending, each migration in a transaction of its own: what one of them locked is free when it has ended, and one
@@ -50,7 +18,7 @@ export async function migrate(dataSource: DataSource): Promise<string[]> {
   const names: string[] = [];
   for (;;) {
     const ran = await alone(dataSource, async (executor, manager) => {
-      const { applied } = await migrationStatus(manager);
+      const { applied } = await readSchema(manager);
       const pending = await executor.getPendingMigrations();
       const now = applied.length === 0 ? pending : pending.slice(0, 1);
       for (const migration of now) await executor.executeMigration(migration);
@@ -85,8 +53,9 @@ export interface UndoableMigration {
  * @throws OperatorError where the database is newer than the program
  */
 export async function lastMigration(dataSource: DataSource): Promise<UndoableMigration | undefined> {
-  refuseNewer((await migrationStatus(dataSource)).unknown);
-  const name = (await migrationStatus(dataSource)).applied.at(-1);
+  const { applied, unknown } = await readSchema(dataSource);
+  refuseNewer(unknown);
+  const name = applied.at(-1);
   const Last = MIGRATIONS.find((migration) => migration.name === name);
   if (!name || !Last) return undefined;
   return { name, undoing: await statementsOf(new Last(), 'down') };
@@ -109,7 +78,7 @@ export async function statementsOf(migration: MigrationInterface, way: 'up' | 'd
  */
 export async function rollback(dataSource: DataSource): Promise<string | undefined> {
   return alone(dataSource, async (executor, manager) => {
-    const { applied, unknown } = await migrationStatus(manager);
+    const { applied, unknown } = await readSchema(manager);
     refuseNewer(unknown);
     if (applied.length > 0) await executor.undoLastMigration();
     return applied.at(-1);
@@ -131,7 +100,7 @@ async function alone<T>(
     try {
       return await dataSource.transaction(async (manager) => {
         await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.migrations]);
-        refuseNewer((await migrationStatus(manager)).incompatible);
+        refuseNewer((await readSchema(manager)).incompatible);
         await manager.query(
           `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL work_mem = '${MEMORY}'; SET LOCAL maintenance_work_mem = '${MEMORY}'`,
         );

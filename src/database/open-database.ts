@@ -2,7 +2,8 @@ import type { DataSource } from 'typeorm';
 import type { Config } from '../config/config.js';
 import { createDataSource } from './data-source.js';
 import { openEmbedded } from './embedded.js';
-import { migrate, migrationStatus } from './migrate.js';
+import { migrate } from './migrate.js';
+import { readSchema, requireFit } from './schema.js';
 import { isUnavailable } from './unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
@@ -29,7 +30,7 @@ export async function openDatabase(
   try {
     const dataSource = await connect(config);
     try {
-      if (config.production) await refusePending(dataSource);
+      if (config.production) requireFit(await readSchema(dataSource));
       else await migrate(dataSource);
       await prepare?.(dataSource);
     } finally {
@@ -53,17 +54,5 @@ export async function connect(config: Config): Promise<DataSource> {
         'start it, or correct DATABASE_URL',
       { cause: error },
     );
-  }
-}
-
-async function refusePending(dataSource: DataSource): Promise<void> {
-  const { pending, incompatible } = await migrationStatus(dataSource);
-  if (incompatible.length > 0) {
-    throw new OperatorError(
-      `The database is newer than this version (${incompatible.join(', ')}): start the newer version`,
-    );
-  }
-  if (pending.length > 0) {
-    throw new OperatorError(`The database lacks ${pending.join(', ')}: run \`npx pua db migrate\` first`);
   }
 }

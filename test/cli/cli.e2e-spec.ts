@@ -692,11 +692,11 @@ describe('pua on an empty database', () => {
     expect(refusal).toEqual({
       code: 1,
       stdout: '',
-      stderr: `The database lacks ${pending.at(-1)}: run \`pua db migrate\` first\n`,
+      stderr: `The database lacks migrations (${pending.at(-1)}): run \`npx pua db migrate\`\n`,
     });
     expect(await run('doctor')).toMatchObject({
       code: 1,
-      stdout: expect.stringContaining('→ run `pua db migrate`'),
+      stdout: expect.stringContaining('→ run `npx pua db migrate`'),
     });
     expect((await run('db', 'migrate')).stdout).toBe(`${pending.at(-1)}\n`);
     expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
@@ -791,7 +791,9 @@ postgres.describe('pua on an empty PostgreSQL', () => {
     const { environment, drop } = await createEmptyDatabase();
     const { code, stderr } = await pua(environment, ['users', 'create', '--username', 'first']);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^The database lacks CreatePlatform\d+, .*: run `pua db migrate` first\n$/);
+    expect(stderr).toMatch(
+      /^The database lacks migrations \(CreatePlatform\d+, .*\): run `npx pua db migrate`\n$/,
+    );
     await drop();
   });
 

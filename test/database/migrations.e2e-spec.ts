@@ -5,7 +5,8 @@ import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-
 import { BoundAuditTrail1763700011000 } from '../../migrations/1763700011000-bound-audit-trail.js';
 import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
 import { createDataSource } from '../../src/database/data-source.js';
-import { migrate, migrationStatus, rollback } from '../../src/database/migrate.js';
+import { migrate, rollback } from '../../src/database/migrate.js';
+import { readSchema } from '../../src/database/schema.js';
 import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { startPua } from '../support/command-line.js';
 import { createEmptyDatabase, createTestDatabase, postgres, testConfig } from '../support/database.js';
@@ -158,7 +159,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
         await holder.query('LOCK TABLE auth_events IN ACCESS SHARE MODE');
         const killed = startPua({ ...old.environment, NODE_ENV: 'test' }, ['db', 'migrate']);
         const ended = once(killed, 'close');
-        const next = async () => (await migrationStatus(dataSource)).pending[0];
+        const next = async () => (await readSchema(dataSource)).pending[0];
         while ((await next()) !== BoundAuditTrail1763700011000.name);
         killed.kill('SIGKILL');
         await ended;
@@ -201,7 +202,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     expect(await schema()).toEqual([]);
     await migrate(dataSource);
     expect(await schema()).toEqual(before);
-    expect((await migrationStatus(dataSource)).pending).toEqual([]);
+    expect((await readSchema(dataSource)).pending).toEqual([]);
   });
 
   it('refuse a database that is newer than the program, unless older programs may work over it', async () => {
@@ -212,7 +213,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     await dataSource.query(
       `INSERT INTO compatible_migrations VALUES ('FromTheFuture9999999999999'), ('LaterStill9999999999999')`,
     );
-    expect(await migrationStatus(dataSource)).toMatchObject({
+    expect(await readSchema(dataSource)).toMatchObject({
       unknown: ['FromTheFuture9999999999999'],
       incompatible: [],
     });

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { lastMigration, migrate, migrationStatus, rollback } from '../../database/migrate.js';
+import { lastMigration, migrate, rollback } from '../../database/migrate.js';
 import type { UndoableMigration } from '../../database/migrate.js';
+import { readSchema } from '../../database/schema.js';
 import { addCommand, addGroup } from '../command.js';
 import { withAnyDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
@@ -18,7 +19,7 @@ export function dbCommands(program: Command): void {
 
   addCommand(db, 'status', 'Show which migrations have run', 'pua db status').action(
     async ({ json }: { json?: boolean }) => {
-      const status = await withAnyDatabase(({ dataSource }) => migrationStatus(dataSource));
+      const status = await withAnyDatabase(({ dataSource }) => readSchema(dataSource));
       const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
         status[state].map((name) => ({ state, name })),
       );

@@ -1,7 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { peppersOf } from '../../crypto/peppers.js';
 import type { Config } from '../../config/config.js';
-import { migrationStatus } from '../../database/migrate.js';
+import { misfitOf, readSchema } from '../../database/schema.js';
+import type { Schema } from '../../database/schema.js';
 import { findDisabledTriggers, findLateSequences, findUnknownTimeZones, mendSequences } from './schema.js';
 import { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } from './totals.js';
 
@@ -84,7 +85,7 @@ export async function checkDatabase(
   { mend = false, sealState }: DoctorOptions,
 ): Promise<Check[]> {
   const server = await checkServer(dataSource.manager, config);
-  const migrations = checkMigrations(await migrationStatus(dataSource));
+  const migrations = checkMigrations(await readSchema(dataSource));
   if (migrations.status === 'fail') return [...server, migrations];
   const mended = mend
     ? Object.entries({
@@ -142,19 +143,13 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
   return checks;
 }
 
-function checkMigrations({
-  applied,
-  pending,
-  unknown,
-  incompatible,
-}: Awaited<ReturnType<typeof migrationStatus>>): Check {
-  if (incompatible.length > 0)
-    return fail(
-      'migrations',
-      `the database is newer than this version: ${incompatible.join(', ')}`,
-      'use the newer version',
-    );
-  if (pending.length > 0) return fail('migrations', `pending: ${pending.join(', ')}`, 'run `pua db migrate`');
+function checkMigrations(schema: Schema): Check {
+  const misfit = misfitOf(schema);
+  if (misfit) {
+    const { predicate, migrations, remedy } = misfit;
+    return fail('migrations', `the database ${predicate}: ${migrations.join(', ')}`, remedy);
+  }
+  const { applied, unknown } = schema;
   if (unknown.length > 0)
     return warn(
       'migrations',
