@@ -3,6 +3,8 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format } from 'prettier';
 import { build } from './build.mjs';
+import { recordExamples } from './examples.mjs';
+import { renderGuides } from './guides.mjs';
 
 const root = join(import.meta.dirname, '..');
 const cell = (text) => text.replaceAll('|', '\\|');
@@ -118,6 +120,8 @@ export async function pages() {
     'docs/command-line.md': await markdown(commandLine(createProgram(), exampleOf)),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
     'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
+    'src/site/guides.json': await format(await renderGuides(), { parser: 'json', printWidth: 110 }),
+    'src/features/openapi/examples.json': await format(await recordExamples(), { parser: 'json', printWidth: 110 }),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
   };
 }
