@@ -43,13 +43,17 @@ const GUIDES = [
   ],
 ].filter(([, , source]) => existsSync(join(ROOT, source)));
 
-/** @returns the text of src/site/guides.json */
-export async function renderGuides() {
+/**
+ * @param made path → text of the files that are being made anew
+ * @returns the text of src/site/guides.json
+ */
+export async function renderGuides(made) {
   const { highlight } = await import('../dist/src/site/highlight.js');
-  return JSON.stringify(GUIDES.map((guide) => render(guide, highlight)));
+  const textOf = (source) => made[source] ?? readFileSync(join(ROOT, source), 'utf8');
+  return JSON.stringify(GUIDES.map((guide) => render(guide, textOf(guide[2]), highlight)));
 }
 
-function render([name, title, source, summary], highlight) {
+function render([name, title, source, summary], markdown, highlight) {
   const sections = [];
   const marked = new Marked({
     gfm: true,
@@ -74,7 +78,7 @@ function render([name, title, source, summary], highlight) {
     },
   });
   const html = marked
-    .parse(readFileSync(join(ROOT, source), 'utf8'))
+    .parse(markdown)
     .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
     .replaceAll('<th>', '<th scope="col">')

@@ -8,7 +8,7 @@ import { EXAMPLES, RECORDED_AT } from '../features/openapi/examples.js';
 import { OpenApiDocument } from '../features/openapi/openapi-document.js';
 import { endpointsOf } from '../features/openapi/reference.js';
 import type { Endpoint } from '../features/openapi/reference.js';
-import { Produces } from '../http/pipeline/accept.guard.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { DOCS_CLIENT } from '../oauth/docs-client.js';
@@ -19,6 +19,7 @@ import { snippetsOf } from './snippets.js';
 /** The reference, made of the OpenAPI document and of what the demo answered, and the guides for callers. */
 @Controller('docs')
 @Public()
+@OutsideApi()
 @ApiExcludeController()
 export class DocsController {
   readonly #pages = new Map<string, UnchangingDocument>();
@@ -31,14 +32,12 @@ export class DocsController {
 
   /** Also where the authorization server sends back who signed in to try a call: the script takes the code from the address. */
   @Get()
-  @Produces('text/html')
   reference(@Req() request: Request, @Res() response: Response): void {
     this.#send('', request, response, () => this.#reference());
   }
 
   /** @throws Problem not_found */
   @Get(':guide')
-  @Produces('text/html')
   guide(@Param('guide') name: string, @Req() request: Request, @Res() response: Response): void {
     const guide = GUIDES.find((each) => each.name === name);
     if (!guide) throw new Problem('not_found');
@@ -46,7 +45,11 @@ export class DocsController {
       this.site.document({
         template: 'guide',
         title: guide.title,
-        content: { guides: GUIDES, groups: this.#groups(), guide: { ...guide, html: this.#here(guide.html) } },
+        content: {
+          guides: GUIDES,
+          groups: this.#groups(),
+          guide: { ...guide, html: this.#here(guide.html) },
+        },
       }),
     );
   }

@@ -29,10 +29,10 @@ const PLAIN = {
 @ApiExcludeController()
 export class FrontController {
   readonly #front: UnchangingDocument;
-  readonly #icon = new UnchangingDocument(
-    readFileSync(new URL('./templates/favicon.ico', import.meta.url)),
-    { ...PLAIN, 'Content-Type': 'image/vnd.microsoft.icon' },
-  );
+  readonly #icon = new UnchangingDocument(readFileSync(new URL('./templates/favicon.ico', import.meta.url)), {
+    ...PLAIN,
+    'Content-Type': 'image/vnd.microsoft.icon',
+  });
   readonly #robots: UnchangingDocument;
 
   constructor(

@@ -86,7 +86,10 @@ function sourceOf(text: string): string {
  */
 function scriptOf(client: string, own: string): string {
   const inside = (module: string) =>
-    module.replace(/^import .*\n/gm, '').replace(/^export /gm, '').replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
+    module
+      .replace(/^import .*\n/gm, '')
+      .replace(/^export /gm, '')
+      .replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
   const script = inside(client) + inside(own);
   if (/^\s*(import|export)\b/m.test(script) || script.includes('</script'))
     throw new Error('The script of the pages does not fit into a page');

@@ -32,9 +32,7 @@ export class UnknownPage {
     }
     if (!prefersHtml(request)) return false;
     request.context.problem = 'not_found';
-    this.#page ??= Buffer.from(
-      this.site.render({ template: 'unknown', title: 'Nothing here', content: {} }),
-    );
+    this.#page ??= Buffer.from(this.site.render({ template: 'unknown', title: 'Nothing here', content: {} }));
     response.writeHead(404, {
       ...this.site.headers,
       'Cache-Control': 'no-store',

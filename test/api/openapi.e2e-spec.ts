@@ -74,7 +74,11 @@ describe('GET /api/public/openapi.json', () => {
 
   it('describes every call, parameter and group, in whole sentences where they are long', () => {
     for (const { path, method, operation } of operations()) {
-      expect([method, path, operation.description]).toEqual([method, path, expect.stringMatching(/.{20,}\.$/s)]);
+      expect([method, path, operation.description]).toEqual([
+        method,
+        path,
+        expect.stringMatching(/.{20,}\.$/s),
+      ]);
       for (const { name, description } of operation.parameters)
         expect([path, name, description]).toEqual([path, name, expect.stringMatching(/\w{2,}/)]);
       expect(document.tags.map(({ name }) => name)).toContain(operation.tags[0]);

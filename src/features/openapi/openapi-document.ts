@@ -175,7 +175,8 @@ export class OpenApiDocument {
 
   #contact(): { name: string; url?: string; email?: string } {
     const { supportUrl, publicUrl } = this.config;
-    if (supportUrl?.startsWith('mailto:')) return { name: 'Support', email: supportUrl.slice('mailto:'.length) };
+    if (supportUrl?.startsWith('mailto:'))
+      return { name: 'Support', email: supportUrl.slice('mailto:'.length) };
     return { name: 'Support', url: supportUrl ?? `${publicUrl}/` };
   }
 

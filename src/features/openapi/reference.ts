@@ -92,10 +92,15 @@ function callsOf(method: string, path: string, operation: Json, schemas: Record<
     parameters: own.map(parameterOf),
     answer: fieldsOf(schema, schemas),
     answerTitle: titleOf(schema),
+    errors: whole.errors
+      .map(({ status, codes }) => ({ status, codes: codes.filter((code) => canHave(code, own)) }))
+      .filter(({ codes }) => codes.length > 0),
   });
   if (variants) {
     const everywhere = parameters.filter(({ in: place }) => place !== 'query');
-    return variants.map((variant) => call({ ...variant, parameters: [...variant.parameters, ...everywhere] }));
+    return variants.map((variant) =>
+      call({ ...variant, parameters: [...variant.parameters, ...everywhere] }),
+    );
   }
   return [
     call({
@@ -107,6 +112,16 @@ function callsOf(method: string, path: string, operation: Json, schemas: Record<
       schema: schemaOf(responses['200'])!,
     }),
   ];
+}
+
+/** Whether a variant with these parameters can be answered so: the document says it of all variants together. */
+function canHave(code: string, parameters: readonly Json[]): boolean {
+  const names = parameters.map(({ name }) => name as string);
+  if (code === 'invalid_cursor') return names.includes('cursor');
+  if (code === 'missing_parameter')
+    return parameters.some(({ in: place, required }) => place === 'query' && required === true);
+  if (code.endsWith('_not_found')) return names.includes('id');
+  return true;
 }
 
 function schemaOf(content: Json | undefined): Json | undefined {

@@ -72,11 +72,10 @@ if (contents) {
   input.addEventListener('keydown', (event) => {
     const link = all('a', contents).find((each) => !each.parentElement.hidden);
     if (event.key === 'Enter' && link) link.click();
-    if (event.key === 'Escape' && input.value !== '') {
-      input.value = '';
-      input.dispatchEvent(new Event('input'));
-      event.preventDefault();
-    }
+    else if (event.key !== 'Escape' || input.value === '') return;
+    input.value = '';
+    input.dispatchEvent(new Event('input'));
+    event.preventDefault();
   });
   addEventListener('keydown', (event) => {
     const typing = event.target.closest?.('input, textarea, select') ?? null;
@@ -94,7 +93,10 @@ if (contents) {
 /** Marks in the contents which section is read. */
 function followScrolling() {
   const links = new Map(
-    all('a[href^="/docs#"]', contents).map((link) => [link.getAttribute('href').slice('/docs#'.length), link]),
+    all('a[href^="/docs#"]', contents).map((link) => [
+      link.getAttribute('href').slice('/docs#'.length),
+      link,
+    ]),
   );
   const sections = [...links.keys()].map((id) => document.getElementById(id));
   let current;
@@ -107,7 +109,8 @@ function followScrolling() {
     current = link;
     link.setAttribute('aria-current', 'location');
     const [box, frame] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
-    if (box.top < frame.top || box.bottom > frame.bottom) contents.scrollTop += box.top - frame.top - frame.height / 3;
+    if (box.top < frame.top || box.bottom > frame.bottom)
+      contents.scrollTop += box.top - frame.top - frame.height / 3;
   };
   let waiting = false;
   addEventListener(
@@ -167,7 +170,11 @@ function startTrying() {
   }
 
   function invitation() {
-    const button = make('button', { type: 'button', className: 'button button-small', textContent: 'Sign in' });
+    const button = make('button', {
+      type: 'button',
+      className: 'button button-small',
+      textContent: 'Sign in',
+    });
     button.addEventListener('click', begin);
     return [
       button,
@@ -184,8 +191,8 @@ function startTrying() {
     location.assign(await session.begin());
   }
 
-  async function call(method, path, body) {
-    const headers = session.signedIn ? await session.headers(false) : {};
+  async function call(method, path, body, given = {}) {
+    const headers = { ...given, ...(session.signedIn ? await session.headers(false) : {}) };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     return fetch(path, { method, headers, body, cache: 'no-store' });
   }
@@ -208,11 +215,13 @@ function startTrying() {
     const { method, path, fixed, open } = JSON.parse(form.closest('[data-call]').dataset.call);
     const result = one('.try-result', form);
     const button = one('[type="submit"]', form);
-    const { target, body } = requestOf(form, path, fixed);
+    const { target, body, given } = requestOf(form, path, fixed);
     button.disabled = true;
     const started = performance.now();
     try {
-      const response = open ? await fetch(target, { cache: 'no-store' }) : await call(method, target, body);
+      const response = open
+        ? await fetch(target, { headers: given, cache: 'no-store' })
+        : await call(method, target, body, given);
       const text = await response.text();
       const ms = Math.round(performance.now() - started);
       result.replaceChildren(...answered(response, text, ms, `${method} ${target}`));
@@ -220,7 +229,9 @@ function startTrying() {
     } catch (error) {
       const lost = error.code === 'signed_out';
       result.replaceChildren(
-        make('p', { textContent: lost ? 'The sign-in has ended. Sign in again.' : 'There was no response. Try again.' }),
+        make('p', {
+          textContent: lost ? 'The sign-in has ended. Sign in again.' : 'There was no response. Try again.',
+        }),
       );
       if (lost) await show();
       say(result.textContent);
@@ -232,15 +243,18 @@ function startTrying() {
 
   function requestOf(form, path, fixed) {
     const query = new URLSearchParams(fixed);
+    const given = {};
     let target = path;
     let body;
     for (const field of form.elements) {
       const { name, value, tagName } = field;
       if (tagName === 'TEXTAREA') body = value;
-      else if (name && field.dataset.place === 'path') target = target.replace(`{${name}}`, encodeURIComponent(value));
+      else if (name && field.dataset.place === 'path')
+        target = target.replace(`{${name}}`, encodeURIComponent(value));
       else if (name && field.dataset.place === 'query' && value !== '') query.set(name, value);
+      else if (name && field.dataset.place === 'header' && value !== '') given[name] = value;
     }
-    return { target: query.size === 0 ? target : `${target}?${query}`, body };
+    return { target: query.size === 0 ? target : `${target}?${query}`, body, given };
   }
 
   function answered(response, text, ms, request) {
