@@ -38,7 +38,11 @@ const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonRespon
 @Public()
 export class ProblemsController {
   @Get()
-  @RespondsWith('List error codes', ProblemCatalogue, 'Every `code` that an error can have: meaning, and how to fix it.')
+  @RespondsWith(
+    'List error codes',
+    ProblemCatalogue,
+    'Every `code` that an error can have: meaning, and how to fix it.',
+  )
   listProblems(): JsonResponse {
     return CATALOGUE;
   }

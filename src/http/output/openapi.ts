@@ -109,8 +109,7 @@ export function RespondsWithVariants(
       { schema: { oneOf: [...schemas.values()] }, models: all.map(({ item }) => item) },
       description,
     ),
-    (_controller, _name, { value: handler }) =>
-      Reflect.defineMetadata(VARIANTS, variants, handler as object),
+    (_controller, _name, { value: handler }) => Reflect.defineMetadata(VARIANTS, variants, handler as object),
   );
 }
 

@@ -194,7 +194,8 @@ function startTrying() {
   async function call(method, path, body, given = {}) {
     const headers = { ...given, ...(session.signedIn ? await session.headers(false) : {}) };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
-    return fetch(path, { method, headers, body, cache: 'no-store' });
+    const options = { method, headers, body, cache: 'no-store' };
+    return fetch(path, options);
   }
 
   signIn.addEventListener('click', () => void begin().catch((error) => say(error.message)));
@@ -237,6 +238,7 @@ function startTrying() {
       say(result.textContent);
     } finally {
       result.hidden = false;
+      result.scrollIntoView({ block: 'nearest' });
       button.disabled = false;
     }
   }
