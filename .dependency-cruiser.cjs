@@ -46,6 +46,11 @@ module.exports = {
       ['auth', 'http', 'database', 'config', 'crypto', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
+    only(
+      'site',
+      ['features', 'oauth', 'auth', 'http', 'database', 'config', 'values'],
+      'what strangers see shows the API and leads to the sign-in',
+    ),
     {
       name: 'features-apart',
       comment: 'a feature uses another only through the service that its module exports',

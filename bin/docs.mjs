@@ -3,8 +3,12 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format } from 'prettier';
 import { build } from './build.mjs';
+import { recordExamples } from './examples.mjs';
+import { renderGuides } from './guides.mjs';
 
 const root = join(import.meta.dirname, '..');
+/** As `npm run format` has it. */
+const JSON_STYLE = { parser: 'json', printWidth: 110 };
 const cell = (text) => text.replaceAll('|', '\\|');
 
 /** Path → text of every generated page. */
@@ -20,8 +24,10 @@ export async function pages() {
   const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
   const errors = [
     '# Error codes',
-    'Made by `npm run docs` from `src/http/output/problems.ts`. Every error is `application/problem+json` (RFC 9457); `code` is one of',
-    'these, `type` is its address in the running API, `GET /api/public/problems/{code}`.',
+    '<!-- Made by `npm run docs` from `src/http/output/problems.ts`. -->',
+    '',
+    'Every error is `application/problem+json` (RFC 9457). Its `code` is one of these, and its `type` is the address at which the running',
+    'server says the same: `GET /api/public/problems/{code}`.',
     '',
     '| Status | Code | Meaning | What to do |',
     '| --- | --- | --- | --- |',
@@ -110,7 +116,7 @@ export async function pages() {
       /(?<=<!-- made by npm run docs -->\n)[^]*(?=<!-- end -->)/,
       `\n${part}\n\n`,
     );
-  return {
+  const made = {
     'docs/errors.md': await markdown(errors),
     'docs/settings.md': await markdown(settings),
     'docs/metrics.md': await markdown(metrics),
@@ -118,8 +124,14 @@ export async function pages() {
     'docs/command-line.md': await markdown(commandLine(createProgram(), exampleOf)),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
     'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
+    'src/features/openapi/examples.json': await format(await recordExamples(), {
+      parser: 'json',
+      printWidth: 110,
+    }),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
   };
+  const guides = await format(await renderGuides(made), JSON_STYLE);
+  return { ...made, 'src/site/guides.json': guides };
 }
 
 /** Every command with its arguments, options and example. */

@@ -24,6 +24,7 @@ import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/input/query.js';
 import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
+import { SiteModule } from './site/site.module.js';
 import { Config } from './config/config.js';
 
 /** Table of contents. The guards stand in the order in which docs/api-contract.md §1 checks a request. */
@@ -48,6 +49,7 @@ export class AppModule {
         OpenApiModule,
         MetricsModule,
         HealthModule,
+        SiteModule,
         OauthModule, // last: Express looks through the routes in this order, and few requests are for pages
       ],
       controllers: [CredentialController, ProblemsController, ...(config.seedDemo ? [DemoController] : [])],

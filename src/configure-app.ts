@@ -13,6 +13,7 @@ import { OauthRoutes } from './oauth/oauth-routes.js';
 import { Metrics } from './operations/metrics/metrics.service.js';
 import { ProblemFilter } from './http/output/problem.filter.js';
 import { Problem } from './http/output/problems.js';
+import { UnknownPage } from './site/unknown-page.js';
 import { Config } from './config/config.js';
 
 /** Everything between the socket and the controllers, in order; used by main and by the tests. */
@@ -45,5 +46,7 @@ export function configureApp(app: NestExpressApplication): void {
     ),
   );
   app.useGlobalFilters(filter);
+  const unknownPage = app.get(UnknownPage);
+  filter.unknownPage = (request, response) => unknownPage.answer(request, response);
   app.get(OpenApiDocument).describe(app);
 }

@@ -5,6 +5,7 @@ import { loadConfig, loadDotEnv } from './config/config.js';
 import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { registerDemoClient } from './oauth/demo-client.js';
+import { registerDocsClient } from './oauth/docs-client.js';
 import { demoMembers, hasDemo, refuseDemoMembers, seedDemo } from './operations/demo/demo.js';
 import { testKey } from './operations/demo/test-key.js';
 import { banner } from './operations/demo/banner.js';
@@ -20,6 +21,7 @@ async function start(config: Config): Promise<void> {
   let demo: DemoFacts | undefined;
   const database = await openDatabase(config, async (dataSource) => {
     if (!config.loopbackOnly) await refuseDemoMembers(dataSource);
+    await registerDocsClient(dataSource, config);
     if (!config.seedDemo) return;
     await seedDemo(dataSource);
     if (!(await hasDemo(dataSource))) return;

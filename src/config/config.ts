@@ -49,6 +49,10 @@ export abstract class Config {
   abstract readonly auditRetentionSeconds: number;
   /** Where members ask for help: https, http or mailto. */
   abstract readonly supportUrl: string | undefined;
+  /** Where members set a new password. */
+  abstract readonly passwordResetUrl: string | undefined;
+  /** Whom to tell of a weakness: https or mailto. */
+  abstract readonly securityContact: string | undefined;
   abstract readonly logLevel: string;
   abstract readonly logFormat: 'json' | 'pretty';
   /** Whether PUBLIC_URL and HOST are this machine's own: nobody else is let in. */
@@ -128,6 +132,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     auditRetentionSeconds: env.AUDIT_RETENTION ?? 400 * 86_400,
     supportUrl: env.SUPPORT_URL,
+    passwordResetUrl: env.PASSWORD_RESET_URL,
+    securityContact: env.SECURITY_CONTACT,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     loopbackOnly,

@@ -158,6 +158,16 @@ export const SETTINGS = {
     '–',
     'where members ask for help: every page for them leads there, and error pages say which error id to give',
   ),
+  PASSWORD_RESET_URL: setting(
+    url('https:', 'http:'),
+    '–',
+    'where members set a new password; `/.well-known/change-password` leads there, which password managers ask for',
+  ),
+  SECURITY_CONTACT: setting(
+    url('https:', 'mailto:'),
+    '–',
+    'whom to tell of a weakness of this server: stands in `/.well-known/security.txt` (RFC 9116), which is there with it',
+  ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be fatal, error, warn, info, debug, trace or silent',

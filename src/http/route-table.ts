@@ -48,6 +48,11 @@ export class RouteTable {
     }));
   }
 
+  /** Whether a page, or whatever else, is at this path to be read. */
+  answersGet(path: string): boolean {
+    return this.routes.some((route) => route.method === 'GET' && pathPattern(route.path).test(path));
+  }
+
   /** Methods that the path of the API answers, HEAD and OPTIONS with them; empty where there is no such route. */
   methodsAt(path: string): string[] {
     const methods = this.routes

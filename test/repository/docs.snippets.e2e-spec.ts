@@ -31,9 +31,11 @@ interface Snippet {
   readonly excuse: string | undefined;
 }
 
-const PAGES = ['README.md', 'CONTRIBUTING.md', ...readdirSync('docs').map((name) => `docs/${name}`)].filter(
-  (path) => path.endsWith('.md'),
-);
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync('docs', { recursive: true }).map((name) => `docs/${String(name)}`),
+].filter((path) => path.endsWith('.md'));
 
 function snippetsOf(page: string): Snippet[] {
   const source = readFileSync(page, 'utf8');

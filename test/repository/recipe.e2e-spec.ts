@@ -53,7 +53,16 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
   let key: string;
   beforeAll(async () => {
     root = mkdtempSync(join(process.env.TEST_FOLDER!, 'recipe-'));
-    for (const part of ['bin', 'examples', 'migrations', 'src', 'package.json', '.swcrc', 'README.md'])
+    for (const part of [
+      'bin',
+      'clients',
+      'examples',
+      'migrations',
+      'src',
+      'package.json',
+      '.swcrc',
+      'README.md',
+    ])
       cpSync(part, join(root, part), { recursive: true });
     symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
     for (const { path, code } of FILES) {

@@ -1,10 +1,9 @@
 import { Controller, Get, Req } from '@nestjs/common';
-import { getSchemaPath } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
-import { pageOf, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
+import { RespondsWithProblems, RespondsWithVariants } from '../../http/output/openapi.js';
 import { Parameters } from '../../http/input/query.js';
 import { Paging } from '../../http/paging.js';
 import {
@@ -30,21 +29,51 @@ export class AchievementsController {
   ) {}
 
   @Get()
-  @RespondsWith(
-    'Earned achievements; with an action all of them, statistics, one of them, or the pinned ones',
+  @RespondsWithVariants(
+    'List achievements',
+    'Without `action`, the achievements that the member has earned. `action` asks for something else: `all` of them, `stats`, one of them in `detail`, or the `pinned` ones. Each takes parameters of its own, and refuses those of another.',
     {
-      schema: {
-        oneOf: [
-          pageOf(AchievementItem),
-          { $ref: getSchemaPath(AchievementStatistics) },
-          { $ref: getSchemaPath(AchievementDetail) },
-        ],
+      '': {
+        name: 'listAchievements',
+        summary: 'List earned achievements',
+        description: 'What the member has earned.',
+        item: AchievementItem,
+        isList: true,
       },
-      models: [AchievementItem, AchievementStatistics, AchievementDetail],
+      all: {
+        name: 'listAllAchievements',
+        summary: 'List all achievements',
+        description:
+          'Every achievement that there is for the member, with `earned` and progress. Hidden ones that are not earned are masked; retired ones are shown to those who earned them.',
+        item: AchievementItem,
+        isList: true,
+      },
+      stats: {
+        name: 'getAchievementStatistics',
+        summary: 'Get statistics',
+        description:
+          'How many there are, and how many of them the member has earned: together, by category, and by rarity. Every category and rarity is there, zeros too.',
+        item: AchievementStatistics,
+        isList: false,
+      },
+      detail: {
+        name: 'getAchievement',
+        summary: 'Get an achievement',
+        description: 'One achievement with its criteria, and how many members have earned it.',
+        item: AchievementDetail,
+        isList: false,
+      },
+      pinned: {
+        name: 'listPinnedAchievements',
+        summary: 'List pinned achievements',
+        description: 'What the member shows first, six at most, by `pin_position`. There is one page.',
+        item: AchievementItem,
+        isList: true,
+      },
     },
   )
   @RespondsWithProblems('achievement_not_found')
-  answer(
+  listAchievements(
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
     @Parameters(ACHIEVEMENT_QUERIES) query: object,

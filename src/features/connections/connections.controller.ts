@@ -14,8 +14,12 @@ export class ConnectionsController {
   constructor(private readonly paging: Paging) {}
 
   @Get()
-  @RespondsWithPage('The people whom the member is connected with', ConnectionItem)
-  list(
+  @RespondsWithPage(
+    'List connections',
+    ConnectionItem,
+    'The people whom the member is connected with, and with `status` those who asked or were asked. Of each person only what everybody may see.',
+  )
+  listConnections(
     @CurrentPrincipal() { userId }: Principal,
     @Req() { context }: Request,
     @Parameters() query: ConnectionsQuery,

@@ -64,8 +64,12 @@ export class CredentialController {
 
   @Get()
   @RequireCredential()
-  @RespondsWith('What this credential is, and what it may do', CredentialAnswer)
-  read(@CurrentPrincipal() principal: Principal): CredentialAnswer {
+  @RespondsWith(
+    'Get the credential',
+    CredentialAnswer,
+    'What this credential is, whose, until when, and which calls it may make. The first call of a new integration.',
+  )
+  getCredential(@CurrentPrincipal() principal: Principal): CredentialAnswer {
     return {
       type: principal.kind,
       user_id: principal.userId,

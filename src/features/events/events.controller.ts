@@ -1,9 +1,10 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
+import { ApiParam } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
-import { RespondsWith, RespondsWithPage, RespondsWithProblems } from '../../http/output/openapi.js';
+import { ID, RespondsWith, RespondsWithPage, RespondsWithProblems } from '../../http/output/openapi.js';
 import { Parameters } from '../../http/input/query.js';
 import { EventDetail, EventItem, EventsQuery } from './event.dto.js';
 import { EventsService } from './events.service.js';
@@ -14,8 +15,12 @@ export class EventsController {
   constructor(private readonly events: EventsService) {}
 
   @Get()
-  @RespondsWithPage('The events that the member organises, attends or is invited to', EventItem)
-  list(
+  @RespondsWithPage(
+    'List events',
+    EventItem,
+    'The events that the member organises, attends or is invited to. A public event without any of that is not among them.',
+  )
+  listEvents(
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
     @Parameters() query: EventsQuery,
@@ -24,9 +29,14 @@ export class EventsController {
   }
 
   @Get(':id')
-  @RespondsWith('One event', EventDetail)
+  @ApiParam({ name: 'id', description: 'Of the event', schema: { ...ID, examples: [900_000_001] } })
+  @RespondsWith(
+    'Get an event',
+    EventDetail,
+    'What the list shows, and the rest: description, tags, place, who organises it, the member’s own answer. One answer, `event_not_found`, for an id that does not exist and for one that the member has no access to.',
+  )
   @RespondsWithProblems('event_not_found')
-  read(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {
+  getEvent(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {
     return this.events.read(userId, id);
   }
 }

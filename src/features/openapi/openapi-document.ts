@@ -11,10 +11,12 @@ import type { ProblemCode } from '../../http/output/problems.js';
 import { parameterNames } from '../../http/input/parameters.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { queryOfHandler } from '../../http/input/query.js';
-import { problemsOf } from '../../http/output/openapi.js';
+import { problemsOf, schemaOf, variantsOf } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
 import { Config } from '../../config/config.js';
+import { EXAMPLES, RECORDED_AT } from './examples.js';
+import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;
 
@@ -48,18 +50,26 @@ export class OpenApiDocument {
       .setTitle('Public User API')
       .setVersion('1.0.0')
       .setDescription(
-        'A member’s own profile, events, connections and achievements. Every answer holds only data of the member ' +
-          'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`.',
+        'A member’s own profile, events, connections and achievements. Every response holds only data of the member ' +
+          'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
+          '`application/problem+json` (RFC 9457) with a `code`.',
       )
+      .setExternalDoc('Reference and guides', `${publicUrl}/docs`)
       .setOpenAPIVersion('3.1.0')
       .addServer(publicUrl)
       .addApiKey(
-        { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'For servers only' },
+        {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-API-Key',
+          description: 'Of a partner’s backend. For servers only: one that comes from a browser is refused.',
+        },
         'api_key',
       )
       .addOAuth2(
         {
           type: 'oauth2',
+          description: 'A member signs in: authorization code with PKCE (S256).',
           flows: {
             authorizationCode: {
               authorizationUrl: `${publicUrl}/oauth/authorize`,
@@ -73,8 +83,10 @@ export class OpenApiDocument {
       )
       .build();
     const document = SwaggerModule.createDocument(this.#application!, base, {
-      operationIdFactory: (controller, method) => `${controller.replace('Controller', '')}_${method}`,
+      operationIdFactory: (_controller, method) => method,
     });
+    document.info.license = LICENSE;
+    document.info.contact = this.#contact();
     document.components!.schemas!.Problem = PROBLEM as never;
     for (const schema of Object.values(document.components!.schemas!) as Json[]) closeObject(schema);
     document.components!.headers = HEADERS as never;
@@ -82,6 +94,12 @@ export class OpenApiDocument {
     document.paths = Object.fromEntries(
       Object.entries(document.paths).filter(([path]) => path.startsWith('/api/public')),
     );
+    const used = Object.values(document.paths).flatMap((item) =>
+      Object.values(item as Record<string, { tags: string[] }>).flatMap(({ tags }) => tags),
+    );
+    document.tags = [...new Set([...Object.keys(TAGS), ...used])]
+      .filter((name) => used.includes(name))
+      .map((name) => ({ name, description: TAGS[name] ?? name }));
     return document;
   }
 
@@ -93,7 +111,7 @@ export class OpenApiDocument {
     ];
     if (!operation) return;
     const access = accessOf(route.handler, route.controller)!;
-    operation.tags = [path.split('/')[3]!];
+    operation.tags = [tagOf(path)];
     if (access === 'public') operation.security = [];
     else {
       operation.security = [{ api_key: [] }, { oauth2: access === null ? [] : [access] }];
@@ -122,15 +140,19 @@ export class OpenApiDocument {
             },
           ]),
     ];
-    const variants = variantsOf(route);
+    const variants = describeVariants(route);
     if (variants) operation['x-variants'] = variants;
     const responses = operation.responses as Record<string, Json>;
     const success = Object.keys(responses).find((status) => status.startsWith('2'))!;
     const isList = JSON.stringify(responses[success]).includes('schemas/Pagination');
-    responses[success]!.description ||= 'Done';
+    responses[success]!.description ||= operation.summary;
     responses[success]!.headers = headerRefs(successHeaders(access, isList));
     if (route.method === 'GET')
       responses['304'] = { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id']) };
+    const examples = [operation.operationId as string, ...(variants ?? []).map(({ name }) => name as string)]
+      .flatMap((name) => EXAMPLES[name] ?? [])
+      .map((example) => this.#here(example));
+    addExamples(responses[success]!, examples, Number(success));
     for (const [status, codes] of problemsByStatus(route, access)) {
       responses[status] = {
         description: codes.map((code) => `\`${code}\`: ${PROBLEMS.get(code)!.title}`).join('; '),
@@ -143,8 +165,36 @@ export class OpenApiDocument {
           },
         },
       };
+      addExamples(responses[status]!, examples, Number(status));
     }
+    const body = examples.find(({ request }) => request.body !== undefined)?.request.body;
+    const accepted = operation.requestBody as { content: Record<string, Json> } | undefined;
+    if (accepted && body !== undefined)
+      for (const type of Object.values(accepted.content)) type.examples = { changes: { value: body } };
   }
+
+  #contact(): { name: string; url?: string; email?: string } {
+    const { supportUrl, publicUrl } = this.config;
+    if (supportUrl?.startsWith('mailto:'))
+      return { name: 'Support', email: supportUrl.slice('mailto:'.length) };
+    return { name: 'Support', url: supportUrl ?? `${publicUrl}/` };
+  }
+
+  /** The example with addresses of this server. */
+  #here(example: Example): Example {
+    return JSON.parse(JSON.stringify(example).replaceAll(RECORDED_AT, this.config.publicUrl)) as Example;
+  }
+}
+
+/** Adds those that were answered with this status. */
+function addExamples(response: Json, examples: readonly Example[], status: number): void {
+  const fitting = examples.filter((example) => example.response.status === status);
+  const content = response.content as Record<string, Json> | undefined;
+  if (!content || fitting.length === 0) return;
+  for (const type of Object.values(content))
+    type.examples = Object.fromEntries(
+      fitting.map(({ name, summary, response: { body } }) => [name, { summary, value: body }]),
+    );
 }
 
 /** The classes of which a query of the route can be. */
@@ -173,18 +223,22 @@ function queryParameters(route: Route): Json[] {
   return [...all.values()];
 }
 
-/** Which parameters belong together, where one of them decides it. OpenAPI itself cannot say so. */
-function variantsOf(route: Route): Json[] | undefined {
+/** What each value of the deciding parameter asks for, with the parameters that go with it. OpenAPI itself cannot say so. */
+function describeVariants(route: Route): Json[] | undefined {
   const accepted = queryOfHandler(route.handler);
-  if (accepted === undefined || typeof accepted === 'function') return undefined;
-  return [[undefined, accepted.absent] as const, ...Object.entries(accepted.values)].map(
-    ([value, query]) => ({
-      value,
-      parameters: parametersOf(query)
-        .filter(({ name }) => name !== accepted.by)
-        .map(({ name, schema }) => ({ name, allowed: name === 'sort' ? (schema as Json).enum : [] })),
-    }),
-  );
+  const described = variantsOf(route.handler);
+  if (accepted === undefined || typeof accepted === 'function' || !described) return undefined;
+  return Object.entries(described).map(([value, variant]) => ({
+    name: variant.name,
+    ...(value === '' ? {} : { value }),
+    by: accepted.by,
+    summary: variant.summary,
+    description: variant.description,
+    parameters: parametersOf(value === '' ? accepted.absent : accepted.values[value]!).filter(
+      ({ name }) => name !== accepted.by,
+    ),
+    schema: schemaOf(variant),
+  }));
 }
 
 function mergeSchemas(one: Json, other: Json): Json {
@@ -265,6 +319,31 @@ function problemHeaders(status: string): string[] {
 
 function headerRefs(names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** The server is not licensed to anybody by this document; an operator who publishes the API says more. */
+const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
+
+/** What the calls are grouped by, with a sentence about each. */
+const TAGS: Readonly<Record<string, string>> = {
+  Profile: 'Who the member is, and what of it they can change.',
+  Events: 'The events that the member organises, attends or is invited to.',
+  Connections: 'The people whom the member is connected with.',
+  Achievements: 'What the member has earned, and how far they are with the rest.',
+  Credential: 'What the credential of a request is, and what it may do.',
+  Documents: 'What the API says of itself. No credential is needed.',
+};
+
+/** The first segment of the path, for a few that belong together the group's name. */
+function tagOf(path: string): string {
+  const [segment = ''] = path.split('/').slice(3);
+  const groups: Readonly<Record<string, string>> = {
+    me: 'Profile',
+    'openapi.json': 'Documents',
+    'postman.json': 'Documents',
+    problems: 'Documents',
+  };
+  return groups[segment] ?? segment.replace(/^./, (letter) => letter.toUpperCase());
 }
 
 const header = (description: string, schema: Json = { type: 'string' }) => ({ description, schema });

@@ -1,17 +1,42 @@
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
-import type { JsonResponse } from '../../http/output/json-response.js';
+import { Config } from '../../config/config.js';
+import { JsonResponse } from '../../http/output/json-response.js';
 import { RespondsWith } from '../../http/output/openapi.js';
 import { OpenApiDocument } from './openapi-document.js';
+import { postmanCollection } from './postman.js';
+import { endpointsOf } from './reference.js';
 
-@Controller('api/public/openapi.json')
+/** What the API says of itself, for programs. */
+@Controller('api/public')
 @Public()
 export class OpenApiController {
-  constructor(private readonly document: OpenApiDocument) {}
+  #collection: JsonResponse | undefined;
 
-  @Get()
-  @RespondsWith('This document', { schema: { type: 'object' }, models: [] })
-  read(): JsonResponse {
+  constructor(
+    private readonly config: Config,
+    private readonly document: OpenApiDocument,
+  ) {}
+
+  @Get('openapi.json')
+  @RespondsWith(
+    'Get this document',
+    { schema: { type: 'object' }, models: [] },
+    'OpenAPI 3.1 of the running server, for generators of clients and tests.',
+  )
+  getOpenApi(): JsonResponse {
     return this.document.answer;
+  }
+
+  @Get('postman.json')
+  @RespondsWith(
+    'Get a Postman collection',
+    { schema: { type: 'object' }, models: [] },
+    'Every call with its parameters and responses, to be imported into Postman, Insomnia or Bruno.',
+  )
+  getPostmanCollection(): JsonResponse {
+    return (this.#collection ??= JsonResponse.unchanging(
+      postmanCollection(this.config.publicUrl, endpointsOf(this.document.read())),
+    ));
   }
 }

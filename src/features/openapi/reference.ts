@@ -3,22 +3,26 @@ import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
 /** JSON as the OpenAPI document holds it. */
 type Json = Record<string, unknown>;
 
-/** What the page at /docs shows, endpoint by endpoint. */
+/** A call, as the reference and the Postman collection show it: an operation of the document, or one variant of it. */
 export interface Endpoint {
-  /** Its anchor on the page. */
-  readonly id: string;
+  /** `operationId`, or the variant's name; also its anchor on the page. */
+  readonly name: string;
+  /** The group that it belongs to. */
+  readonly tag: string;
   readonly method: string;
   readonly path: string;
   readonly summary: string;
+  readonly description: string;
   /** null: any credential; undefined: none. */
   readonly scope: string | null | undefined;
+  /** Of a variant: the parameter that decides, with its value. */
+  readonly fixed: Readonly<Record<string, string>>;
   readonly parameters: readonly Field[];
-  /** Where one parameter decides which others there are. */
-  readonly variants: readonly Variant[];
   readonly body: readonly Field[];
-  readonly answers: readonly { readonly title: string; readonly fields: readonly Field[] }[];
+  readonly answer: readonly Field[];
+  /** Of what the answer is: `list of events`. */
+  readonly answerTitle: string;
   readonly errors: readonly { readonly status: string; readonly codes: readonly string[] }[];
-  readonly curl: string;
 }
 
 /** A parameter, or a key of a body. */
@@ -36,64 +40,88 @@ export interface Field {
   readonly description: string;
   readonly allowed: readonly string[];
   readonly default?: string;
+  readonly example?: string;
 }
 
-export interface Variant {
-  /** Of the deciding parameter; undefined: it is absent. */
-  readonly value: string | undefined;
-  readonly parameters: readonly { readonly name: string; readonly allowed: readonly string[] }[];
-}
-
-/** Every endpoint of an OpenAPI 3.1 document: those that need a scope first, those that need no credential last. */
+/** Every call of an OpenAPI 3.1 document, in the order of the groups: those that need no credential last. */
 export function endpointsOf(document: Json): Endpoint[] {
-  const { paths, servers } = document as {
-    paths: Record<string, Record<string, Json>>;
-    servers: [{ url: string }];
-  };
+  const { paths } = document as { paths: Record<string, Record<string, Json>> };
   const schemas = (document.components as { schemas: Record<string, Json> }).schemas;
   const rank = ({ scope }: Endpoint) => (scope === undefined ? 2 : scope === null ? 1 : 0);
   return Object.entries(paths)
     .flatMap(([path, operations]) =>
-      Object.entries(operations).map(([method, operation]) =>
-        endpointOf(method.toUpperCase(), path, operation, schemas, servers[0].url),
+      Object.entries(operations).flatMap(([method, operation]) =>
+        callsOf(method.toUpperCase(), path, operation, schemas),
       ),
     )
     .toSorted((one, other) => rank(one) - rank(other));
 }
 
-function endpointOf(
-  method: string,
-  path: string,
-  operation: Json,
-  schemas: Record<string, Json>,
-  server: string,
-): Endpoint {
+/** A variant, as the document has it in `x-variants`. */
+interface Variant {
+  readonly name: string;
+  readonly by: string;
+  readonly value?: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters: Json[];
+  readonly schema: Json;
+}
+
+function callsOf(method: string, path: string, operation: Json, schemas: Record<string, Json>): Endpoint[] {
   const body = schemaOf(operation.requestBody as Json | undefined);
   const responses = operation.responses as Record<string, Json>;
-  const scope = operation['x-required-scope'] as string | null | undefined;
-  return {
-    id: `${method}-${path.replace('/api/public/', '')}`
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, '-')
-      .replace(/-$/, ''),
+  const parameters = operation.parameters as Json[];
+  const variants = operation['x-variants'] as Variant[] | undefined;
+  const whole = {
+    tag: (operation.tags as [string])[0],
     method,
     path,
-    summary: operation.summary as string,
-    scope,
-    parameters: (operation.parameters as Json[]).map((parameter) => parameterOf(parameter)),
-    variants: (operation['x-variants'] as Variant[] | undefined) ?? [],
+    scope: operation['x-required-scope'] as string | null | undefined,
     body: body ? fieldsOf(body, schemas) : [],
-    answers: answersOf(schemaOf(responses['200'])!, schemas),
     errors: Object.entries(responses)
       .filter(([status]) => Number(status) >= 400)
       .map(([status, response]) => ({ status, codes: codesOf(response) })),
-    curl: curlOf(
-      method,
-      server + path.replace(/\{\w+\}/g, pathExample),
-      scope,
-      body && example(body, schemas),
-    ),
   };
+  const call = ({ name, summary, description, parameters: own, schema, by, value }: Variant): Endpoint => ({
+    ...whole,
+    name,
+    summary,
+    description,
+    fixed: value === undefined ? {} : { [by]: value },
+    parameters: own.map(parameterOf),
+    answer: fieldsOf(schema, schemas),
+    answerTitle: titleOf(schema),
+    errors: whole.errors
+      .map(({ status, codes }) => ({ status, codes: codes.filter((code) => canHave(code, own)) }))
+      .filter(({ codes }) => codes.length > 0),
+  });
+  if (variants) {
+    const everywhere = parameters.filter(({ in: place }) => place !== 'query');
+    return variants.map((variant) =>
+      call({ ...variant, parameters: [...variant.parameters, ...everywhere] }),
+    );
+  }
+  return [
+    call({
+      name: operation.operationId as string,
+      by: '',
+      summary: operation.summary as string,
+      description: (operation.description as string | undefined) ?? '',
+      parameters,
+      schema: schemaOf(responses['200'])!,
+    }),
+  ];
+}
+
+/** Whether a variant with these parameters can be answered so: the document says it of all variants together. */
+function canHave(code: string, parameters: readonly Json[]): boolean {
+  const names = parameters.map(({ name }) => name as string);
+  if (code === 'invalid_cursor') return names.includes('cursor');
+  if (code === 'missing_parameter')
+    return parameters.some(({ in: place, required }) => place === 'query' && required === true);
+  if (code.endsWith('_not_found')) return names.includes('id');
+  return true;
 }
 
 function schemaOf(content: Json | undefined): Json | undefined {
@@ -109,18 +137,13 @@ function codesOf(response: Json): string[] {
   return types['application/problem+json']!.schema.allOf[1].properties.code.enum;
 }
 
-function parameterOf({ name, in: place, required, description, schema }: Json): Field {
+function parameterOf({ name, in: place, required, description, schema, example }: Json): Field {
   return {
     ...fieldOf('', name as string, schema as Json, description as string),
     required: required === true,
     place: place as string,
+    ...(example === undefined ? {} : { example: String(example as string | number) }),
   };
-}
-
-/** One answer, or one for each form that it can have. */
-function answersOf(schema: Json, schemas: Record<string, Json>): Endpoint['answers'] {
-  const forms = (schema.oneOf as Json[] | undefined) ?? [schema];
-  return forms.map((form) => ({ title: titleOf(form), fields: fieldsOf(form, schemas) }));
 }
 
 function titleOf(schema: Json): string {
@@ -158,6 +181,7 @@ function fieldOf(parent: string, name: string, schema: Json, description?: strin
   const alternatives = (schema.anyOf ?? []) as Json[];
   const items = schema.items as Json | undefined;
   const fallback = schema.default as string | number | undefined;
+  const example = (schema.example ?? (schema.examples as unknown[] | undefined)?.[0]) as string | undefined;
   return {
     parent,
     name,
@@ -170,6 +194,7 @@ function fieldOf(parent: string, name: string, schema: Json, description?: strin
       (value) => value !== null,
     ) as string[],
     ...(fallback === undefined ? {} : { default: String(fallback) }),
+    ...(example === undefined ? {} : { example: String(example) }),
   };
 }
 
@@ -182,8 +207,13 @@ function typeOf(schema: Json): string {
   const type = ([schema.type].flat() as string[]).find((name) => name !== 'null')!;
   if (type === 'array') return `list of ${typeOf(schema.items as Json)}s`;
   if (schema.format === 'uri') return 'URL';
-  if (schema.pattern === TIMESTAMP_PATTERN || Array.isArray(schema.examples)) return 'time';
+  if (schema.pattern === TIMESTAMP_PATTERN || isMoment(schema)) return 'time';
   return type;
+}
+
+/** Parameters that are moments have several forms, and show them. */
+function isMoment({ type, enum: words, examples }: Json): boolean {
+  return type === 'string' && words === undefined && Array.isArray(examples);
 }
 
 /** One bound alone is what anybody expects: an id is positive, a count is not negative. */
@@ -192,30 +222,4 @@ function limitsOf(schema: Json): string {
   if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
   if (minLength !== undefined) return `${minLength} to ${maxLength} characters`;
   return maxLength === undefined ? '' : `at most ${maxLength} characters`;
-}
-
-/** Body with the first key that has an example. */
-function example(schema: Json, schemas: Record<string, Json>): string {
-  const properties = resolve(schema, schemas).properties as Record<string, Json>;
-  const [name, { example: value }] = Object.entries(properties).find(
-    ([, property]) => property.example !== undefined,
-  )!;
-  return JSON.stringify({ [name]: value });
-}
-
-function pathExample(parameter: string): string {
-  return parameter === '{code}' ? 'validation_failed' : '1';
-}
-
-function curlOf(
-  method: string,
-  url: string,
-  scope: string | null | undefined,
-  body: string | undefined,
-): string {
-  const parts = ['curl'];
-  if (method !== 'GET') parts.push(`-X ${method}`);
-  if (scope !== undefined) parts.push('-H "X-API-Key: $KEY"');
-  if (body !== undefined) parts.push(`-H 'Content-Type: application/json' -d '${body}'`);
-  return `${parts.join(' ')} ${url}`;
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiParam, ApiSchema } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { IntegerField, ObjectListField, TextField } from '../../http/output/fields.js';
@@ -38,15 +38,28 @@ const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonRespon
 @Public()
 export class ProblemsController {
   @Get()
-  @RespondsWith('Every error code', ProblemCatalogue)
-  list(): JsonResponse {
+  @RespondsWith(
+    'List error codes',
+    ProblemCatalogue,
+    'Every `code` that an error can have: meaning, and how to fix it.',
+  )
+  listProblems(): JsonResponse {
     return CATALOGUE;
   }
 
   @Get(':code')
-  @RespondsWith('One error code: meaning, and how to fix it', ProblemEntry)
+  @ApiParam({
+    name: 'code',
+    description: 'Of the error',
+    schema: { type: 'string', enum: [...PROBLEMS.keys()], examples: ['validation_failed'] },
+  })
+  @RespondsWith(
+    'Get an error code',
+    ProblemEntry,
+    'What the code means, and how to fix it. The `type` of every error is the address of this.',
+  )
   @RespondsWithProblems('not_found')
-  read(@Param('code') code: string): JsonResponse {
+  getProblem(@Param('code') code: string): JsonResponse {
     const entry = ENTRIES.get(code);
     if (!entry) throw new Problem('not_found', { detail: 'There is no such error code.' });
     return entry;

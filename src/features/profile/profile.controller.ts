@@ -13,23 +13,35 @@ export class ProfileController {
 
   @Get('me')
   @RequireScopes('profile:read')
-  @RespondsWith('The member, in short', Me)
-  me(@CurrentPrincipal() { userId }: Principal): Promise<Me> {
+  @RespondsWith(
+    'Get the member',
+    Me,
+    'Who the member is, with first and last name as they can be changed. The cheapest call that tells whose credential this is.',
+  )
+  getMe(@CurrentPrincipal() { userId }: Principal): Promise<Me> {
     return this.profiles.me(userId);
   }
 
   @Get('profile')
   @RequireScopes('profile:read')
-  @RespondsWith('The member’s profile with counts', Profile)
-  profile(@CurrentPrincipal() { userId }: Principal): Promise<JsonResponse> {
+  @RespondsWith(
+    'Get the profile',
+    Profile,
+    'What others see of the member, with the numbers of their achievements and connections: always those that the two lists give as `pagination.total`.',
+  )
+  getProfile(@CurrentPrincipal() { userId }: Principal): Promise<JsonResponse> {
     return this.profiles.profile(userId);
   }
 
   @Put('profile')
   @RequireScopes('profile:write')
-  @RespondsWith('Change the profile: only included fields change, null clears one', ProfileUpdated)
+  @RespondsWith(
+    'Update the profile',
+    ProfileUpdated,
+    'Only included fields change; `null` clears one, `""` is stored as it is. Everything that is wrong with the body is named in one response, and then nothing is saved. With `If-Match`, nothing that somebody else has changed meanwhile is overwritten.',
+  )
   @RespondsWithProblems('precondition_failed')
-  update(
+  updateProfile(
     @CurrentPrincipal() { userId }: Principal,
     @Headers('if-match') ifMatch: string | undefined,
     @JsonBody() changes: ProfileChanges,

@@ -41,13 +41,26 @@ export function pageOf(item: Model) {
   };
 }
 
-/** Documents a route: what it does, and what its success looks like. Headers, and the problems that all routes share, are added. */
+/** Schema of an id in a path. What is no such number names nothing: it is not found, never a bad request. */
+export const ID = { type: 'integer', format: 'int64', minimum: 1 } as const;
+
+/** A schema of its own, with the classes that it names. */
+interface AnswerSchema {
+  readonly schema: Record<string, unknown>;
+  readonly models: readonly Model[];
+}
+
+/**
+ * Documents a route: what it does, in a few words and in whole sentences, and what its success looks like. Headers, and the problems
+ * that all routes share, are added.
+ */
 export function RespondsWith(
   summary: string,
-  answer: Model | { readonly schema: Record<string, unknown>; readonly models: readonly Model[] },
+  answer: Model | AnswerSchema,
+  description?: string,
 ): MethodDecorator {
   return applyDecorators(
-    ApiOperation({ summary }),
+    ApiOperation({ summary, ...(description === undefined ? {} : { description }) }),
     typeof answer === 'function'
       ? ApiOkResponse({ type: answer })
       : applyDecorators(
@@ -58,8 +71,57 @@ export function RespondsWith(
 }
 
 /** Documents a route that answers a page of a list of `item`. */
-export const RespondsWithPage = (summary: string, item: Model) =>
-  RespondsWith(summary, { schema: pageOf(item), models: [item] });
+export const RespondsWithPage = (summary: string, item: Model, description?: string) =>
+  RespondsWith(summary, { schema: pageOf(item), models: [item] }, description);
+
+/** What a route does for one value of the parameter that decides it. */
+export interface Variant {
+  /** Name of the call for who writes a client, as `operationId` is that of a route. */
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly item: Model;
+  /** Whether it answers a page of a list of such items. */
+  readonly isList: boolean;
+}
+
+const VARIANTS = 'http:variants';
+
+/**
+ * Documents a route of which one parameter decides what it does, {@link Parameters} with variants: each value of the parameter, ''
+ * where it is absent. OpenAPI has no words for that, so that the document says it in `x-variants`, beside one schema of all.
+ */
+export function RespondsWithVariants(
+  summary: string,
+  description: string,
+  variants: Readonly<Record<string, Variant>>,
+): MethodDecorator {
+  const all = Object.values(variants);
+  const schemas = new Map(
+    all.map((variant) => {
+      const schema = schemaOf(variant);
+      return [JSON.stringify(schema), schema];
+    }),
+  );
+  return applyDecorators(
+    RespondsWith(
+      summary,
+      { schema: { oneOf: [...schemas.values()] }, models: all.map(({ item }) => item) },
+      description,
+    ),
+    (_controller, _name, { value: handler }) => Reflect.defineMetadata(VARIANTS, variants, handler as object),
+  );
+}
+
+/** What {@link RespondsWithVariants} says of the handler. */
+export function variantsOf(handler: object): Readonly<Record<string, Variant>> | undefined {
+  return Reflect.getMetadata(VARIANTS, handler) as Readonly<Record<string, Variant>> | undefined;
+}
+
+/** JSON Schema of the answer of a variant. */
+export function schemaOf({ item, isList }: Variant): Record<string, unknown> {
+  return isList ? pageOf(item) : { $ref: getSchemaPath(item) };
+}
 
 const PROBLEM_CODES = 'http:problems';
 

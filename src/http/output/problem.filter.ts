@@ -19,6 +19,9 @@ export class ProblemFilter implements ExceptionFilter {
     private readonly routeTable: RouteTable,
   ) {}
 
+  /** Answers in place of a problem where nothing is and a reader asks, and says whether it did; set when the pages are there. */
+  unknownPage: (request: Request, response: Response) => boolean = () => false;
+
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     this.answer(error, http.getRequest<Request>(), http.getResponse<Response>());
@@ -36,6 +39,7 @@ export class ProblemFilter implements ExceptionFilter {
       response.end();
       return;
     }
+    if (problem.definition.code === 'not_found' && this.unknownPage(request, response)) return;
     sendProblem(problem, request, response, this.config.publicUrl);
   }
 

@@ -43,7 +43,7 @@ const table = {
     401,
     'Missing credentials',
     'The request carries no credential.',
-    'Send X-API-Key: <key> from a server, or Authorization: Bearer <access token>.',
+    'Send `X-API-Key: <key>` from a server, or `Authorization: Bearer <access token>`.',
   ],
   invalid_credentials: [
     401,

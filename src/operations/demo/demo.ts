@@ -13,8 +13,12 @@ import {
 } from './demo-data.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** Fills a database that has no member with the demo, all or nothing. */
-export async function seedDemo(dataSource: DataSource): Promise<void> {
+/**
+ * Fills a database that has no member with the demo, all or nothing.
+ *
+ * @param today the day to which all its times are relative
+ */
+export async function seedDemo(dataSource: DataSource, today = new Date()): Promise<void> {
   const passwordHash = await hashPassword(DEMO_PASSWORD);
   await dataSource.transaction(async (manager) => {
     // Two servers that start at once: the second waits here, and then finds members.
@@ -23,7 +27,6 @@ export async function seedDemo(dataSource: DataSource): Promise<void> {
       'SELECT NOT EXISTS (SELECT FROM users) AS empty',
     );
     if (!empty) return;
-    const today = new Date();
     await insert(manager, 'users', demoUsers(today, passwordHash));
     await insert(manager, 'events', demoEvents(today));
     await insert(manager, 'participants', demoParticipants(today));

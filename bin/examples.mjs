@@ -1,0 +1,147 @@
+// The examples of the reference: calls of the demo's first member, answered by a real server, as `npm run docs` records them.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const FILE = join(import.meta.dirname, '../src/features/openapi/examples.json');
+
+/** The day of the demo that is recorded: its times are relative to it, so that they are the same at every recording. */
+const DAY = new Date('2026-03-02T00:00:00Z');
+/** So is what is signed with it: cursors. It guards nothing. */
+const SECRET_KEY = Buffer.from('Of the examples, and of nothing else').toString('base64');
+/** Made at the moment of the recording: it stays as it was recorded first. */
+const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id'];
+/** Beside them, of a key. */
+const OF_KEY = ['created_at', 'expires_at'];
+/** Headers that say something of the one response. */
+const HEADERS = ['Content-Type', 'ETag', 'Link', 'X-Total-Count', 'Allow', 'WWW-Authenticate'];
+
+const EVENT = 900_000_001;
+
+/** Name of the call → its examples: name, summary, path, and what else is sent. */
+const CALLS = {
+  getMe: [
+    ['me', 'The member', '/me'],
+    ['missing_credentials', 'Without a credential', '/me', { key: null }],
+    ['not_acceptable', 'Another media type', '/me', { headers: { Accept: 'text/csv' } }],
+  ],
+  getProfile: [['profile', 'The profile with its counts', '/profile']],
+  updateProfile: [
+    ['updated', 'A new bio', '/profile', { method: 'PUT', body: { bio: 'Engines, poetry, cake.' } }],
+    [
+      'validation_failed',
+      'Two fields that are wrong',
+      '/profile',
+      { method: 'PUT', body: { bio: 42, username: 'countess' } },
+    ],
+    [
+      'precondition_failed',
+      'Somebody else was faster',
+      '/profile',
+      { method: 'PUT', body: { bio: 'Engines.' }, headers: { 'If-Match': '"1-of-an-earlier-version"' } },
+    ],
+  ],
+  listEvents: [
+    ['events', 'The next two', '/events?status=scheduled&sort=starts_at&limit=2'],
+    ['unknown_parameter', 'A parameter that there is not', '/events?page=2'],
+    ['invalid_parameter', 'A value that is not allowed', '/events?sort=name'],
+  ],
+  getEvent: [
+    ['event', 'One that the member organises', `/events/${EVENT}`],
+    ['event_not_found', 'None, or none of the member’s', '/events/1'],
+  ],
+  listConnections: [['connections', 'The latest two', '/connections?limit=2']],
+  listAchievements: [['earned', 'What was earned last', '/achievements?limit=2']],
+  listAllAchievements: [
+    ['all', 'All, those with most progress first', '/achievements?action=all&sort=-progress&limit=2'],
+  ],
+  getAchievementStatistics: [['stats', 'Together, by category and by rarity', '/achievements?action=stats']],
+  getAchievement: [
+    ['detail', 'One of them', `/achievements?action=detail&id=${EVENT}`],
+    ['achievement_not_found', 'None', '/achievements?action=detail&id=1'],
+  ],
+  listPinnedAchievements: [['pinned', 'Those that the member shows first', '/achievements?action=pinned']],
+  getCredential: [['credential', 'A key', '/credential']],
+  listProblems: [['problems', 'Every error code', '/problems', { key: null }]],
+  getProblem: [
+    ['problem', 'One of them', '/problems/validation_failed', { key: null }],
+    ['not_found', 'None', '/problems/none', { key: null }],
+  ],
+};
+
+/** Starts a server over a demo of its own, calls it, and ends it. @returns the text of {@link FILE} */
+export async function recordExamples() {
+  const { loadConfig } = await import('../dist/src/config/config.js');
+  const { openDatabase } = await import('../dist/src/database/open-database.js');
+  const { seedDemo } = await import('../dist/src/operations/demo/demo.js');
+  const { testKey } = await import('../dist/src/operations/demo/test-key.js');
+  const { createApp, closeApp } = await import('../dist/src/app.js');
+  const folder = mkdtempSync(join(tmpdir(), 'pua-examples-'));
+  try {
+    const config = loadConfig({
+      NODE_ENV: 'development',
+      DATA_DIR: folder,
+      LOG_LEVEL: 'silent',
+      PUBLIC_URL: 'http://localhost:3000',
+      SECRET_KEY,
+    });
+    let key;
+    const database = await openDatabase(config, async (dataSource) => {
+      await seedDemo(dataSource, DAY);
+      key = await testKey(dataSource, config);
+    });
+    const app = await createApp(config);
+    await app.listen(0, '127.0.0.1');
+    const { port } = app.getHttpServer().address();
+    try {
+      const known = JSON.parse(readFileSync(FILE, 'utf8'));
+      const all = {};
+      for (const [name, calls] of Object.entries(CALLS)) {
+        all[name] = [];
+        for (const call of calls)
+          all[name].push(unchanged(await record(`http://127.0.0.1:${port}`, key, call), known[name]));
+      }
+      return JSON.stringify(all);
+    } finally {
+      await closeApp(app);
+      await database.close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function record(origin, apiKey, [name, summary, path, { method = 'GET', body, headers, key } = {}]) {
+  const response = await fetch(`${origin}/api/public${path}`, {
+    method,
+    headers: {
+      ...(key === null ? {} : { 'X-API-Key': apiKey }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      'X-Request-Id': `docs-${name}`,
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const shown = HEADERS.filter((header) => response.headers.has(header));
+  return {
+    name,
+    summary,
+    request: { method, path: `/api/public${path}`, ...(body === undefined ? {} : { body }) },
+    response: {
+      status: response.status,
+      headers: Object.fromEntries(shown.map((header) => [header, response.headers.get(header)])),
+      body: await response.json(),
+    },
+  };
+}
+
+/** The example as it was recorded before, where nothing but the moment differs. */
+function unchanged(example, known = []) {
+  const before = known.find(({ name }) => name === example.name);
+  return before && JSON.stringify(before, timeless) === JSON.stringify(example, timeless) ? before : example;
+}
+
+function timeless(name, value) {
+  const made = VOLATILE.includes(name) || ('key_id' in this && OF_KEY.includes(name));
+  return made ? typeof value : value;
+}

@@ -1,0 +1,100 @@
+// The guides for callers as the server shows them at /docs: HTML of the same Markdown files that stand in docs/.
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { Marked } from 'marked';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** In the order of the menu: name, title, file, and what one finds there. A file that is not there yet has no page. */
+const GUIDES = [
+  [
+    'signing-in',
+    'Signing members in',
+    'docs/oauth.md',
+    'Authorization code with PKCE: from a browser, an app, a server.',
+  ],
+  [
+    'paging-and-sync',
+    'Paging and sync',
+    'docs/guides/paging-and-sync.md',
+    'All of a list, and afterwards only what changed.',
+  ],
+  ['times', 'Times', 'docs/guides/times.md', 'UTC, local times of events, and what parameters take.'],
+  [
+    'caching',
+    'Caching',
+    'docs/guides/caching.md',
+    'ETags: what did not change is not sent, and nothing is overwritten.',
+  ],
+  ['limits', 'Limits', 'docs/guides/limits.md', 'How many calls, what is left, and how to wait.'],
+  ['errors', 'Errors', 'docs/errors.md', 'Every code, what it means, and what to do.'],
+  [
+    'typescript',
+    'TypeScript client',
+    'clients/typescript/README.md',
+    'For browsers and Node, without dependencies.',
+  ],
+  ['python', 'Python client', 'clients/python/README.md', 'For partners’ backends, sync and async.'],
+  [
+    'libraries',
+    'Libraries',
+    'docs/libraries.md',
+    'OAuth libraries in six languages, each tried with this server.',
+  ],
+].filter(([, , source]) => existsSync(join(ROOT, source)));
+
+/**
+ * @param made path → text of the files that are being made anew
+ * @returns the text of src/site/guides.json
+ */
+export async function renderGuides(made) {
+  const { highlight } = await import('../dist/src/site/highlight.js');
+  const textOf = (source) => made[source] ?? readFileSync(join(ROOT, source), 'utf8');
+  return JSON.stringify(GUIDES.map((guide) => render(guide, textOf(guide[2]), highlight)));
+}
+
+function render([name, title, source, summary], markdown, highlight) {
+  const sections = [];
+  const marked = new Marked({
+    gfm: true,
+    renderer: {
+      heading({ tokens, depth, text }) {
+        if (depth === 1) return ''; // the page has its title
+        const id = text
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
+          .replaceAll(/^-|-$/g, '');
+        if (depth === 2) sections.push({ id, title: text.replaceAll('`', '') });
+        const inner = this.parser.parseInline(tokens);
+        return `<h${depth} id="${id}"><a class="anchor" href="#${id}">${inner}</a></h${depth}>\n`;
+      },
+      link({ href, tokens }) {
+        const inner = this.parser.parseInline(tokens);
+        const target = addressOf(href, source);
+        return target === undefined ? inner : `<a href="${target}">${inner}</a>`;
+      },
+      code: ({ text }) => `<div class="code"><pre tabindex="0"><code>${highlight(text)}</code></pre></div>\n`,
+      html: () => '', // comments for whoever edits the file
+    },
+  });
+  const html = marked
+    .parse(markdown)
+    .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
+    .replaceAll('<th>', '<th scope="col">')
+    // A row of the table of errors is what the reference leads to.
+    .replaceAll(
+      /<tr>\n<td>(\d{3})<\/td>\n<td><code>(\w+)<\/code>/g,
+      '<tr id="$2">\n<td>$1</td>\n<td><code>$2</code>',
+    );
+  return { name, title, summary, source, html, sections };
+}
+
+/** Where a link of the file leads on the server; undefined where it leads to a file that the server does not show. */
+function addressOf(href, source) {
+  if (/^(https?:|mailto:|#|\/)/.test(href)) return href;
+  const [path, fragment] = href.split('#');
+  const file = normalize(join(dirname(source), path));
+  const guide = GUIDES.find(([, , each]) => each === file);
+  return guide && `/docs/${guide[0]}${fragment === undefined ? '' : `#${fragment}`}`;
+}

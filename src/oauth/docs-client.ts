@@ -1,0 +1,37 @@
+import type { DataSource } from 'typeorm';
+import { recordEvent } from '../audit/audit.js';
+import { ALL_SCOPES } from '../auth/scopes.js';
+import type { Config } from '../config/config.js';
+
+/** The client_id of the reference at /docs, where a caller can sign in and send each call. */
+export const DOCS_CLIENT = 'public-user-api-docs';
+
+const NAME = 'API reference';
+
+/**
+ * Registers the reference as a public client, and keeps its redirect URI where PUBLIC_URL is now: its own page, so that it leads
+ * nowhere else. Servers that start at the same moment may all do so. An operator who wants nobody to sign in there disables it
+ * (`pua clients disable public-user-api-docs`), and it stays disabled.
+ */
+export async function registerDocsClient(
+  dataSource: DataSource,
+  { publicUrl }: Pick<Config, 'publicUrl'>,
+): Promise<void> {
+  const redirectUris = [`${publicUrl}/docs`];
+  await dataSource.transaction(async (manager) => {
+    const [row] = await manager.query<{ is_new: boolean }[]>(
+      `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes) VALUES ($1, $2, 'web', $3, $4, $5)
+ON CONFLICT (id) DO UPDATE SET redirect_uris = EXCLUDED.redirect_uris, allowed_origins = EXCLUDED.allowed_origins
+WHERE c.redirect_uris <> EXCLUDED.redirect_uris
+RETURNING c.xmax = 0 AS is_new`,
+      [DOCS_CLIENT, NAME, redirectUris, [publicUrl], ALL_SCOPES],
+    );
+    if (row?.is_new !== true) return;
+    await recordEvent(manager, {
+      type: 'client.created',
+      actor: 'system',
+      clientId: DOCS_CLIENT,
+      details: { name: NAME, scopes: ALL_SCOPES, redirect_uris: redirectUris },
+    });
+  });
+}

@@ -1,0 +1,121 @@
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/auth.decorators.js';
+import { SCOPES } from '../auth/scopes.js';
+import { Config } from '../config/config.js';
+import { EXAMPLES, RECORDED_AT } from '../features/openapi/examples.js';
+import { OpenApiDocument } from '../features/openapi/openapi-document.js';
+import { endpointsOf } from '../features/openapi/reference.js';
+import type { Endpoint } from '../features/openapi/reference.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { Problem, PROBLEMS } from '../http/output/problems.js';
+import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { DOCS_CLIENT } from '../oauth/docs-client.js';
+import { GUIDES } from './guides.js';
+import { Site } from './site.js';
+import { snippetsOf } from './snippets.js';
+
+/** The reference, made of the OpenAPI document and of what the demo answered, and the guides for callers. */
+@Controller('docs')
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+export class DocsController {
+  readonly #pages = new Map<string, UnchangingDocument>();
+
+  constructor(
+    private readonly config: Config,
+    private readonly document: OpenApiDocument,
+    private readonly site: Site,
+  ) {}
+
+  /** Also where the authorization server sends back who signed in to try a call: the script takes the code from the address. */
+  @Get()
+  reference(@Req() request: Request, @Res() response: Response): void {
+    this.#send('', request, response, () => this.#reference());
+  }
+
+  /** @throws Problem not_found */
+  @Get(':guide')
+  guide(@Param('guide') name: string, @Req() request: Request, @Res() response: Response): void {
+    const guide = GUIDES.find((each) => each.name === name);
+    if (!guide) throw new Problem('not_found');
+    this.#send(name, request, response, () =>
+      this.site.document({
+        template: 'guide',
+        title: guide.title,
+        content: {
+          guides: GUIDES,
+          groups: this.#groups(),
+          guide: { ...guide, html: this.#here(guide.html) },
+        },
+      }),
+    );
+  }
+
+  #send(name: string, request: Request, response: Response, make: () => UnchangingDocument): void {
+    let page = this.#pages.get(name);
+    if (!page) this.#pages.set(name, (page = make()));
+    page.send(request, response);
+  }
+
+  #reference(): UnchangingDocument {
+    const { rateLimits } = this.config;
+    return this.site.document({
+      template: 'reference',
+      title: 'Reference',
+      content: {
+        rateLimits,
+        clientId: DOCS_CLIENT,
+        scopes: Object.entries(SCOPES),
+        guides: GUIDES,
+        groups: this.#groups(),
+        problems: PROBLEMS,
+      },
+    });
+  }
+
+  /** The calls by group, each with its request in every language and with what the demo answered. */
+  #groups() {
+    const { tags } = this.document.read() as { tags: { name: string; description: string }[] };
+    const endpoints = endpointsOf(this.document.read());
+    return tags
+      .map(({ name, description }) => ({
+        name,
+        description,
+        calls: endpoints.filter(({ tag }) => tag === name).map((endpoint) => this.#callOf(endpoint)),
+      }))
+      .toSorted((one, other) => Number(isOpen(one.calls)) - Number(isOpen(other.calls)));
+  }
+
+  #callOf(endpoint: Endpoint) {
+    const { publicUrl } = this.config;
+    const examples = (EXAMPLES[endpoint.name] ?? []).map(({ name, summary, request, response }) => ({
+      name,
+      summary,
+      request,
+      status: response.status,
+      headers: Object.entries(response.headers).map(([header, value]) => [header, this.#here(value)]),
+      body: this.#here(JSON.stringify(response.body, null, 2)),
+    }));
+    const { method, path, scope, fixed } = endpoint;
+    const bare = { method: method as 'GET' | 'PUT', path };
+    const request = examples[0]?.request ?? bare;
+    return {
+      ...endpoint,
+      shownPath: path + (Object.keys(fixed).length === 0 ? '' : `?${new URLSearchParams(fixed).toString()}`),
+      snippets: snippetsOf(request, publicUrl, scope !== undefined),
+      examples,
+      example: request,
+    };
+  }
+
+  #here(text: string): string {
+    return text.replaceAll(RECORDED_AT, this.config.publicUrl);
+  }
+}
+
+function isOpen(calls: readonly Pick<Endpoint, 'scope'>[]): boolean {
+  return calls.every(({ scope }) => scope === undefined);
+}

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/auth.decorators.js';
+import { Config } from '../config/config.js';
+import { EXAMPLES } from '../features/openapi/examples.js';
+import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { Problem } from '../http/output/problems.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { GUIDES } from './guides.js';
+import { Site } from './site.js';
+import { snippetsOf } from './snippets.js';
+
+const DAY_MS = 86_400_000;
+/** RFC 9116 §2.5.5: less than a year. Said anew with every answer. */
+const SECURITY_TXT_DAYS = 180;
+
+const PLAIN = {
+  'Content-Type': 'text/plain; charset=utf-8',
+  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'max-age=86400',
+};
+
+/** What is asked for first: the front page, and what browsers, crawlers and researchers look for at known places. */
+@Controller()
+@Public()
+@OutsideApi()
+@ApiExcludeController()
+export class FrontController {
+  readonly #front: UnchangingDocument;
+  readonly #icon = new UnchangingDocument(readFileSync(new URL('./templates/favicon.ico', import.meta.url)), {
+    ...PLAIN,
+    'Content-Type': 'image/vnd.microsoft.icon',
+  });
+  readonly #robots: UnchangingDocument;
+
+  constructor(
+    private readonly config: Config,
+    site: Site,
+  ) {
+    const [example] = EXAMPLES.getMe!;
+    this.#front = site.document({
+      template: 'front',
+      content: {
+        guides: GUIDES,
+        snippets: snippetsOf(example!.request, config.publicUrl, true),
+        response: JSON.stringify(example!.response.body, null, 2),
+      },
+    });
+    this.#robots = new UnchangingDocument(robots(), PLAIN);
+  }
+
+  @Get()
+  front(@Req() request: Request, @Res() response: Response): void {
+    this.#front.send(request, response);
+  }
+
+  @Get('favicon.ico')
+  icon(@Req() request: Request, @Res() response: Response): void {
+    this.#icon.send(request, response);
+  }
+
+  @Get('robots.txt')
+  robots(@Req() request: Request, @Res() response: Response): void {
+    this.#robots.send(request, response);
+  }
+
+  /** RFC 9116. @throws Problem not_found where nobody is named */
+  @Get('.well-known/security.txt')
+  security(@Req() request: Request, @Res() response: Response): void {
+    const { securityContact, publicUrl } = this.config;
+    if (securityContact === undefined) throw new Problem('not_found');
+    const expires = new Date(Math.ceil(Date.now() / DAY_MS + SECURITY_TXT_DAYS) * DAY_MS);
+    const text = [
+      `Contact: ${securityContact}`,
+      `Expires: ${expires.toISOString().replace('.000', '')}`,
+      'Preferred-Languages: en',
+      `Canonical: ${publicUrl}/.well-known/security.txt`,
+      '',
+    ].join('\n');
+    new UnchangingDocument(text, PLAIN).send(request, response);
+  }
+
+  /** W3C, “A Well-Known URL for Changing Passwords”. @throws Problem not_found where the platform has no such page */
+  @Get('.well-known/change-password')
+  changePassword(@Res() response: Response): void {
+    const { passwordResetUrl } = this.config;
+    if (passwordResetUrl === undefined) throw new Problem('not_found');
+    response.writeHead(302, { Location: passwordResetUrl, 'Cache-Control': 'no-store' }).end();
+  }
+}
+
+/** RFC 9309: what is of one member, or made for programs, is nothing to be found by a search. */
+function robots(): string {
+  const disallowed = ['/api/', '/oauth/', '/account/', '/interaction/', '/demo'];
+  return ['User-agent: *', ...disallowed.map((path) => `Disallow: ${path}`), ''].join('\n');
+}

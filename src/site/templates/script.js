@@ -1,0 +1,317 @@
+// Of all pages of the site: copies code, keeps the language of the snippets, filters and follows the contents, and tries calls.
+import { SignIn } from '../../../clients/typescript/src/sign-in.js';
+
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const one = (selector, root = document) => root.querySelector(selector);
+
+function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** Says to those who hear the page what others see. */
+const say = (text) => (one('#heard').textContent = text);
+
+/* Copying */
+
+for (const block of all('.code')) block.append(copyButton(block));
+
+function copyButton(block) {
+  const button = make('button', { type: 'button', className: 'copy', textContent: 'Copy' });
+  button.setAttribute('aria-label', 'Copy this code');
+  button.addEventListener('click', async () => {
+    const shown = all('pre', block).find((pre) => pre.getClientRects().length > 0) ?? one('pre', block);
+    await navigator.clipboard.writeText(shown.textContent);
+    button.textContent = 'Copied';
+    say('Copied');
+    setTimeout(() => (button.textContent = 'Copy'), 2_000);
+  });
+  return button;
+}
+
+/* One language for all snippets, also of the next visit */
+
+const LANGUAGE = 'public-user-api:language';
+
+function choose(language) {
+  for (const input of all(`.languages input[value="${language}"]`)) input.checked = true;
+}
+
+for (const input of all('.languages input')) {
+  input.addEventListener('change', () => {
+    const before = input.getBoundingClientRect().top;
+    choose(input.value);
+    scrollBy({ top: input.getBoundingClientRect().top - before, behavior: 'instant' });
+    localStorage.setItem(LANGUAGE, input.value);
+  });
+}
+const kept = localStorage.getItem(LANGUAGE);
+if (/^[a-z]+$/.test(kept ?? '')) choose(kept);
+
+/* Contents */
+
+const contents = one('#contents');
+if (contents) {
+  const filter = one('.filter', contents);
+  const input = one('input', filter);
+  filter.hidden = false;
+  input.addEventListener('input', () => {
+    const wanted = input.value.trim().toLowerCase();
+    contents.classList.toggle('filtering', wanted !== '');
+    let found = 0;
+    for (const list of all('ul', contents)) {
+      for (const item of list.children) {
+        item.hidden = !item.textContent.toLowerCase().includes(wanted);
+        if (!item.hidden) found++;
+      }
+      list.hidden = list.previousElementSibling.hidden = [...list.children].every((item) => item.hidden);
+    }
+    one('.nothing', contents).hidden = found > 0;
+  });
+  input.addEventListener('keydown', (event) => {
+    const link = all('a', contents).find((each) => !each.parentElement.hidden);
+    if (event.key === 'Enter' && link) link.click();
+    else if (event.key !== 'Escape' || input.value === '') return;
+    input.value = '';
+    input.dispatchEvent(new Event('input'));
+    event.preventDefault();
+  });
+  addEventListener('keydown', (event) => {
+    const typing = event.target.closest?.('input, textarea, select') ?? null;
+    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || typing) return;
+    event.preventDefault();
+    if (getComputedStyle(one('.menu')).display !== 'none') contents.showPopover();
+    input.focus();
+  });
+  contents.addEventListener('click', (event) => {
+    if (event.target.closest('a') && contents.matches(':popover-open')) contents.hidePopover();
+  });
+  if (document.body.classList.contains('reference')) followScrolling();
+}
+
+/** Marks in the contents which section is read. */
+function followScrolling() {
+  const links = new Map(
+    all('a[href^="/docs#"]', contents).map((link) => [
+      link.getAttribute('href').slice('/docs#'.length),
+      link,
+    ]),
+  );
+  const sections = [...links.keys()].map((id) => document.getElementById(id));
+  let current;
+  const mark = () => {
+    const line = innerHeight / 3;
+    const section = sections.findLast((each) => each.getBoundingClientRect().top <= line) ?? sections[0];
+    const link = links.get(section.id);
+    if (link === current) return;
+    current?.removeAttribute('aria-current');
+    current = link;
+    link.setAttribute('aria-current', 'location');
+    const [box, frame] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
+    if (box.top < frame.top || box.bottom > frame.bottom)
+      contents.scrollTop += box.top - frame.top - frame.height / 3;
+  };
+  let waiting = false;
+  addEventListener(
+    'scroll',
+    () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => {
+        waiting = false;
+        mark();
+      });
+    },
+    { passive: true },
+  );
+  mark();
+}
+
+/* Trying calls */
+
+/** Where the page was when the member left it to sign in. */
+const PLACE = 'public-user-api:place';
+
+const settings = one('#try-settings')?.dataset;
+if (settings) startTrying();
+
+function startTrying() {
+  const session = new SignIn({
+    issuer: location.origin,
+    clientId: settings.clientId,
+    redirectUri: `${location.origin}/docs`,
+    scope: settings.scope,
+    storage: sessionStorage, // ends with the tab
+  });
+  // Web Crypto, which PKCE needs, is there on https and on one's own machine; the client is registered for PUBLIC_URL alone.
+  const possible = isSecureContext && location.origin === settings.issuer;
+  const bar = one('.session');
+  const [signIn, who, signOut] = [one('[data-sign-in]'), one('.who'), one('[data-sign-out]')];
+
+  async function show(text) {
+    const { signedIn } = session;
+    bar.hidden = !possible;
+    signIn.hidden = signedIn;
+    signOut.hidden = who.hidden = !signedIn;
+    for (const form of all('.try form')) {
+      const { open } = JSON.parse(form.closest('[data-call]').dataset.call);
+      const hint = one('.try-hint', form);
+      one('button', form).hidden = !open && !signedIn;
+      if (open) hint.textContent = 'No credential is needed.';
+      else if (signedIn) hint.textContent = 'With your access token.';
+      else hint.replaceChildren(...(possible ? invitation() : noSignIn()));
+      form.closest('.try').hidden = false;
+    }
+    if (text) say(text);
+    if (!signedIn) return;
+    const response = await call('GET', '/api/public/me').catch(() => undefined);
+    who.textContent = response?.ok ? `Signed in as ${(await response.json()).display_name}` : 'Signed in';
+  }
+
+  function invitation() {
+    const button = make('button', {
+      type: 'button',
+      className: 'button button-small',
+      textContent: 'Sign in',
+    });
+    button.addEventListener('click', begin);
+    return [
+      button,
+      ' to send it as yourself. A key is refused here: every browser would show it to its user. With a key, use the curl line above.',
+    ];
+  }
+
+  const noSignIn = () => [
+    `Signing in works at ${settings.issuer} only, over https. With a key, use the curl line above.`,
+  ];
+
+  async function begin() {
+    sessionStorage.setItem(PLACE, location.hash);
+    location.assign(await session.begin());
+  }
+
+  async function call(method, path, body, given = {}) {
+    const headers = { ...given, ...(session.signedIn ? await session.headers(false) : {}) };
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    const options = { method, headers, body, cache: 'no-store' };
+    return fetch(path, options);
+  }
+
+  signIn.addEventListener('click', () => void begin().catch((error) => say(error.message)));
+  signOut.addEventListener('click', async () => {
+    await session.signOut().catch(() => undefined);
+    for (const result of all('.try-result')) result.hidden = true;
+    await show('Signed out: the access was revoked.');
+    signIn.focus();
+  });
+  for (const form of all('.try form')) {
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void send(form);
+    });
+  }
+
+  async function send(form) {
+    const { method, path, fixed, open } = JSON.parse(form.closest('[data-call]').dataset.call);
+    const result = one('.try-result', form);
+    const button = one('[type="submit"]', form);
+    const { target, body, given } = requestOf(form, path, fixed);
+    button.disabled = true;
+    const started = performance.now();
+    try {
+      const response = open
+        ? await fetch(target, { headers: given, cache: 'no-store' })
+        : await call(method, target, body, given);
+      const text = await response.text();
+      const ms = Math.round(performance.now() - started);
+      result.replaceChildren(...answered(response, text, ms, `${method} ${target}`));
+      say(`${response.status} ${response.statusText} in ${ms} ms`);
+    } catch (error) {
+      const lost = error.code === 'signed_out';
+      result.replaceChildren(
+        make('p', {
+          textContent: lost ? 'The sign-in has ended. Sign in again.' : 'There was no response. Try again.',
+        }),
+      );
+      if (lost) await show();
+      say(result.textContent);
+    } finally {
+      result.hidden = false;
+      result.scrollIntoView({ block: 'nearest' });
+      button.disabled = false;
+    }
+  }
+
+  function requestOf(form, path, fixed) {
+    const query = new URLSearchParams(fixed);
+    const given = {};
+    let target = path;
+    let body;
+    for (const field of form.elements) {
+      const { name, value, tagName } = field;
+      if (tagName === 'TEXTAREA') body = value;
+      else if (name && field.dataset.place === 'path')
+        target = target.replace(`{${name}}`, encodeURIComponent(value));
+      else if (name && field.dataset.place === 'query' && value !== '') query.set(name, value);
+      else if (name && field.dataset.place === 'header' && value !== '') given[name] = value;
+    }
+    return { target: query.size === 0 ? target : `${target}?${query}`, body, given };
+  }
+
+  function answered(response, text, ms, request) {
+    const status = make('span', {
+      className: `status status-${response.ok ? 'ok' : 'bad'}`,
+      textContent: response.status,
+    });
+    const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
+    const blocks = [
+      make(
+        'div',
+        { className: 'code' },
+        make('p', { className: 'code-title' }, status, ` ${ms} ms`),
+        preformatted(readable(text), 'Response'),
+      ),
+      make(
+        'details',
+        { className: 'code' },
+        make('summary', { className: 'code-title', textContent: 'Request and headers' }),
+        preformatted(`${request}\n\n${headers}`, 'Request and headers'),
+      ),
+    ];
+    for (const block of blocks) block.append(copyButton(block));
+    return blocks;
+  }
+
+  function preformatted(text, label) {
+    const pre = make('pre', { tabIndex: 0 }, make('code', { textContent: text }));
+    pre.setAttribute('aria-label', label);
+    return pre;
+  }
+
+  function readable(text) {
+    try {
+      return JSON.stringify(JSON.parse(text), null, 2);
+    } catch {
+      return text;
+    }
+  }
+
+  void arrive().then(show);
+
+  /** Takes the code out of the address, where the member comes back from signing in. */
+  async function arrive() {
+    const { searchParams } = new URL(location.href);
+    if (!searchParams.has('state')) return undefined;
+    const came = location.href;
+    history.replaceState(null, '', `/docs${sessionStorage.getItem(PLACE) ?? ''}`);
+    sessionStorage.removeItem(PLACE);
+    one(location.hash || 'body')?.scrollIntoView();
+    try {
+      await session.finish(came);
+      return 'Signed in';
+    } catch (error) {
+      return error.code === 'access_denied' ? 'You did not allow it.' : error.message;
+    }
+  }
+}

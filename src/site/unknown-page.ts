@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { isUnderApi } from '../http/pipeline/api-headers.js';
+import { RouteTable } from '../http/route-table.js';
+import { Site } from './site.js';
+
+/** With a slash at the end these are typed by hand; everything else is exact to the letter. */
+const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
+
+/** What a browser sees where nothing is. */
+@Injectable()
+export class UnknownPage {
+  #page: Buffer | undefined;
+
+  constructor(
+    private readonly site: Site,
+    private readonly routeTable: RouteTable,
+  ) {}
+
+  /**
+   * Answers a request that leads nowhere, for a reader.
+   *
+   * @returns whether it did: programs, and everybody under /api/public, get the problem
+   */
+  answer(request: Request, response: Response): boolean {
+    const { path } = request.context;
+    if (isUnderApi(path) || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
+    const [, typed] = TYPED.exec(path) ?? [];
+    if (typed !== undefined && this.routeTable.answersGet(`/${typed}`)) {
+      response.writeHead(308, { Location: `/${typed}`, 'Content-Length': '0' }).end();
+      return true;
+    }
+    if (!prefersHtml(request)) return false;
+    request.context.problem = 'not_found';
+    this.#page ??= Buffer.from(this.site.render({ template: 'unknown', title: 'Nothing here', content: {} }));
+    response.writeHead(404, {
+      ...this.site.headers,
+      'Cache-Control': 'no-store',
+      'Content-Length': this.#page.length,
+    });
+    response.end(request.method === 'HEAD' ? undefined : this.#page);
+    return true;
+  }
+}
+
+/** A browser that navigates says so; `*` alone, as programs send it, is no wish for a page. */
+function prefersHtml(request: Request): boolean {
+  return request.accepts(['application/problem+json', 'application/json', 'text/html']) === 'text/html';
+}

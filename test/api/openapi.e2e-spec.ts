@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { registerDemoClient } from '../../src/oauth/demo-client.js';
+import { FIRST_ID } from '../../src/operations/demo/demo-data.js';
+import { seedDemo } from '../../src/operations/demo/demo.js';
+import { TestApi } from '../support/api.js';
+
+interface Parameter {
+  name: string;
+  in: string;
+  description?: string;
+  schema: { type?: string };
+}
+
+interface Media {
+  schema: object;
+  examples?: Record<string, { summary?: string; value: unknown }>;
+}
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tags: string[];
+  parameters: Parameter[];
+  requestBody?: { content: Record<string, Media> };
+  responses: Record<string, { description: string; content?: Record<string, Media> }>;
+  'x-variants'?: { name: string; value?: string; parameters: Parameter[]; schema: object }[];
+}
+
+interface Document {
+  info: { license: object; contact: object };
+  tags: { name: string; description: string }[];
+  paths: Record<string, Record<string, Operation>>;
+}
+
+describe('GET /api/public/openapi.json', () => {
+  let api: TestApi;
+  let document: Document;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    document = (await api.send('GET', '/api/public/openapi.json')).body as Document;
+  });
+  afterAll(() => api.close());
+
+  const operations = () =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+    );
+
+  it('names each call as a method of a client would be named, once', () => {
+    const names = operations().flatMap(({ operation }) => [
+      ...new Set([operation.operationId, ...(operation['x-variants'] ?? []).map(({ name }) => name)]),
+    ]);
+    expect(names.toSorted()).toEqual([
+      'getAchievement',
+      'getAchievementStatistics',
+      'getCredential',
+      'getEvent',
+      'getMe',
+      'getOpenApi',
+      'getPostmanCollection',
+      'getProblem',
+      'getProfile',
+      'listAchievements',
+      'listAllAchievements',
+      'listConnections',
+      'listEvents',
+      'listPinnedAchievements',
+      'listProblems',
+      'updateProfile',
+    ]);
+  });
+
+  it('describes every call, parameter and group, in whole sentences where they are long', () => {
+    for (const { path, method, operation } of operations()) {
+      expect([method, path, operation.description]).toEqual([
+        method,
+        path,
+        expect.stringMatching(/.{20,}\.$/s),
+      ]);
+      for (const { name, description } of operation.parameters)
+        expect([path, name, description]).toEqual([path, name, expect.stringMatching(/\w{2,}/)]);
+      expect(document.tags.map(({ name }) => name)).toContain(operation.tags[0]);
+    }
+    for (const { name, description } of document.tags)
+      expect([name, description]).toEqual([name, expect.stringMatching(/^[A-Z].+\.$/)]);
+  });
+
+  it('says that an id in a path is an integer', () => {
+    const ids = operations()
+      .flatMap(({ operation }) => operation.parameters)
+      .filter(({ name, in: place }) => place === 'path' && name === 'id');
+    expect(ids.map(({ schema }) => schema.type)).toEqual(['integer']);
+  });
+
+  it('has a licence, and whom to ask', () => {
+    expect(document.info).toMatchObject({
+      license: { name: expect.any(String), identifier: expect.any(String) },
+      contact: { name: expect.any(String), url: `${api.config.publicUrl}/` },
+    });
+  });
+
+  it('says of each action of achievements what it takes and what it answers', () => {
+    const { 'x-variants': variants, responses } = document.paths['/api/public/achievements']!.get!;
+    expect(variants!.map(({ value, name }) => [value, name])).toEqual([
+      [undefined, 'listAchievements'],
+      ['all', 'listAllAchievements'],
+      ['stats', 'getAchievementStatistics'],
+      ['detail', 'getAchievement'],
+      ['pinned', 'listPinnedAchievements'],
+    ]);
+    const whole = (responses['200']!.content!['application/json']!.schema as { oneOf: object[] }).oneOf;
+    for (const { schema } of variants!) expect(whole).toContainEqual(schema);
+    const names = (name: string) =>
+      variants!.find((variant) => variant.name === name)!.parameters.map((parameter) => parameter.name);
+    expect(names('getAchievement')).toEqual(['id']);
+    expect(names('listPinnedAchievements')).toEqual([]);
+    expect(names('listAllAchievements')).toEqual(['limit', 'cursor', 'sort', 'earned', 'category', 'rarity']);
+  });
+
+  it('has a whole response of the demo for each call, and those of its errors that can be shown, all true to their schema', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+    ajv.addSchema(document as object, 'openapi');
+    let checked = 0;
+    for (const { path, method, operation } of operations()) {
+      for (const [status, { content = {} }] of Object.entries(operation.responses)) {
+        for (const [type, { examples = {} }] of Object.entries(content)) {
+          const pointer = ['paths', path, method, 'responses', status, 'content', type, 'schema']
+            .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+            .join('/');
+          const validate = ajv.getSchema(`openapi#/${pointer}`)!;
+          for (const [name, { value, summary }] of Object.entries(examples)) {
+            expect([path, name, validate(value), validate.errors]).toEqual([path, name, true, null]);
+            expect(summary).toMatch(/^[A-Z]/);
+            checked++;
+          }
+          const isDocument = /openapi|postman/.test(path);
+          if (status === '200' && !isDocument)
+            expect([path, method, Object.keys(examples).length]).not.toEqual([path, method, 0]);
+        }
+      }
+    }
+    expect(checked).toBeGreaterThan(20);
+    const achievements = document.paths['/api/public/achievements']!.get!.responses['200']!.content!;
+    expect(Object.keys(achievements['application/json']!.examples!)).toEqual([
+      'earned',
+      'all',
+      'stats',
+      'detail',
+      'pinned',
+    ]);
+  });
+
+  it('shows addresses of this server in its examples, and of no other', () => {
+    expect(JSON.stringify(document)).toContain(`${api.config.publicUrl}/api/public/problems/event_not_found`);
+    if (api.config.publicUrl !== 'http://localhost:3000')
+      expect(JSON.stringify(document)).not.toContain('http://localhost:3000');
+  });
+});
+
+interface PostmanItem {
+  name: string;
+  request: {
+    method: string;
+    auth?: { type: string };
+    header: { key: string; value: string }[];
+    url: { raw: string; variable?: { key: string; value: string }[] };
+    body?: { raw: string };
+  };
+  response: { name: string; code: number; body: string }[];
+}
+
+interface Collection {
+  info: { schema: string };
+  variable: { key: string; value: string }[];
+  item: { name: string; item: PostmanItem[] }[];
+}
+
+describe('GET /api/public/postman.json', () => {
+  let api: TestApi;
+  let collection: Collection;
+  beforeAll(async () => {
+    api = await TestApi.start({ seedDemo: true });
+    await seedDemo(api.dataSource);
+    await registerDemoClient(api.dataSource, api.config);
+    collection = (await api.send('GET', '/api/public/postman.json')).body as Collection;
+  });
+  afterAll(() => api.close());
+
+  it('is a collection in which every request succeeds, once its variable has a key', async () => {
+    const key = await api.key(FIRST_ID);
+    const items = collection.item.flatMap(({ item }) => item);
+    expect(items.length).toBe(16);
+    for (const { name, request } of items) {
+      const { raw, variable = [] } = request.url;
+      expect(raw).toMatch(/^\{\{base_url\}\}\/api\/public\//);
+      const path = variable.reduce(
+        (done, { key: parameter, value }) => done.replace(`:${parameter}`, value),
+        raw.replace('{{base_url}}', ''),
+      );
+      const headers = Object.fromEntries(request.header.map(({ key: header, value }) => [header, value]));
+      if (request.auth?.type !== 'noauth') headers['X-API-Key'] = key;
+      const { status } = await api.send(request.method, path, headers, request.body?.raw);
+      expect([name, status]).toEqual([name, 200]);
+    }
+  });
+
+  it('knows where the server is, asks for a key, and shows the responses of the demo', () => {
+    expect(collection.info.schema).toMatch(/v2\.1\.0/);
+    expect(collection.variable).toEqual([
+      { key: 'base_url', value: api.config.publicUrl },
+      { key: 'api_key', value: '' },
+    ]);
+    const event = collection.item.flatMap(({ item }) => item).find(({ name }) => name === 'Get an event')!;
+    expect(event.response.map(({ code }) => code)).toEqual([200, 404]);
+    expect(JSON.parse(event.response[0]!.body)).toMatchObject({ title: 'Analytical Engine Night' });
+  });
+});

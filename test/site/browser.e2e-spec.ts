@@ -1,0 +1,284 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AxeResults } from 'axe-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { registerDocsClient } from '../../src/oauth/docs-client.js';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const MINUTE = 60_000;
+
+postgres.describe('The pages for strangers in Chromium', () => {
+  let oauth: OauthTest;
+  let browser: Browser;
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ seedDemo: true });
+    await registerDocsClient(oauth.dataSource, oauth.api.config);
+    browser = await launchChromium();
+  }, MINUTE);
+  afterAll(async () => {
+    await browser.close();
+    await oauth.close();
+  });
+
+  /** A page of a browser of its own, and what it complains about. */
+  async function open(path: string, options: BrowserContextOptions = {}) {
+    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+    await page.goto(oauth.issuer + path);
+    return { page, context, complaints };
+  }
+
+  const call = (page: Page, name: string) => page.locator(`#${name}`);
+
+  // Of the reference a part of each kind: the other calls are more of the same, and axe takes its time.
+  const PAGES = [
+    ['/', ['body']],
+    [
+      '/docs',
+      [
+        'header',
+        '#contents',
+        '#start',
+        '#credentials',
+        '#conventions',
+        '#updateProfile',
+        '#listPinnedAchievements',
+      ],
+    ],
+    ['/docs/signing-in', ['body']],
+    ['/docs/errors', ['body']],
+    ['/nothing', ['body']],
+  ] as const;
+
+  // Layouts differ by width and colours by scheme: these two see each of them.
+  describe.each([
+    ['a desktop in light', 1280, 'light'],
+    ['a phone in dark', 390, 'dark'],
+  ] as const)('on %s', (_, width, colorScheme) => {
+    it.each(PAGES)(
+      '%s fits, loads nothing from elsewhere, and can be read by everybody',
+      async (path, parts) => {
+        const options = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true }; // for axe alone
+        const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+        const page = await context.newPage();
+        const requested: string[] = [];
+        page.on('request', (request) => requested.push(request.url()));
+        await page.goto(oauth.issuer + path);
+        for (const details of await page.locator('#updateProfile details').all())
+          await details.evaluate((element) => ((element as HTMLDetailsElement).open = true));
+        for (const url of requested)
+          expect([`${oauth.issuer}${path}`, `${oauth.issuer}/favicon.ico`]).toContain(url);
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(parts)})`);
+        expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+        await context.close();
+      },
+      MINUTE,
+    );
+  });
+
+  it(
+    'show everything without JavaScript: languages, errors, the menu of a phone; what needs it is not there',
+    async () => {
+      const { page, context } = await open('/docs', {
+        javaScriptEnabled: false,
+        viewport: { width: 390, height: 844 },
+      });
+      const request = call(page, 'getEvent').locator('.request');
+      expect(await request.locator('pre.in-curl').isVisible()).toBe(true);
+      await request.getByText('Python', { exact: true }).click();
+      expect(await request.locator('pre.in-python').isVisible()).toBe(true);
+      expect(await request.locator('pre.in-curl').isVisible()).toBe(false);
+      await call(page, 'getEvent').getByText('None, or none of the member’s').click();
+      expect(await call(page, 'getEvent').getByText('"event_not_found"').isVisible()).toBe(true);
+      expect(await page.locator('#contents').isVisible()).toBe(false);
+      await page.getByRole('button', { name: 'Contents' }).click();
+      expect(await page.locator('#contents').isVisible()).toBe(true);
+      for (const part of ['.try', '.filter', '.session', '.copy'])
+        for (const each of await page.locator(part).all())
+          expect([part, await each.isVisible()]).toEqual([part, false]);
+      await context.close();
+    },
+    MINUTE,
+  );
+
+  it(
+    'copy what is shown, keep the language for all snippets and for the next visit, and complain about nothing',
+    async () => {
+      const { page, context, complaints } = await open('/docs', {
+        permissions: ['clipboard-read', 'clipboard-write'],
+      });
+      await call(page, 'listEvents').getByText('Go', { exact: true }).click();
+      await call(page, 'getEvent').locator('pre.in-go').waitFor({ state: 'visible' });
+      await call(page, 'getEvent').locator('.request').getByRole('button', { name: 'Copy' }).click();
+      await page.getByText('Copied', { exact: true }).first().waitFor();
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      expect(copied).toMatch(/^package main\n[^]*\/api\/public\/events\/900000001/);
+      await page.reload();
+      expect(await call(page, 'getMe').locator('pre.in-go').isVisible()).toBe(true);
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+    MINUTE,
+  );
+
+  it(
+    'are found by a filter, mark what is read, and need no mouse',
+    async () => {
+      const { page, context } = await open('/docs');
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to the content');
+      await page.keyboard.press('/');
+      await page.keyboard.type('action=stats');
+      const links = page.locator('#contents a:visible');
+      await expect(links.allTextContents()).resolves.toEqual([expect.stringContaining('Get statistics')]);
+      await page.keyboard.press('Enter');
+      await page.waitForURL('**/docs#getAchievementStatistics');
+      await page.locator('#contents [aria-current]', { hasText: 'Get statistics' }).waitFor();
+      await page.locator('#contents a', { hasText: 'List events' }).waitFor();
+      await page.keyboard.press('/');
+      await page.keyboard.type('nothing of that kind');
+      await page.getByText('Nothing of that name.').waitFor();
+      await page.keyboard.press('Escape');
+      await page.locator('#contents a', { hasText: 'List events' }).waitFor();
+      await context.close();
+    },
+    MINUTE,
+  );
+
+  it(
+    'let a member sign in to send a call, show status, time, headers and body, and revoke the access at the end',
+    async () => {
+      const { id, username } = await oauth.member({ first_name: 'Ada', last_name: 'Lovelace' });
+      const event = await oauth.api.platform.event({ organizer_id: id, title: 'Night of the engines' });
+      await oauth.api.platform.participant(event, id, { role: 'organizer' });
+      const { page, context, complaints } = await open('/docs#listEvents');
+      const events = call(page, 'listEvents');
+      await events.getByText('Try it', { exact: true }).click();
+      expect(await events.getByText('A key is refused here').isVisible()).toBe(true);
+      expect(await events.getByRole('button', { name: 'Send' }).isVisible()).toBe(false);
+      await events.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByLabel('Username').fill(username);
+      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('API reference').first().waitFor();
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.getByText('Signed in as Ada Lovelace').waitFor();
+      expect(new URL(page.url()).search + new URL(page.url()).hash).toBe('#listEvents');
+
+      await events.getByText('Try it', { exact: true }).click();
+      await events.getByLabel('limit').fill('1');
+      await events.getByRole('button', { name: 'Send' }).click();
+      const result = events.locator('.try-result');
+      await result.getByText('Night of the engines').waitFor();
+      expect(await result.locator('.code-title').first().textContent()).toMatch(/^200 \d+ ms$/);
+      await result.getByText('Request and headers').click();
+      const headers = await result.locator('pre').last().textContent();
+      expect(headers).toMatch(/^GET \/api\/public\/events\?limit=1\n\n/);
+      expect(headers).toMatch(/^etag: "/m);
+      expect(headers).toMatch(/^x-total-count: 1$/m);
+
+      await events.getByLabel('limit').fill('1000');
+      await events.getByRole('button', { name: 'Send' }).click();
+      await result.getByText('"invalid_parameter"').first().waitFor();
+      expect(await result.locator('.code-title').first().textContent()).toMatch(/^400 /);
+      complaints.length = 0; // the browser itself tells of the 400
+
+      const update = call(page, 'updateProfile');
+      await update.getByText('Try it', { exact: true }).click();
+      await update.getByLabel('Body').fill('{"bio": "Tried."}');
+      await update.getByRole('button', { name: 'Send' }).click();
+      await update.locator('.try-result').getByText('"Profile updated."').waitFor();
+
+      const token = await page.evaluate(() => {
+        const name = Object.keys(sessionStorage).find((each) => each.endsWith(':tokens'))!;
+        return (JSON.parse(sessionStorage.getItem(name)!) as { access_token: string }).access_token;
+      });
+      expect(await oauth.me(token)).toBe(200);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).waitFor();
+      expect(await oauth.me(token)).toBe(401);
+      expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).not.toContain(
+        token,
+      );
+      expect(await result.isVisible()).toBe(false);
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+    MINUTE,
+  );
+
+  it(
+    'say so where the member did not allow it, and send what needs no credential all the same',
+    async () => {
+      const { username } = await oauth.member();
+      const { page, context } = await open('/docs');
+      await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).click();
+      await page.getByLabel('Username').fill(username);
+      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Deny' }).click();
+      await page.getByText('You did not allow it.').waitFor({ state: 'attached' });
+      expect(new URL(page.url()).search).toBe('');
+      const problem = call(page, 'getProblem');
+      await problem.getByText('Try it', { exact: true }).click();
+      await problem.getByLabel('code').selectOption('rate_limited');
+      await problem.getByRole('button', { name: 'Send' }).click();
+      await problem.locator('.try-result').getByText('"Too many requests"').waitFor();
+      await context.close();
+    },
+    MINUTE,
+  );
+});
+
+describe('The client of the reference', () => {
+  let oauth: OauthTest;
+  beforeAll(async () => void (oauth = await OauthTest.start()));
+  afterAll(() => oauth.close());
+
+  const registered = () =>
+    oauth.dataSource.query<
+      { redirect_uris: string[]; allowed_origins: string[]; disabled_at: Date | null }[]
+    >(
+      `SELECT redirect_uris, allowed_origins, disabled_at FROM oauth_clients WHERE id = 'public-user-api-docs'`,
+    );
+
+  it('is registered once, however often servers start, and leads to the page of PUBLIC_URL alone', async () => {
+    const { dataSource } = oauth;
+    const there = { publicUrl: 'https://api.example' };
+    await Promise.all([1, 2, 3].map(() => registerDocsClient(dataSource, there)));
+    const [event, ...others] = await dataSource.query<unknown[]>(
+      `SELECT FROM auth_events WHERE type = 'client.created' AND client_id = 'public-user-api-docs'`,
+    );
+    expect([event !== undefined, others]).toEqual([true, []]);
+    expect(await registered()).toEqual([
+      {
+        redirect_uris: ['https://api.example/docs'],
+        allowed_origins: ['https://api.example'],
+        disabled_at: null,
+      },
+    ]);
+    await registerDocsClient(dataSource, oauth.api.config);
+    expect((await registered())[0]!.redirect_uris).toEqual([`${oauth.issuer}/docs`]);
+  });
+
+  it('stays disabled where the operator disabled it, and then signs nobody in', async () => {
+    const { dataSource } = oauth;
+    await registerDocsClient(dataSource, oauth.api.config);
+    await dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'public-user-api-docs'`);
+    await registerDocsClient(dataSource, { publicUrl: 'https://elsewhere.example' });
+    expect((await registered())[0]!.disabled_at).not.toBeNull();
+    const { url } = oauth.request('public-user-api-docs', { redirect_uri: 'https://elsewhere.example/docs' });
+    expect((await fetch(url, { redirect: 'manual' })).status).toBe(400);
+  });
+});

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { OauthTest } from '../support/oauth.js';
+
+const HTML = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+
+describe('What a stranger finds', () => {
+  let oauth: OauthTest;
+  beforeAll(
+    async () =>
+      void (oauth = await OauthTest.start({
+        seedDemo: true,
+        passwordResetUrl: 'https://platform.example/new-password',
+        securityContact: 'mailto:security@platform.example',
+      })),
+  );
+  afterAll(() => oauth.close());
+
+  const get = (path: string, headers: Record<string, string> = HTML, method = 'GET') =>
+    fetch(oauth.issuer + path, { method, headers, redirect: 'manual' });
+
+  it('at the front: what this is, a first call with its response, and the way to everything else', async () => {
+    const response = await get('/');
+    expect(response.status).toBe(200);
+    const html = await response.text();
+    expect(html).toContain('<h1>A member’s own data, for other software</h1>');
+    const text = html.replaceAll(/<[^>]+>/g, '').replaceAll('&quot;', '"');
+    expect(text).toContain(`curl -H "X-API-Key: $KEY" \\\n  '${oauth.issuer}/api/public/me'`);
+    expect(text).toContain('"display_name": "Ada Lovelace"');
+    const places = [
+      '/docs',
+      '/demo',
+      '/api/public/openapi.json',
+      '/api/public/postman.json',
+      '/account/apps',
+      '/readyz',
+    ];
+    for (const place of [...places, '/docs/paging-and-sync', '/docs/signing-in']) {
+      expect(html).toContain(`href="${place}"`);
+      expect([200, 303]).toContain((await get(place)).status);
+    }
+  });
+
+  it('no demo where there is none', async () => {
+    const other = await OauthTest.start({ seedDemo: false });
+    try {
+      const html = await (await fetch(other.issuer)).text();
+      expect(html).not.toContain('/demo');
+      const demo = await fetch(`${other.issuer}/demo/`, { redirect: 'manual' });
+      expect([demo.status, demo.headers.get('location')]).toEqual([404, null]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it.each(['/nothing', '/Docs', '/docs/nothing', '/interaction', '/oauth/nothing', '/.well-known/nothing'])(
+    'at an address where nothing is, a page for readers, and the problem for programs: %s',
+    async (path) => {
+      const page = await get(path);
+      expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+      expect(page.headers.get('cache-control')).toBe('no-store');
+      expect(page.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+      expect(await page.text()).toContain('<h1>There is nothing at this address</h1>');
+      for (const headers of [{ Accept: '*/*' }, { Accept: 'application/json' }]) {
+        const problem = await get(path, headers);
+        expect([problem.status, problem.headers.get('content-type')]).toEqual([
+          404,
+          'application/problem+json; charset=utf-8',
+        ]);
+        expect(await problem.json()).toMatchObject({ code: 'not_found', instance: path });
+      }
+      const head = await get(path, HTML, 'HEAD');
+      expect([head.status, await head.text()]).toEqual([404, '']);
+    },
+  );
+
+  it.each(['/api/public', '/api/public/nothing', '/api/public/Events'])(
+    'under the API the problem, whoever asks: %s',
+    async (path) => {
+      const response = await get(path);
+      expect(response.status).toBe(404);
+      expect(await response.json()).toMatchObject({ code: 'not_found' });
+    },
+  );
+
+  it('where nothing is, no page for what is no reading', async () => {
+    const response = await get('/nothing', HTML, 'POST');
+    expect(await response.json()).toMatchObject({ code: 'not_found' });
+  });
+
+  it.each([
+    ['/docs/', '/docs'],
+    ['/docs/errors/', '/docs/errors'],
+    ['/demo/', '/demo'],
+  ])('a slash too many is led to the page: %s', async (path, location) => {
+    const response = await get(path, { Accept: '*/*' });
+    expect([response.status, response.headers.get('location')]).toEqual([308, location]);
+  });
+
+  it.each(['/docs//', '/api/public/me/', '/account/apps/', '/livez/'])(
+    'and no other spelling is: %s',
+    async (path) => expect((await get(path)).status).toBe(404),
+  );
+
+  it('an icon that browsers can read', async () => {
+    const response = await get('/favicon.ico');
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'image/vnd.microsoft.icon',
+    ]);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    expect(bytes.readUInt16LE(2)).toBe(1);
+    expect(bytes.subarray(22, 26).toString('latin1')).toBe('\u0089PNG');
+  });
+
+  it('robots.txt, which keeps what is of one member out of searches, and lets the guides in', async () => {
+    const text = await (await get('/robots.txt')).text();
+    expect(text).toMatch(/^User-agent: \*\n/);
+    for (const path of ['/api/', '/oauth/', '/account/', '/interaction/'])
+      expect(text).toContain(`Disallow: ${path}\n`);
+    expect(text).not.toContain('/docs');
+  });
+
+  it('security.txt with whom to tell of a weakness, until a day within the year (RFC 9116)', async () => {
+    const response = await get('/.well-known/security.txt');
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    const text = await response.text();
+    expect(text).toMatch(/^Contact: mailto:security@platform\.example$/m);
+    expect(text).toContain(`Canonical: ${oauth.issuer}/.well-known/security.txt`);
+    const expires = new Date(/^Expires: (\S+Z)$/m.exec(text)![1]!).getTime();
+    expect(expires).toBeGreaterThan(Date.now() + 30 * 86_400_000);
+    expect(expires).toBeLessThan(Date.now() + 365 * 86_400_000);
+  });
+
+  it('the page for a new password where password managers look for it', async () => {
+    const response = await get('/.well-known/change-password');
+    expect([response.status, response.headers.get('location')]).toEqual([
+      302,
+      'https://platform.example/new-password',
+    ]);
+  });
+
+  it('neither of them where the operator named none', async () => {
+    const other = await OauthTest.start();
+    try {
+      for (const path of ['/.well-known/security.txt', '/.well-known/change-password'])
+        expect((await fetch(other.issuer + path, { redirect: 'manual' })).status).toBe(404);
+    } finally {
+      await other.close();
+    }
+  });
+});

@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PROBLEMS } from '../../src/http/output/problems.js';
+import { TestApi } from '../support/api.js';
+
+interface Parameter {
+  name: string;
+  schema: { enum?: string[]; items?: { enum?: string[] } };
+}
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  'x-required-scope'?: string | null;
+  parameters: Parameter[];
+  responses: Record<string, { content?: object }>;
+  'x-variants'?: { name: string; value?: string; summary: string; parameters: Parameter[] }[];
+}
+
+describe('GET /docs', () => {
+  let api: TestApi;
+  let html: string;
+  let headers: Record<string, string>;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    const answer = await api.send('GET', '/docs', { Accept: 'text/html' });
+    expect(answer.status).toBe(200);
+    html = answer.text;
+    headers = answer.headers;
+  });
+  afterAll(() => api.close());
+
+  const ids = (page: string) => [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!);
+  const textOf = (part: string) => part.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+  /** The part of the page that describes one call. */
+  const section = (name: string) =>
+    html.split('<section class="row call"').find((part) => part.includes(`id="${name}"`))!;
+  const unescape = (text: string) =>
+    text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+
+  it('describes every call with scope, parameters, values, response and errors', async () => {
+    const { body } = await api.send('GET', '/api/public/openapi.json');
+    const { paths, components } = body as {
+      paths: Record<string, Record<string, Operation>>;
+      components: { schemas: Record<string, { properties: object }> };
+    };
+    for (const [path, operations] of Object.entries(paths)) {
+      for (const [method, operation] of Object.entries(operations)) {
+        const calls = operation['x-variants'] ?? [{ ...operation, name: operation.operationId }];
+        const texts = calls.map(({ name, summary, parameters }) => {
+          const text = textOf(section(name));
+          expect(text).toContain(` ${summary} `);
+          expect(text).toContain(` ${method.toUpperCase()} ${path}`);
+          const scope = operation['x-required-scope'];
+          expect(text).toContain(scope === undefined ? 'no credential' : (scope ?? 'any credential'));
+          for (const { name: parameter, schema } of parameters) {
+            expect(text).toContain(` ${parameter} `);
+            const values = schema.enum ?? schema.items?.enum ?? [];
+            if (values.length < 12) for (const value of values) expect(text).toContain(` ${value} `);
+          }
+          return text;
+        });
+        const together = texts.join(' ');
+        for (const [status, response] of Object.entries(operation.responses)) {
+          const content = JSON.stringify(response.content ?? {});
+          for (const [, name] of content.matchAll(/#\/components\/schemas\/(\w+)"/g)) {
+            if (['Problem', 'Pagination'].includes(name!)) continue;
+            for (const key of Object.keys(components.schemas[name!]!.properties))
+              expect(together).toMatch(new RegExp(`[ .]${key} `));
+          }
+          if (Number(status) < 400) continue;
+          const codes = /"code":\{"enum":(\[[^\]]*\])/.exec(content)![1]!;
+          for (const code of JSON.parse(codes) as string[]) expect(together).toContain(` ${status} ${code} `);
+        }
+      }
+    }
+  });
+
+  it('has a section of its own for each action of achievements, with what that one takes and can be refused for', () => {
+    const sections = [
+      'listAchievements',
+      'listAllAchievements',
+      'getAchievementStatistics',
+      'getAchievement',
+      'listPinnedAchievements',
+    ];
+    const texts = Object.fromEntries(sections.map((name) => [name, textOf(section(name))]));
+    expect(texts.listAllAchievements).toContain('/api/public/achievements?action=all ');
+    expect(texts.listAllAchievements).toMatch(/ position name -earned_at rarity_percentage -progress /);
+    expect(texts.getAchievement).toMatch(/Parameters id .*required/);
+    expect(texts.getAchievement).toContain('achievement_not_found');
+    expect(texts.getAchievementStatistics).not.toMatch(/ cursor |achievement_not_found|missing_parameter/);
+    expect(texts.listPinnedAchievements).not.toContain('invalid_cursor');
+  });
+
+  it('shows beside each call a request in five languages and a response that the demo gave', async () => {
+    const { body } = await api.send('GET', '/api/public/openapi.json');
+    const { paths } = body as {
+      paths: Record<
+        string,
+        Record<
+          string,
+          {
+            responses: {
+              200: { content: { 'application/json': { examples?: Record<string, { value: unknown }> } } };
+            };
+          }
+        >
+      >;
+    };
+    let shown = 0;
+    for (const operations of Object.values(paths))
+      for (const { responses } of Object.values(operations))
+        for (const { value } of Object.values(responses[200].content['application/json'].examples ?? {})) {
+          const json = JSON.stringify(value, null, 2);
+          const blocks = [...html.matchAll(/<pre[^>]*aria-label="Response"[^>]*><code>([^]*?)<\/code>/g)];
+          expect(blocks.map(([, code]) => unescape(code!.replaceAll(/<[^>]+>/g, '')))).toContain(json);
+          shown++;
+        }
+    expect(shown).toBe(14);
+    for (const part of html.split('<section class="row call"').slice(1))
+      expect([...part.matchAll(/<pre class="in-(\w+)"/g)].map(([, language]) => language)).toEqual([
+        'curl',
+        'javascript',
+        'python',
+        'go',
+        'php',
+      ]);
+  });
+
+  it('leads from each error of a call to what it means and how to fix it, which stands once', async () => {
+    const errors = (await api.send('GET', '/docs/errors', { Accept: 'text/html' })).text;
+    for (const { code, status, fix } of PROBLEMS.values()) {
+      const row = new RegExp(`<tr id="${code}">([^]*?)</tr>`).exec(errors)![1]!;
+      expect(textOf(row)).toContain(` ${status} ${code} `.trimStart());
+      expect(unescape(textOf(row)).replaceAll(' ', '')).toContain(fix.replaceAll(/[` ]/g, ''));
+      expect(html).not.toContain(`id="${code}"`);
+    }
+    const linked = new Set([...html.matchAll(/href="\/docs\/errors#(\w+)"/g)].map(([, code]) => code!));
+    for (const code of linked) expect(PROBLEMS.has(code)).toBe(true);
+    expect(linked.size).toBeGreaterThan(15);
+  });
+
+  it('has one place for each of its links, and so has each guide', async () => {
+    const pages = new Map<string, string>([['/docs', html]]);
+    for (const [, path] of html.matchAll(/href="(\/docs\/[\w-]+)["#]/g))
+      if (!pages.has(path!)) pages.set(path!, (await api.send('GET', path!, { Accept: 'text/html' })).text);
+    expect(pages.size).toBeGreaterThanOrEqual(9);
+    for (const [path, page] of pages) {
+      expect([path, new Set(ids(page)).size]).toEqual([path, ids(page).length]);
+      for (const [, target] of page.matchAll(/href="([^"]+)"/g)) {
+        const [file = '', fragment] = target!.split('#');
+        const leads = file === '' ? page : pages.get(file);
+        if (leads !== undefined && fragment !== undefined) expect(ids(leads)).toContain(fragment);
+        else if (leads === undefined && file.startsWith('/')) {
+          const status = (await fetch(`${api.url}${file}`, { redirect: 'manual' })).status;
+          expect([path, file, [200, 303].includes(status) || file === '/demo']).toEqual([path, file, true]);
+        }
+      }
+    }
+  });
+
+  it('allows its own style sheet and script by their hash, and nothing else', () => {
+    const hash = (tag: string) => {
+      const [, inside] = new RegExp(`<${tag}[^>]*>([^]*?)</${tag}>`).exec(html)!;
+      return `'sha256-${createHash('sha256').update(inside!).digest('base64')}'`;
+    };
+    expect(headers['content-security-policy']).toBe(
+      `default-src 'none'; style-src ${hash('style')}; script-src ${hash('script')}; connect-src 'self'; img-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
+    );
+    expect(html).not.toMatch(/<(img|iframe|object|embed|base)\b/i);
+    expect(html.match(/<script\b/gi)).toHaveLength(1);
+    expect(html).not.toMatch(/\s(on\w+|style|src)=/i);
+    expect(/<style>([^]*?)<\/style>/.exec(html)![1]).not.toMatch(/url\(|@import/);
+    expect(headers['x-frame-options']).toBe('DENY');
+  });
+
+  it('is a page: text/html, 304 for its ETag, nothing for HEAD, whatever stands in the query', async () => {
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    const again = await api.send('GET', '/docs', { 'If-None-Match': headers.etag! });
+    expect([again.status, again.text]).toEqual([304, '']);
+    const head = await api.send('HEAD', '/docs');
+    expect([head.status, head.text ?? '']).toEqual([200, '']);
+    expect((await api.send('GET', '/docs?utm_source=mail&code=x')).text).toBe(html);
+  });
+
+  it('says the limits that hold here', async () => {
+    const limited = await TestApi.start({ rateLimits: { read: 7, write: 0, auth: 20 } });
+    try {
+      const { text } = await limited.send('GET', '/docs', { Accept: 'text/html' });
+      expect(textOf(text)).toContain(
+        '7 reads a minute, any number of writes, for each member and credential',
+      );
+    } finally {
+      await limited.close();
+    }
+  });
+});
