@@ -63,7 +63,6 @@ describe('a public web client', () => {
       sub: String(member.id),
       preferred_username: member.username,
       name: 'Ada',
-      picture: null,
     });
   });
 

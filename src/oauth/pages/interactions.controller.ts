@@ -14,7 +14,7 @@ import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
 import { Pages, redirect } from './pages.js';
 import { meaningOf, OPENID_MEANINGS } from './scope-meanings.js';
-import { allowedScopes, ROUTES } from '../provider/provider.js';
+import { allowedScopes, EMPTY_SCOPE, ROUTES } from '../provider/provider.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 
@@ -206,5 +206,5 @@ interface Step {
 
 function requestedScopes(interaction: Interaction, client: Client): string[] {
   const asked = (interaction.params.scope as string).split(' ');
-  return allowedScopes(client).filter((scope) => asked.includes(scope));
+  return allowedScopes(client).filter((scope) => asked.includes(scope) && scope !== EMPTY_SCOPE);
 }

@@ -1,9 +1,10 @@
 import { SCOPES } from '../../auth/scopes.js';
 import type { Scope } from '../../auth/scopes.js';
 
-/** The scopes that are not the API's. Both come with the sign-in itself: nobody is asked for them alone. */
+/** The scopes that are not the API's. They come with the sign-in itself: nobody is asked for them alone. */
 export const OPENID_MEANINGS: Readonly<Record<string, string>> = {
   openid: 'Know who you are: your username, name and picture',
+  profile: 'Get your name, username and picture each time you sign in',
   offline_access: 'Stay connected while you are away, until you cut it off',
 };
 

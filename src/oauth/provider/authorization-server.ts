@@ -11,6 +11,8 @@ import { isUnavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { adapterFactory } from '../storage/adapters.js';
 import { Consents } from './consents.service.js';
+import { CLAIMS, presentClaims } from './claims.js';
+import type { Claims } from './claims.js';
 import { checkLifetimes, LIFETIMES } from './lifetimes.js';
 import {
   answerFailures,
@@ -132,6 +134,7 @@ export class AuthorizationServer implements OnModuleInit {
         keys: new TokenKeys(config.secrets),
         encryption: new Encryption(config.secrets, 'oauth-state'),
         clients,
+        signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),
       parameterFault: () => database.current!.parameterFault,
@@ -177,7 +180,19 @@ export class AuthorizationServer implements OnModuleInit {
   /** A member who can sign in; undefined for one who is unknown or disabled. */
   async findAccount(sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
-    return (await this.#canSignIn(Number(sub))) ? { accountId: sub, claims: () => ({ sub }) } : undefined;
+    const userId = Number(sub);
+    if (!(await this.#canSignIn(userId))) return undefined;
+    return {
+      accountId: sub,
+      claims: async (_use, scope) => ({ sub, ...(await this.#claimsOf(userId, scope)) }),
+    };
+  }
+
+  /** Of the scopes `profile` (OpenID Connect Core §5.4); the library leaves out what was not granted. */
+  async #claimsOf(userId: number, scope: string): Promise<object> {
+    if (!scope.split(' ').includes('profile')) return {};
+    const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [userId]);
+    return claims ? presentClaims(claims) : {};
   }
 
   /** As it was read together with what the request came with, where it was. */
@@ -199,6 +214,8 @@ const FIND_ACCOUNT = {
   name: 'find-account',
   text: 'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
 };
+
+const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
 /** The library tells its refusals by these events alone. */
 const FAILURES = [

@@ -129,6 +129,7 @@ export function correctMetadata(config: Config): Middleware {
         scopes_supported: SUPPORTED_SCOPES,
         response_types_supported: ['code'],
         response_modes_supported: ['query'],
+        id_token_signing_alg_values_supported: ['ES256', 'RS256'],
         claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time'],
         userinfo_endpoint: config.publicUrl + ROUTES.userinfo,
         revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
