@@ -186,7 +186,7 @@ describe('a client that knows HTTP Basic alone, with an empty password', () => {
       const clientId = await oauth.client();
       const { username } = await oauth.member();
       const { client_id, ...code } = await oauth.code(clientId, username);
-      const named = how.startsWith('with its') ? { client_id: client_id! } : {};
+      const named: Record<string, string> = how.startsWith('with its') ? { client_id: client_id! } : {};
       const { status, body } = await oauth.token({ ...code, ...named }, basic(clientId));
       expect(status).toBe(200);
       const refreshed = await oauth.token(
