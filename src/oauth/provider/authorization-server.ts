@@ -25,8 +25,10 @@ import { ClientCache } from '../storage/client-cache.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { runTokenRequests } from '../token-request/token-requests.js';
 import { Pages } from '../pages/pages.js';
+import type { Page } from '../pages/pages.js';
 import { formTargetsOf, pageClientOf } from '../pages/page-client.js';
 import { faultOf, unregisteredOf } from '../pages/page-faults.js';
+import { languageOf } from '../pages/texts/texts.js';
 import { createProvider, ROUTES } from './provider.js';
 import { Refusals } from './refusals.service.js';
 import { SigningKeysService } from './signing-keys.service.js';
@@ -141,7 +143,7 @@ export class AuthorizationServer implements OnModuleInit {
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => {
         const fault = faultOf(error, ctx.path.startsWith(ROUTES.end_session));
-        const unregistered = unregisteredOf(error, ctx.oidc?.params);
+        const unregistered = unregisteredOf(error, ctx.oidc?.params, ctx.oidc?.client);
         this.#show(ctx, fault.page(database.current!.id, unregistered));
       },
       renderSignOut: (ctx) => {
@@ -203,8 +205,13 @@ export class AuthorizationServer implements OnModuleInit {
     return member ? member.active : (await this.database.read(FIND_ACCOUNT, [userId])).length > 0;
   }
 
-  #show(ctx: KoaContextWithOIDC, page: Parameters<Pages['render']>[0], formTargets: readonly string[] = []) {
-    const { html, headers } = this.pages.render(page, formTargets);
+  #show(ctx: KoaContextWithOIDC, page: Page, formTargets: readonly string[] = []) {
+    const asked = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
+    const { html, headers } = this.pages.render(
+      page,
+      languageOf(asked, ctx.get('accept-language')),
+      formTargets,
+    );
     ctx.set(headers);
     ctx.body = html;
   }

@@ -9,6 +9,7 @@ import { SERVER_BUSY, SERVER_FAILED } from '../pages/page-faults.js';
 import type { PageFault } from '../pages/page-faults.js';
 import { SECURITY_HEADERS } from '../pages/pages.js';
 import type { Pages } from '../pages/pages.js';
+import { LANGUAGES, languageOf } from '../pages/texts/texts.js';
 import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
 import { refusalOf } from './refusal-reasons.js';
 import { looksSecret } from './refusals.service.js';
@@ -106,7 +107,10 @@ function answer(ctx: KoaContextWithOIDC, pages: Pages, request: OauthRequest, fa
   ctx.remove('Location');
   ctx.status = fault.status;
   if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') {
-    const { html, headers } = pages.render(fault.page(request.id));
+    const { html, headers } = pages.render(
+      fault.page(request.id),
+      languageOf(ctx.query.ui_locales, ctx.get('accept-language')),
+    );
     ctx.set(headers);
     ctx.body = html;
   } else {
@@ -134,6 +138,7 @@ export function correctMetadata(config: Config): Middleware {
         userinfo_endpoint: config.publicUrl + ROUTES.userinfo,
         revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
         introspection_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        ui_locales_supported: LANGUAGES,
         protected_resources: [apiResource(config)],
       };
     }
