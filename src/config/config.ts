@@ -49,10 +49,18 @@ export abstract class Config {
   abstract readonly auditRetentionSeconds: number;
   /** Where members ask for help: https, http or mailto. */
   abstract readonly supportUrl: string | undefined;
-  /** Where members set a new password. */
-  abstract readonly passwordResetUrl: string | undefined;
   /** Whom to tell of a weakness: https or mailto. */
   abstract readonly securityContact: string | undefined;
+  /** What pages and documents call the platform. */
+  abstract readonly platformName: string | undefined;
+  /** https, http, file or data; read at start, and served from here. */
+  abstract readonly platformLogoUrl: string | undefined;
+  /** `#rrggbb`, readable on white. */
+  abstract readonly platformColor: string | undefined;
+  abstract readonly privacyUrl: string | undefined;
+  abstract readonly signUpUrl: string | undefined;
+  /** Where members set a new password. */
+  abstract readonly passwordResetUrl: string | undefined;
   abstract readonly logLevel: string;
   abstract readonly logFormat: 'json' | 'pretty';
   /** Whether PUBLIC_URL and HOST are this machine's own: nobody else is let in. */
@@ -132,8 +140,13 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     auditRetentionSeconds: env.AUDIT_RETENTION ?? 400 * 86_400,
     supportUrl: env.SUPPORT_URL,
-    passwordResetUrl: env.PASSWORD_RESET_URL,
     securityContact: env.SECURITY_CONTACT,
+    platformName: env.PLATFORM_NAME,
+    platformLogoUrl: env.PLATFORM_LOGO_URL,
+    platformColor: env.PLATFORM_COLOR,
+    privacyUrl: env.PRIVACY_URL,
+    signUpUrl: env.SIGN_UP_URL,
+    passwordResetUrl: env.PASSWORD_RESET_URL,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     loopbackOnly,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { contrastOf } from '../values/colors.js';
 import { secondsOf } from './duration.js';
 
 /**
@@ -158,15 +159,46 @@ export const SETTINGS = {
     '–',
     'where members ask for help: every page for them leads there, and error pages say which error id to give',
   ),
-  PASSWORD_RESET_URL: setting(
-    url('https:', 'http:'),
-    '–',
-    'where members set a new password; `/.well-known/change-password` leads there, which password managers ask for',
-  ),
   SECURITY_CONTACT: setting(
     url('https:', 'mailto:'),
     '–',
     'whom to tell of a weakness of this server: stands in `/.well-known/security.txt` (RFC 9116), which is there with it',
+  ),
+  PLATFORM_NAME: setting(
+    z
+      .string()
+      .refine(
+        (value) => value.trim() !== '' && [...value].length <= 60 && !/[\p{Cc}\p{Cf}]/u.test(value),
+        'must have 1 to 60 printable characters',
+      ),
+    '–',
+    'what pages and documents call the platform',
+  ),
+  PLATFORM_LOGO_URL: setting(
+    url('https:', 'http:', 'file:', 'data:'),
+    '–',
+    'its logo, a PNG, JPEG, WebP, GIF or SVG of 256 KB at most: https, file or data; read at start and served from here, so that members’ pages load nothing from elsewhere',
+  ),
+  PLATFORM_COLOR: setting(
+    z
+      .string()
+      .refine(
+        (value) => /^#[0-9a-f]{6}$/i.test(value) && contrastOf(value, '#ffffff') >= 4.5,
+        'must be #rrggbb, and dark enough to be read on white and white on it: a contrast of 4.5 at least (WCAG 2.2, 1.4.3)',
+      ),
+    '–',
+    'of buttons and links on members’ pages, #rrggbb, dark enough to be read on white; the dark pages have a lighter shade of it',
+  ),
+  PRIVACY_URL: setting(
+    url('https:', 'http:'),
+    '–',
+    'what the platform does with members’ data: every page for them leads there',
+  ),
+  SIGN_UP_URL: setting(url('https:', 'http:'), '–', 'where the sign-in page leads who has no account'),
+  PASSWORD_RESET_URL: setting(
+    url('https:', 'http:'),
+    '–',
+    'where members set a new password: the sign-in page leads there, and `/.well-known/change-password`, which password managers ask for',
   ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

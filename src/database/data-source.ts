@@ -19,6 +19,7 @@ import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-us
 import { ValidateConstraints1763700033000 } from '../../migrations/1763700033000-validate-constraints.js';
 import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/1763700040000-know-own-password-hashes.js';
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
+import { DescribeClients1763700062000 } from '../../migrations/1763700062000-describe-clients.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
@@ -96,6 +97,7 @@ export const MIGRATIONS = [
   ValidateConstraints1763700033000,
   KnowOwnPasswordHashes1763700040000,
   KnowInstances1763700050000,
+  DescribeClients1763700062000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

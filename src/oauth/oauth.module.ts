@@ -8,6 +8,8 @@ import { Consents } from './provider/consents.service.js';
 import { InteractionsController } from './pages/interactions.controller.js';
 import { ClientCache } from './storage/client-cache.js';
 import { OauthDatabase } from './storage/oauth-database.js';
+import { LogosController } from './pages/logos.controller.js';
+import { PlatformLogo } from './pages/platform-logo.js';
 import { PageRoutes } from './pages/page-routes.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
 import { Pages } from './pages/pages.js';
@@ -20,7 +22,13 @@ import { OauthRoutes } from './oauth-routes.js';
 /** The embedded authorization server; {@link OauthRoutes} stands in front of its controllers. */
 @Module({
   imports: [AuthModule, AccountsModule],
-  controllers: [InteractionsController, AccountController, UserinfoController, ProtectedResourceController],
+  controllers: [
+    InteractionsController,
+    AccountController,
+    UserinfoController,
+    ProtectedResourceController,
+    LogosController,
+  ],
   providers: [
     OauthDatabase,
     Refusals,
@@ -29,6 +37,7 @@ import { OauthRoutes } from './oauth-routes.js';
     AuthorizationServer,
     BrowserSessions,
     Pages,
+    PlatformLogo,
     PageRoutes,
     SignInForm,
     Successors,

@@ -23,7 +23,7 @@ export class ProtectedResourceController {
       authorization_servers: [config.publicUrl],
       scopes_supported: ALL_SCOPES,
       bearer_methods_supported: ['header'],
-      resource_name: 'Public User API',
+      resource_name: config.platformName === undefined ? 'Public User API' : `${config.platformName} API`,
       dpop_signing_alg_values_supported: SUPPORTED_DPOP_ALGORITHMS,
     };
     this.#document = new UnchangingDocument(JSON.stringify(metadata), {

@@ -4,7 +4,10 @@ import type { Refuse } from '../http/pipeline/front-door.js';
 import type { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { addressOf } from '../values/network.js';
 import type { AuthorizationServer } from './provider/authorization-server.js';
+import { PageFault } from './pages/page-faults.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
+import { LANGUAGES, languageOf, TEXTS } from './pages/texts/texts.js';
+import type { Language } from './pages/texts/texts.js';
 import type { Pages } from './pages/pages.js';
 import { ROUTES } from './provider/provider.js';
 import type { RefusalWords } from './provider/refusal-reasons.js';
@@ -48,6 +51,7 @@ export function limitRequests(
 function limitedRoute(server: AuthorizationServer, path: string): string | undefined {
   if (path.startsWith('/interaction/')) return '/interaction/:uid';
   if (path.startsWith('/account/')) return '/account';
+  if (path === '/logos/client') return path;
   if (!server.answers(path) || path === ROUTES.jwks || path.startsWith('/.well-known/')) return undefined;
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
@@ -69,8 +73,8 @@ export async function refuseParameters(
       .set('Access-Control-Allow-Origin', '*')
       .json({ error: 'invalid_request', error_description: fault, error_id: id });
   else {
-    const message = `The request is not one that can be answered: ${fault}.`;
-    pages.send(response, 400, { name: 'error', title: 'This did not work', message, error_id: id });
+    const page = new PageFault(400, 'malformed', 'invalid_request').page(id);
+    pages.send(response, 400, { ...page, detail: fault });
   }
 }
 
@@ -94,24 +98,31 @@ function refuseProgram(request: Request, response: Response, seconds: number): v
 }
 
 function refuseBrowser(pages: Pages, request: Request, response: Response, seconds: number): void {
-  pages.send(response, 429, {
-    name: 'error',
-    title: 'Too many requests',
-    message: `Too much was asked for from where you are. Try again in ${seconds} seconds.`,
-    error_id: request.context.id,
-  });
+  const page = new PageFault(429, 'tooMany').page(request.context.id);
+  pages.send(response, 429, { ...page, retryAfterSeconds: seconds });
 }
 
-const BUSY = 'The server is busy. Try again in a moment.';
 /** Plain: a page with its style would cost as much as the answer that it takes the place of. */
-const BUSY_PAGE =
-  '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">' +
-  `<title>Please try again</title><h1>Please try again</h1><p>${BUSY}</p><p>Error id: `;
-const BUSY_JSON = JSON.stringify({ error: 'temporarily_unavailable', error_description: BUSY }).slice(0, -1);
+const BUSY_PAGES = Object.fromEntries(
+  LANGUAGES.map((language) => {
+    const [title, message] = TEXTS[language].faults.busy;
+    return [
+      language,
+      `<!doctype html><html lang="${language}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
+        `<title>${title}</title><h1>${title}</h1><p>${message}</p><p>Error id: `,
+    ];
+  }),
+) as Record<Language, string>;
+const BUSY_JSON = JSON.stringify({
+  error: 'temporarily_unavailable',
+  error_description: TEXTS.en.faults.busy[1],
+}).slice(0, -1);
 const RETRY = ['Retry-After', RETRY_AFTER_SECONDS];
 const BUSY_PAGE_HEADERS = [
   ...Object.entries(SECURITY_HEADERS).flat(),
   ...RETRY,
+  'Vary',
+  'Accept-Language',
   'Content-Type',
   'text/html; charset=utf-8',
 ];
@@ -131,7 +142,10 @@ export const refuseBusyOauth: Refuse = (request, response) => {
   const { id, path } = request.context; // the id is of letters, digits, dots, dashes and underscores
   if (FOR_PROGRAMS.includes(path) || !opensPage(request.headers.accept))
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
-  else sendBusy(request, response, `${BUSY_PAGE}${id}</p>`, BUSY_PAGE_HEADERS);
+  else {
+    const page = BUSY_PAGES[languageOf(undefined, request.headers['accept-language'])];
+    sendBusy(request, response, `${page}${id}</p>`, BUSY_PAGE_HEADERS);
+  }
 };
 
 /** What browsers send for a page; programs leave it out, or ask for JSON. */

@@ -12,12 +12,14 @@ import { Database } from '../database/database.js';
 import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { CLAIMS, presentClaims } from './provider/claims.js';
+import type { Claims } from './provider/claims.js';
 import { ROUTES } from './provider/provider.js';
 import { Config } from '../config/config.js';
 
 const FIND_CLAIMS = {
   name: 'find-userinfo',
-  text: `SELECT u.id::text AS sub, u.username AS preferred_username, u.display_name AS name, u.profile_picture AS picture
+  text: `SELECT ${CLAIMS}
 FROM oauth_grants g JOIN users u ON u.id = g.user_id
 WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope', ' '))`,
 };
@@ -54,9 +56,9 @@ export class UserinfoController {
     // POST reads, too (OpenID Connect Core §5.3.1).
     const overLimit = await this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
-    const [claims] = await this.database.read(FIND_CLAIMS, [principal.credentialId]);
+    const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [principal.credentialId]);
     if (!claims) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
-    response.json(claims);
+    response.json(presentClaims(claims));
   }
 
   async #authenticate(credential: Credential, request: Request): Promise<Principal> {

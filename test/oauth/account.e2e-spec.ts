@@ -19,8 +19,14 @@ function formFor(page: FormPage, action: RegExp): number {
   return [...page.html.matchAll(/<form[^>]*action="([^"]*)"/g)].findIndex(([, at]) => action.test(at!));
 }
 
+/** The form that revokes the access of a client. */
+function formOf(page: FormPage, clientId: string): number {
+  const forms = [...page.html.matchAll(/<form[^>]*>[^]*?<\/form>/g)];
+  return forms.findIndex(([form]) => form.includes(`name="client_id" value="${clientId}"`));
+}
+
 describe('/account/apps', () => {
-  it('leads through sign-in and back, lists the apps and cuts one off at once', async () => {
+  it('leads through sign-in and back, lists the apps and revokes the access of one at once', async () => {
     const member = await oauth.member();
     const [cut, kept] = [await oauth.client({ name: 'Cut me' }), await oauth.client({ name: 'Keep me' })];
     const devices = [
@@ -37,11 +43,8 @@ describe('/account/apps', () => {
     expect(page.html).toContain('Cut me');
     expect(page.html).toContain('Keep me');
 
-    const after = (await browser.submit(
-      page,
-      {},
-      formFor(page, new RegExp(`${cut}/disconnect`)),
-    )) as FormPage;
+    const after = (await browser.submit(page, {}, formOf(page, cut))) as FormPage;
+    expect(after.html).toContain('The app has no access to your account any more.');
     expect(after.html).not.toContain('Cut me');
     expect(await Promise.all(devices.map(({ access_token }) => oauth.me(access_token)))).toEqual([
       401, 401, 200,
@@ -58,11 +61,14 @@ describe('/account/apps', () => {
     const page = (await browser.open('/account/apps')) as FormPage;
     expect(page.html).not.toContain('Not seen yet');
     expect(page.html).toContain('Use shows here within a minute.');
-    const used = /<dt>Last used<\/dt><dd><time datetime="([^"]+)"/.exec(page.html)![1]!;
-    expect(Math.abs(Date.now() - Date.parse(used))).toBeLessThan(30_000);
+    const [, used, exact, ago] =
+      /<dt>Last used<\/dt><dd><time datetime="([^"]+)" title="([^"]+)">([^<]+)</.exec(page.html)!;
+    expect(Math.abs(Date.now() - Date.parse(used!))).toBeLessThan(30_000);
+    expect(exact).toMatch(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/);
+    expect(ago).toBe('now');
   });
 
-  it('shows nothing of another member, and cuts off nothing of theirs', async () => {
+  it('shows nothing of another member, and revokes nothing of theirs', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client({ name: 'Their app' });
     const tokens = await oauth.tokens(clientId, theirs.username);
@@ -72,8 +78,18 @@ describe('/account/apps', () => {
     const page = await signedIn(browser, '/account/apps', mine.username);
     expect(page.html).not.toContain('Their app');
     const forged = { ...page, html: page.html.replaceAll(own, clientId) };
-    await browser.submit(forged, {}, formFor(forged, /disconnect/));
+    await browser.submit(forged, {}, formOf(forged, clientId));
     expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
+
+  it('revokes the access of a client whose id holds what no path can', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client({ id: 'https://app.example/client?a=1' });
+    const tokens = await oauth.tokens(clientId, member.username);
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/apps', member.username);
+    await browser.submit(page, {}, formOf(page, clientId));
+    expect(await oauth.me(tokens.access_token)).toBe(401);
   });
 
   it('knows when an app was used, whatever else was used since', async () => {
@@ -98,9 +114,9 @@ describe('/account/apps', () => {
     const tokens = await oauth.tokens(clientId, member.username);
     const browser = oauth.browser();
     await signedIn(browser, '/account/apps', member.username);
-    const forged = await browser.send(`/account/apps/${clientId}/disconnect`, {
+    const forged = await browser.send('/account/apps/revoke', {
       method: 'POST',
-      body: new URLSearchParams({ csrf: 'x' }),
+      body: new URLSearchParams({ csrf: 'x', client_id: clientId }),
     });
     expect(forged.status).toBe(403);
     expect(await oauth.me(tokens.access_token)).toBe(200);
@@ -215,7 +231,10 @@ FROM generate_series(1, 7999) n`,
     const page = (await browser.open('/account/sessions')) as FormPage;
     expect(page.html.match(/class="item"/g)).toHaveLength(100);
     expect(page.html.indexOf('This browser')).toBeGreaterThan(0);
-    expect(page.html.indexOf('This browser')).toBeLessThan(page.html.indexOf('action="/account/sessions/'));
+    expect(page.html.indexOf('This browser')).toBeLessThan(
+      page.html.search(/action="\/account\/sessions\/[0-9a-f]{64}/),
+    );
+    expect(page.html.indexOf('Sign out of all others')).toBeLessThan(page.html.indexOf('This browser'));
     expect(page.html).toContain('And 7900 more');
     expect(page.html.length).toBeLessThan(150_000);
 

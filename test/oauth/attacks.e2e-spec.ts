@@ -111,6 +111,7 @@ describe('what may be used once', () => {
       keys: new TokenKeys(secrets),
       encryption: new Encryption(secrets, 'oauth-state'),
       clients: app.get(ClientCache),
+      signingAlgorithms: new Set(['ES256']),
     })(model);
   };
   const outcomes = async (uses: Promise<unknown>[]) =>

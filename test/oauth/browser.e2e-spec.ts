@@ -65,7 +65,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     return { page, violations, configuration, signIn, ask, redeem };
   }
 
-  it('signs in, unticks a scope, allows the rest, and cuts the app off again', async () => {
+  it('signs in, unticks a scope, allows the rest, and revokes the access of the app again', async () => {
     const { username } = await oauth.member({ stored_display_name: 'Ada Lovelace' });
     const { page, violations, configuration, signIn, redeem } = await start(
       'openid profile:read connections:read',
@@ -90,8 +90,11 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     expect(await (await call()).json()).toMatchObject({ username });
 
     await page.goto(`${oauth.issuer}/account/apps`);
-    await page.getByRole('button', { name: 'Cut off Trailmix' }).click();
+    await page.getByRole('button', { name: 'Revoke access of Trailmix' }).click();
     await page.getByText('No app can see your account.').waitFor();
+    await page.getByRole('status').getByText('The app has no access to your account any more.').waitFor();
+    await page.reload();
+    expect(await page.getByRole('status').count()).toBe(0);
     await expect(call()).rejects.toMatchObject({ status: 401 });
     expect(violations).toEqual([]);
   });

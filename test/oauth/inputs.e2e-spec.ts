@@ -390,7 +390,6 @@ describe('a path of a page', () => {
     ['POST', '/interaction/:id/consent'],
     ['POST', '/interaction/:id/cancel'],
     ['POST', '/interaction/:id/switch-user'],
-    ['POST', '/account/apps/:id/disconnect'],
     ['POST', '/account/sessions/:id/end'],
     ['GET', '/account/:id'],
     ['GET', '/oauth/authorize/:id'],
@@ -410,14 +409,23 @@ describe('a path of a page', () => {
       }
   });
 
+  it('that is no client of ours, or no text, is answered in words where its access is to be revoked', async () => {
+    for (const clientId of ['', 'x'.repeat(101), 'a\0b', '\ud800', '../x', 'nobody']) {
+      const body = new URLSearchParams({ csrf, client_id: clientId });
+      const response = await browser.send('/account/apps/revoke', { method: 'POST', body });
+      expect([clientId, [303, 400].includes(response.status)]).toEqual([clientId, true]);
+      expect(await response.text()).not.toMatch(/internal_error|Error:|at \w+ \(/);
+    }
+    const twice = `csrf=${encodeURIComponent(csrf)}&client_id=a&client_id=b`;
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    expect(
+      (await browser.send('/account/apps/revoke', { method: 'POST', body: twice, headers })).status,
+    ).toBe(400);
+  });
+
   it('that is raw bytes is answered, too', async () => {
     const { port } = new URL(oauth.issuer);
-    for (const target of [
-      '/interaction/\xff',
-      '/account/apps/%00/disconnect',
-      '/account/sessions/%ff/end',
-      '/interaction/%C0%AF',
-    ]) {
+    for (const target of ['/interaction/\xff', '/account/sessions/%ff/end', '/interaction/%C0%AF']) {
       const answer = await new Promise<string>((resolve, reject) => {
         const socket = connect(Number(port), '127.0.0.1', () =>
           socket.write(

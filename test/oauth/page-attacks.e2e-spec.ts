@@ -65,7 +65,7 @@ describe('a form that another site sends', () => {
       [browser, `${path}/consent`, { csrf: csrfOf(page), decision: 'allow' }],
       [browser, `${path}/switch-user`, { csrf: csrfOf(page) }],
       [stranger, '/account/apps/sign-in', { csrf: csrfOf(login), ...password }],
-      [own, '/account/apps/x/disconnect', { csrf: csrfOf(account) }],
+      [own, '/account/apps/revoke', { csrf: csrfOf(account), client_id: 'x' }],
       [own, '/account/sessions/end-others', { csrf: csrfOf(account) }],
       [own, '/account/sign-out', { csrf: csrfOf(account) }],
     ];

@@ -25,7 +25,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/sessions': 'GET, HEAD',
   '/account/apps/sign-in': 'POST',
   '/account/sessions/sign-in': 'POST',
-  '/account/apps/:client/disconnect': 'POST',
+  '/account/apps/revoke': 'POST',
   '/account/sessions/:session/end': 'POST',
   '/account/sessions/end-others': 'POST',
   '/account/sign-out': 'POST',
@@ -40,6 +40,9 @@ const BESIDE_THEM = [
   'GET /demo/app.js',
   'GET /demo/app.css',
 ];
+
+/** Images on pages: there are none where nobody set or registered one. */
+const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
@@ -77,9 +80,9 @@ describe('the pages', () => {
     const routes = oauth.api.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`);
     const pages = Object.entries(PAGES).map(([path, methods]) => `${methods.replace(', HEAD', '')} ${path}`);
     const ofOauth = routes.filter((route) =>
-      /^\w+ \/(interaction|account|oauth|\.well-known|demo)\b/.test(route),
+      /^\w+ \/(interaction|account|oauth|\.well-known|logos|demo)\b/.test(route),
     );
-    expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM].toSorted());
+    expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...LOGOS].toSorted());
   });
 
   it.each(Object.entries(PAGES))('%s: have %s, and no other method', async (route, methods) => {
@@ -117,12 +120,13 @@ describe('the pages', () => {
     '/account//apps',
     '/account/%61pps',
     '/account/apps%2f',
-    '/account/apps/a%62c/disconnect',
-    '/account/apps/a%20b/disconnect',
-    '/account/apps/a.b/disconnect',
-    '/account/apps/%00/disconnect',
-    '/account/apps/%ff/disconnect',
-    '/account/apps/a%2Fb/disconnect',
+    '/account/apps/r%65voke',
+    '/account/sessions/a%62c/end',
+    '/account/sessions/a%20b/end',
+    '/account/sessions/a.b/end',
+    '/account/sessions/%00/end',
+    '/account/sessions/%ff/end',
+    '/account/sessions/a%2Fb/end',
     '/account/apps/../apps',
     `/interaction/${'a'.repeat(101)}`,
     '/interaction/a~b',

@@ -164,8 +164,8 @@ postgres.describe('the authorization server with a database in trouble', () => {
       { name: 'connected apps', send: () => account.browser.send('/account/apps'), later: 200 },
       { name: 'sessions', send: () => account.browser.send('/account/sessions'), later: 200 },
       {
-        name: 'cut off',
-        send: () => submit(account.browser, account.page, '/account/apps/nobody/disconnect'),
+        name: 'revoke',
+        send: () => submit(account.browser, account.page, '/account/apps/revoke', { client_id: 'nobody' }),
         later: 303,
       },
       {

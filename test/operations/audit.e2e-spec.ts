@@ -160,10 +160,16 @@ describe('strangers cannot fill the audit trail', () => {
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
     const apps = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
-    const body = new URLSearchParams({ csrf: /name="csrf" value="([^"]+)"/.exec(apps.html)![1]! });
+    const csrf = /name="csrf" value="([^"]+)"/.exec(apps.html)![1]!;
+    const body = new URLSearchParams({ csrf });
     const before = await state();
     await inParallel(JUNK / 10, () =>
-      drain(browser.send(`/account/apps/${plant()}/disconnect`, { method: 'POST', body })),
+      drain(
+        browser.send('/account/apps/revoke', {
+          method: 'POST',
+          body: new URLSearchParams({ csrf, client_id: plant() }),
+        }),
+      ),
     );
     await inParallel(10, () =>
       drain(

@@ -113,20 +113,20 @@ postgres.describe('the log', () => {
     expect(line).toMatchObject({ path: '/api/public/event', status: 404, problem: 'not_found' });
   });
 
-  it('names a page by its route, never by the sign-in or client in its path', async () => {
+  it('names a page by its route, never by the sign-in or session in its path', async () => {
     const sent = await Promise.all([
       send('/interaction/the-id-of-a-sign-in'),
       send('/interaction/the-id-of-a-sign-in/consent', { method: 'POST' }),
-      send('/account/apps/some-client/disconnect', { method: 'POST' }),
+      send('/account/sessions/some-session/end', { method: 'POST' }),
       send('/oauth/userinfo'),
     ]);
     expect(sent.flat()).toMatchObject([
       { method: 'GET', route: '/interaction/:uid', status: 400 },
       { method: 'POST', route: '/interaction/:uid/consent', status: 400 },
-      { method: 'POST', route: '/account/apps/:client/disconnect', status: 403 },
+      { method: 'POST', route: '/account/sessions/:session/end', status: 403 },
       { method: 'GET', route: '/oauth/userinfo', status: 401, problem: 'missing_credentials' },
     ]);
-    expect(server!.output).not.toMatch(/the-id-of-a-sign-in|some-client/);
+    expect(server!.output).not.toMatch(/the-id-of-a-sign-in|some-session/);
   });
 
   it('is not forged by what a caller sends', async () => {

@@ -69,6 +69,20 @@ describe('settings', () => {
     expect(refuse).not.toThrow('hunter2');
   });
 
+  it.each([
+    ['PLATFORM_COLOR', '#ffcc00', /^A setting is wrong: PLATFORM_COLOR must be #rrggbb, and dark enough/],
+    ['PLATFORM_COLOR', 'navy', /PLATFORM_COLOR must be #rrggbb/],
+    ['PLATFORM_NAME', 'two\nlines', /PLATFORM_NAME must have 1 to 60 printable characters/],
+    ['PLATFORM_LOGO_URL', 'logo.png', /PLATFORM_LOGO_URL must be a URL/],
+    ['PRIVACY_URL', 'javascript:alert(1)', /PRIVACY_URL must be a URL/],
+    ['SIGN_UP_URL', 'mailto:join@platform.example', /SIGN_UP_URL must be a URL/],
+  ])(
+    'refuse a look of the platform that members could not read, or that leads nowhere: %s=%s',
+    (name, value, why) => {
+      expect(() => loadConfig({ DATA_DIR: folder, [name]: value })).toThrow(why);
+    },
+  );
+
   it('are refused all at once in production too', () => {
     const refuse = () =>
       loadConfig({ NODE_ENV: 'production', PORT: 'eighty', PUBLIC_URL: 'http://a.example' });

@@ -1,21 +1,23 @@
 import type { Page, PageClient, PageUser } from '../../src/oauth/pages/pages.js';
-import { SCOPES } from '../../src/auth/scopes.js';
+import { ALL_SCOPES } from '../../src/auth/scopes.js';
 
 const user: PageUser = { username: 'ada', display_name: 'Ada Lovelace' };
 const web: PageClient = { name: 'Trailmix', host: 'app.trailmix.example' };
 const native: PageClient = { name: 'Pocket Calendar', host: 'com.example.pocketcalendar', native: true };
-const api = Object.entries(SCOPES).map(([name, meaning]) => ({
+const logo = '/logos/client?client_id=trailmix';
+const described: PageClient = {
+  ...web,
+  logo,
+  homepage: 'https://trailmix.example/',
+  policy: 'https://trailmix.example/privacy',
+};
+const api = ALL_SCOPES.map((name) => ({
   name,
-  meaning,
   checked: name !== 'connections:read',
   required: false,
+  writes: name === 'profile:write',
 }));
-const openid = {
-  name: 'openid',
-  meaning: 'Know who you are: your username, name and picture',
-  checked: true,
-  required: true,
-};
+const openid = { name: 'openid', checked: true, required: true, writes: false } as const;
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const safari =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
@@ -24,7 +26,13 @@ const safari =
 export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
 
 const signIn = { name: 'sign-in', action: '/interaction/u/sign-in', csrf: 'token' } as const;
-const consent = { name: 'consent', action: '/interaction/u/consent', csrf: 'token', user } as const;
+const consent = {
+  name: 'consent',
+  action: '/interaction/u/consent',
+  csrf: 'token',
+  user,
+  days: { most: 14, idle: 14 },
+} as const;
 
 /** Every page in every state that looks different. */
 export const SAMPLES: Readonly<Record<string, Page>> = {
@@ -45,51 +53,67 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     again: false,
     switch_user: '/interaction/u/switch',
   },
-  'consent to a native app': { ...consent, client: native, scopes: api, again: true },
+  'consent to a native app': {
+    ...consent,
+    client: native,
+    scopes: api,
+    again: true,
+    days: { most: 180, idle: 30 },
+  },
+  'consent to an app that says who it is': {
+    ...consent,
+    client: described,
+    scopes: [openid, ...api.slice(0, 2)],
+    again: false,
+  },
   'sign-out': { name: 'sign-out', action: '/oauth/logout/confirm', hidden: { xsrf: 'x' }, client: web, user },
   'signed out': { name: 'signed-out', client: null },
   error: {
     name: 'error',
-    title: 'This sign-in has expired',
-    message: 'Go back to the app and start again.',
+    fault: 'expired',
     error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
     code: 'invalid_request_uri',
   },
   'error of a redirect URI that is not registered': {
     name: 'error',
-    title: 'The app cannot be sent your answer',
-    message:
-      'It asks for an answer at an address that is not registered for it. So that nobody else gets it, you are not sent there. Tell the people who make the app.',
+    fault: 'wrongAddress',
     error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
     code: 'invalid_redirect_uri',
-    unregistered: { name: 'redirect_uri', value: `https://app.trailmix.example/callback?${HOSTILE}` },
+    unregistered: {
+      name: 'redirect_uri',
+      value: `https://app.trailmix.example/callback?${HOSTILE}`,
+      registered: ['https://app.trailmix.example/callback', HOSTILE],
+    },
   },
   'connected apps': {
     name: 'apps',
     csrf: 'token',
     user,
+    done: 'access-revoked',
+    revoke: '/account/apps/revoke',
     apps: [
       {
-        action: '/account/apps/a/disconnect',
-        client: web,
-        scopes: [openid, ...api],
+        client_id: 'a',
+        client: described,
+        scopes: ['openid', ...ALL_SCOPES],
         since: '2026-01-31 18:00:05',
         last_used_at: '2026-11-20 07:15:00',
       },
       {
-        action: '/account/apps/b/disconnect',
+        client_id: 'b',
         client: native,
-        scopes: api.slice(0, 1),
+        scopes: ALL_SCOPES.slice(0, 1),
         since: '2026-11-02 09:30:00',
         last_used_at: null,
       },
     ],
   },
-  'no connected apps': { name: 'apps', csrf: 'token', user, apps: [] },
+  'no connected apps': { name: 'apps', csrf: 'token', user, revoke: '/account/apps/revoke', apps: [] },
   sessions: {
     name: 'sessions',
     csrf: 'token',
     user,
+    done: 'session-ended',
     end_others: '/account/sessions/end-others',
     sessions: [
       {
@@ -126,14 +150,15 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     again: false,
   },
   'hostile sign-in': { ...signIn, client: { name: HOSTILE, host: HOSTILE }, username: HOSTILE },
-  'hostile error': { name: 'error', title: HOSTILE, message: HOSTILE, error_id: HOSTILE, code: HOSTILE },
+  'hostile error': { name: 'error', fault: 'malformed', detail: HOSTILE, error_id: HOSTILE, code: HOSTILE },
   'hostile apps': {
     name: 'apps',
     csrf: 'token',
     user: { username: HOSTILE, display_name: HOSTILE },
+    revoke: '/account/apps/revoke',
     apps: [
       {
-        action: '/account/apps/a/disconnect',
+        client_id: '"><script>',
         client: { name: HOSTILE, host: HOSTILE },
         scopes: [],
         since: '2026-01-31 18:00:05',

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { Scope } from '../../auth/scopes.js';
 import { ClientsService } from '../../oauth/admin/clients.service.js';
 import type { ClientDetails } from '../../oauth/admin/clients.service.js';
+import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { parseScopes, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
@@ -17,6 +18,10 @@ interface CreateOptions {
   postLogoutRedirectUri?: string[];
   scopes?: Scope[];
   jwksFile?: { keys: Record<string, unknown>[] };
+  clientUri?: string;
+  policyUri?: string;
+  logoFile?: Buffer;
+  idTokenAlg: SigningAlgorithm;
   json?: boolean;
 }
 
@@ -51,6 +56,17 @@ export function clientsCommands(program: Command): void {
       'public keys (JWK set): the app signs itself in with private_key_jwt',
       readKeySet,
     )
+    .option('--client-uri <url>', 'the app’s own page, shown when a member is asked')
+    .option('--policy-uri <url>', 'its page on what it does with members’ data, shown there too')
+    .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of 64 KB at most, shown there too', readFile)
+    .addOption(
+      new Option(
+        '--id-token-alg <alg>',
+        'what its ID tokens are signed with; RS256 for libraries without ES256',
+      )
+        .choices(['ES256', 'RS256'])
+        .default('ES256'),
+    )
     .action(async (options: CreateOptions) => {
       const client = await withDatabase(async ({ config, dataSource }) => {
         const clients = new ClientsService(dataSource, config);
@@ -62,6 +78,10 @@ export function clientsCommands(program: Command): void {
           allowedOrigins: options.origin,
           scopes: options.scopes,
           jwks: options.jwksFile,
+          clientUri: options.clientUri,
+          policyUri: options.policyUri,
+          logo: options.logoFile,
+          idTokenAlg: options.idTokenAlg,
           actor: 'admin',
         });
         return clients.find(id);
@@ -123,13 +143,16 @@ async function change(id: string, disabled: boolean, json: boolean | undefined):
   print(json, { client_id: id, changed, disabled_at: client.disabled_at }, () => `${id} is ${state}`);
 }
 
-function readKeySet(file: string): { keys: Record<string, unknown>[] } {
-  let text: string;
+function readFile(file: string): Buffer {
   try {
-    text = readFileSync(file, 'utf8');
+    return readFileSync(file);
   } catch (error) {
     throw new InvalidArgumentError(`It cannot be read (${(error as NodeJS.ErrnoException).code}).`);
   }
+}
+
+function readKeySet(file: string): { keys: Record<string, unknown>[] } {
+  const text = readFile(file).toString();
   try {
     return JSON.parse(text) as { keys: Record<string, unknown>[] };
   } catch {

@@ -37,6 +37,22 @@ export class OauthClient {
 
   @Column('timestamptz', { nullable: true })
   disabled_at: Date | null;
+
+  /** Its own page. */
+  @Column('text', { nullable: true })
+  client_uri: string | null;
+
+  /** What it does with members' data. */
+  @Column('text', { nullable: true })
+  policy_uri: string | null;
+
+  /** An image of 64 KB at most, served from here. */
+  @Column('bytea', { nullable: true })
+  logo: Buffer | null;
+
+  /** What its ID tokens are signed with. */
+  @Column('text', { default: 'ES256' })
+  id_token_signed_response_alg: 'ES256' | 'RS256';
 }
 
 /** What a member answered when a client asked last. */
@@ -227,7 +243,7 @@ export class SigningKey {
   status: 'next' | 'current' | 'previous' | 'retired';
 
   @Column('text')
-  alg: 'ES256';
+  alg: 'ES256' | 'RS256';
 
   @Column('jsonb')
   public_jwk: Record<string, unknown>;

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { checkClient } from './clients.service.js';
 
+const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
+
 const client = (fields: object) => ({
   name: 'App',
   type: 'web' as const,
@@ -54,6 +56,13 @@ describe('checkClient', () => {
     [{ jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'd' }] } }, 'private key'],
     [{ jwks: { keys: [{ kty: 'oct', k: 'k' }] } }, 'private key'],
     [{ postLogoutRedirectUris: ['http://app.example/'] }, 'must be https'],
+    [{ clientUri: 'http://app.example/' }, 'not the address of a page'],
+    [{ policyUri: 'javascript:alert(1)' }, 'not the address of a page'],
+    [
+      { logo: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>') },
+      'the logo must be a PNG',
+    ],
+    [{ logo: Buffer.concat([PNG, Buffer.alloc(65_536)]) }, 'the logo must be'],
   ])('refuses %j', (fields, why) => {
     expect(() => checkClient(client(fields), false)).toThrow(why);
   });

@@ -4,7 +4,10 @@ import type { NewAuthEvent } from '../../audit/audit.js';
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import { randomUUID } from '../../crypto/random.js';
+import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
+import { pixelImageType } from '../../values/images.js';
 import { OperatorError } from '../../values/operator-error.js';
+import { SigningKeysService } from '../provider/signing-keys.service.js';
 
 export interface NewClient {
   readonly name: string;
@@ -17,6 +20,14 @@ export interface NewClient {
   readonly scopes?: readonly string[] | undefined;
   /** Public keys (RFC 7517): makes the client confidential, it signs itself in with private_key_jwt. */
   readonly jwks?: { keys: Record<string, unknown>[] } | undefined;
+  /** Its own page, https. */
+  readonly clientUri?: string | undefined;
+  /** Its page on what it does with members' data, https. */
+  readonly policyUri?: string | undefined;
+  /** A PNG, JPEG, WebP or GIF of 64 KB at most. */
+  readonly logo?: Buffer | undefined;
+  /** What its ID tokens are signed with: ES256, unless said. */
+  readonly idTokenAlg?: SigningAlgorithm | undefined;
   /** Chosen by whoever needs to know it beforehand; random, unless said. */
   readonly id?: string | undefined;
   readonly actor: NewAuthEvent['actor'];
@@ -33,6 +44,10 @@ export interface ClientDetails {
   readonly post_logout_redirect_uris: string[];
   readonly allowed_origins: string[];
   readonly scopes: string[];
+  readonly client_uri: string | null;
+  readonly policy_uri: string | null;
+  readonly has_logo: boolean;
+  readonly id_token_signed_response_alg: SigningAlgorithm;
   readonly created_at: string;
   readonly disabled_at: string | null;
   /** Sign-ins of members that are alive. */
@@ -41,10 +56,12 @@ export interface ClientDetails {
 
 const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
   CASE WHEN c.jwks IS NULL THEN 'none' ELSE 'private_key_jwt' END AS token_endpoint_auth_method,
-  c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes,
+  c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes, c.client_uri, c.policy_uri,
+  c.logo IS NOT NULL AS has_logo, c.id_token_signed_response_alg,
   api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, count(g.id) AS live_grants_count
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
 
+export const MOST_LOGO_BYTES = 65_536;
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
 /** Members that make a JWK private (RFC 7518 §6). */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
@@ -53,7 +70,7 @@ const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 export class ClientsService {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly config: Pick<Config, 'production'>,
+    private readonly config: Pick<Config, 'production' | 'secrets'>,
   ) {}
 
   /**
@@ -64,10 +81,14 @@ export class ClientsService {
     checkClient(wanted, this.config.production);
     const id = wanted.id ?? randomUUID();
     const scopes = wanted.scopes ?? ALL_SCOPES;
+    const idTokenAlg = wanted.idTokenAlg ?? 'ES256';
+    if (idTokenAlg !== 'ES256')
+      await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
     await this.dataSource.transaction(async (manager) => {
       await manager.query(
-        `INSERT INTO oauth_clients (id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+        `INSERT INTO oauth_clients (id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks,
+  client_uri, policy_uri, logo, id_token_signed_response_alg)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
         [
           id,
           wanted.name,
@@ -77,6 +98,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
           wanted.allowedOrigins ?? [],
           scopes,
           wanted.jwks ? JSON.stringify(wanted.jwks) : null,
+          wanted.clientUri ?? null,
+          wanted.policyUri ?? null,
+          wanted.logo ?? null,
+          idTokenAlg,
         ],
       );
       await recordEvent(manager, {
@@ -152,6 +177,20 @@ export function checkClient(client: NewClient, production: boolean): void {
   if (unknown.length > 0)
     throw new OperatorError(`unknown scopes ${unknown.join(', ')}: there are ${ALL_SCOPES.join(', ')}`);
   if (jwks !== undefined) checkJwks(jwks);
+  for (const uri of [client.clientUri, client.policyUri]) if (uri !== undefined) checkPage(uri);
+  if (client.logo !== undefined) checkLogo(client.logo);
+}
+
+/** A page that members are led to from the consent page. */
+function checkPage(uri: string): void {
+  const url = URL.parse(uri);
+  if (url?.protocol !== 'https:' || url.username !== '' || uri.length > 2048 || /[\s\p{Cc}]/u.test(uri))
+    throw new OperatorError(`${uri} is not the address of a page: https, of 2048 characters at most`);
+}
+
+function checkLogo(logo: Buffer): void {
+  if (logo.length > MOST_LOGO_BYTES || pixelImageType(logo) === undefined)
+    throw new OperatorError('the logo must be a PNG, JPEG, WebP or GIF of 64 KB at most');
 }
 
 /** RFC 9700 §2.1, RFC 8252 §7: compared to the letter later, so it must be what a browser would show. */

@@ -9,6 +9,7 @@ export interface ConnectedApp extends QueryResultRow {
   readonly client_id: string;
   readonly client_name: string;
   readonly redirect_uri: string;
+  readonly has_logo: boolean;
   readonly scopes: string[];
   /** In the API's form. */
   readonly since: string;
@@ -47,7 +48,8 @@ export class ConnectedApps {
   /** By name. */
   async listApps(userId: number): Promise<Shown<ConnectedApp>> {
     const rows = await this.dataSource.query<(ConnectedApp & Counted)[]>(
-      `SELECT count(*) OVER ()::integer AS count, c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri, a.scopes,
+      `SELECT count(*) OVER ()::integer AS count, c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri,
+  c.logo IS NOT NULL AS has_logo, a.scopes,
   api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
 FROM (
   SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,

@@ -2,6 +2,7 @@ import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
+import { cookiesNamed } from '../../accounts/cookies.js';
 import { Csrf } from '../../accounts/csrf.js';
 import { GrantUsageRecorder } from '../../auth/access-tokens/grant-usage.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
@@ -13,14 +14,16 @@ import type { SignedInUser } from './browser-sessions.js';
 import { FormBody } from './form-body.js';
 import type { Form } from './form-body.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
-import { hostOf } from './page-client.js';
+import { clientLogoPath, hostOf } from './page-client.js';
 import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
 import { Pages, redirect } from './pages.js';
-import { meaningOf } from './scope-meanings.js';
+import type { Done, ScopeName } from './pages.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
+import { TEXTS } from './texts/texts.js';
 import { Config } from '../../config/config.js';
+import { isStorable } from '../../values/string-rules.js';
 
 type AccountPage = 'apps' | 'sessions';
 
@@ -30,6 +33,8 @@ type AccountPage = 'apps' | 'sessions';
 export class AccountController {
   readonly #access: ConnectedApps;
   readonly #keys: TokenKeys;
+  readonly #doneCookie: string;
+  readonly #doneAttributes: string;
 
   constructor(
     config: Config,
@@ -44,6 +49,9 @@ export class AccountController {
   ) {
     this.#access = new ConnectedApps(dataSource);
     this.#keys = new TokenKeys(config.secrets);
+    const secure = config.publicUrl.startsWith('https:');
+    this.#doneCookie = secure ? '__Secure-pua_done' : 'pua_done';
+    this.#doneAttributes = `Path=/account; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
   @Get('apps')
@@ -82,13 +90,25 @@ export class AccountController {
       await this.usage.flush(); // what this process has seen shows at once
       const { shown, count } = await this.#access.listApps(user.id);
       const apps = shown.map((app) => ({
-        action: `/account/apps/${encodeURIComponent(app.client_id)}/disconnect`,
-        client: { name: app.client_name, host: hostOf(app.redirect_uri) },
-        scopes: app.scopes.map((name) => ({ name, meaning: meaningOf(name) })),
+        client_id: app.client_id,
+        client: {
+          name: app.client_name,
+          host: hostOf(app.redirect_uri),
+          ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
+        },
+        scopes: app.scopes as ScopeName[],
         since: app.since,
         last_used_at: app.last_used_at,
       }));
-      this.pages.send(response, 200, { name: 'apps', csrf, user, apps, more: count - shown.length });
+      this.pages.send(response, 200, {
+        name: 'apps',
+        csrf,
+        user,
+        done: this.#takeDone(request, response),
+        revoke: '/account/apps/revoke',
+        apps,
+        more: count - shown.length,
+      });
     } else {
       const keys = this.#keysOf(session);
       const own = keys.map((key) => key.toString('hex'));
@@ -102,6 +122,7 @@ export class AccountController {
         name: 'sessions',
         csrf,
         user,
+        done: this.#takeDone(request, response),
         sessions,
         more: count - shown.length,
         end_others: '/account/sessions/end-others',
@@ -136,20 +157,19 @@ export class AccountController {
     redirect(response, `/account/${page}`);
   }
 
-  @Post('apps/:client/disconnect')
-  async disconnect(
-    @Req() request: Request,
-    @Res() response: Response,
-    @FormBody() form: Form,
-    @Param('client') clientId: string,
-  ): Promise<void> {
+  /** The client's id stands in the form: one that an admin chose may hold what no path can. */
+  @Post('apps/revoke')
+  async revoke(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user } = await this.#signedIn(request, response, form);
+    const { client_id: clientId } = form;
+    if (typeof clientId !== 'string' || clientId.length > 100 || !isStorable(clientId))
+      throw new PageFault(400, 'malformed');
     await this.#access.revoke(user.id, clientId, {
       actor: 'user',
       ip: addressOf(request) ?? null,
     });
     this.credentials.revoke({ kind: 'user', id: String(user.id) });
-    redirect(response, '/account/apps');
+    this.#redirectDone(response, 'apps', 'access-revoked');
   }
 
   @Post('sessions/:session/end')
@@ -159,12 +179,13 @@ export class AccountController {
     @FormBody() form: Form,
     @Param('session') sessionId: string,
   ): Promise<void> {
-    const { user } = await this.#signedIn(request, response, form);
-    await this.#access.endSession(user.id, sessionId, {
+    const { user, session } = await this.#signedIn(request, response, form);
+    const ended = await this.#access.endSession(user.id, sessionId, {
       actor: 'user',
       ip: addressOf(request) ?? null,
     });
-    redirect(response, '/account/sessions');
+    const own = this.#keysOf(session).some((key) => key.toString('hex') === sessionId);
+    this.#redirectDone(response, 'sessions', ended && !own ? 'session-ended' : undefined);
   }
 
   @Post('sessions/end-others')
@@ -179,7 +200,7 @@ export class AccountController {
       { actor: 'user', ip: addressOf(request) ?? null },
       this.#keysOf(session),
     );
-    redirect(response, '/account/sessions');
+    this.#redirectDone(response, 'sessions', 'others-ended');
   }
 
   @Post('sign-out')
@@ -188,6 +209,22 @@ export class AccountController {
     await this.sessions.signOut(request, response);
     await this.database.record({ type: 'session.signed_out', actor: 'user', userId: user.id });
     this.pages.send(response, 200, { name: 'signed-out', client: null });
+  }
+
+  /** What was done is said once, by the page that follows: in a cookie, because anybody can write a link with a parameter. */
+  #redirectDone(response: Response, page: AccountPage, done: Done | undefined): void {
+    if (done !== undefined)
+      response.append('Set-Cookie', `${this.#doneCookie}=${done}; Max-Age=60; ${this.#doneAttributes}`);
+    redirect(response, `/account/${page}`);
+  }
+
+  #takeDone(request: Request, response: Response): Done | undefined {
+    const done = cookiesNamed(request, this.#doneCookie).find((value): value is Done =>
+      Object.hasOwn(TEXTS.en.done, value),
+    );
+    if (done !== undefined)
+      response.append('Set-Cookie', `${this.#doneCookie}=; Max-Age=0; ${this.#doneAttributes}`);
+    return done;
   }
 
   /** Under which the session may be stored. */
@@ -202,13 +239,11 @@ export class AccountController {
   ): Promise<{ user: SignedInUser; session: Session }> {
     this.#checkCsrf(request, form);
     const current = await this.sessions.current(request, response);
-    if (!current)
-      throw new PageFault(401, 'You are signed out', 'Open the page again and sign in, then try once more.');
+    if (!current) throw new PageFault(401, 'signedOut');
     return current;
   }
 
   #checkCsrf(request: Request, form: Form): void {
-    if (!this.csrf.verify(request, form.csrf))
-      throw new PageFault(403, 'This did not work', 'The form was not sent from our page. Please try again.');
+    if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
   }
 }

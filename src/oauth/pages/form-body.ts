@@ -16,7 +16,7 @@ export const FormBody = createParamDecorator((_: unknown, context: ExecutionCont
   const request = http.getRequest<Request>();
   return new Promise((resolve, reject) => {
     readForm(request, http.getResponse<Response>(), (fault?: unknown) => {
-      if (fault) reject(new PageFault(400, 'This did not work', 'The form could not be read.'));
+      if (fault) reject(new PageFault(400, 'unreadableForm'));
       else resolve({ ...(request.body as Form | undefined) });
     });
   });

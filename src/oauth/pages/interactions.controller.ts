@@ -13,8 +13,9 @@ import { formTargetsOf, pageClientOf } from './page-client.js';
 import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
 import { Pages, redirect } from './pages.js';
-import { meaningOf, OPENID_MEANINGS } from './scope-meanings.js';
-import { allowedScopes, ROUTES } from '../provider/provider.js';
+import type { ScopeName, Sending } from './pages.js';
+import { LIFETIMES } from '../provider/lifetimes.js';
+import { allowedScopes, EMPTY_SCOPE, OPENID_SCOPES, ROUTES } from '../provider/provider.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 
@@ -42,10 +43,11 @@ export class InteractionsController {
   #showSignIn(
     request: Request,
     response: Response,
-    { interaction, client, formTargets }: Step,
+    step: Step,
     status: number,
     said: SignInRefusal['said'] = {},
   ): void {
+    const { interaction, client } = step;
     const hint = interaction.params.login_hint;
     this.pages.send(
       response,
@@ -59,12 +61,12 @@ export class InteractionsController {
         ...(typeof hint === 'string' ? { username: hint.slice(0, 100) } : {}),
         ...said,
       },
-      formTargets,
+      sendingOf(step),
     );
   }
 
   async #showConsent(request: Request, response: Response, step: Step): Promise<void> {
-    const { interaction, client, formTargets } = step;
+    const { interaction, client } = step;
     const user = await this.#user(interaction);
     const before = await this.consents.find(user.id, client.clientId);
     const requested = requestedScopes(interaction, client);
@@ -80,14 +82,18 @@ export class InteractionsController {
         client: pageClientOf(client, interaction.params.redirect_uri as string),
         user,
         again: before !== undefined,
-        scopes: requested.map((scope) => ({
-          name: scope,
-          meaning: meaningOf(scope),
-          checked: !refused.includes(scope),
-          required: scope in OPENID_MEANINGS,
-        })),
+        days: daysOf(client),
+        // What profile gives, openid does: where both are asked for, one line says it.
+        scopes: requested
+          .filter((scope) => !(scope === 'profile' && requested.includes('openid')))
+          .map((scope) => ({
+            name: scope as ScopeName,
+            checked: !refused.includes(scope),
+            required: OPENID_SCOPES.includes(scope),
+            writes: scope.endsWith(':write'),
+          })),
       },
-      formTargets,
+      sendingOf(step),
     );
   }
 
@@ -127,7 +133,7 @@ export class InteractionsController {
       return;
     }
     const ticked = [form.scope ?? []].flat();
-    const granted = requested.filter((scope) => scope in OPENID_MEANINGS || ticked.includes(scope));
+    const granted = requested.filter((scope) => OPENID_SCOPES.includes(scope) || ticked.includes(scope));
     const rejected = requested.filter((scope) => !granted.includes(scope));
     await this.consents.remember(user.id, client.clientId, granted, rejected);
     await this.database.record({ ...event, type: 'consent.granted', details: { granted, rejected } });
@@ -183,8 +189,7 @@ export class InteractionsController {
 
   async #posted(request: Request, response: Response, form: Form, prompt?: string): Promise<Step> {
     const step = await this.#step(request, response);
-    if (!this.csrf.verify(request, form.csrf))
-      throw new PageFault(403, 'This did not work', 'The form was not sent from our page. Please try again.');
+    if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
     if (prompt !== undefined && step.interaction.prompt.name !== prompt)
       throw new errors.SessionNotFound('another step');
     return step;
@@ -206,5 +211,18 @@ interface Step {
 
 function requestedScopes(interaction: Interaction, client: Client): string[] {
   const asked = (interaction.params.scope as string).split(' ');
-  return allowedScopes(client).filter((scope) => asked.includes(scope));
+  return allowedScopes(client).filter((scope) => asked.includes(scope) && scope !== EMPTY_SCOPE);
+}
+
+function sendingOf({ interaction, formTargets }: Step): Sending {
+  return { formTargets, uiLocales: interaction.params.ui_locales };
+}
+
+/** How long an app has access: after the sign-in at most, and after its last use. */
+function daysOf({ applicationType }: Client) {
+  const [most, idle] =
+    applicationType === 'native'
+      ? [LIFETIMES.nativeRefresh, LIFETIMES.nativeRefreshIdle]
+      : [LIFETIMES.webRefresh, LIFETIMES.webRefresh];
+  return { most: most / 86_400, idle: idle / 86_400 };
 }

@@ -7,7 +7,15 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
     name: client.clientName ?? client.clientId,
     host: hostOf(redirectUri ?? client.redirectUris?.[0] ?? ''),
     native: client.applicationType === 'native',
+    ...(client.has_logo === true ? { logo: clientLogoPath(client.clientId) } : {}),
+    ...(client.clientUri === undefined ? {} : { homepage: client.clientUri }),
+    ...(client.policyUri === undefined ? {} : { policy: client.policyUri }),
   };
+}
+
+/** Where the image of a client is served. */
+export function clientLogoPath(clientId: string): string {
+  return `/logos/client?${new URLSearchParams({ client_id: clientId })}`;
 }
 
 /** Host of a web redirect URI; the scheme of an app's own. */

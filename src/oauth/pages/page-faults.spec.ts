@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { errors } from 'oidc-provider';
 import { Unavailable } from '../../database/unavailable.js';
 import { faultOf } from './page-faults.js';
+import { TEXTS } from './texts/texts.js';
 
 /** What the library would say, and what it tells developers beside it. */
 const [SAID, DETAIL] = ['redirect_uris must only contain widgets', 'unable to find the widget'];
@@ -17,7 +18,7 @@ describe('what a page says of a fault', () => {
     expect(THROWN.length).toBeGreaterThan(20);
     for (const signingOut of [false, true]) {
       const page = faultOf(error, signingOut).page('the-id');
-      const { title, message } = page;
+      const [title, message] = TEXTS.en.faults[page.fault];
       for (const theirs of [SAID, DETAIL, error.error_description, error.error_detail])
         if (theirs !== undefined) expect(`${title} ${message}`).not.toContain(theirs);
       expect(`${title} ${message}`).not.toMatch(/_|redirect|client|parameter|token|undefined/);
@@ -26,18 +27,19 @@ describe('what a page says of a fault', () => {
   });
 
   it('is that a sign-in has expired, an app is unknown, or its address is', () => {
-    const titleOf = (error: unknown) => faultOf(error).title;
+    const titleOf = (error: unknown, signingOut = false) =>
+      TEXTS.en.faults[faultOf(error, signingOut).fault][0];
     expect(titleOf(new errors.SessionNotFound('x'))).toBe('This sign-in has expired');
     expect(titleOf(new errors.InvalidRequestUri('x'))).toBe('This sign-in has expired');
     expect(titleOf(new errors.InvalidClient('x'))).toBe('This app is not known here');
     expect(titleOf(new errors.InvalidRedirectUri())).toBe('The app cannot be sent your answer');
     expect(titleOf(new errors.InvalidRequest('x'))).toBe('The app made a mistake');
-    expect(faultOf(new errors.InvalidRequest('x'), true).title).toBe('You were not signed out');
+    expect(titleOf(new errors.InvalidRequest('x'), true)).toBe('You were not signed out');
   });
 
   it('is that the server is busy or has failed, and never more', () => {
     expect(faultOf(new Unavailable('the pool is used up')).page('x')).toMatchObject({
-      title: 'Please try again',
+      fault: 'busy',
       code: 'temporarily_unavailable',
     });
     expect(faultOf(new Error('secret')).page('x')).toMatchObject({ code: 'server_error' });

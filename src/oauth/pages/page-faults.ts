@@ -1,28 +1,29 @@
 import { errors } from 'oidc-provider';
+import type { Client } from 'oidc-provider';
 import { isUnavailable } from '../../database/unavailable.js';
 import { refusalOf } from '../provider/refusal-reasons.js';
 import type { RefusalReason } from '../provider/refusal-reasons.js';
 import type { Page } from './pages.js';
+import { TEXTS } from './texts/texts.js';
+import type { FaultName } from './texts/en.js';
 
 type ErrorPage = Extract<Page, { name: 'error' }>;
 
-/** What a page cannot do, in words for the member; the log has the reason. */
+/** What a page cannot do, said in the words that each language has for it; the log has the reason. */
 export class PageFault extends Error {
   constructor(
     readonly status: number,
-    readonly title: string,
-    message: string,
+    readonly fault: FaultName,
     /** What a developer looks for: the code of the RFC, where there is one. */
     readonly code?: string,
   ) {
-    super(message);
+    super(TEXTS.en.faults[fault][1]);
   }
 
   page(errorId: string, unregistered?: ErrorPage['unregistered']): ErrorPage {
     return {
       name: 'error',
-      title: this.title,
-      message: this.message,
+      fault: this.fault,
       error_id: errorId,
       ...(this.code === undefined ? {} : { code: this.code }),
       ...(unregistered === undefined ? {} : { unregistered }),
@@ -30,46 +31,18 @@ export class PageFault extends Error {
   }
 }
 
-export const SERVER_BUSY = new PageFault(
-  503,
-  'Please try again',
-  'The server is busy. Try again in a moment.',
-  'temporarily_unavailable',
-);
-export const SERVER_FAILED = new PageFault(
-  500,
-  'This did not work',
-  'The server failed in a way that is not your fault. Try again later.',
-  'server_error',
-);
-
-type Words = readonly [title: string, message: string];
-
-const EXPIRED: Words = ['This sign-in has expired', 'Go back to the app and sign in from there again.'];
-const WRONG_REQUEST: Words = [
-  'The app made a mistake',
-  'What it asked for is not possible, and nothing was shared with it. Go back to the app and try again. If it happens again, tell the people who make the app.',
-];
-const WRONG_SIGN_OUT: Words = [
-  'You were not signed out',
-  'The link or form that brought you here is wrong or too old. Go back and try again, or sign out in your account.',
-];
+export const SERVER_BUSY = new PageFault(503, 'busy', 'temporarily_unavailable');
+export const SERVER_FAILED = new PageFault(500, 'failed', 'server_error');
 
 /** Where nobody can be sent back to the client, by the code of the RFC. */
-const WORDS: Readonly<Record<string, Words>> = {
-  invalid_client: [
-    'This app is not known here',
-    'It is not registered, or it was switched off, and nothing was shared with it. If you trust the app, tell the people who make it.',
-  ],
-  invalid_redirect_uri: [
-    'The app cannot be sent your answer',
-    'It asks for an answer at an address that is not registered for it. So that nobody else gets it, you are not sent there. Tell the people who make the app.',
-  ],
-  invalid_request_uri: EXPIRED,
+const FAULTS: Readonly<Record<string, FaultName>> = {
+  invalid_client: 'unknownApp',
+  invalid_redirect_uri: 'wrongAddress',
+  invalid_request_uri: 'expired',
 };
 
 /**
- * Words of ours for whatever was thrown: the library's are for developers, and go into JSON and into redirects.
+ * What is said of whatever was thrown: the library's words are for developers, and go into JSON and into redirects.
  *
  * @param signingOut whether it was thrown at sign-out, where an app that is named wrong matters less than being signed in still
  */
@@ -78,28 +51,41 @@ export function faultOf(error: unknown, signingOut = false): PageFault {
   if (isUnavailable(error)) return SERVER_BUSY;
   if (!(error instanceof errors.OIDCProviderError) || !error.expose) return SERVER_FAILED;
   if (error.error === SERVER_BUSY.code) return SERVER_BUSY;
-  return new PageFault(error.statusCode, ...wordsFor(error, signingOut), error.error);
+  return new PageFault(error.statusCode, faultNameOf(error, signingOut), error.error);
 }
 
-/** Which parameter says what, where it is not registered. */
-const UNREGISTERED: { readonly [Reason in RefusalReason]?: string } = {
-  unknown_client: 'client_id',
-  unregistered_redirect_uri: 'redirect_uri',
-  unregistered_post_logout_redirect_uri: 'post_logout_redirect_uri',
+/** Which parameter says what, where it is not registered, and what of the client is. */
+const UNREGISTERED: {
+  readonly [Reason in RefusalReason]?: readonly [
+    name: string,
+    registered?: (client: Client) => readonly string[] | undefined,
+  ];
+} = {
+  unknown_client: ['client_id'],
+  unregistered_redirect_uri: ['redirect_uri', ({ redirectUris }) => redirectUris],
+  unregistered_post_logout_redirect_uri: [
+    'post_logout_redirect_uri',
+    ({ postLogoutRedirectUris }) => postLogoutRedirectUris,
+  ],
 };
 
-/** What the developer of an app compares with what was registered: that part of the request, as it was sent. */
+/**
+ * What the developer of an app compares: that part of the request, as it was sent, and what is registered, which is no secret: every
+ * sign-in of the app sends it through the browser.
+ */
 export function unregisteredOf(
   error: Error,
   parameters: Readonly<Record<string, unknown>> | undefined,
+  client: Client | undefined,
 ): ErrorPage['unregistered'] {
-  const name = UNREGISTERED[refusalOf(error).reason];
+  const [name, registered] = UNREGISTERED[refusalOf(error).reason] ?? [];
   const value = name === undefined ? undefined : parameters?.[name];
-  return name === undefined || typeof value !== 'string' ? undefined : { name, value };
+  if (name === undefined || typeof value !== 'string') return undefined;
+  return { name, value, registered: (client && registered?.(client)) ?? [] };
 }
 
-function wordsFor(error: errors.OIDCProviderError, signingOut: boolean): Words {
-  if (signingOut) return WRONG_SIGN_OUT;
-  if (error instanceof errors.SessionNotFound) return EXPIRED;
-  return WORDS[error.error] ?? WRONG_REQUEST;
+function faultNameOf(error: errors.OIDCProviderError, signingOut: boolean): FaultName {
+  if (signingOut) return 'wrongSignOut';
+  if (error instanceof errors.SessionNotFound) return 'expired';
+  return FAULTS[error.error] ?? 'wrongRequest';
 }

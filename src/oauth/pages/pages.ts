@@ -3,10 +3,16 @@ import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
 import type { Response } from 'express';
-import { browserOf } from './user-agent.js';
-import { clip, initialOf, timestampOf, waitOf } from './wording.js';
 import { Config } from '../../config/config.js';
 import { sha256 } from '../../crypto/digests.js';
+import { mixed, readableOn } from '../../values/colors.js';
+import { Moments } from './moments.js';
+import { PlatformLogo } from './platform-logo.js';
+import type { FaultName, Texts } from './texts/en.js';
+import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
+import type { Language } from './texts/texts.js';
+import { browserOf } from './user-agent.js';
+import { clip, escapeHtml, fill, fillHtml, initialOf, isolated } from './wording.js';
 
 /** A client as members see it. All of it is the client's own claim but the host, which was registered. */
 export interface PageClient {
@@ -15,12 +21,21 @@ export interface PageClient {
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so consent warns. */
   readonly native?: boolean;
+  /** Path of its image, which is served from here. */
+  readonly logo?: string;
+  /** Its own page. */
+  readonly homepage?: string;
+  /** What it does with members' data. */
+  readonly policy?: string;
 }
 
 export interface PageUser {
   readonly username: string;
   readonly display_name: string;
 }
+
+/** What an action of a member has done. */
+export type Done = keyof Texts['done'];
 
 /** What a page shows. Every text may come from a stranger; moments are in the API's form. */
 export type Page =
@@ -42,10 +57,17 @@ export type Page =
       readonly csrf: string;
       readonly client: PageClient;
       readonly user: PageUser;
-      /** `required` ones are shown, but cannot be unticked and are not sent. */
-      readonly scopes: readonly { name: string; meaning: string; checked: boolean; required: boolean }[];
+      /** `required` ones are shown, but cannot be unticked and are not sent; `writes`: it lets the app change something. */
+      readonly scopes: readonly {
+        name: ScopeName;
+        checked: boolean;
+        required: boolean;
+        writes: boolean;
+      }[];
       /** The client was allowed something before. */
       readonly again: boolean;
+      /** How long the access lasts: since the sign-in, and without use. */
+      readonly days: { readonly most: number; readonly idle: number };
       /** Action of the form that lets somebody else sign in. */
       readonly switch_user?: string;
     }
@@ -59,22 +81,30 @@ export type Page =
   | { readonly name: 'signed-out'; readonly client: PageClient | null }
   | {
       readonly name: 'error';
-      readonly title: string;
-      readonly message: string;
+      readonly fault: FaultName;
       readonly error_id: string;
+      /** Of `tooMany`. */
+      readonly retryAfterSeconds?: number;
       /** For developers: the code of the RFC. */
       readonly code?: string;
-      /** For developers: the parameter whose value is not registered, as it was sent. */
-      readonly unregistered?: { readonly name: string; readonly value: string } | undefined;
+      /** For developers: what is wrong, in English. */
+      readonly detail?: string;
+      /** For developers: the parameter whose value is not registered, as it was sent, and what is registered. */
+      readonly unregistered?:
+        { readonly name: string; readonly value: string; readonly registered: readonly string[] } | undefined;
     }
   | {
       readonly name: 'apps';
       readonly csrf: string;
       readonly user: PageUser;
+      /** What the member has just done. */
+      readonly done?: Done | undefined;
+      /** Action of the forms that revoke the access of an app. */
+      readonly revoke: string;
       readonly apps: readonly {
-        readonly action: string;
+        readonly client_id: string;
         readonly client: PageClient;
-        readonly scopes: readonly { name: string; meaning: string }[];
+        readonly scopes: readonly ScopeName[];
         readonly since: string;
         readonly last_used_at: string | null;
       }[];
@@ -85,6 +115,7 @@ export type Page =
       readonly name: 'sessions';
       readonly csrf: string;
       readonly user: PageUser;
+      readonly done?: Done | undefined;
       readonly sessions: readonly {
         readonly action: string;
         readonly signed_in_at: string;
@@ -99,6 +130,17 @@ export type Page =
       readonly end_others?: string;
     };
 
+/** A scope that members are told about. */
+export type ScopeName = keyof Texts['scopes'];
+
+/** How a page is sent. */
+export interface Sending {
+  /** Origins and schemes that redirects after the page's forms may lead to: browsers check those too. */
+  readonly formTargets?: readonly string[];
+  /** Languages that the app asked for (`ui_locales`). */
+  readonly uiLocales?: unknown;
+}
+
 /** Of every answer that is no page: redirects, JSON. {@link Pages.render} has its own. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
@@ -111,35 +153,63 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 
 const TEMPLATES = fileURLToPath(new URL('./templates/', import.meta.url));
 
-/** Makes the HTML of every page: no script, nothing loaded from anywhere, one style sheet inside. */
+/** Makes the HTML of every page: no script, nothing loaded from elsewhere, one style sheet inside, in the member's language. */
 @Injectable()
 export class Pages {
   readonly #eta = new Eta({ views: TEMPLATES, autoEscape: true, cache: true });
-  readonly #style = readFileSync(new URL('./templates/style.css', import.meta.url), 'utf8');
-  readonly #styleSource = `'sha256-${sha256(this.#style, 'base64')}'`;
+  readonly #style: string;
+  readonly #styleSource: string;
+  readonly #moments = Object.fromEntries(
+    LANGUAGES.map((language) => [language, new Moments(language)]),
+  ) as Record<Language, Moments>;
 
-  constructor(private readonly config: Config) {}
+  constructor(
+    private readonly config: Config,
+    private readonly logo: PlatformLogo,
+  ) {
+    const style = readFileSync(new URL('./templates/style.css', import.meta.url), 'utf8');
+    this.#style = style + (config.platformColor === undefined ? '' : paletteOf(config.platformColor));
+    this.#styleSource = `'sha256-${sha256(this.#style, 'base64')}'`;
+  }
 
   /** Answers with a page; see {@link render}. */
-  send(response: Response, status: number, page: Page, formTargets: readonly string[] = []): void {
-    const { html, headers } = this.render(page, formTargets);
+  send(response: Response, status: number, page: Page, sending: Sending = {}): void {
+    const language = languageOf(sending.uiLocales, response.req.headers['accept-language']);
+    const { html, headers } = this.render(page, language, sending.formTargets);
     response
       .status(status)
       .set(headers)
       .end(response.req.method === 'HEAD' ? undefined : html);
   }
 
-  /** @param formTargets origins and schemes that redirects after the page's forms may lead to: browsers check those too */
-  render(page: Page, formTargets: readonly string[] = []): { html: string; headers: Record<string, string> } {
+  /** @param formTargets see {@link Sending} */
+  render(
+    page: Page,
+    language: Language,
+    formTargets: readonly string[] = [],
+  ): { html: string; headers: Record<string, string> } {
+    const { config } = this;
+    const platform = {
+      name: config.platformName,
+      logo: this.logo.image === undefined ? undefined : PLATFORM_LOGO_PATH,
+      support: config.supportUrl,
+      privacy: config.privacyUrl,
+      signUp: config.signUpUrl,
+      passwordReset: config.passwordResetUrl,
+    };
     const html = this.#eta.render(`./${page.name}`, {
       page,
+      language,
+      t: TEXTS[language],
       style: this.#style,
-      support: this.config.supportUrl,
+      platform,
+      moments: this.#moments[language],
       ...WORDING,
     });
     const policy = [
       "default-src 'none'",
       `style-src ${this.#styleSource}`,
+      ...(html.includes('<img ') ? ["img-src 'self'"] : []),
       ['form-action', "'self'", ...formTargets.flatMap(formSource)].join(' '),
       "frame-ancestors 'none'",
       "base-uri 'none'",
@@ -149,11 +219,16 @@ export class Pages {
       headers: {
         ...SECURITY_HEADERS,
         'Content-Type': 'text/html; charset=utf-8',
+        'Content-Language': language,
+        Vary: 'Accept-Language',
         'Content-Security-Policy': policy.join('; '),
       },
     };
   }
 }
+
+/** Where the platform's logo is served. */
+export const PLATFORM_LOGO_PATH = '/logos/platform';
 
 /** To the page that shows what a form has done: loading that one anew sends nothing again. */
 export function redirect(response: Response, location: string): void {
@@ -161,7 +236,22 @@ export function redirect(response: Response, location: string): void {
 }
 
 /** What the templates call. */
-const WORDING = { browserOf, clip, initialOf, timestampOf, waitOf };
+const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated };
+
+/** What the style sheet calls its grounds. */
+const [PAGE, DARK_CARD] = ['#f2f4f8', '#171b23'];
+
+/** The platform's colour in place of the style sheet's own, as light and dark as can be read where it stands (WCAG 2.2, 1.4.3). */
+export function paletteOf(color: string): string {
+  const light = readableOn(color, PAGE, 4.5);
+  const dark = readableOn(color, DARK_CARD, 6);
+  const variables = (accent: string, strong: string, on: string, tint: string) =>
+    `--accent:${accent};--accent-strong:${strong};--on-accent:${on};--tint:${tint}`;
+  return (
+    `\n:root{${variables(light, mixed(light, '#000000', 0.2), '#ffffff', mixed(light, '#ffffff', 0.9))}}` +
+    `\n@media (prefers-color-scheme: dark){:root{${variables(dark, mixed(dark, '#ffffff', 0.3), '#0b0f19', mixed(color, DARK_CARD, 0.8))}}}\n`
+  );
+}
 
 /** An origin, or a private-use scheme, as CSP writes it; anything else could widen the policy and is left out. */
 function formSource(target: string): string[] {

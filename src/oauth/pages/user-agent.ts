@@ -18,10 +18,12 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** `User-Agent` → `Firefox on Linux`, as far as it tells. */
-export function browserOf(userAgent: string | null): string {
+/** What a `User-Agent` tells: `Firefox`, `Linux`. */
+export function browserOf(userAgent: string | null): {
+  browser?: string | undefined;
+  system?: string | undefined;
+} {
   const find = (names: readonly [RegExp, string][]) =>
     names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
-  const system = find(SYSTEMS);
-  return `${find(BROWSERS) ?? 'Unknown browser'}${system === undefined ? '' : ` on ${system}`}`;
+  return { browser: find(BROWSERS), system: find(SYSTEMS) };
 }

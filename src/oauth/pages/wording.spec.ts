@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { browserOf } from './user-agent.js';
-import { clip, initialOf, timestampOf, waitOf } from './wording.js';
+import { clip, fill, fillHtml, initialOf, isolated } from './wording.js';
 
 describe('clip', () => {
   it('leaves an honest name as it is', () => {
@@ -43,24 +43,16 @@ describe('initialOf', () => {
   ])('%s → %s', (name, initial) => expect(initialOf(name)).toBe(initial));
 });
 
-describe('timestampOf', () => {
-  it('reads the API’s form', () => {
-    expect(timestampOf('2026-01-31 23:59:59')).toEqual({
-      machine: '2026-01-31T23:59:59Z',
-      day: '31 January 2026',
-      minute: '31 January 2026, 23:59 UTC',
-    });
+describe('a text that is filled in', () => {
+  it('has what stands for its names, as it is', () => {
+    expect(fill('Back to {place}, {place}', { place: '$& {other}' })).toBe('Back to $& {other}, $& {other}');
   });
-});
 
-describe('waitOf', () => {
-  it.each([
-    [1, '1 second'],
-    [59, '59 seconds'],
-    [60, '1 minute'],
-    [61, '2 minutes'],
-    [900, '15 minutes'],
-  ])('%d s → %s', (seconds, words) => expect(waitOf(seconds)).toBe(words));
+  it('is HTML where that is wanted: the text is escaped, and a stranger’s name stands apart', () => {
+    expect(fillHtml('a < b, {app}', { app: isolated('<b>"x"\u202e') })).toBe(
+      'a &lt; b, <bdi>&lt;b&gt;&quot;x&quot;</bdi>',
+    );
+  });
 });
 
 describe('browserOf', () => {
@@ -84,5 +76,8 @@ describe('browserOf', () => {
     ['curl/8.5.0', 'Unknown browser'],
     ['<script>alert(1)</script>', 'Unknown browser'],
     [null, 'Unknown browser'],
-  ])('%s → %s', (userAgent, name) => expect(browserOf(userAgent)).toBe(name));
+  ])('%s → %s', (userAgent, name) => {
+    const { browser = 'Unknown browser', system } = browserOf(userAgent);
+    expect(system === undefined ? browser : `${browser} on ${system}`).toBe(name);
+  });
 });

@@ -24,18 +24,29 @@ export function initialOf(name: string): string {
   return (first ?? '?').toUpperCase().slice(0, 2);
 }
 
-const DAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
+const ESCAPED: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
-/** `2026-01-31 18:00:05` → what `<time>` holds, and the words: `31 January 2026`, `31 January 2026, 18:00 UTC`. */
-export function timestampOf(moment: string): { machine: string; day: string; minute: string } {
-  const machine = `${moment.replace(' ', 'T')}Z`;
-  const day = DAY.format(new Date(machine));
-  return { machine, day, minute: `${day}, ${moment.slice(11, 16)} UTC` };
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ESCAPED[character]!);
 }
 
-/** `125` → `3 minutes`: never shorter than it is. */
-export function waitOf(seconds: number): string {
-  if (seconds < 60) return seconds === 1 ? '1 second' : `${seconds} seconds`;
-  const minutes = Math.ceil(seconds / 60);
-  return minutes === 1 ? '1 minute' : `${minutes} minutes`;
+/** A stranger's text as HTML: short, and without a say in the direction of what stands around it. */
+export function isolated(text: string, longest = 60): string {
+  return `<bdi>${escapeHtml(clip(text, longest))}</bdi>`;
+}
+
+/** `Back to {app}` with what stands for its names, as plain text. */
+export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
+  return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
+}
+
+/** As {@link fill}, as HTML. @param values HTML themselves */
+export function fillHtml(text: string, values: Readonly<Record<string, string | number>>): string {
+  return fill(escapeHtml(text), values);
 }

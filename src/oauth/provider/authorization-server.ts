@@ -11,6 +11,8 @@ import { isUnavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { adapterFactory } from '../storage/adapters.js';
 import { Consents } from './consents.service.js';
+import { CLAIMS, presentClaims } from './claims.js';
+import type { Claims } from './claims.js';
 import { checkLifetimes, LIFETIMES } from './lifetimes.js';
 import {
   answerFailures,
@@ -23,8 +25,10 @@ import { ClientCache } from '../storage/client-cache.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { runTokenRequests } from '../token-request/token-requests.js';
 import { Pages } from '../pages/pages.js';
+import type { Page } from '../pages/pages.js';
 import { formTargetsOf, pageClientOf } from '../pages/page-client.js';
 import { faultOf, unregisteredOf } from '../pages/page-faults.js';
+import { languageOf } from '../pages/texts/texts.js';
 import { createProvider, ROUTES } from './provider.js';
 import { Refusals } from './refusals.service.js';
 import { SigningKeysService } from './signing-keys.service.js';
@@ -132,13 +136,14 @@ export class AuthorizationServer implements OnModuleInit {
         keys: new TokenKeys(config.secrets),
         encryption: new Encryption(config.secrets, 'oauth-state'),
         clients,
+        signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => {
         const fault = faultOf(error, ctx.path.startsWith(ROUTES.end_session));
-        const unregistered = unregisteredOf(error, ctx.oidc?.params);
+        const unregistered = unregisteredOf(error, ctx.oidc?.params, ctx.oidc?.client);
         this.#show(ctx, fault.page(database.current!.id, unregistered));
       },
       renderSignOut: (ctx) => {
@@ -177,7 +182,19 @@ export class AuthorizationServer implements OnModuleInit {
   /** A member who can sign in; undefined for one who is unknown or disabled. */
   async findAccount(sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
-    return (await this.#canSignIn(Number(sub))) ? { accountId: sub, claims: () => ({ sub }) } : undefined;
+    const userId = Number(sub);
+    if (!(await this.#canSignIn(userId))) return undefined;
+    return {
+      accountId: sub,
+      claims: async (_use, scope) => ({ sub, ...(await this.#claimsOf(userId, scope)) }),
+    };
+  }
+
+  /** Of the scopes `profile` (OpenID Connect Core §5.4); the library leaves out what was not granted. */
+  async #claimsOf(userId: number, scope: string): Promise<object> {
+    if (!scope.split(' ').includes('profile')) return {};
+    const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [userId]);
+    return claims ? presentClaims(claims) : {};
   }
 
   /** As it was read together with what the request came with, where it was. */
@@ -188,8 +205,13 @@ export class AuthorizationServer implements OnModuleInit {
     return member ? member.active : (await this.database.read(FIND_ACCOUNT, [userId])).length > 0;
   }
 
-  #show(ctx: KoaContextWithOIDC, page: Parameters<Pages['render']>[0], formTargets: readonly string[] = []) {
-    const { html, headers } = this.pages.render(page, formTargets);
+  #show(ctx: KoaContextWithOIDC, page: Page, formTargets: readonly string[] = []) {
+    const asked = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
+    const { html, headers } = this.pages.render(
+      page,
+      languageOf(asked, ctx.get('accept-language')),
+      formTargets,
+    );
     ctx.set(headers);
     ctx.body = html;
   }
@@ -199,6 +221,8 @@ const FIND_ACCOUNT = {
   name: 'find-account',
   text: 'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
 };
+
+const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
 /** The library tells its refusals by these events alone. */
 const FAILURES = [

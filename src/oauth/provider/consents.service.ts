@@ -2,11 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { Consent } from '../storage/consent.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
-import { allowedScopes, apiResource } from './provider.js';
+import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from './provider.js';
 import { Config } from '../../config/config.js';
-
-/** Scopes that OpenID defines; all others are the API's. */
-const OPENID_SCOPES = ['openid', 'offline_access'];
 
 /** Remembers what members allowed which client, and makes grants of it. */
 @Injectable()
@@ -57,6 +54,7 @@ ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
     const [openid, api] = split(granted);
     const [, rejectedApi] = split(rejected);
     if (openid.length > 0) grant.addOIDCScope(openid.join(' '));
+    grant.rejectOIDCScope(EMPTY_SCOPE);
     if (api.length > 0) grant.addResourceScope(this.#resource, api.join(' '));
     if (rejectedApi.length > 0) grant.rejectResourceScope(this.#resource, rejectedApi.join(' '));
     await grant.save();
@@ -77,7 +75,9 @@ ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
     if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
     const consent = await this.find(Number(account.accountId), client.clientId);
     const allowed = allowedScopes(client);
-    const asked = [...oidc.requestParamScopes].filter((scope) => allowed.includes(scope));
+    const asked = [...oidc.requestParamScopes].filter(
+      (scope) => allowed.includes(scope) && scope !== EMPTY_SCOPE,
+    );
     if (!consent || !asked.every((scope) => isAnswered(consent, scope))) return undefined;
     if (asksForRefusedAlone(consent, asked)) return undefined;
     return this.createGrant(provider, account.accountId, client.clientId, {

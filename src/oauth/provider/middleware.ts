@@ -9,6 +9,7 @@ import { SERVER_BUSY, SERVER_FAILED } from '../pages/page-faults.js';
 import type { PageFault } from '../pages/page-faults.js';
 import { SECURITY_HEADERS } from '../pages/pages.js';
 import type { Pages } from '../pages/pages.js';
+import { LANGUAGES, languageOf } from '../pages/texts/texts.js';
 import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
 import { refusalOf } from './refusal-reasons.js';
 import { looksSecret } from './refusals.service.js';
@@ -106,7 +107,10 @@ function answer(ctx: KoaContextWithOIDC, pages: Pages, request: OauthRequest, fa
   ctx.remove('Location');
   ctx.status = fault.status;
   if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') {
-    const { html, headers } = pages.render(fault.page(request.id));
+    const { html, headers } = pages.render(
+      fault.page(request.id),
+      languageOf(ctx.query.ui_locales, ctx.get('accept-language')),
+    );
     ctx.set(headers);
     ctx.body = html;
   } else {
@@ -129,10 +133,12 @@ export function correctMetadata(config: Config): Middleware {
         scopes_supported: SUPPORTED_SCOPES,
         response_types_supported: ['code'],
         response_modes_supported: ['query'],
+        id_token_signing_alg_values_supported: ['ES256', 'RS256'],
         claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time'],
         userinfo_endpoint: config.publicUrl + ROUTES.userinfo,
         revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
         introspection_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        ui_locales_supported: LANGUAGES,
         protected_resources: [apiResource(config)],
       };
     }

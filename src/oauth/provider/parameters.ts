@@ -72,7 +72,7 @@ export async function parameterFault(request: Request): Promise<string | undefin
     if (!request.is('application/x-www-form-urlencoded')) return undefined; // the library refuses it
     if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
       return 'the body must be in UTF-8';
-    const body = await readAhead(request);
+    const body = await readAhead(request, (read) => withoutEmptyPassword(request, read));
     if (body === undefined) return `the body must have 1 to ${BODY_LIMIT} bytes`;
     parameters = ofForm(body.toString());
   } else {
@@ -120,11 +120,37 @@ function faultOfWhole(path: string, parameters: Parameters): string | undefined 
 const ENDS = ['end', 'close', 'error'] as const;
 
 /**
+ * A public client says who it is by `client_id` alone. Libraries that know only HTTP Basic send its id with an empty password (RFC
+ * 6749 §2.3.1 lets a client leave the secret out where it is the empty string): that is moved to where the library looks.
+ */
+function withoutEmptyPassword({ headers }: IncomingMessage, body: Buffer): Buffer {
+  const clientId = clientOfEmptyPassword(headers.authorization);
+  if (clientId === undefined) return body;
+  const named = ofForm(body.toString())('client_id');
+  if (named.length > 0 && !(named.length === 1 && named[0] === clientId)) return body; // the library refuses it
+  delete headers.authorization;
+  if (named.length > 0) return body;
+  const moved = Buffer.concat([body, Buffer.from(`&${new URLSearchParams({ client_id: clientId })}`)]);
+  if (headers['content-length'] !== undefined) headers['content-length'] = String(moved.length);
+  return moved;
+}
+
+/** `Basic` of `id:`, of which both are encoded as in a form (RFC 6749 §2.3.1). */
+function clientOfEmptyPassword(authorization: string | undefined): string | undefined {
+  const [, encoded] = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(authorization ?? '') ?? [];
+  const [, id] = /^([^:]+):$/.exec(Buffer.from(encoded ?? '', 'base64').toString()) ?? [];
+  return id === undefined
+    ? undefined
+    : (new URLSearchParams(`id=${id.replaceAll('&', '%26')}`).get('id') ?? undefined);
+}
+
+/**
  * Reads the body and puts it back, so that the library reads it as it came.
  *
- * @returns undefined where it is empty, too long, or was not sent to its end
+ * @param change of what is put back
+ * @returns what was put back; undefined where it is empty, too long, or was not sent to its end
  */
-function readAhead(request: IncomingMessage): Promise<Buffer | undefined> {
+function readAhead(request: IncomingMessage, change: (body: Buffer) => Buffer): Promise<Buffer | undefined> {
   if (request.readableEnded || request.destroyed) return Promise.resolve(undefined);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -142,7 +168,7 @@ function readAhead(request: IncomingMessage): Promise<Buffer | undefined> {
       }
       if (size > BODY_LIMIT) end();
       else if (request.complete) {
-        const body = Buffer.concat(chunks);
+        const body = size > 0 ? change(Buffer.concat(chunks)) : Buffer.alloc(0);
         // At once: afterwards the stream has ended, and takes nothing back.
         if (size > 0) request.unshift(body);
         end(size > 0 ? body : undefined);

@@ -11,7 +11,7 @@ import type {
 import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
-import type { Es256Jwk } from '../../crypto/es256.js';
+import type { SigningJwk } from '../../crypto/signing-keys.js';
 import { deriveKey } from '../../crypto/secrets.js';
 import { LIFETIMES } from './lifetimes.js';
 import { EXTERNAL_SIGNING, SynchronousSigningKey } from './synchronous-signing-key.js';
@@ -33,7 +33,7 @@ export interface ProviderParts {
   readonly config: Config;
   readonly adapter: AdapterFactory;
   /** The current signing key first, then those that are only published. */
-  readonly signingKeys: readonly Es256Jwk[];
+  readonly signingKeys: readonly SigningJwk[];
   readonly findAccount: FindAccount;
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
   readonly parameterFault: () => string | undefined;
@@ -48,9 +48,18 @@ export function apiResource(config: Config): string {
   return `${config.publicUrl}/api/public`;
 }
 
-/** Scopes that a client may ask for: of the API those that it is registered for, and OpenID's two. */
+/** What OpenID Connect defines (Core §5.4, §11), and every client may ask for; all other scopes are the API's. */
+export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile', 'email'];
+
+/**
+ * Accepted, because every OpenID library asks for it, and never granted: no address of a member is stored, and none that were
+ * some day shall be open to apps that nobody was asked about.
+ */
+export const EMPTY_SCOPE = 'email';
+
+/** Scopes that a client may ask for: of the API those that it is registered for, and OpenID's. */
 export function allowedScopes(client: Client): string[] {
-  return ['openid', 'offline_access', ...(client.api_scopes as string).split(' ').filter(Boolean)];
+  return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
 }
 
 /** oidc-provider with every option that differs from its default, and why. */
@@ -84,9 +93,9 @@ export function createProvider(parts: ProviderParts): Provider {
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
     clockTolerance: 0, // default 15 s: expiry is judged by one clock, the database's
-    extraClientMetadata: { properties: ['allowed_origins', 'api_scopes'] },
+    extraClientMetadata: { properties: ['allowed_origins', 'api_scopes', 'has_logo'] },
     clientDefaults: {
-      id_token_signed_response_alg: 'ES256', // default RS256, for which there is no key
+      id_token_signed_response_alg: 'ES256', // default RS256, for which there is a key only where a client is registered for it
       token_endpoint_auth_method: 'none',
     },
     enabledJWA: {
@@ -113,7 +122,8 @@ export function createProvider(parts: ProviderParts): Provider {
           throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
       },
     },
-    claims: { openid: ['sub'] }, // the rest is answered by userinfo, from the grant
+    // Default: all that OpenID knows. Of these the ID token carries what was granted; userinfo answers from the grant.
+    claims: { openid: ['sub'], profile: ['preferred_username', 'name', 'picture'], [EMPTY_SCOPE]: [] },
 
     features: {
       devInteractions: { enabled: false }, // default: pages that accept any password
@@ -205,7 +215,7 @@ function checkAssertion({ aud, exp, jti }: JWTPayload): void {
  * one or the other first while it changes. So it comes from the key that signs, which they share; after a rotation a client is
  * told a fresh nonce (RFC 9449 §8.2).
  */
-function nonceSecret({ d }: Es256Jwk): Buffer {
+function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }
 
@@ -237,4 +247,4 @@ function policy(): interactionPolicy.DefaultPolicy {
   return prompts;
 }
 
-export const SUPPORTED_SCOPES = ['openid', 'offline_access', ...ALL_SCOPES];
+export const SUPPORTED_SCOPES = [...OPENID_SCOPES, ...ALL_SCOPES];

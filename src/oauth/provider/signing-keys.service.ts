@@ -4,8 +4,8 @@ import type { Config } from '../../config/config.js';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import type { SigningKey } from '../../database/entities/oauth.entity.js';
 import { Encryption } from '../../crypto/encryption.js';
-import { makeEs256Key } from '../../crypto/es256.js';
-import type { Es256Jwk } from '../../crypto/es256.js';
+import { makeSigningKey, publicHalfOf } from '../../crypto/signing-keys.js';
+import type { SigningAlgorithm, SigningJwk } from '../../crypto/signing-keys.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /** What is known of a signing key; never its private half. Times in the API's form. */
@@ -16,15 +16,16 @@ export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | '
 }
 
 /** How a private key stands in the database, encrypted. */
-interface Sealed extends Es256Jwk {
+type Sealed = SigningJwk & {
   /** Name of the key under which it stood before it was moved to the one under which it stands, */
   moved_from?: string;
   /** and when (ISO 8601). */
   moved_at?: string;
-}
+};
 
 /**
- * The keys that sign ID tokens (ES256). `next` is published before it signs, `current` signs, `previous` is published
+ * The keys that sign ID tokens: those of ES256 always, those of RS256 from when the first client asks for them ({@link provide}),
+ * because to make one takes a second. Of each, `next` is published before it signs, `current` signs, `previous` is published
  * until the next rotation, so that what it signed stays valid. Used by the server and by the command line.
  */
 export class SigningKeysService {
@@ -32,25 +33,32 @@ export class SigningKeysService {
 
   constructor(
     private readonly dataSource: DataSource,
-    config: Config,
+    config: Pick<Config, 'secrets'>,
   ) {
     this.#encryption = new Encryption(config.secrets, 'signing-keys');
   }
 
   /**
-   * The published keys with their private halves, the current one first; made where there are none.
+   * The published keys with their private halves, those of ES256 first, and of each algorithm the current one; made where there
+   * are none.
    *
    * @throws Error where a private key cannot be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
    */
-  async load(): Promise<Es256Jwk[]> {
-    const found = await this.#read(this.dataSource.manager);
-    if (found.some(({ status }) => status === 'current')) return found.map((key) => this.#decrypt(key));
-    await this.#change(async (manager) => {
-      const keys = await this.#read(manager);
-      if (!keys.some(({ status }) => status === 'current')) await this.#create(manager, 'current');
-      if (!keys.some(({ status }) => status === 'next')) await this.#create(manager, 'next');
-    });
+  async load(): Promise<SigningJwk[]> {
+    await this.provide('ES256');
     return (await this.#read(this.dataSource.manager)).map((key) => this.#decrypt(key));
+  }
+
+  /** Makes the keys of this algorithm where there are none; running servers know them within a second. */
+  async provide(alg: SigningAlgorithm): Promise<void> {
+    const isCurrent = (key: SigningKey) => key.alg === alg && key.status === 'current';
+    if ((await this.#read(this.dataSource.manager)).some(isCurrent)) return;
+    const [current, next] = [await makeSigningKey(alg), await makeSigningKey(alg)]; // before the lock, for which others wait
+    await this.#change(async (manager) => {
+      if ((await this.#read(manager)).some(isCurrent)) return;
+      await this.#store(manager, 'current', current);
+      await this.#store(manager, 'next', next);
+    });
   }
 
   /**
@@ -109,11 +117,13 @@ export class SigningKeysService {
   }
 
   /**
-   * next → current → previous → retired, and a new next. No token becomes invalid: the new current key has been
+   * next → current → previous → retired, and a new next, of each algorithm. No token becomes invalid: the new current key has been
    * published since the last rotation, and the old one stays published.
    */
   async rotate(): Promise<SigningKeyDetails[]> {
-    await this.load();
+    const algorithms = new Set((await this.load()).map(({ alg }) => alg));
+    const next: SigningJwk[] = [];
+    for (const alg of algorithms) next.push(await makeSigningKey(alg));
     await this.#change(async (manager) => {
       await manager.query(
         `UPDATE signing_keys SET status = 'retired', private_jwk = NULL, retired_at = now() WHERE status = 'previous'`,
@@ -122,8 +132,14 @@ export class SigningKeysService {
       await manager.query(
         `UPDATE signing_keys SET status = 'current', activated_at = now() WHERE status = 'next'`,
       );
-      const kid = await this.#create(manager, 'next');
-      await recordEvent(manager, { type: 'signing_key.rotated', actor: 'admin', details: { next: kid } });
+      for (const key of next) {
+        await this.#store(manager, 'next', key);
+        await recordEvent(manager, {
+          type: 'signing_key.rotated',
+          actor: 'admin',
+          details: { next: key.kid },
+        });
+      }
     });
     return this.list();
   }
@@ -137,12 +153,12 @@ export class SigningKeysService {
 
   async #read(manager: EntityManager): Promise<SigningKey[]> {
     return manager.query<SigningKey[]>(
-      `SELECT kid, status, private_jwk FROM signing_keys WHERE status <> 'retired'
-ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
+      `SELECT kid, status, alg, private_jwk FROM signing_keys WHERE status <> 'retired'
+ORDER BY alg, array_position(ARRAY['current', 'next', 'previous'], status)`,
     );
   }
 
-  #decrypt({ kid, private_jwk }: SigningKey): Es256Jwk {
+  #decrypt({ kid, private_jwk }: SigningKey): SigningJwk {
     const sealed = this.#encryption.open<Sealed>(private_jwk!, kid);
     if (!sealed)
       throw new OperatorError(
@@ -153,15 +169,12 @@ ORDER BY array_position(ARRAY['current', 'next', 'previous'], status)`,
     return key;
   }
 
-  async #create(manager: EntityManager, status: 'current' | 'next'): Promise<string> {
-    const key = await makeEs256Key();
-    const { d: _private, ...published } = key;
-    const { kid } = key;
+  async #store(manager: EntityManager, status: 'current' | 'next', key: SigningJwk): Promise<void> {
+    const { kid, alg } = key;
     await manager.query(
       `INSERT INTO signing_keys (kid, status, alg, public_jwk, private_jwk, activated_at)
-VALUES ($1, $2, 'ES256', $3, $4, CASE WHEN $2 = 'current' THEN now() END)`,
-      [kid, status, JSON.stringify(published), this.#encryption.seal(key, kid)],
+VALUES ($1, $2, $3, $4, $5, CASE WHEN $2 = 'current' THEN now() END)`,
+      [kid, status, alg, JSON.stringify(publicHalfOf(key)), this.#encryption.seal(key, kid)],
     );
-    return kid;
   }
 }

@@ -1,15 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { makeEs256Key } from '../../crypto/es256.js';
+import { makeSigningKey } from '../../crypto/signing-keys.js';
 import { SynchronousSigningKey } from './synchronous-signing-key.js';
 
 describe('a signing key', () => {
-  it('signs as the key does', async () => {
-    const signature = new SynchronousSigningKey(await makeEs256Key()).sign(Buffer.from('input'));
-    expect(signature).toHaveLength(64);
+  it.each([
+    ['ES256', 64],
+    ['RS256', 256],
+  ] as const)('signs as the key does: %s', async (alg, bytes) => {
+    const key = new SynchronousSigningKey(await makeSigningKey(alg));
+    expect([key.alg, key.sign(Buffer.from('input')).length]).toEqual([alg, bytes]);
   });
 
   it('shows its public half, and never its private one', async () => {
-    const jwk = await makeEs256Key();
+    const jwk = await makeSigningKey('ES256');
+    if (jwk.kty !== 'EC') throw new Error(jwk.kty);
     const key = new SynchronousSigningKey(jwk);
     const { x, y, kid } = jwk;
     expect({

@@ -1,6 +1,6 @@
 import { ExternalSigningKey } from 'oidc-provider';
-import { Es256Signer } from '../../crypto/es256.js';
-import type { Es256Jwk } from '../../crypto/es256.js';
+import { Signer } from '../../crypto/signing-keys.js';
+import type { SigningJwk } from '../../crypto/signing-keys.js';
 
 /**
  * What has to stand in `features.externalSigningSupport`: the version of the experiment that this was written for. A release of
@@ -9,17 +9,17 @@ import type { Es256Jwk } from '../../crypto/es256.js';
 export const EXTERNAL_SIGNING = { enabled: true, ack: 'experimental-01' } as const;
 
 /**
- * A signing key (ES256) that signs at once, on the thread that asks. The library signs by WebCrypto otherwise, which sends each
+ * A signing key (ES256 or RS256) that signs at once, on the thread that asks. The library signs by WebCrypto otherwise, which sends each
  * signature to a thread of the pool and back: that takes longer than the signature, 40 µs, and waits behind passwords
  * that are being hashed there.
  */
 export class SynchronousSigningKey extends ExternalSigningKey {
-  readonly #signer: Es256Signer;
+  readonly #signer: Signer;
 
-  constructor(jwk: Es256Jwk) {
+  constructor(jwk: SigningJwk) {
     super();
-    this.#signer = new Es256Signer(jwk);
-    Object.assign(this, { kid: jwk.kid, alg: 'ES256' }); // by setters that its types do not know
+    this.#signer = new Signer(jwk);
+    Object.assign(this, { kid: jwk.kid, alg: jwk.alg }); // by setters that its types do not know
   }
 
   override keyObject() {

@@ -10,6 +10,8 @@ export interface AdapterParts {
   readonly keys: TokenKeys;
   readonly encryption: Encryption;
   readonly clients: ClientCache;
+  /** What the provider has keys for. */
+  readonly signingAlgorithms: ReadonlySet<string>;
 }
 
 /** A model that is not stored, that of a feature which is switched off: an adapter overrides what is asked of its model. */

@@ -1,0 +1,57 @@
+import type { Language } from './texts/texts.js';
+
+/** As `Intl` knows them: British, because the day stands before the month in both. */
+const LOCALES: Readonly<Record<Language, string>> = { en: 'en-GB', de: 'de' };
+
+const SECOND = 1;
+const UNITS: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number, most: number][] = [
+  ['second', SECOND, 60],
+  ['minute', 60, 60],
+  ['hour', 3_600, 24],
+  ['day', 86_400, 30],
+];
+
+/** A moment as a page shows it. */
+export interface Timestamp {
+  /** What `<time>` holds. */
+  readonly machine: string;
+  /** `31 January 2026` */
+  readonly day: string;
+  /** `31 January 2026, 18:00 UTC` */
+  readonly minute: string;
+  /** `2 hours ago`; the day where that is more than a month ago. */
+  readonly ago: string;
+}
+
+/** Moments and durations in the words of a language. */
+export class Moments {
+  readonly #locale: string;
+  readonly #days: Intl.DateTimeFormat;
+  readonly #relative: Intl.RelativeTimeFormat;
+
+  constructor(language: Language) {
+    this.#locale = LOCALES[language];
+    this.#days = new Intl.DateTimeFormat(this.#locale, { dateStyle: 'long', timeZone: 'UTC' });
+    this.#relative = new Intl.RelativeTimeFormat(this.#locale, { numeric: 'auto' });
+  }
+
+  /** @param moment in the API's form, `2026-01-31 18:00:05`; `now` in ms since 1970 */
+  timestamp(moment: string, now = Date.now()): Timestamp {
+    const machine = `${moment.replace(' ', 'T')}Z`;
+    const day = this.#days.format(new Date(machine));
+    const seconds = Math.max(0, (now - Date.parse(machine)) / 1_000);
+    const unit = UNITS.find(([, length, most]) => seconds / length < most);
+    // Of seconds nobody wants to know how many.
+    const ago =
+      unit === undefined
+        ? day
+        : this.#relative.format(unit[1] === SECOND ? 0 : -Math.floor(seconds / unit[1]), unit[0]);
+    return { machine, day, minute: `${day}, ${moment.slice(11, 16)} UTC`, ago };
+  }
+
+  /** `125` → `3 minutes`: never shorter than it is. */
+  wait(seconds: number): string {
+    const [unit, count] = seconds < 60 ? ['second', seconds] : ['minute', Math.ceil(seconds / 60)];
+    return new Intl.NumberFormat(this.#locale, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
+  }
+}

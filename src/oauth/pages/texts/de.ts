@@ -1,0 +1,176 @@
+import type { Texts } from './en.js';
+
+/** What members' pages say in German. */
+export const de: Texts = {
+  account: 'Mitgliedskonto',
+  help: 'Hilfe',
+  privacy: 'Datenschutz',
+  nav: 'Konto',
+  appsTitle: 'Verbundene Apps',
+  sessionsTitle: 'Sitzungen',
+  signOut: 'Abmelden',
+  signedInAs: 'Angemeldet als {name}',
+  nativeApp: 'App auf diesem Gerät, {host}',
+  newTab: 'öffnet sich in einem neuen Tab',
+
+  signIn: {
+    title: 'Anmelden',
+    titleRefused: 'Fehler: Anmelden',
+    toApp: 'Weiter zu',
+    toAccount: 'Um zu sehen, welche Apps mit deinem Konto verbunden sind und wo du angemeldet bist.',
+    username: 'Benutzername',
+    password: 'Passwort',
+    submit: 'Anmelden',
+    cancel: 'Abbrechen und zurück zur App',
+    forgotten: 'Passwort vergessen?',
+    noAccount: 'Noch kein Konto?',
+    signUp: 'Konto anlegen',
+    invalid: 'Das hat nicht geklappt.',
+    invalidWhy: 'Der Benutzername oder das Passwort stimmt nicht.',
+    throttled: 'Zu viele Versuche.',
+    throttledWhy: 'Versuche es in {wait} noch einmal.',
+    busy: 'Gerade melden sich zu viele an.',
+    busyWhy: 'Dein Passwort wurde noch nicht geprüft. Versuche es gleich noch einmal.',
+  },
+
+  consent: {
+    title: '{app} Zugriff geben?',
+    heading: '{app} Zugriff auf dein Konto geben?',
+    again: '{app} fragt noch einmal',
+    website: 'Website',
+    privacy: 'Datenschutzerklärung',
+    notYou: 'Nicht du?',
+    nativeAsk: 'Hast du diese App gerade geöffnet?',
+    nativeWhy:
+      'Jede App auf deinem Gerät kann sich {app} nennen. Wenn du das nicht selbst begonnen hast, wähle „{deny}“.',
+    legend: 'Die App könnte',
+    changes: 'Kann Daten ändern',
+    required: '(gehört immer zur Anmeldung)',
+    untick: 'Nimm das Häkchen weg, wo du etwas nicht teilen willst.',
+    lastsWeb:
+      'Das gilt {days} Tage ab jeder Anmeldung bei der App. Unter „Verbundene Apps“ in deinem Konto kannst du es jederzeit widerrufen.',
+    lastsNative:
+      'Das gilt, solange du die App benutzt, höchstens {days} Tage, und endet, wenn du sie {idle} Tage nicht benutzt. Unter „Verbundene Apps“ in deinem Konto kannst du es jederzeit widerrufen.',
+    deny: 'Ablehnen',
+    allow: 'Erlauben',
+    back: 'In beiden Fällen kommst du zurück zu {place}.',
+  },
+
+  apps: {
+    none: 'Keine App kann auf dein Konto zugreifen.',
+    noneWhy: 'Eine App erscheint hier, wenn du dich bei ihr anmeldest und ihr etwas erlaubst.',
+    lead: 'Diese Apps können dein Konto benutzen, ohne jedes Mal zu fragen. Widerrufe, was du nicht mehr brauchst: Der Zugriff endet sofort.',
+    can: 'Sie kann',
+    since: 'Seit',
+    lastUsed: 'Zuletzt benutzt',
+    notSeen: 'Noch nicht gesehen',
+    revoke: 'Zugriff widerrufen',
+    revokeOf: 'von {app}',
+    more: 'Und {count} weitere: Sie erscheinen hier, wenn du andere widerrufst.',
+    within: 'Nutzung erscheint hier innerhalb einer Minute.',
+  },
+
+  sessions: {
+    lead: 'Wo du angemeldet bist. Wenn du etwas davon nicht kennst, melde es ab und sag es der Plattform: Jemand könnte dein Passwort kennen.',
+    current: 'Dieser Browser',
+    unknownBrowser: 'Unbekannter Browser',
+    browserOn: '{browser} auf {system}',
+    signedIn: 'Angemeldet',
+    lastSeen: 'Zuletzt gesehen',
+    end: 'Abmelden',
+    endCurrent: 'in diesem Browser',
+    endOf: 'in {browser}, zuletzt gesehen {when}',
+    endOthers: 'Alle anderen abmelden',
+    more: 'Und {count} weitere, länger nicht gesehen: „{endOthers}“ beendet auch sie.',
+    appsStay:
+      'Abmelden beendet die Sitzung eines Browsers. Verbundene Apps behalten ihren Zugriff, bis du ihn widerrufst.',
+  },
+
+  done: {
+    'access-revoked': 'Die App hat keinen Zugriff mehr auf dein Konto.',
+    'session-ended': 'Diese Sitzung ist abgemeldet.',
+    'others-ended': 'Alle anderen Sitzungen sind abgemeldet.',
+  },
+
+  signOutPage: {
+    title: 'Abmelden',
+    heading: 'Abmelden?',
+    byApp: '{app} möchte dich in diesem Browser abmelden.',
+    plain: 'Du wirst in diesem Browser abgemeldet.',
+    appsStay:
+      'Verbundene Apps behalten ihren Zugriff. Unter „Verbundene Apps“ in deinem Konto kannst du ihn widerrufen.',
+    stay: 'Angemeldet bleiben',
+    submit: 'Abmelden',
+  },
+
+  signedOut: {
+    title: 'Abgemeldet',
+    heading: 'Du bist abgemeldet',
+    close: 'Du kannst diese Seite schließen.',
+    closeOrBack: 'Du kannst diese Seite schließen oder zu {app} zurückkehren.',
+    appsStay: 'Verbundene Apps behalten ihren Zugriff, bis du ihn widerrufst.',
+    toApps: 'Verbundene Apps ansehen',
+  },
+
+  error: {
+    askForHelp: 'um Hilfe bittest',
+    giveId: 'Wenn du {askForHelp}, nenne diese Fehler-ID:',
+    developers: 'Für Entwickler',
+    notRegistered: 'Das wurde gesendet, ist aber nicht genau so registriert:',
+    registered: 'Für diese App registriert:',
+  },
+
+  faults: {
+    busy: ['Bitte versuche es noch einmal', 'Der Server ist ausgelastet. Versuche es gleich noch einmal.'],
+    failed: [
+      'Das hat nicht geklappt',
+      'Auf dem Server ist etwas schiefgegangen; an dir liegt es nicht. Versuche es später noch einmal.',
+    ],
+    expired: ['Diese Anmeldung ist abgelaufen', 'Geh zurück zur App und melde dich von dort noch einmal an.'],
+    wrongRequest: [
+      'Die App hat einen Fehler gemacht',
+      'Was sie verlangt, ist nicht möglich, und es wurde nichts mit ihr geteilt. Geh zurück zur App und versuche es noch einmal. Wenn es wieder geschieht, sag es denen, die die App machen.',
+    ],
+    wrongSignOut: [
+      'Du wurdest nicht abgemeldet',
+      'Der Link oder das Formular, über das du gekommen bist, ist falsch oder zu alt. Geh zurück und versuche es noch einmal, oder melde dich in deinem Konto ab.',
+    ],
+    unknownApp: [
+      'Diese App ist hier nicht bekannt',
+      'Sie ist nicht registriert oder wurde abgeschaltet, und es wurde nichts mit ihr geteilt. Wenn du der App vertraust, sag es denen, die sie machen.',
+    ],
+    wrongAddress: [
+      'Die App kann deine Antwort nicht bekommen',
+      'Sie verlangt die Antwort an einer Adresse, die für sie nicht registriert ist. Damit niemand sonst sie bekommt, wirst du nicht dorthin geschickt. Sag es denen, die die App machen.',
+    ],
+    signedOut: ['Du bist abgemeldet', 'Öffne die Seite neu, melde dich an und versuche es dann noch einmal.'],
+    foreignForm: [
+      'Das hat nicht geklappt',
+      'Das Formular kam nicht von unserer Seite. Geh zurück, lade die Seite neu und versuche es noch einmal.',
+    ],
+    unreadableForm: [
+      'Das hat nicht geklappt',
+      'Das Formular konnte nicht gelesen werden. Geh zurück, lade die Seite neu und versuche es noch einmal.',
+    ],
+    malformed: [
+      'Das hat nicht geklappt',
+      'Der Link oder das Formular, über das du gekommen bist, lässt sich nicht beantworten. Geh zurück zur App und versuche es noch einmal.',
+    ],
+    tooMany: [
+      'Zu viele Anfragen',
+      'Von dort, wo du bist, kamen zu viele Anfragen. Versuche es in {wait} noch einmal.',
+    ],
+  },
+
+  scopes: {
+    'profile:read': 'dein Profil sehen: Namen, Text über dich, Bild und Zahlen',
+    'profile:write': 'deinen Namen, deinen Text über dich und dein Bild ändern',
+    'events:read':
+      'die Veranstaltungen sehen, die du organisierst, besuchst oder zu denen du eingeladen bist',
+    'connections:read': 'die Menschen sehen, mit denen du verbunden bist',
+    'achievements:read': 'deine Auszeichnungen und deinen Fortschritt sehen',
+    openid: 'wissen, wer du bist: Benutzername, Name und Bild',
+    profile: 'bei jeder Anmeldung deinen Namen, Benutzernamen und dein Bild bekommen',
+    offline_access: 'verbunden bleiben, während du weg bist, bis du den Zugriff widerrufst',
+  },
+};

@@ -1,0 +1,176 @@
+import { SCOPES } from '../../../auth/scopes.js';
+import type { Scope } from '../../../auth/scopes.js';
+
+/** Why a page cannot be shown: what happened, and what to do. */
+const FAULTS = {
+  busy: ['Please try again', 'The server is busy. Try again in a moment.'],
+  failed: ['This did not work', 'The server failed in a way that is not your fault. Try again later.'],
+  expired: ['This sign-in has expired', 'Go back to the app and sign in from there again.'],
+  wrongRequest: [
+    'The app made a mistake',
+    'What it asked for is not possible, and nothing was shared with it. Go back to the app and try again. If it happens again, tell the people who make the app.',
+  ],
+  wrongSignOut: [
+    'You were not signed out',
+    'The link or form that brought you here is wrong or too old. Go back and try again, or sign out in your account.',
+  ],
+  unknownApp: [
+    'This app is not known here',
+    'It is not registered, or it was switched off, and nothing was shared with it. If you trust the app, tell the people who make it.',
+  ],
+  wrongAddress: [
+    'The app cannot be sent your answer',
+    'It asks for an answer at an address that is not registered for it. So that nobody else gets it, you are not sent there. Tell the people who make the app.',
+  ],
+  signedOut: ['You are signed out', 'Open the page again and sign in, then try once more.'],
+  foreignForm: [
+    'This did not work',
+    'The form was not sent from our page. Go back, load the page again and try once more.',
+  ],
+  unreadableForm: [
+    'This did not work',
+    'The form could not be read. Go back, load the page again and try once more.',
+  ],
+  malformed: [
+    'This did not work',
+    'The link or form that brought you here is not one that can be answered. Go back to the app and try again.',
+  ],
+  tooMany: ['Too many requests', 'Too much was asked for from where you are. Try again in {wait}.'],
+} satisfies Record<string, Fault>;
+
+type Fault = [title: string, message: string];
+
+/** Why a page cannot be shown, by the name of what it says. */
+export type FaultName = keyof typeof FAULTS;
+
+/** What members' pages say in English, and of which every other language has all. `{name}` stands for what a page fills in. */
+export const en = {
+  account: 'Member account',
+  help: 'Help',
+  privacy: 'Privacy',
+  nav: 'Account',
+  appsTitle: 'Connected apps',
+  sessionsTitle: 'Sessions',
+  signOut: 'Sign out',
+  signedInAs: 'Signed in as {name}',
+  nativeApp: 'App on this device, {host}',
+  newTab: 'opens in a new tab',
+
+  signIn: {
+    title: 'Sign in',
+    titleRefused: 'Error: Sign in',
+    toApp: 'To continue to',
+    toAccount: 'To see the apps that are connected to your account, and where you are signed in.',
+    username: 'Username',
+    password: 'Password',
+    submit: 'Sign in',
+    cancel: 'Cancel and go back to the app',
+    forgotten: 'Forgot your password?',
+    noAccount: 'No account yet?',
+    signUp: 'Create one',
+    invalid: 'That did not work.',
+    invalidWhy: 'The username or the password is not right.',
+    throttled: 'Too many attempts.',
+    throttledWhy: 'Try again in {wait}.',
+    busy: 'Too many people are signing in.',
+    busyWhy: 'Your password was not checked yet. Try again in a moment.',
+  },
+
+  consent: {
+    title: 'Allow {app}?',
+    heading: 'Allow {app} to use your account?',
+    again: '{app} asks again',
+    website: 'Website',
+    privacy: 'Privacy policy',
+    notYou: 'Not you?',
+    nativeAsk: 'Did you open this app just now?',
+    nativeWhy: 'Any app on your device can call itself {app}. If you did not start this, choose “{deny}”.',
+    legend: 'It would be able to',
+    changes: 'Can change data',
+    required: '(always part of signing in)',
+    untick: 'Untick what you do not want to share.',
+    lastsWeb:
+      'This lasts {days} days after each sign-in to the app. You can revoke it at any time under “Connected apps” in your account.',
+    lastsNative:
+      'This lasts for as long as you use the app, {days} days at most, and ends when you do not use it for {idle} days. You can revoke it at any time under “Connected apps” in your account.',
+    deny: 'Deny',
+    allow: 'Allow',
+    back: 'Either way you go back to {place}.',
+  },
+
+  apps: {
+    none: 'No app can see your account.',
+    noneWhy: 'An app appears here when you sign in to it and allow it something.',
+    lead: 'These apps can use your account without asking you each time. Revoke what you no longer use: its access ends at once.',
+    can: 'It can',
+    since: 'Since',
+    lastUsed: 'Last used',
+    notSeen: 'Not seen yet',
+    revoke: 'Revoke access',
+    revokeOf: 'of {app}',
+    more: 'And {count} more: they appear here as you revoke others.',
+    within: 'Use shows here within a minute.',
+  },
+
+  sessions: {
+    lead: 'Where you are signed in. If you do not know one of these, sign it out, and tell the platform: somebody may know your password.',
+    current: 'This browser',
+    unknownBrowser: 'Unknown browser',
+    browserOn: '{browser} on {system}',
+    signedIn: 'Signed in',
+    lastSeen: 'Last seen',
+    end: 'Sign out',
+    endCurrent: 'of this browser',
+    endOf: 'of {browser}, last seen {when}',
+    endOthers: 'Sign out of all others',
+    more: 'And {count} more, seen longer ago: “{endOthers}” ends them, too.',
+    appsStay: 'Signing out ends a browser’s session. Connected apps keep their access until you revoke it.',
+  },
+
+  /** What an action has done, said on the page that follows it. */
+  done: {
+    'access-revoked': 'The app has no access to your account any more.',
+    'session-ended': 'That session is signed out.',
+    'others-ended': 'All other sessions are signed out.',
+  },
+
+  signOutPage: {
+    title: 'Sign out',
+    heading: 'Sign out?',
+    byApp: '{app} asks to sign you out of this browser.',
+    plain: 'You will be signed out of this browser.',
+    appsStay: 'Connected apps keep their access. You can revoke it under “Connected apps” in your account.',
+    stay: 'Stay signed in',
+    submit: 'Sign out',
+  },
+
+  signedOut: {
+    title: 'Signed out',
+    heading: 'You are signed out',
+    close: 'You can close this page.',
+    closeOrBack: 'You can close this page, or go back to {app}.',
+    appsStay: 'Connected apps keep their access until you revoke it.',
+    toApps: 'See connected apps',
+  },
+
+  error: {
+    askForHelp: 'ask for help',
+    giveId: 'If you {askForHelp}, give this error id:',
+    developers: 'For developers',
+    notRegistered: 'This was sent, but it is not registered in exactly this form:',
+    registered: 'Registered for this app:',
+  },
+
+  faults: FAULTS as Readonly<Record<FaultName, Fault>>,
+
+  /** What a scope lets an app do. */
+  scopes: {
+    ...(SCOPES as Readonly<Record<Scope, string>>),
+    openid: 'Know who you are: your username, name and picture',
+    profile: 'Get your name, username and picture each time you sign in',
+    offline_access: 'Stay connected while you are away, until you revoke its access',
+  },
+};
+
+/** All that members' pages say: a language that lacks one of these does not compile. */
+export type Texts = typeof en;

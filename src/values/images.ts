@@ -1,0 +1,24 @@
+/** Kinds of images by how their bytes begin: what a file is called, or a server says of it, has no say. */
+const KINDS: readonly [type: string, start: Buffer, behindSize?: string][] = [
+  ['image/png', Buffer.from('89504e470d0a1a0a', 'hex')],
+  ['image/jpeg', Buffer.from('ffd8ff', 'hex')],
+  ['image/webp', Buffer.from('RIFF'), 'WEBP'],
+  ['image/gif', Buffer.from('GIF87a')],
+  ['image/gif', Buffer.from('GIF89a')],
+];
+
+/** The media type of an image that holds pixels alone; undefined where it is none, or one that could hold a script. */
+export function pixelImageType(bytes: Buffer): string | undefined {
+  return KINDS.find(
+    ([, start, behindSize]) =>
+      bytes.subarray(0, start.length).equals(start) &&
+      (behindSize === undefined || bytes.toString('latin1', 8, 12) === behindSize),
+  )?.[0];
+}
+
+/** {@link pixelImageType}, or a drawing in SVG: it must be served so that what it holds is not run. */
+export function imageType(bytes: Buffer): string | undefined {
+  const start = bytes.toString('utf8', 0, 1_000);
+  const drawing = /^\s*(<\?xml[^>]*>\s*)?(<!--[^]*?-->\s*)*(<!DOCTYPE svg[^>]*>\s*)?<svg[\s>]/i.test(start);
+  return pixelImageType(bytes) ?? (drawing ? 'image/svg+xml' : undefined);
+}

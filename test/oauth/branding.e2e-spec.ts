@@ -1,0 +1,199 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PlatformLogo } from '../../src/oauth/pages/platform-logo.js';
+import { pua } from '../support/command-line.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>';
+
+let folder: string;
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'pua-logo-'))));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function fileOf(name: string, content: Buffer | string): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+/** A server whose pages have this logo, once it was looked for. */
+async function withLogo(platformLogoUrl: string): Promise<OauthTest> {
+  const oauth = await OauthTest.start({ platformLogoUrl, platformName: 'Gipfel' });
+  await oauth.api.app.get(PlatformLogo).load();
+  return oauth;
+}
+
+const signInPage = async (oauth: OauthTest, headers: Record<string, string> = {}) =>
+  await (await fetch(`${oauth.issuer}/account/apps`, { headers })).text();
+
+describe('the platform’s logo', () => {
+  it.each([
+    ['a file', 'image/png', () => pathToFileURL(fileOf('logo.png', PNG)).href],
+    ['data', 'image/png', () => `data:image/png;base64,${PNG.toString('base64')}`],
+    ['a drawing', 'image/svg+xml', () => pathToFileURL(fileOf('logo.svg', SVG)).href],
+  ])('is served from here, and stands on the pages: %s', async (_, type, urlOf) => {
+    const oauth = await withLogo(urlOf());
+    expect(await signInPage(oauth)).toContain('<img class="brand-logo" src="/logos/platform" alt="">');
+    const response = await fetch(`${oauth.issuer}/logos/platform`);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe(type);
+    // Opened by itself, a drawing runs nothing and loads nothing.
+    expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*sandbox/);
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    await response.arrayBuffer();
+    const etag = response.headers.get('etag')!;
+    const again = await fetch(`${oauth.issuer}/logos/platform`, { headers: { 'If-None-Match': etag } });
+    expect(again.status).toBe(304);
+    await oauth.close();
+  });
+
+  it('is fetched once, at start, without following a redirect, and never a page of another kind or size', async () => {
+    let asked: string[] = [];
+    const host: Server = createServer((request, response) => {
+      asked.push(request.url!);
+      if (request.url === '/logo.png') response.end(PNG);
+      else if (request.url === '/moved') response.writeHead(302, { Location: '/logo.png' }).end();
+      else if (request.url === '/big') response.end(Buffer.concat([PNG, Buffer.alloc(300_000)]));
+      else response.end('<html>secret</html>');
+    });
+    await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+    const at = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
+
+    const good = await OauthTest.start({ platformLogoUrl: `${at}/logo.png` });
+    await good.api.app.get(PlatformLogo).load();
+    asked = [];
+    for (let times = 0; times < 3; times++)
+      expect((await fetch(`${good.issuer}/logos/platform`)).status).toBe(200);
+    expect(asked).toEqual([]);
+    await good.close();
+
+    for (const path of ['/moved', '/big', '/page']) {
+      asked = [];
+      const oauth = await withLogo(at + path);
+      expect(asked).not.toContain('/logo.png');
+      expect([path, (await fetch(`${oauth.issuer}/logos/platform`)).status]).toEqual([path, 404]);
+      expect(await signInPage(oauth)).not.toContain('/logos/platform');
+      await oauth.close();
+    }
+    host.close();
+  });
+});
+
+describe('what a platform says of itself', () => {
+  let oauth: OauthTest;
+  beforeAll(async () => void (oauth = await OauthTest.start({ platformName: 'Gipfel' })));
+  afterAll(() => oauth.close());
+
+  it('stands on its pages and in the metadata of its API', async () => {
+    expect(await signInPage(oauth)).toContain('<title>Sign in · Gipfel</title>');
+    const metadata = await fetch(`${oauth.issuer}/.well-known/oauth-protected-resource/api/public`);
+    expect(await metadata.json()).toMatchObject({ resource_name: 'Gipfel API' });
+  });
+
+  it('is in the language of the browser, and caches are told so', async () => {
+    const response = await fetch(`${oauth.issuer}/account/apps`, { headers: { 'Accept-Language': 'de-CH' } });
+    const html = await response.text();
+    expect(html).toContain('<html lang="de">');
+    expect(html).toContain('<h1>Anmelden</h1>');
+    expect(response.headers.get('content-language')).toBe('de');
+    expect(response.headers.get('vary')).toBe('Accept-Language');
+  });
+
+  it('is in the language that the app asks for, from the sign-in to the consent, and on its errors', async () => {
+    const clientId = await oauth.client();
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const signIn = (await browser.open(oauth.request(clientId, { ui_locales: 'fr de' }).url)) as FormPage;
+    expect(signIn.html).toContain('<h1>Anmelden</h1>');
+    const refused = (await browser.submit(signIn, { username, password: 'wrong' })) as FormPage;
+    expect(refused.html).toContain('Der Benutzername oder das Passwort stimmt nicht.');
+    const password = 'correct horse battery staple';
+    const consent = (await browser.submit(refused, { username, password })) as FormPage;
+    expect(consent.html).toContain('Zugriff auf dein Konto geben?');
+    const wrong = oauth.request(clientId, { ui_locales: 'de', redirect_uri: 'https://other.example/' }).url;
+    expect(((await oauth.browser().open(wrong)) as FormPage).html).toContain(
+      'Die App kann deine Antwort nicht bekommen',
+    );
+  });
+
+  it('says in the metadata which languages there are', async () => {
+    const metadata = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
+    expect(await metadata.json()).toMatchObject({ ui_locales_supported: ['en', 'de'] });
+  });
+});
+
+describe('an app that is described', () => {
+  let oauth: OauthTest;
+  beforeAll(async () => void (oauth = await OauthTest.start()));
+  afterAll(() => oauth.close());
+
+  const create = (...more: string[]) =>
+    pua(oauth.api.environment, [
+      'clients',
+      'create',
+      '--name',
+      'Trailmix',
+      '--type',
+      'web',
+      '--redirect-uri',
+      REDIRECT_URI,
+      ...more,
+    ]);
+
+  it('shows its image, page and privacy page where a member is asked, and its image in the account', async () => {
+    const { stdout } = await create(
+      '--client-uri',
+      'https://trailmix.example/',
+      '--policy-uri',
+      'https://trailmix.example/privacy',
+      '--logo-file',
+      fileOf('client.png', PNG),
+    );
+    const clientId = stdout.trim();
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+    const consent = (await browser.submit(page, {
+      username,
+      password: 'correct horse battery staple',
+    })) as FormPage;
+    const image = `/logos/client?client_id=${clientId}`;
+    expect(consent.html).toContain(`<img class="tile" src="${image}"`);
+    expect(consent.html).toContain('<a href="https://trailmix.example/" target="_blank"');
+    expect(consent.html).toContain('<a href="https://trailmix.example/privacy" target="_blank"');
+    await browser.submit(consent, { decision: 'allow' }, /\/consent$/);
+    expect(((await browser.open('/account/apps')) as FormPage).html).toContain(`src="${image}"`);
+    const response = await fetch(oauth.issuer + image);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
+    expect(Buffer.from(await response.arrayBuffer()).equals(PNG)).toBe(true);
+  });
+
+  it('has no image that could hold a script, whatever its file is called', async () => {
+    const { code, stderr } = await create('--logo-file', fileOf('logo2.png', SVG));
+    expect([code, stderr]).toEqual([1, expect.stringContaining('the logo must be a PNG, JPEG, WebP or GIF')]);
+  });
+
+  it('has none at any address that is made up', async () => {
+    const without = await oauth.client();
+    for (const query of [
+      '',
+      '?client_id=',
+      '?client_id=%00',
+      '?client_id=nobody',
+      '?client_id=a&client_id=b',
+      `?client_id=${without}`,
+    ])
+      expect([query, (await fetch(`${oauth.issuer}/logos/client${query}`)).status]).toEqual([query, 404]);
+  });
+});

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  createRemoteJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  exportJWK,
+  generateKeyPair,
+  jwtVerify,
+} from 'jose';
+import * as client from 'openid-client';
+import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { puaJson } from '../support/command-line.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+import { latestFor } from '../support/timing.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const userinfo = async (accessToken: string) =>
+  (await (
+    await fetch(`${oauth.issuer}/oauth/userinfo`, { headers: { Authorization: `Bearer ${accessToken}` } })
+  ).json()) as Record<string, unknown>;
+
+async function signedIn(scope: string, fields: Record<string, unknown> = {}) {
+  const member = await oauth.member(fields);
+  const clientId = await oauth.client();
+  const { status, body } = await oauth.token(await oauth.code(clientId, member.username, { scope }));
+  expect(status).toBe(200);
+  return { member, clientId, body, claims: decodeJwt(body.id_token!) };
+}
+
+describe('what an OpenID library asks for', () => {
+  it('by the scope profile: the ID token says name, username and picture, as userinfo does, also after a refresh', async () => {
+    const picture = 'https://img.example/ada.png';
+    const { member, clientId, body, claims } = await signedIn('openid profile email', {
+      stored_display_name: 'Ada Lovelace',
+      profile_picture: picture,
+    });
+    const said = {
+      sub: String(member.id),
+      name: 'Ada Lovelace',
+      preferred_username: member.username,
+      picture,
+    };
+    expect(claims).toMatchObject(said);
+    expect(await userinfo(body.access_token)).toEqual(said);
+    const again = await oauth.refresh(clientId, body.refresh_token);
+    expect(decodeJwt(again.body.id_token!)).toMatchObject(said);
+  });
+
+  it('leaves out a claim that the member has nothing for, and never says null', async () => {
+    const { body, claims } = await signedIn('openid profile');
+    expect(claims).not.toHaveProperty('picture');
+    expect(await userinfo(body.access_token)).not.toHaveProperty('picture');
+  });
+
+  it('without the scope profile the ID token says who it is, and no more', async () => {
+    const { claims } = await signedIn('openid');
+    expect(claims.sub).toBeDefined();
+    for (const claim of ['name', 'preferred_username', 'picture', 'email'])
+      expect(claims).not.toHaveProperty(claim);
+  });
+
+  it('by the scope email: nothing, because none is stored, and the member is not asked about it', async () => {
+    const { username } = await oauth.member();
+    const { url } = oauth.request(await oauth.client(), { scope: 'openid email profile:read' });
+    const browser = oauth.browser();
+    const page = (await browser.open(url)) as FormPage;
+    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    expect(scopesOn(consent.html)).toEqual(['openid', 'profile:read']);
+    const { body, claims } = await signedIn('openid email profile:read');
+    expect(claims).not.toHaveProperty('email');
+    expect(body.scope).toBe('profile:read');
+    const stored = await oauth.dataSource.query<{ granted: string[]; rejected: string[] }[]>(
+      `SELECT granted, rejected FROM oauth_consents WHERE 'email' = ANY(granted || rejected)`,
+    );
+    expect(stored).toEqual([]);
+  });
+
+  it('is remembered like everything else: who signs in again is not asked again', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const scope = 'openid profile email';
+    await browser.authorize(oauth.request(clientId, { scope }).url, { username });
+    const back = await browser.open(oauth.request(clientId, { scope, prompt: 'none' }).url);
+    expect(back).toBeInstanceOf(URL);
+    expect((back as URL).searchParams.get('code')).not.toBeNull();
+  });
+});
+
+describe('a client that is registered for RS256', () => {
+  const create = (...more: string[]) =>
+    puaJson<{ client_id: string; id_token_signed_response_alg: string }>(oauth.api.environment, [
+      'clients',
+      'create',
+      '--name',
+      'Old library',
+      '--type',
+      'web',
+      '--redirect-uri',
+      REDIRECT_URI,
+      ...more,
+    ]);
+
+  /** The first client of an algorithm has its keys made: the running server knows them within a second, and says 503 until then. */
+  async function idToken(clientId: string): Promise<string> {
+    const { username } = await oauth.member();
+    const deadline = latestFor(2_000);
+    const { url } = oauth.request(clientId, { scope: 'openid profile' });
+    while ((await fetch(url, { redirect: 'manual' })).status === 503)
+      if (performance.now() > deadline) throw new Error('the keys are not known to the server');
+    return (await oauth.tokens(clientId, username)).id_token!;
+  }
+
+  it('gets its ID tokens in it, by keys that are published and rotate as the others do', async () => {
+    const { client_id: clientId, id_token_signed_response_alg } = await create('--id-token-alg', 'RS256');
+    expect(id_token_signed_response_alg).toBe('RS256');
+    const before = await idToken(clientId);
+    expect(decodeProtectedHeader(before).alg).toBe('RS256');
+    const verify = (token: string) =>
+      jwtVerify(token, createRemoteJWKSet(new URL('/oauth/jwks', oauth.issuer)), {
+        issuer: oauth.issuer,
+        audience: clientId,
+        algorithms: ['RS256'],
+      });
+    await verify(before);
+
+    const service = new SigningKeysService(oauth.dataSource, oauth.api.config);
+    const next = (await service.list()).find(({ alg, status }) => alg === 'RS256' && status === 'next')!.kid;
+    await service.rotate();
+    const deadline = latestFor(3_000);
+    let after = await idToken(clientId);
+    while (decodeProtectedHeader(after).kid !== next && performance.now() < deadline)
+      after = await idToken(clientId);
+    expect(decodeProtectedHeader(after).kid).toBe(next);
+    await verify(after);
+    await verify(before);
+    const statuses = (await service.list()).map(({ alg, status }) => `${alg} ${status}`).sort();
+    expect(statuses).toEqual(
+      ['ES256', 'RS256'].flatMap((alg) =>
+        ['current', 'next', 'previous'].map((status) => `${alg} ${status}`),
+      ),
+    );
+
+    const published = (await (await fetch(`${oauth.issuer}/oauth/jwks`)).json()) as { keys: object[] };
+    for (const key of published.keys)
+      for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi']) expect(key).not.toHaveProperty(member);
+  }, 60_000);
+
+  it('leaves all others with ES256', async () => {
+    const { client_id: clientId } = await create();
+    expect(decodeProtectedHeader(await idToken(clientId)).alg).toBe('ES256');
+  });
+
+  it('is verified by a library that was told RS256 and nothing else', async () => {
+    const { client_id: clientId } = await create('--id-token-alg', 'RS256');
+    await idToken(clientId);
+    const configuration = await oauth.configuration(clientId, client.None(), {
+      id_token_signed_response_alg: 'RS256',
+    });
+    const verifier = client.randomPKCECodeVerifier();
+    const url = client.buildAuthorizationUrl(configuration, {
+      redirect_uri: REDIRECT_URI,
+      scope: 'openid',
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    });
+    const { id, username } = await oauth.member();
+    const back = await oauth.browser().authorize(url, { username });
+    const tokens = await client.authorizationCodeGrant(configuration, back, { pkceCodeVerifier: verifier });
+    expect(tokens.claims()?.sub).toBe(String(id));
+  }, 60_000);
+});
+
+describe('a client that knows HTTP Basic alone, with an empty password', () => {
+  const basic = (id: string, password = '') => ({
+    Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${password}`).toString('base64')}`,
+  });
+
+  it.each(['with its client_id in the body, too', 'without a client_id in the body'])(
+    'is the public client that it names, %s',
+    async (how) => {
+      const clientId = await oauth.client();
+      const { username } = await oauth.member();
+      const { client_id, ...code } = await oauth.code(clientId, username);
+      const named: Record<string, string> = how.startsWith('with its') ? { client_id: client_id! } : {};
+      const { status, body } = await oauth.token({ ...code, ...named }, basic(clientId));
+      expect(status).toBe(200);
+      const refreshed = await oauth.token(
+        { grant_type: 'refresh_token', refresh_token: body.refresh_token, ...named },
+        basic(clientId),
+      );
+      expect(refreshed.status).toBe(200);
+      const revoked = await oauth.post(
+        '/oauth/revoke',
+        { token: refreshed.body.access_token, ...named },
+        basic(clientId),
+      );
+      expect(revoked.status).toBe(200);
+      expect(await oauth.me(refreshed.body.access_token)).toBe(401);
+    },
+  );
+
+  it('is refused where the body names another client, where there is a password, and where it has keys', async () => {
+    const [clientId, other] = [await oauth.client(), await oauth.client()];
+    const { publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const jwk = (await exportJWK(publicKey)) as Record<string, unknown>;
+    const confidential = await oauth.client({ jwks: { keys: [jwk] } });
+    const { username } = await oauth.member();
+    const { client_id: _, ...code } = await oauth.code(clientId, username);
+    const statusOf = async (form: Record<string, string>, headers: Record<string, string>) => {
+      const { status, body } = await oauth.token(form, headers);
+      return `${status} ${body.error}`;
+    };
+    expect(await statusOf({ ...code, client_id: other }, basic(clientId))).toBe('400 invalid_request');
+    expect(await statusOf({ ...code, client_id: clientId }, basic(clientId, 'x'))).toBe('401 invalid_client');
+    expect(await statusOf(code, basic(confidential))).toBe('401 invalid_client');
+    expect(await statusOf(code, { Authorization: 'Basic Og==' })).toBe('400 invalid_request');
+    expect((await oauth.token(code, basic(clientId))).status).toBe(200); // not burned
+  });
+});
