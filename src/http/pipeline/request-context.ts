@@ -26,6 +26,8 @@ export interface RequestContext {
   readingBody: boolean;
   /** Since when it waits for its answer, by `performance.now()`: see {@link responseDeadline}. */
   waitsSince: number;
+  /** Among those that wait. */
+  placeUnderWay: number;
   /** Until it was answered: see {@link Admission}. */
   place: Place | undefined;
   /** To be called when it is over, whatever became of it. */
@@ -67,6 +69,7 @@ export function describeRequest(request: IncomingMessage): void {
     refusal: undefined,
     readingBody: false,
     waitsSince: 0,
+    placeUnderWay: 0,
     place: undefined,
     whenOver: [],
   };

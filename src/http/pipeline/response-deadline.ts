@@ -13,26 +13,29 @@ const LOOK_MS = 25;
  * It counts anew from the end of the body (see {@link JsonBody}); how long that may take is the server's `requestTimeout`.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
-  const underWay = new Map<IncomingMessage, Response>();
-  const over = (request: IncomingMessage) => void underWay.delete(request);
+  // In no order, each with its place in its context. Not a Map or a Set: as entries come and go V8 makes one table after another, and
+  // where one of them grew old, all that were ever in later ones are kept until the whole heap is collected.
+  const underWay: Request[] = [];
+  const forget = ({ context }: IncomingMessage) => {
+    const last = underWay.pop()!;
+    if (last.context === context) return;
+    underWay[context.placeUnderWay] = last;
+    last.context.placeUnderWay = context.placeUnderWay;
+  };
   let looking = false;
   const look = () => {
     const late = performance.now() - milliseconds;
-    for (const [request, response] of underWay) {
-      const { readingBody, waitsSince } = request.context;
-      if (readingBody || waitsSince > late) continue;
-      underWay.delete(request);
-      if (!response.headersSent)
-        filter.answer(new Problem('temporarily_unavailable'), request as Request, response);
-    }
-    looking = underWay.size > 0;
+    for (const request of underWay.filter(({ context }) => !context.readingBody && context.waitsSince <= late))
+      if (!request.res!.headersSent)
+        filter.answer(new Problem('temporarily_unavailable'), request, request.res!);
+    looking = underWay.length > 0;
     if (looking) setTimeout(look, LOOK_MS).unref();
   };
-  return (request: Request, response: Response, next: NextFunction): void => {
+  return (request: Request, _response: Response, next: NextFunction): void => {
     const { context } = request;
     context.waitsSince = performance.now();
-    underWay.set(request, response);
-    context.whenOver.push(over);
+    context.placeUnderWay = underWay.push(request) - 1;
+    context.whenOver.push(forget);
     if (!looking) {
       looking = true;
       setTimeout(look, LOOK_MS).unref();
