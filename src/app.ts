@@ -6,6 +6,7 @@ import { AppModule } from './app.module.js';
 import { configureApp } from './configure-app.js';
 import { Readiness } from './operations/health/readiness.js';
 import { ApiAdapter } from './http/pipeline/api.adapter.js';
+import type { Connections } from './http/pipeline/connections.js';
 import { Config } from './config/config.js';
 
 /** The whole application over one database, ready to listen; for main and for the tests. */
@@ -19,7 +20,7 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
       abortOnError: false,
     },
   );
-  app.get(Readiness).watch(app.getHttpServer());
+  app.get(Readiness).watch((app.getHttpAdapter() as ApiAdapter).frontDoor.connections);
   configureApp(app);
   return app;
 }
@@ -36,14 +37,14 @@ const SILENT_MS = 1_000;
  */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
   const database = app.get(Database);
-  const readiness = app.get(Readiness);
+  const { connections } = (app.getHttpAdapter() as ApiAdapter).frontDoor;
   const server = app.getHttpServer();
-  readiness.end();
+  app.get(Readiness).end();
   await setTimeout(app.get(Config).shutdownDelaySeconds * 1000);
-  const resume = await quietMoment(app);
+  const resume = await quietMoment(connections);
   const closed = new Promise((resolve) => server.close(resolve));
   resume();
-  const silent = globalThis.setTimeout(() => readiness.closeSilent(), SILENT_MS);
+  const silent = globalThis.setTimeout(() => connections.closeSilent(), SILENT_MS);
   const late = globalThis.setTimeout(() => server.closeAllConnections(), DRAIN_MS);
   await closed;
   clearTimeout(silent);
@@ -64,8 +65,7 @@ const EMPTY_TURN_MS = 0.05;
  *
  * @returns what begins the answers that were held back; the listener is to be closed first, in the same turn of the event loop
  */
-async function quietMoment(app: NestExpressApplication): Promise<() => void> {
-  const { connections } = (app.getHttpAdapter() as ApiAdapter).frontDoor;
+async function quietMoment(connections: Connections): Promise<() => void> {
   const resume = connections.pause();
   const begun = performance.now();
   let { accepted } = connections;

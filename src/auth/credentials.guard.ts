@@ -48,7 +48,7 @@ export class CredentialsGuard implements CanActivate {
     request.principal = principal;
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
-    response.setHeader('X-OAuth-Scopes', principal.scopesText);
+    response.gather('X-OAuth-Scopes', principal.scopesText);
     const limit = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
     const counted = this.rateLimits.countCall(limit, principal, response);
     if (counted instanceof Promise)

@@ -18,7 +18,7 @@ export class ScopesGuard implements CanActivate {
     context
       .switchToHttp()
       .getResponse<Response>()
-      .setHeader('X-Accepted-OAuth-Scopes', access ?? '');
+      .gather('X-Accepted-OAuth-Scopes', access ?? '');
     if (access !== null && !principal.scopes.includes(access)) {
       throw insufficientScope(this.config.publicUrl, access, principal.scopes);
     }

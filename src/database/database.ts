@@ -48,10 +48,10 @@ export class Database {
    *
    * @throws Unavailable when too many requests wait for a connection already
    */
-  async read<Row extends QueryResultRow>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
-    const rows = await this.#pipelined?.rows<Row>(statement, values);
-    if (rows !== undefined) return rows;
-    return this.#query(this.#pipelined ? { ...statement, values } : { text: statement.text, values });
+  read<Row extends QueryResultRow>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
+    const { name, text } = statement;
+    const pooled = () => this.#query<Row>(this.#pipelined ? { name, text, values } : { text, values });
+    return this.#pipelined?.rows<Row>(statement, values)?.then((rows) => rows ?? pooled()) ?? pooled();
   }
 
   /**

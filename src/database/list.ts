@@ -78,8 +78,8 @@ export interface ListDeclaration<Query extends ListQuery> {
  * What a list's statement returns: one row. The rows of the page are counted in the direction of reading.
  */
 export interface PageRow extends Record<string, unknown> {
-  /** JSON texts of the items in the list's order, with commas between them; null without any. */
-  items: string | null;
+  /** JSON texts of the items in the list's order, with commas between them, in UTF-8 where they can stay so; null without any. */
+  items: Buffer | string | null;
   /** How many rows were found: one more than the page holds where there are more. */
   found: number;
   /** Key and id of the page's first row, */
@@ -124,7 +124,7 @@ export class List<Query extends ListQuery> {
       ? database.long<PageRow>({ name, text }, values)
       : name === undefined
         ? database.rows<PageRow>(text, values)
-        : database.read<PageRow>({ name, text }, values));
+        : database.read<PageRow>({ name, text, bytes: 'items' }, values));
     return row!;
   }
 

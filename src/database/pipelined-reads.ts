@@ -1,8 +1,7 @@
-import pg from 'pg';
-import type { Client, QueryResultRow } from 'pg';
+import type { QueryResultRow } from 'pg';
 import type { Config } from '../config/config.js';
-import { readPrepared } from './prepared-read.js';
-import type { NamedStatement } from './prepared-read.js';
+import { ReadConnection } from './read-connection.js';
+import type { NamedStatement } from './read-connection.js';
 
 export type { NamedStatement };
 
@@ -18,12 +17,9 @@ const RECONNECT_MS = 500;
 const DATA_EXCEPTION = /^22/;
 
 interface Lane {
-  client: Client | undefined;
-  inFlight: number;
+  connection: ReadConnection | undefined;
   /** By `performance.now()`: when an answer came last, or the first of those in flight was asked. */
   progressAt: number;
-  /** What is asked now is gathered, to be sent when this turn of the event loop has asked everything. */
-  gathering: boolean;
 }
 
 /**
@@ -46,78 +42,72 @@ export class PipelinedReads {
 
   constructor(config: Config) {
     this.#config = config;
-    this.#lanes = Array.from({ length: CONNECTIONS }, () => ({
-      client: undefined,
-      inFlight: 0,
-      progressAt: 0,
-      gathering: false,
-    }));
+    this.#lanes = Array.from({ length: CONNECTIONS }, () => ({ connection: undefined, progressAt: 0 }));
     for (const lane of this.#lanes) void this.#connect(lane);
   }
 
-  /** @returns undefined where it could not be read here, for whatever reason: then the pool is to be asked */
-  async rows<Row extends QueryResultRow>(
+  /** @returns undefined, at once or in the end, where it could not be read here, for whatever reason: then the pool is to be asked */
+  rows<Row extends QueryResultRow>(
     statement: NamedStatement,
-    values: unknown[],
-  ): Promise<Row[] | undefined> {
+    values: readonly unknown[],
+  ): Promise<Row[] | undefined> | undefined {
     const lane = this.#lanes[(this.#next = (this.#next + 1) % CONNECTIONS)]!;
-    const { client } = lane;
-    if (client === undefined || lane.inFlight >= MOST_IN_FLIGHT) return undefined;
-    if (lane.inFlight++ === 0) lane.progressAt = performance.now();
-    if (!lane.gathering) gather(lane, client);
-    try {
-      const rows = await readPrepared<Row>(client, statement, values);
-      lane.progressAt = performance.now();
-      return rows;
-    } catch (error) {
-      // The statement's own fault, and the pool will say so: the connection is as good as before.
-      if (DATA_EXCEPTION.test((error as { code?: string }).code ?? '')) return undefined;
-      // Broken, stalled or refused: the pool says which, to a caller who still has time.
-      this.#drop(lane, client);
-      return undefined;
-    } finally {
-      lane.inFlight--;
-    }
+    const { connection } = lane;
+    if (connection === undefined || connection.underWay >= MOST_IN_FLIGHT) return undefined;
+    if (connection.underWay === 0) lane.progressAt = performance.now();
+    return connection.read<Row>(statement, values)?.then(
+      (rows) => {
+        lane.progressAt = performance.now();
+        return rows;
+      },
+      (error: { code?: string }) => {
+        // The statement's own fault, and the pool will say so: the connection is as good as before. Else it is broken, stalled or
+        // refused: the pool says which, to a caller who still has time.
+        if (!DATA_EXCEPTION.test(error.code ?? '')) connection.destroy();
+        return undefined;
+      },
+    );
   }
 
   /** Connections that are up, and statements under way on them. */
   state(): { up: number; underWay: number } {
-    const up = this.#lanes.filter(({ client }) => client !== undefined).length;
-    return { up, underWay: this.#lanes.reduce((sum, { inFlight }) => sum + inFlight, 0) };
+    const connections = this.#lanes.flatMap(({ connection }) => connection ?? []);
+    return {
+      up: connections.length,
+      underWay: connections.reduce((sum, { underWay }) => sum + underWay, 0),
+    };
   }
 
   async end(): Promise<void> {
     this.#ended = true;
     clearInterval(this.#watch);
-    await Promise.allSettled(this.#lanes.flatMap(({ client }) => client?.end() ?? []));
+    await Promise.allSettled(this.#lanes.map(({ connection }) => connection?.end()));
   }
 
   async #connect(lane: Lane): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#config.databaseUrl,
-      application_name: 'public-user-api reads',
-      connectionTimeoutMillis: this.#config.databaseDeadlines.connect,
-      statement_timeout: STALLED_MS,
-      keepAlive: true,
-      pipeline: true,
-    } as pg.ClientConfig);
-    client.on('error', () => this.#drop(lane, client));
-    client.on('end', () => this.#drop(lane, client));
+    let lost = false;
     try {
-      await client.connect();
-      if (this.#ended) await client.end();
-      else lane.client = client;
+      const connection = await ReadConnection.open(
+        {
+          connectionString: this.#config.databaseUrl,
+          application_name: 'public-user-api reads',
+          connectionTimeoutMillis: this.#config.databaseDeadlines.connect,
+          statement_timeout: STALLED_MS,
+          keepAlive: true,
+        },
+        () => {
+          lost = true;
+          if (lane.connection === undefined) return; // it never was up: whoever opened it is told
+          lane.connection = undefined;
+          this.#reconnect(lane);
+        },
+      );
+      if (this.#ended) await connection.end();
+      else if (lost) this.#reconnect(lane);
+      else lane.connection = connection;
     } catch {
       this.#reconnect(lane);
     }
-  }
-
-  #drop(lane: Lane, client: Client): void {
-    if (lane.client !== client) return;
-    lane.client = undefined;
-    client.end().catch(() => undefined);
-    client.connection.stream.destroy(); // nobody waits for what is in flight
-    this.#reconnect(lane);
   }
 
   #dropStalled(): void {
@@ -125,10 +115,10 @@ export class PipelinedReads {
     const late = now - this.#watchedAt > 2 * WATCH_MS;
     this.#watchedAt = now;
     for (const lane of this.#lanes) {
-      if (lane.inFlight === 0 || lane.client === undefined) continue;
+      if (!lane.connection || lane.connection.underWay === 0) continue;
       if (late)
         lane.progressAt = now; // what was answered is still to be read
-      else if (now - lane.progressAt > STALLED_MS) this.#drop(lane, lane.client);
+      else if (now - lane.progressAt > STALLED_MS) lane.connection.destroy();
     }
   }
 
@@ -137,18 +127,4 @@ export class PipelinedReads {
       if (!this.#ended) void this.#connect(lane);
     }, RECONNECT_MS).unref();
   }
-}
-
-/**
- * Holds back what is written until the event loop has taken in what had arrived: the statements of all requests that came
- * together are one system call, and wake PostgreSQL once.
- */
-function gather(lane: Lane, client: Client): void {
-  const { stream } = client.connection;
-  lane.gathering = true;
-  stream.cork();
-  setImmediate(() => {
-    lane.gathering = false;
-    stream.uncork();
-  });
 }

@@ -42,15 +42,15 @@ postgres.describe('pipelined reads', () => {
 
   it('read what the pool reads, the first time on a connection and ever after', async () => {
     await connected();
-    const values = [7, 'a “b” \\', null, [1, 2], Buffer.from([0, 255])];
+    const values = [7, 'a “b” \\', null, true, Buffer.from([0, 255])];
     const every = {
       name: 'every-type',
-      text: `SELECT $1::bigint AS number, $2::text AS text, $3::text AS nothing, $4::integer[] AS list, $5::bytea AS bytes,
+      text: `SELECT $1::bigint AS number, $2::text AS text, $3::text AS nothing, $4::boolean AS truth, '{1,2}'::integer[] AS list, $5::bytea AS bytes,
           true AS yes, '2024-02-29 12:00:00+00'::timestamptz AS at, '{"a":[1]}'::jsonb AS json, 1.5::float8 AS half`,
     };
     const plain = {
       name: 'plain-values',
-      text: every.text.replace('$4', `'{1,2}'`).replace('$5', `'\\x00ff'`),
+      text: every.text.replace('$4', `'t'`).replace('$5', `'\\x00ff'`),
     };
     const pool = new pg.Pool({ connectionString: process.env.TEST_DATABASE_URL! });
     try {

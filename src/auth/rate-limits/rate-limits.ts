@@ -95,8 +95,8 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     const limit = this.#limits.get(name);
     if (limit === undefined) return undefined;
     const answer = ({ admitted, left, resetSeconds }: Count) => {
-      response.setHeader('RateLimit-Policy', `"${name}";q=${limit.quota};w=${WINDOW_SECONDS}`);
-      response.setHeader('RateLimit', `"${name}";r=${left};t=${resetSeconds}`);
+      response.gather('RateLimit-Policy', `"${name}";q=${limit.quota};w=${WINDOW_SECONDS}`);
+      response.gather('RateLimit', `"${name}";r=${left};t=${resetSeconds}`);
       if (admitted) return undefined;
       this.meter.count('rate_limit_refusals_total', { limit: name, credential: principal.kind });
       return rateLimited(resetSeconds);

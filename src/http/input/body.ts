@@ -67,7 +67,7 @@ async function readBytes(request: Request, response: Response): Promise<Buffer> 
   await new Promise<void>((resolve, reject) => {
     readRaw(request, response, (error?: unknown) => {
       context.readingBody = false;
-      context.deadline?.refresh();
+      context.waitsSince = performance.now();
       if (error === undefined || error === null) resolve();
       else reject(bodyProblem(error as { type?: string; status?: number }));
     });

@@ -2,7 +2,7 @@ import { Catch, Injectable, NotFoundException } from '@nestjs/common';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isUnavailable } from '../../database/unavailable.js';
-import { API_PREFIX, setSharedHeaders } from '../pipeline/api-headers.js';
+import { API_PREFIX, SHARED_HEADERS } from '../pipeline/api-headers.js';
 import { RETRY_AFTER_SECONDS } from '../pipeline/busy.js';
 import { Logger } from '../logger.js';
 import { Problem } from './problems.js';
@@ -34,9 +34,7 @@ export class ProblemFilter implements ExceptionFilter {
     }
     const problem = this.#problemOf(error, request);
     if (problem === undefined) {
-      response.setHeader('Allow', this.routeTable.methodsAt(request.context.path).join(', '));
-      response.statusCode = 204;
-      response.end();
+      response.writeHead(204, { Allow: this.routeTable.methodsAt(request.context.path).join(', ') }).end();
       return;
     }
     if (problem.definition.code === 'not_found' && this.unknownPage(request, response)) return;
@@ -81,14 +79,6 @@ export function sendProblem(problem: Problem, request: Request, response: Respon
   const { code, status, title, meaning } = problem.definition;
   const { detail, errors, extensions, headers } = problem.options;
   request.context.problem = code;
-  response.removeHeader('ETag');
-  response.removeHeader('Link');
-  // Where there is no such route, nothing of the API has set them yet (docs/api-contract.md §8: everywhere).
-  if (!response.hasHeader('Access-Control-Allow-Origin')) setSharedHeaders(response);
-  for (const name in headers) response.setHeader(name, headers[name]!);
-  if (code === 'temporarily_unavailable') response.setHeader('Retry-After', RETRY_AFTER_SECONDS);
-  response.setHeader('Cache-Control', 'no-store');
-  response.setHeader('Content-Type', 'application/problem+json; charset=utf-8');
   const body = JSON.stringify({
     type: `${publicUrl}${API_PREFIX}/problems/${code}`,
     title,
@@ -100,7 +90,13 @@ export function sendProblem(problem: Problem, request: Request, response: Respon
     ...(errors ? { errors } : {}),
     ...extensions,
   });
-  response.statusCode = status;
-  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.writeHead(status, {
+    ...SHARED_HEADERS, // where there is no such route, too (docs/api-contract.md §8: everywhere)
+    ...headers,
+    ...(code === 'temporarily_unavailable' ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}),
+    'Cache-Control': 'no-store',
+    'Content-Type': 'application/problem+json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+  });
   response.end(request.method === 'HEAD' ? undefined : body);
 }

@@ -34,6 +34,7 @@ export type Refusal = 'overload' | 'caller_share' | 'address_share';
 
 /** A place among the requests under way. */
 export interface Place {
+  readonly admission: Admission;
   readonly caller: Caller;
 }
 
@@ -78,7 +79,7 @@ export class Admission {
     this.#underWay++;
     add(this.#byAddress, caller.address, 1);
     if (caller.credential !== undefined) add(this.#byCredential, caller.credential, 1);
-    return { caller };
+    return { admission: this, caller };
   }
 
   /** Gives the place back; once. */

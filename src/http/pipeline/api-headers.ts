@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 
 /** The prefix of everything that callers of the API see. */
@@ -36,25 +35,17 @@ export const SHARED_HEADERS = {
   'Access-Control-Expose-Headers': EXPOSED,
 } as const;
 
+const OF_EVERY_ANSWER = Object.entries({ 'Cache-Control': 'private, no-cache', ...SHARED_HEADERS });
+
 /**
  * Headers of every answer under {@link API_PREFIX} (docs/api-contract.md §9, §10), errors and unknown routes too, and the
  * answer to preflight requests, which need no credential.
  */
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {
-  response.setHeader('Cache-Control', 'private, no-cache');
-  setSharedHeaders(response);
+  for (const [name, value] of OF_EVERY_ANSWER) response.gather(name, value);
   if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {
-    for (const [name, value] of Object.entries(PREFLIGHT)) response.setHeader(name, value);
-    response.statusCode = 204;
-    response.end();
+    response.writeHead(204, PREFLIGHT).end();
     return;
   }
   next();
-}
-
-export function setSharedHeaders(response: ServerResponse): void {
-  response.setHeader('Vary', SHARED_HEADERS.Vary);
-  response.setHeader('X-Content-Type-Options', SHARED_HEADERS['X-Content-Type-Options']);
-  response.setHeader('Access-Control-Allow-Origin', SHARED_HEADERS['Access-Control-Allow-Origin']);
-  response.setHeader('Access-Control-Expose-Headers', SHARED_HEADERS['Access-Control-Expose-Headers']);
 }

@@ -7,6 +7,10 @@ import { JsonResponse } from '../output/json-response.js';
 import { etagOf, noneMatch } from '../output/etag.js';
 import { FrontDoor } from './front-door.js';
 import type { FrontDoorOptions } from './front-door.js';
+import { messagesOf } from './messages.js';
+
+/** Characters of an answer that is sent as a string. */
+const LONGEST_SHORT = 2_048;
 
 /**
  * Express with exact paths, and with one way to send a successful answer: JSON with a strong ETag, and 304
@@ -39,6 +43,7 @@ export class ApiAdapter extends ExpressAdapter {
    */
   override initHttpServer(): void {
     const server = createServer({
+      ...messagesOf(this.getInstance()),
       connectionsCheckingInterval: 1_000,
       headersTimeout: 5_000,
       requestTimeout: 10_000,
@@ -58,23 +63,22 @@ export class ApiAdapter extends ExpressAdapter {
     }
     const request = response.req as Request;
     if (statusCode !== undefined) response.statusCode = statusCode;
-    const text = body instanceof JsonResponse ? body.json : JSON.stringify(body);
-    const json = typeof text === 'string' ? Buffer.from(text) : text; // once, for validator, length and socket
-    if (body instanceof JsonResponse) {
-      for (const name in body.headers) response.setHeader(name, body.headers[name]!);
-    }
+    const { json: text, headers } =
+      body instanceof JsonResponse ? body : new JsonResponse(JSON.stringify(body));
+    // A long text is encoded once, for validator, length and socket. A short one goes out in one piece with its headers.
+    const json = typeof text === 'string' && text.length > LONGEST_SHORT ? Buffer.from(text) : text;
+    for (const name in headers) response.gather(name, headers[name]!);
     if (request.method === 'GET' || request.method === 'HEAD') {
-      let etag = response.getHeader('ETag') as string | undefined;
-      if (etag === undefined) response.setHeader('ETag', (etag = etagOf(json)));
+      let etag = headers.ETag;
+      if (etag === undefined) response.gather('ETag', (etag = etagOf(json)));
       const known = request.headers['if-none-match'];
       if (known !== undefined && noneMatch(known, etag)) {
-        response.statusCode = 304;
-        response.end();
+        response.writeHead(304).end();
         return;
       }
     }
-    response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    response.setHeader('Content-Length', json.length);
-    response.end(request.method === 'HEAD' ? undefined : json);
+    response.gather('Content-Type', 'application/json; charset=utf-8');
+    response.gather('Content-Length', String(Buffer.byteLength(json)));
+    response.writeHead(response.statusCode).end(request.method === 'HEAD' ? undefined : json);
   }
 }

@@ -31,6 +31,8 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   unreadMs: 60_000,
 };
 
+type Handle = (request: IncomingMessage, response: ServerResponse) => void;
+
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -38,8 +40,11 @@ interface Exchange {
 
 interface Connection {
   readonly socket: Socket;
-  /** A request of this connection is being answered. */
-  underWay: boolean;
+  /** What is being answered. */
+  underWay: Exchange | undefined;
+  /** Of each answer, made once for all of them. */
+  readonly written: () => void;
+  readonly closed: () => void;
   /** Parsed requests behind it, in their order. */
   readonly waiting: Exchange[];
   /** What was received and is not parsed yet; null at its end is the end of what the client sends. */
@@ -58,7 +63,7 @@ interface Connection {
  * waits. So who does not read gets no more answers made, and is cut off in the end.
  */
 export class Connections {
-  readonly #of = new WeakMap<Socket, Connection>();
+  readonly #of = new Map<Socket, Connection>();
   readonly #idle = new Set<Connection>();
   /** Connections with slices to be parsed in later turns, the next one first. */
   readonly #behind = new Set<Connection>();
@@ -71,15 +76,24 @@ export class Connections {
   #waiting = 0;
   #heldBytes = 0;
   #parsing = false;
+  /** Each answer is the last one on its connection. */
+  #ending = false;
 
-  /** @param answer begins to answer a request, when its turn on its connection has come */
+  /**
+   * @param answer begins to answer a request, when its turn on its connection has come
+   * @param over is told when an answer was written, and when there is nothing more to do for it, whatever became of it
+   */
   constructor(
     server: Server,
-    private readonly answer: (request: IncomingMessage, response: ServerResponse) => void,
+    private readonly answer: Handle,
     private readonly bounds: ConnectionBounds = CONNECTION_BOUNDS,
+    private readonly over: { readonly written: Handle; readonly closed: Handle } = NOBODY,
   ) {
     server.on('connection', (socket: Socket) => this.#accept(socket));
-    server.on('request', (request, response) => this.#take({ request, response }));
+    server.on('request', (request, response) => {
+      if (this.#ending) response.shouldKeepAlive = false;
+      this.#take({ request, response });
+    });
     // Node would answer these itself, without taking turns.
     for (const event of ['checkContinue', 'checkExpectation'])
       server.on(event, (request, response) => server.emit('request', request, response));
@@ -109,6 +123,19 @@ export class Connections {
     };
   }
 
+  /** From now on each answer says that it is the last one on its connection, those under way too (RFC 9112 §9.6). */
+  end(): void {
+    this.#ending = true;
+    for (const { underWay, waiting } of this.#of.values())
+      for (const { response } of underWay ? [underWay, ...waiting] : waiting)
+        response.shouldKeepAlive = false;
+  }
+
+  /** Closes connections on which nothing was ever asked: browsers open some in advance. */
+  closeSilent(): void {
+    for (const socket of this.#of.keys()) if (socket.bytesRead === 0) socket.destroy();
+  }
+
   /** How many connections there ever were. */
   get accepted(): number {
     return this.#accepted;
@@ -123,7 +150,9 @@ export class Connections {
     }
     const connection: Connection = {
       socket,
-      underWay: false,
+      underWay: undefined,
+      written: () => this.#written(connection),
+      closed: () => this.#end(connection),
       waiting: [],
       held: [],
       heldBytes: 0,
@@ -143,6 +172,7 @@ export class Connections {
   }
 
   #forget(connection: Connection): void {
+    this.#of.delete(connection.socket);
     this.#open--;
     this.#waiting -= connection.waiting.length;
     connection.waiting.length = 0;
@@ -207,7 +237,8 @@ export class Connections {
   }
 
   #take(exchange: Exchange): void {
-    const connection = this.#of.get(exchange.request.socket)!;
+    const connection = this.#of.get(exchange.request.socket);
+    if (!connection) return; // closed already
     if (!connection.underWay && connection.waiting.length === 0) {
       this.#begin(connection, exchange);
       return;
@@ -216,18 +247,21 @@ export class Connections {
     if (++this.#waiting > this.bounds.waiting) connection.socket.destroy();
   }
 
-  #begin(connection: Connection, { request, response }: Exchange): void {
-    connection.underWay = true;
+  #begin(connection: Connection, exchange: Exchange): void {
+    const { request, response } = exchange;
+    connection.underWay = exchange;
     this.#idle.delete(connection);
-    response.once('prefinish', () => this.#answered(connection, response));
-    response.once('close', () => this.#end(connection));
+    response.on('prefinish', connection.written).on('close', connection.closed);
     if (this.#paused) this.#paused.push(() => this.answer(request, response));
     else this.answer(request, response);
   }
 
   /** The answer was written: to the system, or as far as it takes it. */
-  #answered(connection: Connection, response: ServerResponse): void {
-    const { socket } = connection;
+  #written(connection: Connection): void {
+    const { socket, underWay } = connection;
+    if (!underWay) return; // answered when nobody was there any more
+    const { request, response } = underWay;
+    this.over.written(request, response);
     if (socket.writableLength === 0 || socket.destroyed) return;
     const [oldest] = this.#unread;
     if (oldest && this.#unread.size >= this.bounds.unread) oldest.socket.destroy();
@@ -243,8 +277,10 @@ export class Connections {
   }
 
   #end(connection: Connection): void {
-    connection.underWay = false;
-    const { socket, waiting } = connection;
+    const { socket, underWay, waiting } = connection;
+    if (!underWay) return;
+    connection.underWay = undefined;
+    this.over.closed(underWay.request, underWay.response);
     if (!socket.writable) return; // that was the last answer
     if (waiting.length === 0) {
       this.#idle.add(connection);
@@ -263,3 +299,5 @@ export class Connections {
 }
 
 function ignore(): void {}
+
+const NOBODY = { written: ignore, closed: ignore };

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Admission } from './admission.js';
 import type { Caller, Capacity } from './admission.js';
 import { isUnderApi } from './api-headers.js';
-import { Connections } from './connections.js';
+import { CONNECTION_BOUNDS, Connections } from './connections.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest } from './request-context.js';
 import type { RequestContext } from './request-context.js';
@@ -59,7 +59,16 @@ export class FrontDoor {
   constructor(server: Server, application: RequestListener, options: FrontDoorOptions) {
     this.#application = application;
     this.#options = options;
-    this.connections = new Connections(server, (request, response) => this.#receive(request, response));
+    this.connections = new Connections(
+      server,
+      (request, response) => this.#receive(request, response),
+      CONNECTION_BOUNDS,
+      {
+        // Not the end of sending: who does not read the answer keeps no place.
+        written: (request) => this.#leave(request),
+        closed: (request, response) => this.#end(request, response),
+      },
+    );
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
@@ -87,22 +96,28 @@ export class FrontDoor {
       const admission = this.admissions[kind];
       const place = admission.enter(this.#callerOf(request));
       if (typeof place === 'string') {
-        if (this.#options.https) response.setHeader('Strict-Transport-Security', HSTS);
+        if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
         this.refusals[kind](request, response);
         return;
       }
-      let left = false;
-      const leave = () => {
-        if (!left) admission.leave(place);
-        left = true;
-      };
-      // Not the end of sending: who does not read the answer keeps no place.
-      response.once('prefinish', leave);
-      response.once('close', leave);
+      request.context.place = place;
     }
-    response.setHeader('X-Request-Id', request.context.id);
-    if (this.#options.https) response.setHeader('Strict-Transport-Security', HSTS);
+    response.gather('X-Request-Id', request.context.id);
+    if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
     this.#application(request, response);
+  }
+
+  #leave({ context }: IncomingMessage): void {
+    context.place?.admission.leave(context.place);
+    context.place = undefined;
+  }
+
+  #end(request: IncomingMessage, response: ServerResponse): void {
+    // Nothing is known of one that was not begun while there was a pause.
+    const context = request.context as RequestContext | undefined;
+    if (!context) return;
+    this.#leave(request);
+    for (const tell of context.whenOver) tell(request, response);
   }
 
   #callerOf({ headers, socket }: IncomingMessage): Caller {

@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from '../../crypto/random.js';
+import type { Place } from './admission.js';
 
 /** What the pipeline knows of a request while it runs; set before everything else. */
 export interface RequestContext {
@@ -23,8 +24,14 @@ export interface RequestContext {
   refusal: string | undefined;
   /** The body is being read: a slow client is no reason for a 503. */
   readingBody: boolean;
-  /** Of {@link responseDeadline}, until it was answered. */
-  deadline: NodeJS.Timeout | undefined;
+  /** Since when it waits for its answer, by `performance.now()`: see {@link responseDeadline}. */
+  waitsSince: number;
+  /** Among those that wait. */
+  placeUnderWay: number;
+  /** Until it was answered: see {@link Admission}. */
+  place: Place | undefined;
+  /** To be called when it is over, whatever became of it. */
+  readonly whenOver: ((request: IncomingMessage, response: ServerResponse) => void)[];
 }
 
 declare module 'node:http' {
@@ -61,7 +68,10 @@ export function describeRequest(request: IncomingMessage): void {
     problem: undefined,
     refusal: undefined,
     readingBody: false,
-    deadline: undefined,
+    waitsSince: 0,
+    placeUnderWay: 0,
+    place: undefined,
+    whenOver: [],
   };
 }
 

@@ -1,6 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import type { ProblemFilter } from '../output/problem.filter.js';
 import { Problem } from '../output/problems.js';
+
+/** How often requests under way are looked at. A timer of each would cost more than all that is done here. */
+const LOOK_MS = 25;
 
 /**
  * Answers 503 where nothing was answered within `milliseconds`: each wait for the database is bounded, and this
@@ -9,18 +13,33 @@ import { Problem } from '../output/problems.js';
  * It counts anew from the end of the body (see {@link JsonBody}); how long that may take is the server's `requestTimeout`.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
-  return (request: Request, response: Response, next: NextFunction): void => {
+  // In no order, each with its place in its context. Not a Map or a Set: as entries come and go V8 makes one table after another, and
+  // where one of them grew old, all that were ever in later ones are kept until the whole heap is collected.
+  const underWay: Request[] = [];
+  const forget = ({ context }: IncomingMessage) => {
+    const last = underWay.pop()!;
+    if (last.context === context) return;
+    underWay[context.placeUnderWay] = last;
+    last.context.placeUnderWay = context.placeUnderWay;
+  };
+  let looking = false;
+  const look = () => {
+    const late = performance.now() - milliseconds;
+    for (const request of underWay.filter(({ context }) => !context.readingBody && context.waitsSince <= late))
+      if (!request.res!.headersSent)
+        filter.answer(new Problem('temporarily_unavailable'), request, request.res!);
+    looking = underWay.length > 0;
+    if (looking) setTimeout(look, LOOK_MS).unref();
+  };
+  return (request: Request, _response: Response, next: NextFunction): void => {
     const { context } = request;
-    const timer = setTimeout(() => {
-      if (context.readingBody) timer.refresh();
-      else if (!response.headersSent)
-        filter.answer(new Problem('temporarily_unavailable'), request, response);
-    }, milliseconds);
-    context.deadline = timer;
-    response.once('close', () => {
-      clearTimeout(timer);
-      context.deadline = undefined;
-    });
+    context.waitsSince = performance.now();
+    context.placeUnderWay = underWay.push(request) - 1;
+    context.whenOver.push(forget);
+    if (!looking) {
+      looking = true;
+      setTimeout(look, LOOK_MS).unref();
+    }
     next();
   };
 }

@@ -52,11 +52,12 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** Middleware: times every request. */
   observe() {
-    return (request: Request, response: Response, next: NextFunction): void => {
+    return ({ context }: Request, _response: Response, next: NextFunction): void => {
       this.#underWay++;
-      response.once('close', () => {
+      context.whenOver.push((message, response) => {
+        const request = message as Request;
         this.#underWay--;
-        const { startedAt, problem, route: named } = request.context;
+        const { startedAt, problem, route: named } = context;
         // A route of ours, or one name for all that is none: what callers make up must not become labels.
         const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
         const labels = { method: methodOf(request), route, status: String(response.statusCode) };

@@ -1,0 +1,307 @@
+import { isDeepStrictEqual } from 'node:util';
+import pg from 'pg';
+import type { Client, ClientConfig, QueryResultRow } from 'pg';
+
+export interface NamedStatement {
+  readonly name: string;
+  readonly text: string;
+  /** A column that is left as PostgreSQL sends it: its text in UTF-8, as bytes. */
+  readonly bytes?: string;
+}
+
+/** How the rows of a prepared statement are made of what PostgreSQL sends. */
+interface Columns {
+  readonly names: readonly string[];
+  /** Undefined: the bytes as they are. */
+  readonly parsers: readonly (((text: string) => unknown) | undefined)[];
+}
+
+interface Read {
+  readonly statement: NamedStatement;
+  readonly rows: QueryResultRow[];
+  fault: Error | undefined;
+  /** Of a statement that this is the first execution of: that PostgreSQL has taken it is still to be heard. */
+  parsing: boolean;
+  readonly done: (fault: Error | undefined, rows: QueryResultRow[]) => void;
+}
+
+/** The messages that a server sends, by their first byte (PostgreSQL, §55.7). */
+const PARSE_COMPLETE = 0x31;
+const DATA_ROW = 0x44;
+const ERROR_RESPONSE = 0x45;
+const ROW_DESCRIPTION = 0x54;
+const READY_FOR_QUERY = 0x5a;
+/** What may come beside them, and says nothing here: BindComplete, CommandComplete, NoData, notices and settings. */
+const OTHERS = new Set(['2', 'C', 'n', 'N', 'S', 'A', 'I'].map((letter) => letter.charCodeAt(0)));
+
+/** Describe of the unnamed portal; Execute of it, whole; Sync. */
+const DESCRIBE = Buffer.from('D\0\0\0\x06P\0', 'latin1');
+const EXECUTE_AND_SYNC = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
+
+/** Asked of a connection before it is used: whether what is read here is what PostgreSQL says. */
+const CHECK = {
+  name: 'check',
+  text: `SELECT $1::text AS text, $2::integer AS number, NULL::text AS nothing, $3::bytea = '\\x00ff' AS same, $1::text AS bytes`,
+  bytes: 'bytes',
+};
+const LETTERS = 'ä “€” 𝄞';
+const CHECKED = [LETTERS, 2 ** 30, Buffer.from([0, 255])];
+const EXPECTED = { text: LETTERS, number: 2 ** 30, nothing: null, same: true, bytes: Buffer.from(LETTERS) };
+
+/**
+ * A connection on which prepared statements are executed one behind the other, without waiting for the answer before (pipeline mode,
+ * PostgreSQL §55.2.4). pg connects it, with TLS and authentication; from then on its messages are written and read here: a read is
+ * a quarter of what it costs through pg, and what is long can stay bytes, from PostgreSQL's socket to that of whoever asked.
+ *
+ * A statement is one that always has the same text under the same name. What it returns is asked for once on each connection:
+ * PostgreSQL refuses one whose columns change (0A000).
+ */
+export class ReadConnection {
+  readonly #client: Client;
+  readonly #parsed = new Set<string>();
+  readonly #columns = new Map<string, Columns>();
+  /** In the order in which they were asked. */
+  readonly #reads: Read[] = [];
+  /** To be written when this turn of the event loop has asked everything. */
+  #unsent: Buffer[] = [];
+  /** The beginning of a message whose end has not arrived. */
+  #rest: Buffer | undefined;
+  #lost: Error | undefined;
+
+  private constructor(
+    client: Client,
+    private readonly onLost: () => void,
+  ) {
+    this.#client = client;
+  }
+
+  /**
+   * @param onLost is called once, when the connection is gone, whoever ended it
+   * @throws what pg throws; or where it is not understood what PostgreSQL says
+   */
+  static async open(config: ClientConfig, onLost: () => void): Promise<ReadConnection> {
+    const client = new pg.Client(config);
+    const connection = new ReadConnection(client, onLost);
+    client.on('error', (error) => connection.#lose(error));
+    client.on('end', () => connection.#lose(new Error('the connection was ended')));
+    await client.connect();
+    const { stream } = client.connection;
+    stream.removeAllListeners('data').on('data', (bytes: Buffer) => connection.#receive(bytes));
+    // The second time without a description.
+    for (let time = 0; time < 2; time++) {
+      const [row] = (await connection.read(CHECK, CHECKED)) ?? [];
+      if (isDeepStrictEqual(row, EXPECTED)) continue;
+      connection.destroy();
+      throw new Error('PostgreSQL answers otherwise than was asked');
+    }
+    return connection;
+  }
+
+  /** Statements under way. */
+  get underWay(): number {
+    return this.#reads.length;
+  }
+
+  /**
+   * Executes a statement, behind those under way.
+   *
+   * @returns undefined where one of the values has to be written in a way that only pg knows
+   * @throws what PostgreSQL answers; or where the connection is lost
+   */
+  read<Row extends QueryResultRow>(
+    statement: NamedStatement,
+    values: readonly unknown[],
+  ): Promise<Row[]> | undefined {
+    const bind = bindOf(statement.name, values);
+    if (!bind) return undefined;
+    return new Promise((resolve, reject) => {
+      if (this.#lost) {
+        reject(this.#lost);
+        return;
+      }
+      const parsing = !this.#parsed.has(statement.name);
+      if (this.#unsent.length === 0) setImmediate(() => this.#send());
+      if (parsing) {
+        this.#parsed.add(statement.name);
+        this.#unsent.push(parseOf(statement));
+      }
+      this.#unsent.push(bind);
+      if (!this.#columns.has(statement.name)) this.#unsent.push(DESCRIBE);
+      this.#unsent.push(EXECUTE_AND_SYNC);
+      const done = (fault: Error | undefined, rows: QueryResultRow[]) => {
+        if (fault) reject(fault);
+        else resolve(rows as Row[]);
+      };
+      this.#reads.push({ statement, rows: [], fault: undefined, parsing, done });
+    });
+  }
+
+  /** Ends it when what is under way was answered. */
+  async end(): Promise<void> {
+    await this.#client.end();
+  }
+
+  /** Ends it at once: whoever waits for an answer gets none. */
+  destroy(): void {
+    this.#client.connection.stream.destroy();
+    this.#lose(new Error('the connection was given up'));
+  }
+
+  /** The statements of all requests that came together are one system call, and wake PostgreSQL once. */
+  #send(): void {
+    const { stream } = this.#client.connection;
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    if (!this.#lost) stream.write(Buffer.concat(unsent));
+  }
+
+  #lose(error: Error): void {
+    if (this.#lost) return;
+    this.#lost = error;
+    for (const { done, rows } of this.#reads.splice(0)) done(error, rows);
+    this.onLost();
+  }
+
+  #receive(bytes: Buffer): void {
+    const all = this.#rest ? Buffer.concat([this.#rest, bytes]) : bytes;
+    this.#rest = undefined;
+    let at = 0;
+    try {
+      while (at + 5 <= all.length) {
+        const end = at + 1 + all.readInt32BE(at + 1);
+        if (end > all.length) break;
+        this.#take(all, all[at]!, at + 5, end);
+        at = end;
+      }
+    } catch (error) {
+      this.#lose(error as Error);
+      this.#client.connection.stream.destroy();
+      return;
+    }
+    if (at < all.length) this.#rest = all.subarray(at);
+  }
+
+  /** One message: its body is from `at` to `end`. */
+  #take(bytes: Buffer, message: number, at: number, end: number): void {
+    const read = this.#reads[0];
+    if (OTHERS.has(message)) return;
+    if (!read) throw new Error(`a message of PostgreSQL that answers nothing: ${message}`);
+    switch (message) {
+      case DATA_ROW:
+        read.rows.push(rowOf(bytes, at, this.#columns.get(read.statement.name)!));
+        return;
+      case READY_FOR_QUERY:
+        this.#reads.shift();
+        // What was not prepared is not known by its name.
+        if (read.parsing) this.#parsed.delete(read.statement.name);
+        read.done(read.fault, read.rows);
+        return;
+      case PARSE_COMPLETE:
+        read.parsing = false;
+        return;
+      case ROW_DESCRIPTION:
+        this.#columns.set(read.statement.name, this.#columnsOf(bytes, at, read.statement));
+        return;
+      case ERROR_RESPONSE:
+        read.fault = errorOf(bytes, at, end);
+        return;
+      default:
+        throw new Error(`a message of PostgreSQL that is not known: ${message}`);
+    }
+  }
+
+  #columnsOf(bytes: Buffer, at: number, statement: NamedStatement): Columns {
+    const names: string[] = [];
+    const parsers: Columns['parsers'][number][] = [];
+    for (let count = bytes.readInt16BE(at), from = at + 2; names.length < count;) {
+      const end = bytes.indexOf(0, from);
+      const name = bytes.toString('utf8', from, end);
+      // After the name: table (4), column (2), type (4), its size (2) and modifier (4), format (2).
+      const type = bytes.readInt32BE(end + 7);
+      names.push(name);
+      parsers.push(
+        name === statement.bytes
+          ? undefined
+          : (this.#client.getTypeParser(type, 'text') as (text: string) => unknown),
+      );
+      from = end + 19;
+    }
+    return { names, parsers };
+  }
+}
+
+function rowOf(bytes: Buffer, start: number, { names, parsers }: Columns): QueryResultRow {
+  const row: QueryResultRow = {};
+  let at = start + 2;
+  for (let i = 0; i < names.length; i++) {
+    const length = bytes.readInt32BE(at);
+    at += 4;
+    if (length < 0) {
+      row[names[i]!] = null;
+      continue;
+    }
+    const parser = parsers[i];
+    row[names[i]!] = parser
+      ? parser(bytes.toString('utf8', at, at + length))
+      : bytes.subarray(at, at + length);
+    at += length;
+  }
+  return row;
+}
+
+/** Of its fields the two that are looked at: SQLSTATE and message. */
+function errorOf(bytes: Buffer, start: number, end: number): Error {
+  const fields = new Map(
+    bytes
+      .toString('utf8', start, end)
+      .split('\0')
+      .map((field) => [field[0], field.slice(1)]),
+  );
+  return Object.assign(new Error(fields.get('M')), { code: fields.get('C') });
+}
+
+function parseOf({ name, text }: NamedStatement): Buffer {
+  const body = Buffer.from(`${name}\0${text}\0\0\0`);
+  const head = Buffer.alloc(5, 'P');
+  head.writeInt32BE(4 + body.length, 1);
+  return Buffer.concat([head, body]);
+}
+
+/** Bind to the unnamed portal. @returns undefined where a value is neither text, number, truth, bytes nor null */
+function bindOf(name: string, values: readonly unknown[]): Buffer | undefined {
+  const parameters: (string | Buffer | null)[] = [];
+  const sizes: number[] = [];
+  // Type, length, the names of portal and statement, how many formats, parameters and formats of columns (all text).
+  let size = 5 + 1 + name.length + 1 + 2 + 2 + 2;
+  for (const value of values) {
+    let parameter: string | Buffer | null;
+    if (typeof value === 'string' || value instanceof Buffer) parameter = value;
+    else if (value === null || value === undefined) parameter = null;
+    else if (typeof value === 'number' || typeof value === 'boolean') parameter = String(value);
+    else return undefined;
+    const length = parameter === null ? 0 : Buffer.byteLength(parameter);
+    parameters.push(parameter);
+    sizes.push(length);
+    size += 2 + 4 + length;
+  }
+  const bind = Buffer.allocUnsafe(size);
+  bind[0] = 0x42; // B
+  let at = bind.writeInt32BE(size - 1, 1);
+  bind[at++] = 0;
+  at += bind.write(name, at, 'latin1');
+  bind[at++] = 0;
+  at = bind.writeInt16BE(parameters.length, at);
+  for (const parameter of parameters) at = bind.writeInt16BE(parameter instanceof Buffer ? 1 : 0, at);
+  at = bind.writeInt16BE(parameters.length, at);
+  for (let i = 0; i < parameters.length; i++) {
+    const parameter = parameters[i]!;
+    if (parameter === null) {
+      at = bind.writeInt32BE(-1, at);
+      continue;
+    }
+    at = bind.writeInt32BE(sizes[i]!, at);
+    at += typeof parameter === 'string' ? bind.write(parameter, at) : parameter.copy(bind, at);
+  }
+  bind.writeInt16BE(0, at);
+  return bind;
+}

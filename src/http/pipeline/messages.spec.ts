@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import express from 'express';
+import type { RequestHandler } from 'express';
+import { messagesOf } from './messages.js';
+
+/** What somebody gets who asks an application that answers like this. */
+async function answerOf(
+  handler: RequestHandler,
+  before: RequestListener = () => undefined,
+): Promise<Response> {
+  const app = express().disable('x-powered-by').use(handler);
+  const server = createServer(messagesOf(app), (request, response) => {
+    before(request, response);
+    (app as RequestListener)(request, response);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  try {
+    return await fetch(`http://127.0.0.1:${port}/`, { headers: { Connection: 'close' } });
+  } finally {
+    server.close();
+  }
+}
+
+describe('the messages of an application', () => {
+  it('have the prototypes that Express gives them from the beginning', async () => {
+    let changed = true;
+    let found: object[] = [];
+    await answerOf(
+      (request, response) => {
+        changed = [request, response].some((message, i) => Object.getPrototypeOf(message) !== found[i]);
+        response.end();
+      },
+      (...messages) => (found = messages.map((message) => Object.getPrototypeOf(message) as object)),
+    );
+    expect(changed).toBe(false);
+  });
+
+  it('are written with what was gathered, whoever ends them', async () => {
+    for (const end of [
+      (response) => response.end('done'),
+      (response) => response.json('done'),
+      (response) => response.writeHead(200).end('done'),
+      (response) => response.writeHead(200, 'Fine').end('done'),
+    ] as ((response: Parameters<RequestHandler>[1]) => void)[]) {
+      const { headers } = await answerOf((_request, response) => {
+        response.gather('X-One', '1');
+        response.gather('X-Two', '2');
+        end(response);
+      });
+      expect([headers.get('x-one'), headers.get('x-two')]).toEqual(['1', '2']);
+    }
+  });
+
+  it('have no header twice: what is given to writeHead goes before what is set, and that before what was gathered', async () => {
+    for (const given of [{ 'x-ONE': 'given' }, ['x-ONE', 'given']]) {
+      const { headers } = await answerOf((_request, response) => {
+        response.gather('X-One', 'gathered');
+        response.gather('X-Two', 'gathered');
+        response.gather('X-Three', 'gathered');
+        response.setHeader('x-one', 'set');
+        response.setHeader('x-two', 'set');
+        response.writeHead(200, given as Record<string, string>).end();
+      });
+      expect(['x-one', 'x-two', 'x-three'].map((name) => headers.get(name))).toEqual([
+        'given',
+        'set',
+        'gathered',
+      ]);
+    }
+  });
+
+  it('refuse a value that would be a header of its own', async () => {
+    const { status, headers } = await answerOf((_request, response) => {
+      response.gather('X-One', '1\r\nX-Two: 2');
+      try {
+        response.writeHead(200);
+      } catch {
+        response.destroy();
+      }
+    }).catch(() => ({ status: 0, headers: new Headers() }));
+    expect([status, headers.get('x-two')]).toEqual([0, null]);
+  });
+});
