@@ -48,7 +48,7 @@ module.exports = {
     ),
     only(
       'site',
-      ['features', 'oauth', 'auth', 'http', 'database', 'config', 'values'],
+      ['crypto', 'features', 'oauth', 'auth', 'http', 'database', 'config', 'values'],
       'what strangers see shows the API and leads to the sign-in',
     ),
     {
