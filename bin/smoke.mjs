@@ -69,7 +69,7 @@ function expect(condition, message) {
 
 /** What is printed is pasted as it stands. */
 function expectWorkingCurl(printed) {
-  const curl = /^ +(curl .*)$/m.exec(printed)?.[1];
+  const curl = /^ +(export .*)\n +(curl .*)$/m.exec(printed)?.slice(1).join('\n');
   expect(curl, `no curl line is printed:\n${printed}`);
   const answer = execSync(`${curl} -s -w '\\n%{http_code}'`, { encoding: 'utf8' });
   expect(answer.endsWith('\n200'), `the printed curl line answers:\n${answer}`);

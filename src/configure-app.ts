@@ -1,11 +1,12 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Database } from './database/database.js';
 import { OpenApiDocument } from './features/openapi/openapi-document.js';
 import { apiHeaders, isUnderApi } from './http/pipeline/api-headers.js';
 import type { ApiAdapter } from './http/pipeline/api.adapter.js';
 import { refuseBusy } from './http/pipeline/busy.js';
 import { compose } from './http/pipeline/compose.js';
 import { responseDeadline } from './http/pipeline/response-deadline.js';
-import { requestLog } from './http/pipeline/request-log.js';
+import { requestLines, requestLog } from './http/pipeline/request-log.js';
 import { Logger } from './http/logger.js';
 import { Meter } from './http/meter.js';
 import { refuseBusyOauth } from './oauth/rate-limit.js';
@@ -36,7 +37,7 @@ export function configureApp(app: NestExpressApplication): void {
   const ofOthers = app.get(OauthRoutes).handler();
   app.use(
     compose(
-      requestLog(app.get(Logger)),
+      config.logFormat === 'pretty' ? linesForPeople(app, config) : requestLog(app.get(Logger)),
       ...(metrics.enabled ? [metrics.observe()] : []),
       (request, response, next) => {
         const { path, valid } = request.context;
@@ -49,4 +50,18 @@ export function configureApp(app: NestExpressApplication): void {
   const unknownPage = app.get(UnknownPage);
   filter.unknownPage = (request, response) => unknownPage.answer(request, response);
   app.get(OpenApiDocument).describe(app);
+}
+
+function linesForPeople(app: NestExpressApplication, { logLevel }: Config) {
+  const database = app.get(Database);
+  const write = ['warn', 'error', 'fatal', 'silent'].includes(logLevel)
+    ? () => undefined
+    : (line: string) => void process.stdout.write(`${line}\n`);
+  return requestLines(write, async (userId) => {
+    const [user] = await database.read<{ username: string }>(
+      { name: 'read-username', text: 'SELECT username FROM users WHERE id = $1' },
+      [userId],
+    );
+    return user?.username ?? String(userId);
+  });
 }

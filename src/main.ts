@@ -8,7 +8,7 @@ import { registerDemoClient } from './oauth/demo-client.js';
 import { registerDocsClient } from './oauth/docs-client.js';
 import { demoMembers, hasDemo, refuseDemoMembers, seedDemo } from './operations/demo/demo.js';
 import { testKey } from './operations/demo/test-key.js';
-import { banner } from './operations/demo/banner.js';
+import { banner, beginning } from './operations/demo/banner.js';
 import type { DemoFacts } from './operations/demo/banner.js';
 import { serveMetrics } from './operations/metrics/metrics-server.js';
 import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
@@ -18,6 +18,7 @@ import { OperatorError } from './values/operator-error.js';
 /** Makes everything ready that processes share, then serves: itself, or through workers. */
 async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
+  if (!config.production) console.log(beginning(config));
   let demo: DemoFacts | undefined;
   const database = await openDatabase(config, async (dataSource) => {
     if (!config.loopbackOnly) await refuseDemoMembers(dataSource);

@@ -14,6 +14,9 @@ export abstract class Logger {
 const SECRET_PATTERNS =
   /pua_(?:live|test)_[0-9A-Za-z]{12}_[0-9A-Za-z]{10,}|(?<=\b(?:Bearer|DPoP)\s+)[A-Za-z0-9._~+/=-]{10,}/gi;
 
+/** A text in which nothing is left that could be a secret of ours. */
+export const withoutSecrets = (text: string) => text.replace(SECRET_PATTERNS, '[redacted]');
+
 const SECRET_PATHS = [
   'authorization',
   'cookie',
@@ -36,7 +39,7 @@ export function createLogger(config: Config): Logger {
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
     redact: { paths: SECRET_PATHS, censor: '[redacted]' },
-    hooks: { streamWrite: (line: string) => line.replace(SECRET_PATTERNS, '[redacted]') },
+    hooks: { streamWrite: withoutSecrets },
   };
   return config.logFormat === 'pretty'
     ? pino({ ...options, transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname' } } })

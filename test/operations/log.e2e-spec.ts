@@ -150,12 +150,28 @@ postgres.describe('the log', () => {
     expect(await lineOf('gone')).toMatchObject([{ route: '/api/public/profile', aborted: true }]);
   });
 
-  it('is for people where LOG_FORMAT is pretty', async () => {
+  it('is one line a request for people where LOG_FORMAT is pretty, without values of a query and without probes', async () => {
     const pretty = await ServerProcess.start({ ...api.environment, LOG_FORMAT: 'pretty', LOG_LEVEL: 'info' });
-    await fetch(`${pretty.url}/livez`);
+    const { username } = await api.get('/me', key).then(({ body }) => body as { username: string });
+    const call = async (path: string, headers: Record<string, string> = {}) =>
+      void (await (await fetch(pretty.url + path, { headers })).arrayBuffer());
+    await call('/livez');
+    await call('/readyz');
+    await call('/api/public/me?verbose=hunter2&api_key=hunter3', { 'X-API-Key': key });
+    await call('/api/public/profile', { 'X-API-Key': key });
+    await call(`/api/public/${key}`);
+    await call('/api/public/profile');
     await pretty.kill();
-    expect(pretty.output).toMatch(/INFO.*: .*request/);
-    expect(pretty.output).toContain('/livez');
-    expect(pretty.output).not.toMatch(/^\{/m);
+    const requests = pretty.output.split('\n').filter((line) => line.includes('/api/public/'));
+    const line = (rest: string) => expect.stringMatching(new RegExp(`^\\d\\d:\\d\\d:\\d\\d GET ${rest}$`));
+    expect(
+      requests.filter((text) => /^\d\d:/.test(text)).toSorted((a, b) => a.slice(9).localeCompare(b.slice(9))),
+    ).toEqual([
+      line(`/api/public/\\[redacted\\] 404 \\d+ ms`),
+      line(`/api/public/me\\?verbose=…&api_key=… 400 \\d+ ms ${username}`),
+      line(`/api/public/profile 200 \\d+ ms ${username}`),
+      line('/api/public/profile 401 \\d+ ms'),
+    ]);
+    expect(pretty.output).not.toMatch(/livez|readyz|hunter|^\{/m);
   }, 90_000);
 });

@@ -40,7 +40,7 @@ postgres.describe('the first minute', () => {
     settings = { DATA_DIR: folder, PORT: String(port), RATE_LIMIT_WRITE: '0' };
     server = await ServerProcess.start(settings);
     first = server.output.split('\n').filter((text) => !text.startsWith('{'));
-    key = /pua_test_\w+/.exec(line('Test key'))![0];
+    key = /pua_test_\w+/.exec(first.join('\n'))![0];
   }, PATIENCE_MS);
   afterAll(async () => {
     await server.kill('SIGKILL');
@@ -50,7 +50,7 @@ postgres.describe('the first minute', () => {
   const line = (name: string, printed = first) => printed.find((text) => text.startsWith(`  ${name} `))!;
 
   it('prints addresses that lead somewhere', async () => {
-    for (const name of ['API', 'Docs', 'OAuth', 'Account', 'Demo']) {
+    for (const name of ['Front page', 'API', 'Docs', 'OAuth', 'Account', 'Demo']) {
       const [url] = /http\S+/.exec(line(name))!;
       // The API's own root is no resource; what it holds is.
       const { status } = await fetch(name === 'API' ? `${url}/openapi.json` : url);
@@ -60,15 +60,18 @@ postgres.describe('the first minute', () => {
 
   it('prints the members and their password, a test key, and a curl line that works as it stands', async () => {
     expect(line('Members')).toMatch(/ ada, grace \(password: \S+\)$/);
-    const [curl] = /curl .*/.exec(first.join('\n'))!;
-    const { stdout } = await run('sh', ['-c', `${curl} -s`]);
+    const [pasted] = / *export API_KEY=.*\n *curl .*/.exec(first.join('\n'))!;
+    const { stdout } = await run('sh', ['-c', `${pasted} -s`]);
     expect(JSON.parse(stdout)).toMatchObject({ username: 'ada', display_name: 'Ada Lovelace' });
-    expect(first.join('\n').split(key)).toHaveLength(3); // alone, and in the curl line
+    expect(first.join('\n').split(key)).toHaveLength(2); // once
   });
 
-  it('says nothing else, and warns of nothing', () => {
+  it('says at once what it does, in the end how to stop it, nothing else, and warns of nothing', () => {
     expect(server.errors).toBe('');
-    expect(first.filter((text) => text !== '').length).toBe(10);
+    expect(first[0]).toBe(`Starting on the embedded database in ${folder} …`);
+    expect(first.filter((text) => text !== '').at(-1)).toBe('Ctrl-C ends it.');
+    expect(first.filter((text) => text !== '').length).toBe(14);
+    expect(first.join('')).not.toContain('\u001b');
   });
 
   it('keeps what it made to its owner', () => {
@@ -154,7 +157,7 @@ postgres.describe('the first minute', () => {
     });
     expect(second).toEqual({
       code: 1,
-      stdout: '',
+      stdout: `Starting on the embedded database in ${folder} …\n`,
       stderr: `The data folder ${folder} is in use by another running server: stop that one, or name another DATA_DIR\n`,
     });
   });
@@ -212,10 +215,12 @@ postgres.describe('the first minute', () => {
       expect(await run(process.execPath, revoke, settings)).toMatchObject({ code: 0 });
       await server.kill();
       server = await ServerProcess.start(settings);
-      const printed = server.output.split('\n');
-      key = /pua_test_\w+/.exec(line('Test key', printed))![0];
+      key = /pua_test_\w+/.exec(server.output)![0];
       expect(key).not.toContain(id);
-      const { stdout } = await run('sh', ['-c', `${/curl .*/.exec(server.output)![0]} -s`]);
+      const { stdout } = await run('sh', [
+        '-c',
+        `${/ *export API_KEY=.*\n *curl .*/.exec(server.output)![0]} -s`,
+      ]);
       expect(JSON.parse(stdout)).toMatchObject({ username: 'ada' });
     },
     PATIENCE_MS,
@@ -231,7 +236,7 @@ postgres.describe('the first minute', () => {
       ];
       for (const open of reachable) {
         const refused = await run(process.execPath, ['dist/src/main.js'], { ...settings, ...open });
-        expect(refused).toMatchObject({ code: 1, stdout: '' });
+        expect(refused).toMatchObject({ code: 1, stdout: expect.not.stringContaining('ready') });
         expect(refused.stderr).toMatch(/^The database holds demo members, .*\n$/);
       }
       server = await ServerProcess.start(settings);
@@ -280,7 +285,7 @@ postgres.describe('a start that cannot be', () => {
       PORT,
       ...environment,
     });
-    expect([code, stdout]).toEqual([1, '']);
+    expect([code, stdout]).toEqual([1, expect.not.stringContaining('ready')]);
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     return stderr;
   };

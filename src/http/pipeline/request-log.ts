@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
+import { LRUCache } from 'lru-cache';
+import { withoutSecrets } from '../logger.js';
 import type { Logger } from '../logger.js';
+import { plain as printable, styled } from '../terminal.js';
 
 /** One line a request, when it is over: no query, no header, no secret. */
 export function requestLog(logger: Logger) {
@@ -29,6 +32,50 @@ export function requestLog(logger: Logger) {
     request.context.whenOver.push(write);
     next();
   };
+}
+
+/** These are asked every few seconds by whoever watches the server. */
+const PROBES = ['/livez', '/readyz'];
+
+/**
+ * One line a request for whoever sits at the terminal of a development server: time, method, path as it was sent, the names in
+ * its query, status, how long it took, and which member it was for. Values of a query may be secrets: they are left out.
+ *
+ * @param write takes the line
+ * @param usernameOf the member's name; asked once for each
+ */
+export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
+  const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const { search } = new URL(request.url, 'http://localhost');
+    response.once('close', () => {
+      const { path, startedAt, userId } = request.context;
+      if (PROBES.includes(path)) return;
+      const ms = Math.round(Number(process.hrtime.bigint() - startedAt) / 1e6);
+      const time = new Date().toTimeString().slice(0, 8);
+      const status = response.writableFinished
+        ? statusText(response.statusCode)
+        : styled('yellow', 'aborted');
+      const line = `${styled('dim', time)} ${request.method} ${withoutSecrets(printable(path + namesOf(search)))} ${status} ${ms} ms`;
+      if (userId === undefined) return write(line);
+      const username = usernames.get(userId) ?? usernameOf(userId).catch(() => String(userId));
+      usernames.set(userId, username);
+      void username.then((name) => write(`${line} ${printable(name)}`));
+    });
+    next();
+  };
+}
+
+function statusText(status: number): string {
+  return styled(status < 400 ? 'green' : status < 500 ? 'yellow' : 'red', String(status));
+}
+
+/** `?limit=…&sort=…` */
+function namesOf(query: string): string {
+  const names = [...new Set(new URLSearchParams(query).keys())].map(
+    (name) => `${encodeURIComponent(name)}=…`,
+  );
+  return names.length === 0 ? '' : `?${names.join('&')}`;
 }
 
 /** Plain words of a path; whatever else stands in it could be a credential that went astray. */

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.js';
+import { styled } from '../../http/terminal.js';
 import { DEMO_PASSWORD, DEMO_USERNAMES } from './demo-data.js';
 
 /** What there is of the demo. */
@@ -9,27 +10,35 @@ export interface DemoFacts {
   readonly members: readonly string[];
 }
 
+/** Said at once, since what follows takes a moment. Never in production. */
+export function beginning(config: Config): string {
+  return `Starting on ${databaseOf(config)} …`;
+}
+
 /** What a developer sees at every start, when the server is ready. Never printed in production. */
 export function banner(config: Config, demo: DemoFacts | undefined): string {
   const { publicUrl } = config;
+  const { key, members = [] } = demo ?? {};
+  const named = DEMO_USERNAMES.filter((username) => members.includes(username));
   const lines = [
+    ['Front page', `${publicUrl}/`],
     ['API', `${publicUrl}/api/public`],
     ['Docs', `${publicUrl}/docs`],
     ['OAuth', `${publicUrl}/.well-known/oauth-authorization-server`],
     ['Account', `${publicUrl}/account/apps`],
-    [
-      'Database',
-      config.databaseUrl === undefined ? `embedded, in ${config.dataDir}` : 'PostgreSQL (DATABASE_URL)',
-    ],
-  ];
-  const { key, members = [] } = demo ?? {};
-  const named = DEMO_USERNAMES.filter((username) => members.includes(username));
-  if (demo) lines.push(['Demo', `${publicUrl}/demo`]);
-  else if (!config.loopbackOnly)
-    lines.push(['Demo', 'none where others can reach the server: PUBLIC_URL or HOST is not loopback']);
-  if (named.length > 0) lines.push(['Members', `${named.join(', ')} (password: ${DEMO_PASSWORD})`]);
-  if (key) lines.push(['Test key', key]);
-  const text = lines.map(([name, value]) => `  ${name!.padEnd(9)} ${value}`).join('\n');
-  const curl = key ? `\n\n  curl -H 'X-API-Key: ${key}' ${publicUrl}/api/public/profile` : '';
-  return `\nPublic User API is ready.\n\n${text}${curl}\n`;
+    ...(demo ? [['Demo', `${publicUrl}/demo`]] : []),
+    ...(demo || config.loopbackOnly
+      ? []
+      : [['Demo', 'none where others can reach the server: PUBLIC_URL or HOST is not loopback']]),
+    ...(named.length > 0 ? [['Members', `${named.join(', ')} (password: ${DEMO_PASSWORD})`]] : []),
+    ['Database', databaseOf(config)],
+  ].map(([name, value]) => `  ${styled('bold', name!.padEnd(10))} ${value}`);
+  const call = key
+    ? `\n\nA call as ${named[0] ?? 'the first demo member'}:\n\n` +
+      `  export API_KEY=${key}\n  curl -H "X-API-Key: $API_KEY" ${publicUrl}/api/public/profile`
+    : '';
+  return `\n${styled('green', 'Public User API is ready.')}\n\n${lines.join('\n')}${call}\n\nCtrl-C ends it.\n`;
 }
+
+const databaseOf = ({ databaseUrl, dataDir }: Config) =>
+  databaseUrl === undefined ? `the embedded database in ${dataDir}` : 'PostgreSQL (DATABASE_URL)';
