@@ -19,6 +19,7 @@ export async function pages() {
   const { METRICS } = await import('../dist/src/http/metrics.js');
   const { createProgram } = await import('../dist/src/cli/program.js');
   const { exampleOf } = await import('../dist/src/cli/command.js');
+  const { asTyped } = await import('../dist/src/cli/output.js');
   const { AUTH_EVENTS } = await import('../dist/src/audit/audit.js');
   const { REFUSAL_REASONS } = await import('../dist/src/oauth/provider/refusal-reasons.js');
   const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
@@ -121,7 +122,10 @@ export async function pages() {
     'docs/settings.md': await markdown(settings),
     'docs/metrics.md': await markdown(metrics),
     'docs/audit.md': await markdown(audit),
-    'docs/command-line.md': await markdown(commandLine(createProgram(), exampleOf)),
+    'docs/command-line.md': await markdown(
+      commandLine(createProgram(), (command) => exampleOf(command) && asTyped(exampleOf(command))),
+    ),
+    'docs/libraries.md': await markdown(withPart('docs/libraries.md', libraries())),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
     'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
     'src/features/openapi/examples.json': await format(await recordExamples(), {
@@ -158,9 +162,12 @@ function commandLine(program, exampleOf) {
   return [
     '# Command line',
     'Made by `npm run docs` from `src/cli/`. `npx pua …` reads the same settings as the server, and works beside a running one or alone,',
-    'on the embedded database too. Results go to stdout, everything else to stderr; nothing is ever asked. `--json` prints the result as',
-    'one JSON document, times in UTC. NO_COLOR is respected. Exit code 0: done, or so already; 1: failed; 2: wrong use. What the command',
-    'line changes stands in the audit trail with the actor `admin`.',
+    'on the embedded database too; `pua` alone after `npm link`, and in the image. Results go to stdout, everything else to stderr. What',
+    'cannot be undone is asked on a terminal, and nowhere else: there it wants `--yes`. Tables are cut to the terminal, and whole in a',
+    'pipe. `--json` prints the result as one JSON document, times in UTC; a failure then is one line on stderr,',
+    '`{"error": {"code": …, "message": …}}` with the code `wrong_use`, `failed`, `declined`, `unavailable` (the database) or `fault`',
+    '(of ours). NO_COLOR is respected. Exit code 0: done, or so already; 1: failed; 2: wrong use. What the command line changes stands in',
+    'the audit trail with the actor `admin`. `pua --version` prints the version.',
     '',
     program.commands
       .flatMap((command) => section(command, `pua ${command.name()}`))
@@ -181,6 +188,73 @@ function optionText({ description, mandatory, argChoices, defaultValue, defaultV
     ...(value === undefined ? [] : [`default ${value}`]),
   ];
   return notes.length === 0 ? description : `${description} (${notes.join('; ')})`;
+}
+
+const LANGUAGES = {
+  browser: ['In a browser', 'js', 'node/package.json'],
+  node: ['Node', 'js', 'node/package.json'],
+  python: ['Python', 'python', 'python/requirements.txt'],
+  go: ['Go', 'go', 'go/go.mod'],
+  java: ['Java', 'java', 'java/pom.xml'],
+  ruby: ['Ruby', 'ruby', undefined],
+};
+
+/**
+ * A table of the libraries that test/libraries runs, and the part of each program that is the library's: from its line
+ * `docs: package · what it does · what it does not` to the line `end`.
+ */
+function libraries() {
+  const rows = [];
+  const sections = [];
+  for (const [folder, [language, fence, lock]] of Object.entries(LANGUAGES)) {
+    sections.push(`## ${language}`);
+    for (const file of globSync(`test/libraries/${folder}/**/*`, { cwd: root }).sort()) {
+      if (!/\.(m?js|py|go|java|rb)$/.test(file)) continue;
+      const program = /^[ \t]*(?:\/\/|#) docs: (.+?) · (.+?) · (.+)\n([^]*?)\n\s*(?:\/\/|#) end$/m.exec(
+        readFileSync(join(root, file), 'utf8'),
+      );
+      if (!program) continue;
+      const [, name, does, lacks, code] = program;
+      const version = lock
+        ? versionIn(readFileSync(join(root, 'test/libraries', lock), 'utf8'), name)
+        : 'Debian 12';
+      rows.push(`| ${language} | \`${name}\` | ${version} | ${cell(does)} | ${cell(lacks)} |`);
+      sections.push(
+        `### ${name}${folder === 'browser' ? ', in a page' : ''}`,
+        `<!-- not run: test/libraries does, as ${file.replace('test/libraries/', '')} -->`,
+        ['```' + fence, dedented(code.replaceAll('\t', '  ')), '```'].join('\n'),
+      );
+    }
+  }
+  const head = [
+    '| Language | Package | Version | It does | It leaves to you |',
+    '| --- | --- | --- | --- | --- |',
+  ];
+  return [[...head, ...rows].join('\n'), ...sections].join('\n\n');
+}
+
+/** Of a package, as a lock file of any language names it. */
+function versionIn(lock, name) {
+  const id = name
+    .split(':')
+    .at(-1)
+    .replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+  const found = new RegExp(
+    `${id}[^\\d\\n]*?(?:/v\\d+)?(?:</artifactId>\\s*<version>|": "|==| v)(\\d[\\w.]*)`,
+    'i',
+  ).exec(lock);
+  if (!found) throw new Error(`${name} has no version`);
+  return found[1];
+}
+
+function dedented(text) {
+  const lines = text.split('\n');
+  const indents = lines.filter((line) => line.trim() !== '').map((line) => /^ */.exec(line)[0].length);
+  const least = Math.min(...indents);
+  return lines
+    .map((line) => line.slice(least))
+    .join('\n')
+    .trim();
 }
 
 /** Which folder of src/ imports which, as a picture: arrows that follow from others are left out. */

@@ -1,0 +1,13 @@
+// What every page here is told, and how it tells which member it read: as the page's own text.
+export const { ISSUER, CLIENT_ID, REDIRECT_URI } = globalThis.SETTINGS;
+/** Whether this is the page where the sign-in begins, not the one to which the member came back. */
+export const begin = !new URLSearchParams(location.search).has('code');
+
+export async function me(token) {
+  const response = await fetch(`${ISSUER}/api/public/me`, { headers: { Authorization: `Bearer ${token}` } });
+  return (await response.json()).username;
+}
+
+export function done(username, again) {
+  document.body.textContent = JSON.stringify({ username, again });
+}

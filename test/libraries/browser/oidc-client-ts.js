@@ -1,0 +1,17 @@
+import { ISSUER, CLIENT_ID, REDIRECT_URI, begin, done, me } from './harness.js';
+// docs: oidc-client-ts · Discovery, PKCE, ID tokens, renewal by itself; what react-oidc-context is made of · renewal in a hidden frame: our pages cannot be framed, so it takes the refresh token
+import { UserManager } from 'oidc-client-ts';
+
+const users = new UserManager({
+  authority: ISSUER,
+  client_id: CLIENT_ID,
+  redirect_uri: REDIRECT_URI,
+  scope: 'openid profile:read events:read',
+});
+if (begin) await users.signinRedirect();
+else {
+  const user = await users.signinRedirectCallback();
+  const renewed = await users.signinSilent(); // by the refresh token
+  // end
+  done(await me(user.access_token), await me(renewed.access_token));
+}

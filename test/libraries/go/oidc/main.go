@@ -1,0 +1,73 @@
+// Signs a member in with coreos/go-oidc over golang.org/x/oauth2, verifies the ID token, and calls the API.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	// docs: github.com/coreos/go-oidc · Discovery and ID tokens, beside golang.org/x/oauth2 · the check of `state` is yours
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+func main() {
+	issuer, ctx := os.Getenv("ISSUER"), context.Background()
+	provider, err := oidc.NewProvider(ctx, issuer)
+	if err != nil {
+		panic(err)
+	}
+	config := &oauth2.Config{
+		ClientID:    os.Getenv("CLIENT_ID"),
+		RedirectURL: os.Getenv("REDIRECT_URI"),
+		Scopes:      []string{oidc.ScopeOpenID, "profile:read", "events:read"},
+		Endpoint:    provider.Endpoint(),
+	}
+	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
+	back := signIn(config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)))
+	if back.Query().Get("state") != state {
+		panic("not the sign-in that was begun here")
+	}
+	tokens, err := config.Exchange(ctx, back.Query().Get("code"), oauth2.VerifierOption(verifier))
+	if err != nil {
+		panic(err)
+	}
+	idToken, _ := tokens.Extra("id_token").(string)
+	verified, err := provider.Verifier(&oidc.Config{ClientID: config.ClientID}).Verify(ctx, idToken)
+	if err != nil || verified.Subject == "" {
+		panic(err)
+	}
+	username := me(config.Client(ctx, tokens), issuer) // renews the token when it has expired
+	// end
+	tokens.Expiry = time.Now().Add(-time.Minute)
+	fmt.Printf("{\"username\":%q,\"again\":%q}\n", username, me(config.Client(ctx, tokens), issuer))
+}
+
+// signIn prints where the member signs in, and returns the address at which they came back.
+func signIn(address string) *url.URL {
+	fmt.Println(address)
+	line, _, _ := bufio.NewReader(os.Stdin).ReadLine()
+	back, err := url.Parse(string(line))
+	if err != nil {
+		panic(err)
+	}
+	return back
+}
+
+func me(client *http.Client, issuer string) string {
+	response, err := client.Get(issuer + "/api/public/me")
+	if err != nil {
+		panic(err)
+	}
+	defer response.Body.Close()
+	var member struct{ Username string }
+	if err := json.NewDecoder(response.Body).Decode(&member); err != nil {
+		panic(err)
+	}
+	return member.Username
+}

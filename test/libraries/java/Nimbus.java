@@ -1,0 +1,37 @@
+// docs: com.nimbusds:oauth2-oidc-sdk · Nimbus: discovery, PKCE, PAR, DPoP, ID tokens; what Spring Security is made of · the check of `state` is yours
+import com.nimbusds.oauth2.sdk.*;
+import com.nimbusds.oauth2.sdk.as.AuthorizationServerMetadata;
+import com.nimbusds.oauth2.sdk.id.*;
+import com.nimbusds.oauth2.sdk.pkce.*;
+import java.net.URI;
+
+class Nimbus {
+  public static void main(String[] args) throws Exception {
+    var server = AuthorizationServerMetadata.resolve(new Issuer(Harness.ISSUER));
+    var client = new ClientID(Harness.CLIENT_ID);
+    var redirect = URI.create(Harness.REDIRECT_URI);
+    var verifier = new CodeVerifier();
+    var state = new State();
+    var request =
+        new AuthorizationRequest.Builder(ResponseType.CODE, client)
+            .endpointURI(server.getAuthorizationEndpointURI())
+            .redirectionURI(redirect)
+            .scope(new Scope("profile:read", "events:read"))
+            .state(state)
+            .codeChallenge(verifier, CodeChallengeMethod.S256)
+            .build();
+    var back = AuthorizationResponse.parse(Harness.signIn(request.toURI())).toSuccessResponse();
+    if (!state.equals(back.getState())) throw new IllegalStateException("not the sign-in that was begun here");
+    var code = new AuthorizationCodeGrant(back.getAuthorizationCode(), redirect, verifier);
+    var tokens = send(new TokenRequest.Builder(server.getTokenEndpointURI(), client, code).build());
+    var refresh = new RefreshTokenGrant(tokens.getRefreshToken());
+    var renewed = send(new TokenRequest.Builder(server.getTokenEndpointURI(), client, refresh).build());
+    // end
+    Harness.done(
+        Harness.me(tokens.getAccessToken().getValue()), Harness.me(renewed.getAccessToken().getValue()));
+  }
+
+  static com.nimbusds.oauth2.sdk.token.Tokens send(TokenRequest request) throws Exception {
+    return TokenResponse.parse(request.toHTTPRequest().send()).toSuccessResponse().getTokens();
+  }
+}

@@ -1,0 +1,20 @@
+import { CLIENT_ID, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
+// docs: arctic · PKCE · no discovery: endpoints are named by hand; the member's `state` is compared by you
+import { CodeChallengeMethod, generateCodeVerifier, generateState, OAuth2Client } from 'arctic';
+
+const client = new OAuth2Client(CLIENT_ID, null, REDIRECT_URI);
+const [state, verifier] = [generateState(), generateCodeVerifier()];
+const url = client.createAuthorizationURLWithPKCE(
+  `${ISSUER}/oauth/authorize`,
+  state,
+  CodeChallengeMethod.S256,
+  verifier,
+  ['profile:read', 'events:read'],
+);
+const { searchParams } = new URL(await signIn(url));
+if (searchParams.get('state') !== state) throw new Error('not the sign-in that was begun here');
+const endpoint = `${ISSUER}/oauth/token`;
+const tokens = await client.validateAuthorizationCode(endpoint, searchParams.get('code'), verifier);
+const renewed = await client.refreshAccessToken(endpoint, tokens.refreshToken(), []);
+// end
+done(await me(tokens.accessToken()), await me(renewed.accessToken()));

@@ -1,0 +1,21 @@
+from harness import CLIENT_ID, ISSUER, REDIRECT_URI, done, sign_in
+
+# docs: Authlib · PKCE and state, with requests or httpx, and for Flask, Django and Starlette · no discovery in the plain client
+from authlib.common.security import generate_token
+from authlib.integrations.requests_client import OAuth2Session
+
+client = OAuth2Session(
+    CLIENT_ID,
+    scope="profile:read events:read",
+    redirect_uri=REDIRECT_URI,
+    code_challenge_method="S256",
+    token_endpoint=f"{ISSUER}/oauth/token",
+    token_endpoint_auth_method="none",
+)
+verifier = generate_token(48)
+url, state = client.create_authorization_url(f"{ISSUER}/oauth/authorize", code_verifier=verifier)
+tokens = client.fetch_token(authorization_response=sign_in(url), state=state, code_verifier=verifier)
+me = client.get(f"{ISSUER}/api/public/me").json()  # renews the token when it has expired
+# end
+client.refresh_token(f"{ISSUER}/oauth/token", refresh_token=tokens["refresh_token"])
+done(me["username"], client.get(f"{ISSUER}/api/public/me").json()["username"])
