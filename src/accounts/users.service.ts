@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
-import { totalOfMember } from '../database/sql.js';
+import { contains, totalOfMember } from '../database/sql.js';
 import { hashPassword } from './passwords.js';
 
 type Actor = NewAuthEvent['actor'];
@@ -47,6 +47,22 @@ const DETAILS = `SELECT u.id, u.username, u.first_name, u.last_name, u.display_n
     AND (k.expires_at IS NULL OR k.expires_at > now())) AS live_keys_count
 FROM users u`;
 
+/** Of a member, what an admin can change; null takes it away. */
+export interface UserChanges {
+  readonly username?: string | undefined;
+  readonly first_name?: string | null | undefined;
+  readonly last_name?: string | null | undefined;
+  readonly display_name?: string | null | undefined;
+  readonly bio?: string | null | undefined;
+  readonly profile_picture?: string | null | undefined;
+}
+
+/** A member in a list. Times in the API's form. */
+export type ListedUser = Pick<
+  UserDetails,
+  'id' | 'username' | 'display_name' | 'created_at' | 'disabled_at' | 'erased_at' | 'has_password'
+>;
+
 /** How many of each went with a member. */
 export interface ErasedRows {
   readonly connections: number;
@@ -57,6 +73,8 @@ export interface ErasedRows {
 
 /** PostgreSQL, appendix A: undefined_table, undefined_column. */
 const OTHER_SCHEMA = ['42P01', '42703'];
+/** The same: unique_violation. */
+const UNIQUE_VIOLATION = '23505';
 
 /** Members as accounts: made, found, given a password, disabled and enabled; used by the command line. */
 export class UsersService {
@@ -101,6 +119,57 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
     );
     if (!user) throw unknownUser(idOrUsername);
     return user;
+  }
+
+  /**
+   * The newest first.
+   *
+   * @param search case-insensitive substring of the username or the name shown
+   */
+  list(most: number, search?: string): Promise<ListedUser[]> {
+    return this.dataSource.query<ListedUser[]>(
+      `SELECT u.id, u.username, u.display_name, api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at,
+  api_time(u.erased_at) AS erased_at, u.password_hash IS NOT NULL AS has_password
+FROM users u
+WHERE $2::text IS NULL OR ${contains('u.folded_username', '$2')} OR ${contains('u.folded_name', '$2')}
+ORDER BY u.id DESC LIMIT $1`,
+      [most, search ?? null],
+    );
+  }
+
+  /**
+   * As the platform changes a member, not as the member does: an import may change it again.
+   *
+   * @returns the columns that changed
+   * @throws OperatorError where there is no such member, they were erased, or the username is taken
+   */
+  async update(userId: number, changes: UserChanges, actor: Actor): Promise<string[]> {
+    await this.#refuseErased(userId);
+    const wanted = Object.entries(changes)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name === 'display_name' ? 'stored_display_name' : name, value] as const);
+    const columns = wanted.map(([column]) => column);
+    return this.dataSource.transaction(async (manager) => {
+      const [before] = await manager.query<Record<string, string | null>[]>(
+        `SELECT ${columns.join(', ')} FROM users WHERE id = $1 FOR UPDATE`,
+        [userId],
+      );
+      if (!before) throw unknownUser(String(userId));
+      const different = wanted.filter(([column, value]) => before[column] !== value);
+      if (different.length === 0) return [];
+      await manager
+        .query(
+          `UPDATE users SET ${different.map(([column], i) => `${column} = $${i + 2}`).join(', ')} WHERE id = $1`,
+          [userId, ...different.map(([, value]) => value)],
+        )
+        .catch((error: { code?: string }) => {
+          if (error.code !== UNIQUE_VIOLATION) throw error;
+          throw new OperatorError(`The username ${changes.username} is taken: choose another`);
+        });
+      const changed = different.map(([column]) => column);
+      await recordEvent(manager, { type: 'user.updated', actor, userId, details: { changed } });
+      return changed;
+    });
   }
 
   /**

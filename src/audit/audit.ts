@@ -23,6 +23,10 @@ interface EventDefinition {
  */
 export const AUTH_EVENTS = {
   'user.created': { meaning: 'A member was made', details: {} },
+  'user.updated': {
+    meaning: 'The account of a member was changed by an admin',
+    details: { changed: ['texts', 'what of it: columns of `users`'] },
+  },
   'user.password_set': {
     meaning: 'A member was given a new password',
     details: { sessions_kept: ['boolean', 'whether their sign-ins went on'] },
@@ -120,8 +124,21 @@ export const AUTH_EVENTS = {
       redirect_uris: ['texts', 'of the app'],
     },
   },
+  'client.updated': {
+    meaning: 'The registration of an app was changed',
+    details: {
+      changed: ['texts', 'what of it: columns of `oauth_clients`'],
+      redirect_uris: ['texts', 'of the app, where they were changed'],
+      scopes: ['texts', 'that it may ask for, where they were changed'],
+      grants: ['number', 'how many sign-ins of the app ended, where it lost scopes that they held'],
+    },
+  },
   'client.disabled': { meaning: 'An app was disabled', details: {} },
   'client.enabled': { meaning: 'An app was enabled again', details: {} },
+  'client.deleted': {
+    meaning: 'An app was deleted, and all access that members gave it ended',
+    details: { name: ['text', 'of the app'], grants: ['number', 'how many sign-ins of the app ended'] },
+  },
   'signing_key.rotated': {
     meaning: 'The keys that sign ID tokens moved on by one',
     details: { next: ['text', 'id of the key that was made'] },

@@ -1,9 +1,8 @@
-import { styleText } from 'node:util';
+import { basename } from 'node:path';
 import Table from 'cli-table3';
+import { plain, styled } from '../http/terminal.js';
 
-/** Colour only on a terminal, whatever CI or FORCE_COLOR says, and none where NO_COLOR says so. */
-const style = (format: 'bold' | 'green' | 'yellow' | 'red', text: string) =>
-  process.stdout.isTTY ? styleText(format, text, { stream: process.stdout }) : text;
+export { plain };
 
 type Cell = string | number | boolean | null | readonly string[];
 
@@ -14,7 +13,13 @@ export function print(json: boolean | undefined, value: unknown, human: () => st
 
 /** What is no result, on stderr. */
 export function note(text: string): void {
-  process.stderr.write(`${plain(text)}\n`);
+  process.stderr.write(`${asTyped(plain(text))}\n`);
+}
+
+/** Commands in a text of ours, as they work where this one was typed: `pua` in the image or after `npm link`, else `npx pua`. */
+export function asTyped(text: string): string {
+  const isInstalled = process.env.npm_command !== 'exec' && basename(process.argv[1] ?? '') === 'pua';
+  return text.replace(/(?<=^|`|\$ |\| |\$\()(npx )?pua(?= |$)/gm, isInstalled ? 'pua' : 'npx pua');
 }
 
 /** Rows under a head, without lines, so that `cut` and `awk` can take them apart. */
@@ -22,28 +27,74 @@ export function table<Row extends object>(
   rows: readonly Row[],
   columns: Record<string, (row: Row) => Cell>,
 ): string {
+  const names = Object.keys(columns);
+  const shown = rows.map((row) => Object.values(columns).map((cell) => show(cell(row))));
   return grid(
-    rows.map((row) => Object.values(columns).map((cell) => show(cell(row)))),
-    Object.keys(columns).map((name) => style('bold', name)),
+    shown,
+    names.map((name) => styled('bold', name)),
+    widthsWithin(terminalWidth(), [names, ...shown]),
   );
 }
 
 /** One thing, a line for each of its fields. */
 export function fields(thing: object): string {
-  return grid(Object.entries(thing).map(([name, value]) => [style('bold', name), show(value as Cell)]));
+  return grid(Object.entries(thing).map(([name, value]) => [styled('bold', name), show(value as Cell)]));
 }
 
 export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
-  return { ok: style('green', 'ok  '), warn: style('yellow', 'warn'), fail: style('red', 'fail') }[status];
+  return { ok: styled('green', 'ok  '), warn: styled('yellow', 'warn'), fail: styled('red', 'fail') }[status];
 }
 
-/** Without control characters: a name must not be able to steer the terminal of who lists it. */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => (character === '\n' ? character : '\u{fffd}'));
+const GAP = '  ';
+/** What is cut keeps so many characters at least, the … among them. */
+const LEAST_WIDTH = 4;
+
+/** Columns of the terminal; elsewhere there is no end. */
+const terminalWidth = () => (process.stdout.isTTY && process.stdout.columns) || Infinity;
+
+/** Of each column, so that a line fits: the widest give way, never the first, which names the row. Undefined where all fit. */
+function widthsWithin(most: number, rows: readonly (readonly string[])[]): number[] | undefined {
+  const widths = rows[0]!.map((_, i) => rows.reduce((widest, row) => Math.max(widest, widthOf(row[i]!)), 0));
+  let excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - most;
+  if (!(excess > 0)) return undefined;
+  for (; excess > 0; excess--) {
+    const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
+    if (widest === -1 || widths[widest]! <= LEAST_WIDTH) break; // a terminal that narrow wraps
+    widths[widest]! -= 1;
+  }
+  return widths;
+}
+
+/** What takes two columns of a terminal, as far as names go. */
+const WIDE =
+  /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u;
+
+const widthOfCharacter = (character: string) =>
+  /[\p{Mn}\p{Me}]/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+
+/** Columns of the terminal that a text takes. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) width += widthOfCharacter(character);
+  return width;
+}
+
+/** A line that fits into the terminal. */
+function cut(line: string): string {
+  const most = terminalWidth();
+  if (widthOf(line) <= most) return line;
+  let width = 1; // of the …
+  let kept = '';
+  for (const character of line) {
+    width += widthOfCharacter(character);
+    if (width > most) break;
+    kept += character;
+  }
+  return `${kept}…`;
 }
 
 /** Aligns texts that are fit to be shown: see {@link show}. */
-function grid(rows: readonly string[][], head: string[] = []): string {
+function grid(rows: readonly string[][], head: string[] = [], colWidths?: number[]): string {
   const none = Object.fromEntries(
     [
       'top',
@@ -64,7 +115,8 @@ function grid(rows: readonly string[][], head: string[] = []): string {
   );
   const grid = new Table({
     head,
-    chars: { ...none, middle: '  ' },
+    chars: { ...none, middle: GAP },
+    ...(colWidths ? { colWidths } : {}),
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
   });
   grid.push(...rows);
@@ -81,10 +133,12 @@ function show(cell: Cell): string {
   return typeof cell === 'string' ? plain(cell).replaceAll('\n', ' ') : String(cell);
 }
 
-/** One line whose cells have these widths at least; the last one has none. */
+/** One line whose cells have these widths at least; the last one has none. It is cut to the terminal. */
 export function columns(cells: readonly Cell[], widths: readonly number[]): string {
-  return cells
-    .map((cell, i) => show(cell).padEnd(widths[i] ?? 0))
-    .join('  ')
-    .trimEnd();
+  return cut(
+    cells
+      .map((cell, i) => show(cell).padEnd(widths[i] ?? 0))
+      .join(GAP)
+      .trimEnd(),
+  );
 }

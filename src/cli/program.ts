@@ -1,6 +1,9 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import { VERSION } from '../operations/metrics/version.js';
+import { PuaCommand } from './command.js';
 import { auditCommand } from './commands/audit.command.js';
 import { clientsCommands } from './commands/clients.command.js';
+import { completionCommand } from './commands/completion.command.js';
 import { dbCommands } from './commands/db.command.js';
 import { doctorCommand } from './commands/doctor.command.js';
 import { importCommand } from './commands/import.command.js';
@@ -8,6 +11,7 @@ import { keysCommands } from './commands/keys.command.js';
 import { secretsCommands } from './commands/secrets.command.js';
 import { signingKeysCommands } from './commands/signing-keys.command.js';
 import { usersCommands } from './commands/users.command.js';
+import { asTyped } from './output.js';
 
 /** Every command, in the order of the help. */
 const COMMANDS = [
@@ -20,15 +24,22 @@ const COMMANDS = [
   secretsCommands,
   auditCommand,
   doctorCommand,
+  completionCommand,
 ];
 
-/** The whole command line; it throws CommanderError in place of ending the process. */
-export function createProgram(): Command {
-  const program = new Command('pua')
+/**
+ * The whole command line; it throws CommanderError in place of ending the process.
+ *
+ * @param json what is wrong is left to whoever catches the error, in place of being written to stderr
+ */
+export function createProgram({ json = false }: { readonly json?: boolean } = {}): Command {
+  const program = new PuaCommand(asTyped('pua'))
     .description('Runs the Public User API: keys, members, data, database')
+    .version(VERSION, '--version', 'print the version')
     .exitOverride()
     .enablePositionalOptions() // an option belongs to the command that it stands behind
     .showHelpAfterError('(add --help to see how it is used)');
+  if (json) program.configureOutput({ writeErr: () => undefined });
   for (const register of COMMANDS) register(program);
   return program;
 }

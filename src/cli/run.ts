@@ -1,12 +1,24 @@
 import { CommanderError } from 'commander';
 import { OperatorError } from '../values/operator-error.js';
 import { isUnavailable } from '../database/unavailable.js';
-import { note } from './output.js';
+import { asTyped, note } from './output.js';
 import { createProgram } from './program.js';
 
 const DONE = 0;
 const FAILED = 1;
 const WRONG_USE = 2;
+
+/** Codes of Commander that are no failure. */
+const ASKED_FOR = ['commander.helpDisplayed', 'commander.version'];
+
+/** What a command that failed says with `--json`: one line on stderr, the last one there. */
+interface Failure {
+  readonly error: {
+    /** `fault`: of ours. */
+    readonly code: 'wrong_use' | 'failed' | 'declined' | 'unavailable' | 'fault';
+    readonly message: string;
+  };
+}
 
 /**
  * Runs one command; what fails is told on stderr.
@@ -15,25 +27,41 @@ const WRONG_USE = 2;
  * @returns the exit code
  */
 export async function run(args: readonly string[]): Promise<number> {
+  const json = wantsJson(args);
   try {
-    await createProgram().parseAsync(args, { from: 'user' });
+    await createProgram({ json }).parseAsync(args, { from: 'user' });
     return DONE;
   } catch (error) {
-    return explain(error);
+    return explain(error, json);
   }
 }
 
-function explain(error: unknown): number {
-  // Commander has written what is wrong, or the help that was asked for.
+/** Also where the rest of the line is wrong. */
+function wantsJson(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  return args.slice(0, end === -1 ? undefined : end).includes('--json');
+}
+
+function explain(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) {
-    const asked = error.code === 'commander.helpDisplayed' || error.code === 'commander.version';
-    return asked ? DONE : WRONG_USE;
+    if (ASKED_FOR.includes(error.code)) return DONE;
+    const isDeclined = error.code === 'pua.declined';
+    // Without --json Commander has written what is wrong.
+    if (json) fail(isDeclined ? 'declined' : 'wrong_use', error.message.replace(/^error: /, '').trim());
+    return isDeclined ? FAILED : WRONG_USE;
   }
-  if (error instanceof OperatorError) note(error.message);
-  else if (isUnavailable(error)) {
-    note(
-      `The database went away (${(error as Error).message}): nothing of this command is certain to be done; look, then run it again`,
-    );
-  } else console.error(error); // a fault of ours, with its stack
+  const known = error instanceof OperatorError;
+  const unavailable = !known && isUnavailable(error);
+  const message = unavailable
+    ? `The database went away (${(error as Error).message}): nothing of this command is certain to be done; look, then run it again`
+    : String((error as Partial<Error> | undefined)?.message ?? error);
+  if (json) fail(known ? 'failed' : unavailable ? 'unavailable' : 'fault', message);
+  else if (known || unavailable) note(message);
+  else console.error(error); // a fault of ours, with its stack
   return FAILED;
+}
+
+function fail(code: Failure['error']['code'], message: string): void {
+  const failure: Failure = { error: { code, message: asTyped(message) } };
+  process.stderr.write(`${JSON.stringify(failure)}\n`);
 }

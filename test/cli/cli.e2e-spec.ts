@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { withAnyDatabase } from '../../src/cli/database.js';
 import { loadConfig } from '../../src/config/config.js';
 import { MIGRATIONS } from '../../src/database/data-source.js';
 import { TestApi } from '../support/api.js';
-import { pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
+import { PROCESS, pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
 import { createEmptyDatabase, onPostgres, postgres } from '../support/database.js';
 import { latestFor } from '../support/timing.js';
 
@@ -75,7 +75,7 @@ describe('pua', () => {
       const { code, stdout, stderr } = await puaProcess(api.environment, ['keys', 'create', '--help']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(
-        /^Usage: pua keys create \[options\]\n[^]*\nExample:\n {2}\$ pua keys create --user/,
+        /^Usage: npx pua keys create \[options\]\n[^]*\nExample:\n {2}\$ npx pua keys create --user/,
       );
     });
 
@@ -91,8 +91,8 @@ describe('pua', () => {
     });
 
     it.each<[string, string[], RegExp]>([
-      ['nothing', [], /Usage: pua/],
-      ['a group alone', ['keys'], /Usage: pua keys/],
+      ['nothing', [], /Usage: npx pua/],
+      ['a group alone', ['keys'], /Usage: npx pua keys/],
       ['an unknown command', ['kyes'], /unknown command 'kyes'/],
       ['an unknown option', ['keys', 'list', '--all'], /unknown option '--all'/],
       ['a missing option', ['keys', 'create', '--user', '1', '--name', 'x'], /required option '--scopes/],
@@ -119,11 +119,52 @@ describe('pua', () => {
       expect(stderr).toMatch(message);
     });
 
+    it('names every option that is missing, at once', async () => {
+      const { stderr } = await run('keys', 'create', '--name', 'x');
+      expect(stderr).toMatch(
+        /^error: required options '--user <id\|username>', '--scopes <list>' not specified\n/,
+      );
+    });
+
+    it.each<[string, string[], number, string, RegExp]>([
+      ['a failure', ['users', 'show', 'nobody'], 1, 'failed', /`npx pua users create`$/],
+      ['missing options', ['keys', 'create'], 2, 'wrong_use', /^required options '--user/],
+      ['an unknown command', ['kyes'], 2, 'wrong_use', /^unknown command/],
+      ['an unknown type', ['audit', '--type', 'key.made'], 2, 'wrong_use', /There is no type key\.made\./],
+      ['what needs --yes', ['users', 'erase', '1'], 2, 'wrong_use', /--yes is missing/],
+    ])('tells of %s in one line of JSON on stderr, with --json', async (_, args, status, kind, message) => {
+      if (args[1] === 'erase') args[2] = String(await api.platform.user());
+      const { code, stdout, stderr } = await run(...args, '--json');
+      expect({ code, stdout }).toEqual({ code: status, stdout: '' });
+      expect(stderr).toMatch(/^[^\n]+\n$/);
+      expect(JSON.parse(stderr)).toEqual({ error: { code: kind, message: expect.stringMatching(message) } });
+    });
+
+    it('prints the version of the package', async () => {
+      const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+      expect(await run('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+    });
+
+    it('shows examples as they work where it was typed: `npx pua` in a checkout, `pua` where it is installed', async () => {
+      const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bin-'));
+      symlinkSync(join(process.cwd(), 'bin/pua.mjs'), join(bin, 'pua'));
+      const example = (file: string, environment = {}) =>
+        /\$ (.*pua) /.exec(
+          execFileSync(process.execPath, [file, 'keys', 'create', '--help'], {
+            env: { ...PROCESS, ...environment },
+            encoding: 'utf8',
+          }),
+        )![1];
+      expect(example('bin/pua.mjs')).toBe('npx pua');
+      expect(example(join(bin, 'pua'))).toBe('pua');
+      expect(example(join(bin, 'pua'), { npm_command: 'exec' })).toBe('npx pua');
+    });
+
     it('fails with one line where there is no such member', async () => {
       const { code, stdout, stderr } = await run('users', 'show', 'nobody');
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr).toBe(
-        'There is no member with the id or username nobody: create one with `pua users create`\n',
+        'There is no member with the id or username nobody: create one with `npx pua users create`\n',
       );
     });
 
@@ -152,14 +193,14 @@ describe('pua', () => {
   describe('keys create', () => {
     it('prints the key alone, and the running server takes it', async () => {
       const user = await api.platform.user({ username: 'key_owner' });
-      const { code, stdout, stderr } = await run(
+      const { code, stdout } = await run(
         'keys',
         'create',
         '--user=KEY_owner',
         '--name=Partner',
         '--scopes=profile:read',
       );
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(code).toBe(0);
       expect(stdout).toMatch(/^pua_live_\w{62}\n$/);
       const { body } = await api.get('/me', stdout.trim());
       expect(body.id).toBe(user);
@@ -254,7 +295,47 @@ describe('pua', () => {
     });
   });
 
+  it('keys create says on stderr how to use the key, and never shows it there', async () => {
+    const user = await api.platform.user();
+    const { stdout, stderr } = await run(
+      'keys',
+      'create',
+      '--user',
+      String(user),
+      '--name',
+      'x',
+      '--scopes',
+      'profile:read',
+    );
+    expect(stderr).toMatch(/^Use it: export API_KEY=<the key>; curl -H "X-API-Key: \$API_KEY" http:\S+\n$/);
+    expect(stderr).not.toContain(stdout.trim().slice(22));
+    const [, url] = / (http\S+)\n$/.exec(stderr)!;
+    expect(url).toBe(`${api.config.publicUrl}/api/public/credential`);
+  });
+
   describe('keys list and show', () => {
+    it('list --expiring names what ends soon and has no successor, the first to end first', async () => {
+      const user = await api.platform.user();
+      const make = (expiresInSeconds: number) => createKey(user, { expiresInSeconds });
+      const [later, sooner, far, rotated, revoked] = [
+        await make(29 * 86_400),
+        await make(86_400),
+        await make(31 * 86_400),
+        await make(2 * 86_400),
+        await make(2 * 86_400),
+      ];
+      await createKey(user, { noExpiryReason: 'a device' });
+      const successor = await json<Key>('keys', 'rotate', rotated.id);
+      await run('keys', 'revoke', revoked.id, '--reason', 'test');
+      const listed = async (within: string) =>
+        (
+          await json<{ data: KeyDetails[] }>('keys', 'list', '--user', String(user), '--expiring', within)
+        ).data.map(({ id }) => id);
+      expect(await listed('30d')).toEqual([sooner.id, successor.id, later.id]);
+      expect(await listed('60d')).toEqual([sooner.id, successor.id, later.id, far.id]);
+      expect(await listed('1h')).toEqual([]);
+    });
+
     it('tell where a key was used and exposed, and never the key', async () => {
       const user = await api.platform.user();
       const older = await createKey(user);
@@ -282,7 +363,7 @@ describe('pua', () => {
     it('fail for an unknown id', async () => {
       const { code, stderr } = await run('keys', 'show', 'AAAAAAAAAAAA');
       expect(code).toBe(1);
-      expect(stderr).toBe('There is no key AAAAAAAAAAAA: `pua keys list` shows all\n');
+      expect(stderr).toBe('There is no key AAAAAAAAAAAA: `npx pua keys list` shows all\n');
     });
   });
 
@@ -368,6 +449,76 @@ describe('pua', () => {
       expect(again.code).toBe(0);
       expect(JSON.parse(again.stdout)).toMatchObject({ changed: false, reason: 'leaked' });
       expect(again.stderr).toMatch(/was revoked before, at .* UTC: leaked/);
+    });
+  });
+
+  describe('users list, update and delete', () => {
+    const listed = async (...args: string[]) =>
+      (await json<{ data: { username: string }[] }>('users', 'list', ...args)).data.map(
+        ({ username }) => username,
+      );
+
+    it('list finds members by username or name in any case, the newest first', async () => {
+      await api.platform.user({ username: 'findable_1' });
+      await api.platform.user({ username: 'other', first_name: 'FINDABLE' });
+      expect(await listed('--search', 'Findable')).toEqual(['other', 'findable_1']);
+      expect(await listed('--search', 'findable%')).toEqual([]);
+      expect(await listed()).toEqual(expect.arrayContaining(['other', 'findable_1']));
+      const { stdout } = await run('users', 'list', '--search', 'findable_1');
+      expect(stdout).toMatch(/^ID +USERNAME +NAME +STATUS +PASSWORD +CREATED$/m);
+      expect(stdout).toMatch(/^\d+ +findable_1 +\S.* enabled +no +20/m);
+    });
+
+    it('update changes what is named alone, an empty text takes it away, and the trail says what changed', async () => {
+      const user = await api.platform.user({ username: 'changeable', first_name: 'Ada', bio: 'Old' });
+      await run('users', 'update', 'changeable', '--first-name', 'Augusta', '--bio', '');
+      expect(await json('users', 'show', 'changeable')).toMatchObject({ first_name: 'Augusta', bio: null });
+      expect(await json('users', 'update', 'changeable', '--username', 'changed')).toMatchObject({
+        id: user,
+        username: 'changed',
+      });
+      const { data } = await json<{ data: { details: object }[] }>(
+        'audit',
+        '--user',
+        'changed',
+        '--type',
+        'user.updated',
+      );
+      expect(data.map(({ details }) => details)).toEqual([
+        { changed: ['username'] },
+        { changed: ['first_name', 'bio'] },
+      ]);
+    });
+
+    it('update refuses a username that is taken, and does nothing where nothing is named', async () => {
+      await api.platform.user({ username: 'taken_name' });
+      const user = String(await api.platform.user({ username: 'wants_name' }));
+      expect(await run('users', 'update', user, '--username', 'TAKEN_name')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'The username TAKEN_name is taken: choose another\n',
+      });
+      expect(await run('users', 'update', user)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('nothing to change'),
+      });
+      expect((await run('users', 'update', user, '--username', 'wants_name')).stderr).toBe(
+        'wants_name was so before: nothing changed\n',
+      );
+    });
+
+    it('delete is another word for erase, and asks for --yes where nobody can be asked', async () => {
+      const user = String(await api.platform.user({ username: 'deletable' }));
+      const { code, stderr } = await run('users', 'delete', 'deletable');
+      expect(code).toBe(2);
+      expect(stderr).toMatch(
+        /nothing was done: --yes is missing\. Of deletable \(id \d+\) would go for good/,
+      );
+      expect(await json('users', 'delete', 'deletable', '--yes')).toMatchObject({ id: Number(user) });
+      expect(await run('users', 'update', user, '--bio', 'x')).toMatchObject({
+        code: 1,
+        stderr: `The member ${user} was erased: that cannot be undone\n`,
+      });
     });
   });
 
@@ -706,7 +857,7 @@ describe('pua on an empty database', () => {
     const { applied } = await status();
     const { code, stdout, stderr } = await run('db', 'rollback');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(`--yes is missing. It would undo ${applied.at(-1)}`);
+    expect(stderr).toContain(`--yes is missing. ${applied.at(-1)} would be undone`);
     expect(stderr).toMatch(/^(DROP|ALTER) /m);
     expect(await status()).toMatchObject({ applied });
   });

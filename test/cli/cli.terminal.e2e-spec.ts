@@ -22,21 +22,38 @@ const SHOWN = [HOSTILE, JSON.stringify(HOSTILE).slice(1, -1)].map((name) =>
 );
 const withoutNames = (text: string) => SHOWN.reduce((rest, name) => rest.replaceAll(name, ''), text);
 
-/** Runs commands on a terminal (a pty), one after the other. @returns what each wrote there, both streams, and its exit code */
+/**
+ * Runs commands on a terminal (a pty), one after the other.
+ *
+ * @param columns of the terminal; without it nobody says how wide it is
+ * @param answers typed at each question in turn
+ * @returns what each wrote there, both streams, and its exit code
+ */
 async function onTerminal(
   environment: Readonly<Record<string, string>>,
   commands: readonly (readonly string[])[],
+  { columns, answers = [] }: { columns?: number; answers?: readonly string[] } = {},
 ): Promise<{ code: number; written: string }[]> {
   const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'terminal-'));
   const list = join(folder, 'commands.json');
   writeFileSync(list, JSON.stringify(commands));
   const host = join(import.meta.dirname, '../support/pua-on-terminal.mjs');
-  const child = spawn('script', ['-qec', `'${process.execPath}' '${host}' '${list}'`, '/dev/null'], {
+  const wide = columns === undefined ? '' : `stty cols ${columns}; `;
+  const child = spawn('script', ['-qec', `${wide}'${process.execPath}' '${host}' '${list}'`, '/dev/null'], {
     cwd: folder,
     env: { ...PROCESS, TERM: 'xterm-256color', SHELL: '/bin/sh', ...environment },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
+    timeout: 100_000, // nothing outlives a test that has failed
   });
-  const [written] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  let seen = '';
+  const left = [...answers];
+  child.stdout!.on('data', (chunk: Buffer) => {
+    seen += chunk.toString();
+    if (!seen.includes('[y/N] ')) return;
+    seen = '';
+    child.stdin!.write(left.shift() ?? '');
+  });
+  const [written] = await Promise.all([text(child.stdout!), once(child, 'close')]);
   const lines = written.replaceAll('\r\n', '\n');
   return [...lines.matchAll(/([^]*?)\n\[exit (\d)\]\n/g)].map(([, output, code]) => ({
     code: Number(code),
@@ -47,6 +64,7 @@ async function onTerminal(
 describe('pua on a terminal', () => {
   let oauth: OauthTest;
   let environment: Record<string, string>;
+  let clientId: string;
   /** Every command: one line each, in an order in which each works. */
   let commands: string[][];
   let colored: { code: number; written: string }[];
@@ -70,7 +88,7 @@ describe('pua on a terminal', () => {
     const id = String(member.id);
     const key = await createKey(HOSTILE, 'profile:read');
     const other = await createKey('日本語 🚲', 'profile:read,events:read');
-    const clientId = await oauth.client({ name: 'Jürgen’s 日本 app' });
+    clientId = await oauth.client({ name: 'Jürgen’s 日本 app' });
     await oauth.client({ name: 'Phone app', type: 'native', redirectUris: ['com.example.app:/callback'] });
     await oauth.tokens(clientId, HOSTILE);
     const folder = join(process.env.TEST_FOLDER!, `import-${id}`);
@@ -82,6 +100,8 @@ describe('pua on a terminal', () => {
     commands = [
       ['users', 'create', '--username', 'second', '--first-name', HOSTILE],
       ['users', 'show', id],
+      ['users', 'list'],
+      ['users', 'update', id, '--bio', HOSTILE],
       ['users', 'set-password', id, '--password-stdin'],
       ['users', 'sessions', id],
       ['keys', 'list'],
@@ -94,6 +114,8 @@ describe('pua on a terminal', () => {
       ['clients', 'create', '--name', 'x', '--type', 'web', '--redirect-uri', 'https://app.example/callback'],
       ['clients', 'disable', clientId],
       ['clients', 'enable', clientId],
+      ['clients', 'update', clientId, '--add-origin', 'https://app.example'],
+      ['clients', 'delete', clientId],
       ['import', folder],
       ['db', 'status'],
       ['db', 'migrate'],
@@ -104,13 +126,14 @@ describe('pua on a terminal', () => {
       ['audit'],
       ['audit', 'prune', '--before', '90d'],
       ['doctor'],
+      ['completion', 'bash'],
       ['users', 'revoke-access', id],
       ['users', 'disable', id],
       ['users', 'enable', id],
       ['users', 'enable', id],
       ['users', 'erase', id],
     ];
-    colored = await onTerminal(environment, commands);
+    colored = await onTerminal(environment, commands, { answers: Array<string>(3).fill('n\r') });
     plain = await onTerminal({ ...environment, NO_COLOR: '1' }, [
       ['keys', 'show', key.id],
       ['clients', 'list'],
@@ -137,15 +160,16 @@ describe('pua on a terminal', () => {
     expect(new Set(tried)).toEqual(new Set(all));
   });
 
-  it('ends every command as it does elsewhere; those that need a pipe or --yes say so', () => {
-    const refused = [
-      ['users', 'set-password'],
-      ['db', 'rollback'],
-      ['users', 'erase'],
-    ];
+  it('ends every command as it does elsewhere; those that need a pipe, or a yes, do nothing', () => {
+    const codes: Record<string, number> = {
+      'users set-password': 2,
+      'db rollback': 1,
+      'users erase': 1,
+      'clients delete': 1,
+    };
     const expected = commands.map(([first, second]) => [
       `${first} ${second}`,
-      refused.some(([group, name]) => group === first && name === second) ? 2 : 0,
+      codes[`${first} ${second}`] ?? 0,
     ]);
     expect(commands.map(([first, second], i) => [`${first} ${second}`, colored[i]?.code])).toEqual(expected);
   });
@@ -193,6 +217,69 @@ describe('pua on a terminal', () => {
     for (const row of rows.filter((line) => !/[^\p{ASCII}\p{Script=Latin}–…’]/u.test(line)))
       for (const { index } of head!.matchAll(/(?<=\S {2,})\S/g))
         expect([row, row.slice(index - 2, index)]).toEqual([row, '  ']);
+  });
+
+  it('is asked before anything is lost, and takes y alone for a yes', async () => {
+    const [one, two] = [await oauth.member({ username: 'lost' }), await oauth.client({ name: 'Lost' })];
+    const commands = [
+      ['users', 'erase', String(one.id)],
+      ['clients', 'delete', two],
+      ['db', 'rollback'],
+      ['clients', 'delete', two],
+      ['users', 'erase', String(one.id)],
+    ];
+    const ended = await onTerminal(environment, commands, {
+      answers: ['\r', 'no\r', '\u0003', 'y\r', 'yes\r'],
+    });
+    expect(ended.map(({ code }) => code)).toEqual([1, 1, 1, 0, 0]);
+    expect(ended.map(({ written }) => written.includes('Go on? [y/N]'))).toEqual(Array(5).fill(true));
+    expect(ended[0]!.written).toMatch(/Of lost \(id \d+\) would go for good[^]*error: nothing was done/);
+    expect(ended[2]!.written).toMatch(
+      /would be undone by the following[^]*(DROP|ALTER)[^]*error: nothing was done/,
+    );
+    expect(ended[3]!.written).toContain(`${two} is deleted`);
+    expect(ended[4]!.written).toContain(`${one.id} is erased`);
+    expect(await puaJson(environment, ['db', 'status'])).toMatchObject({ pending: [] });
+  });
+
+  it('is never asked with --json', async () => {
+    const [{ code, written } = { code: 0, written: '' }] = await onTerminal(environment, [
+      ['db', 'rollback', '--json'],
+    ]);
+    expect([code, written]).toEqual([2, expect.stringContaining('"code":"wrong_use"')]);
+  });
+
+  it.each([80, 120])('has no table wider than its %d columns, and ids whole', async (columns) => {
+    const lists = [
+      ['keys', 'list'],
+      ['clients', 'list'],
+      ['users', 'list'],
+      ['audit'],
+      ['users', 'sessions', 'imported'],
+    ];
+    const narrow = await onTerminal({ ...environment, NO_COLOR: '1' }, lists, { columns });
+    expect(narrow.map(({ code }) => code)).toEqual(lists.map(() => 0));
+    for (const [i, { written }] of narrow.entries())
+      for (const line of written.split('\n'))
+        expect([lists[i], line, [...line].length <= columns]).toEqual([lists[i], line, true]);
+    expect(narrow[0]!.written).toContain('…');
+    expect(narrow[1]!.written).toContain(clientId);
+  });
+
+  it('sees an import go on: its file, how fast, and how long it still takes', async () => {
+    const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'big-'));
+    const lines = Array.from(
+      { length: 20_000 },
+      (_, i) => `${JSON.stringify({ id: 8_000_000 + i, username: `bulk-${i}` })}\n`,
+    );
+    writeFileSync(join(folder, 'users.ndjson'), lines.join(''));
+    const [{ code, written } = { code: 1, written: '' }] = await onTerminal(
+      environment,
+      [['import', folder, '--dry-run']],
+      { columns: 120 },
+    );
+    expect(code).toBe(0);
+    expect(written).toMatch(/\d+ % users(\.ndjson)?, [\d,]+ records\/s, \d+ (s|min) left/);
   });
 
   it('has no style at all where NO_COLOR is set', () => {

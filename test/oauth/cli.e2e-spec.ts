@@ -39,6 +39,139 @@ describe('pua', () => {
     expect(await oauth.me(access_token)).toBe(200);
   }, 30_000);
 
+  it('says on stderr where to send members to sign in, after a client is registered', async () => {
+    const { stdout, stderr } = await pua({ ...oauth.api.environment, PUBLIC_URL: oauth.issuer }, [
+      'clients',
+      'create',
+      '--name',
+      'App',
+      '--type',
+      'web',
+      '--redirect-uri',
+      REDIRECT_URI,
+      '--scopes',
+      'profile:read',
+    ]);
+    const url = new URL(/^Send members to (\S+)\n$/.exec(stderr)![1]!);
+    expect([url.origin, url.pathname]).toEqual([oauth.issuer, '/oauth/authorize']);
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      response_type: 'code',
+      client_id: stdout.trim(),
+      redirect_uri: REDIRECT_URI,
+      scope: 'profile:read',
+      state: 'STATE',
+      code_challenge: 'CHALLENGE',
+      code_challenge_method: 'S256',
+    });
+  });
+
+  it('changes what is registered of a client, adding and taking away, and the next sign-in knows it', async () => {
+    const clientId = await oauth.client({ name: 'Before', redirectUris: [REDIRECT_URI] });
+    const { username } = await oauth.member();
+    const other = 'https://other.example/callback';
+    const changed = await json(
+      'clients',
+      'update',
+      clientId,
+      '--name',
+      'After',
+      '--add-redirect-uri',
+      other,
+      '--remove-redirect-uri',
+      REDIRECT_URI,
+      '--add-origin',
+      'https://other.example',
+      '--add-post-logout-redirect-uri',
+      'https://other.example/',
+    );
+    expect(changed).toMatchObject({
+      name: 'After',
+      redirect_uris: [other],
+      allowed_origins: ['https://other.example'],
+      post_logout_redirect_uris: ['https://other.example/'],
+    });
+    const page = ['--client-uri', 'https://other.example/', '--policy-uri', 'https://other.example/policy'];
+    expect(await json('clients', 'update', clientId, ...page, '--id-token-alg', 'RS256')).toMatchObject({
+      client_uri: 'https://other.example/',
+      policy_uri: 'https://other.example/policy',
+      id_token_signed_response_alg: 'RS256',
+    });
+    expect(await json('clients', 'update', clientId, '--policy-uri', '')).toMatchObject({ policy_uri: null });
+    await expect(oauth.tokens(clientId, username)).rejects.toThrow();
+    await expect(oauth.tokens(clientId, username, { redirect_uri: other })).resolves.toMatchObject({
+      token_type: 'Bearer',
+    });
+    const { data } = (await json('audit', '--client', clientId, '--type', 'client.updated')) as {
+      data: { details: object }[];
+    };
+    expect(data.at(-1)!.details).toMatchObject({
+      changed: ['name', 'redirect_uris', 'post_logout_redirect_uris', 'allowed_origins'],
+      redirect_uris: [other],
+    });
+  }, 30_000);
+
+  it('ends the sign-ins of an app that hold a scope which is taken from it, and no others', async () => {
+    const clientId = await oauth.client();
+    const { username } = await oauth.member();
+    const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });
+    const one = await oauth.tokens(clientId, username, { scope: 'profile:read' });
+    const { code, stderr } = await run('clients', 'update', clientId, '--remove-scopes', 'events:read');
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: '1 sign-ins that held what was taken away ended\n',
+    });
+    await refusedSoon(both.access_token);
+    expect(await oauth.me(one.access_token)).toBe(200);
+    expect(await json('clients', 'show', clientId)).toMatchObject({
+      scopes: expect.not.arrayContaining(['events:read']),
+    });
+  }, 30_000);
+
+  it('changes nothing of a client where the outcome would not be allowed, and says why', async () => {
+    const clientId = await oauth.client({ redirectUris: [REDIRECT_URI] });
+    const update = (...args: string[]) => run('clients', 'update', clientId, ...args);
+    const refusals: [string[], number, RegExp][] = [
+      [['--remove-redirect-uri', REDIRECT_URI], 1, /at least one redirect URI is needed/],
+      [['--remove-redirect-uri', 'https://nobody.example/'], 1, /is not registered: nothing was changed/],
+      [['--add-redirect-uri', 'http://app.example/cb'], 1, /must be https/],
+      [['--add-scopes', 'admin'], 2, /There is no scope admin/],
+      [[], 2, /nothing to change/],
+    ];
+    for (const [args, status, message] of refusals) {
+      const { code, stderr } = await update(...args);
+      expect([code, stderr]).toEqual([status, expect.stringMatching(message)]);
+    }
+    expect((await update('--add-redirect-uri', REDIRECT_URI)).stderr).toBe(
+      `${clientId} was so before: nothing changed\n`,
+    );
+    expect((await run('clients', 'update', 'nobody', '--name', 'x')).stderr).toMatch(
+      /There is no client nobody/,
+    );
+  });
+
+  it('deletes a client with all access that members gave it, and only with --yes', async () => {
+    const clientId = await oauth.client({ name: 'Gone' });
+    const { username } = await oauth.member();
+    const { access_token, refresh_token } = await oauth.tokens(clientId, username);
+    const { code, stderr } = await run('clients', 'delete', clientId);
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      `--yes is missing. Gone (${clientId}) would be deleted for good, and 1 sign-ins`,
+    );
+    expect(await oauth.me(access_token)).toBe(200);
+    expect(await json('clients', 'delete', clientId, '--yes')).toEqual({
+      client_id: clientId,
+      deleted: true,
+      grants: 1,
+    });
+    await refusedSoon(access_token);
+    expect((await oauth.refresh(clientId, refresh_token)).status).toBeGreaterThanOrEqual(400);
+    expect((await run('clients', 'delete', clientId, '--yes')).code).toBe(1);
+    expect(await json('audit', '--type', 'client.deleted', '--client', clientId)).toMatchObject({
+      data: [{ details: { name: 'Gone', grants: 1 } }],
+    });
+  }, 30_000);
+
   it('says why a client cannot be registered', async () => {
     const parameters = ['--name', 'x', '--type', 'web', '--redirect-uri', 'http://app.example/cb'];
     const { code, stdout, stderr } = await run('clients', 'create', ...parameters);

@@ -144,8 +144,12 @@ export class OauthTest {
   }
 
   /** Signs a member in, in a browser of its own, and redeems the code. */
-  async tokens(clientId: string, username: string): Promise<TokenBody> {
-    const { status, body } = await this.token(await this.code(clientId, username));
+  async tokens(
+    clientId: string,
+    username: string,
+    parameters: Record<string, string | undefined> = {},
+  ): Promise<TokenBody> {
+    const { status, body } = await this.token(await this.code(clientId, username, parameters));
     if (status !== 200) throw new Error(JSON.stringify(body));
     return body;
   }

@@ -101,11 +101,21 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
     });
   }
 
-  /** Of one member or of all, the newest first. */
-  list(userId?: number): Promise<KeyDetails[]> {
+  /**
+   * Of one member or of all, the newest first.
+   *
+   * @param expiringWithin only those that are accepted now and will not be so many seconds from now, the first to end first; what
+   *   was rotated is left out, since its successor is there
+   */
+  list({
+    userId,
+    expiringWithin,
+  }: { userId?: number | undefined; expiringWithin?: number | undefined } = {}): Promise<KeyDetails[]> {
     return this.dataSource.query<KeyDetails[]>(
-      `${DETAILS} WHERE $1::bigint IS NULL OR k.user_id = $1 ORDER BY k.created_at DESC, k.id`,
-      [userId ?? null],
+      `${DETAILS} WHERE ($1::bigint IS NULL OR k.user_id = $1) AND ($2::bigint IS NULL OR k.revoked_at IS NULL
+  AND k.replaced_by IS NULL AND k.expires_at > now() AND k.expires_at <= now() + make_interval(secs => $2))
+ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id`,
+      [userId ?? null, expiringWithin ?? null],
     );
   }
 

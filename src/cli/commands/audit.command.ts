@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordEvent } from '../../audit/audit.js';
@@ -63,7 +63,11 @@ export function auditCommand(program: Command): void {
       'how far back: number and s, m, h or d (default 24h; with --error-id all)',
       durationBetween(1, LONGEST_SECONDS),
     )
-    .option('--type <type>', 'only this type, such as key.created, or all of one object: key', parseType)
+    .addOption(
+      new Option('--type <type>', 'only this type, such as key.created, or all of one object: key')
+        .choices([...TYPES, ...OBJECTS])
+        .argParser(parseType),
+    )
     .option(
       '--follow',
       'then go on with what is recorded, the newest last, until Ctrl-C; with --json one object a line',
@@ -145,6 +149,6 @@ async function followTrail(trail: AuditTrail, filter: AuditFilter, json: boolean
 function parseType(text: string): string {
   if (TYPES.includes(text) || OBJECTS.includes(text)) return text;
   throw new InvalidArgumentError(
-    `There is no such type. There are: ${TYPES.join(', ')}; and all of one object: ${OBJECTS.join(', ')}.`,
+    `There is no type ${text}. There are: ${TYPES.join(', ')}; and all of one object: ${OBJECTS.join(', ')}.`,
   );
 }

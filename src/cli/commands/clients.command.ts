@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
+import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Scope } from '../../auth/scopes.js';
+import { OperatorError } from '../../values/operator-error.js';
 import { ClientsService } from '../../oauth/admin/clients.service.js';
-import type { ClientDetails } from '../../oauth/admin/clients.service.js';
+import type { ChangeableClient, ClientChanges, ClientDetails } from '../../oauth/admin/clients.service.js';
 import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { parseScopes, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
+import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
 
@@ -24,6 +27,43 @@ interface CreateOptions {
   idTokenAlg: SigningAlgorithm;
   json?: boolean;
 }
+
+interface UpdateOptions {
+  name?: string;
+  jwksFile?: { keys: Record<string, unknown>[] };
+  clientUri?: string;
+  policyUri?: string;
+  logoFile?: Buffer;
+  idTokenAlg?: SigningAlgorithm;
+  json?: boolean;
+  /** Of the options of {@link LISTS}: `addOrigin`, `removeOrigin`, … */
+  [list: string]: unknown;
+}
+
+/** What a client has several of: `--add-…` and `--remove-…` change each. */
+const LISTS: readonly {
+  readonly of: string;
+  readonly field: 'redirectUris' | 'postLogoutRedirectUris' | 'allowedOrigins' | 'scopes';
+  readonly values: string;
+  readonly what: string;
+  readonly parse?: (text: string) => readonly string[];
+}[] = [
+  { of: 'redirect-uri', field: 'redirectUris', values: '<uri...>', what: 'redirect URIs' },
+  {
+    of: 'post-logout-redirect-uri',
+    field: 'postLogoutRedirectUris',
+    values: '<uri...>',
+    what: 'URIs to come back to after signing out',
+  },
+  { of: 'origin', field: 'allowedOrigins', values: '<origin...>', what: 'origins of its pages' },
+  {
+    of: 'scopes',
+    field: 'scopes',
+    values: '<list>',
+    what: 'what it may ask of the API, comma separated,',
+    parse: parseScopes,
+  },
+];
 
 export function clientsCommands(program: Command): void {
   const clients = addGroup(program, 'clients', 'Apps that sign members in with OAuth');
@@ -68,7 +108,7 @@ export function clientsCommands(program: Command): void {
         .default('ES256'),
     )
     .action(async (options: CreateOptions) => {
-      const client = await withDatabase(async ({ config, dataSource }) => {
+      const { client, publicUrl } = await withDatabase(async ({ config, dataSource }) => {
         const clients = new ClientsService(dataSource, config);
         const id = await clients.create({
           name: options.name,
@@ -84,9 +124,10 @@ export function clientsCommands(program: Command): void {
           idTokenAlg: options.idTokenAlg,
           actor: 'admin',
         });
-        return clients.find(id);
+        return { client: await clients.find(id), publicUrl: config.publicUrl };
       });
       print(options.json, client, () => client.client_id);
+      if (!options.json) note(`Send members to ${authorizeUrl(client, publicUrl)}`);
     });
 
   addCommand(clients, 'list', 'List the apps, the newest first', 'pua clients list').action(
@@ -105,6 +146,64 @@ export function clientsCommands(program: Command): void {
         new ClientsService(dataSource, config).find(id),
       );
       print(json, client, () => fields(client));
+    });
+
+  const update = addCommand(
+    clients,
+    'update',
+    'Change what is registered of an app. Where it loses scopes, its sign-ins that hold them end',
+    'pua clients update demo --name Calendar --add-redirect-uri https://calendar.example/callback',
+  )
+    .argument('<id>', 'its client_id')
+    .option('--name <text>', 'what consent calls the app', textOf([1, 100]))
+    .option(
+      '--jwks-file <file>',
+      'public keys (JWK set) in place of those before: the app signs itself in with private_key_jwt',
+      readKeySet,
+    )
+    .option('--client-uri <url>', 'the app’s own page; "" takes it away')
+    .option('--policy-uri <url>', 'its page on what it does with members’ data; "" takes it away')
+    .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of 64 KB at most', readFile)
+    .addOption(
+      new Option('--id-token-alg <alg>', 'what its ID tokens are signed with').choices(['ES256', 'RS256']),
+    );
+  for (const { of, values, what, parse } of LISTS) {
+    update.addOption(listOption(`--add-${of} ${values}`, `${what} to add`, parse));
+    update.addOption(listOption(`--remove-${of} ${values}`, `${what} to take away`, parse));
+  }
+  update.action(async (id: string, { json, ...options }: UpdateOptions, command: Command) => {
+    if (Object.keys(options).length === 0)
+      command.error('error: nothing to change: name at least one option');
+    const { changed, grants, client } = await withDatabase(async ({ config, dataSource }) => {
+      const clients = new ClientsService(dataSource, config);
+      const done = await clients.update(id, (before) => changesOf(before, options), 'admin');
+      return { ...done, client: await clients.find(id) };
+    });
+    if (changed.length === 0) note(`${id} was so before: nothing changed`);
+    if (grants > 0) note(`${grants} sign-ins that held what was taken away ended`);
+    print(json, client, () => fields(client));
+  });
+
+  addCommand(
+    clients,
+    'delete',
+    'Delete an app for good, with all access that members gave it',
+    'pua clients delete old-app --yes',
+  )
+    .argument('<id>', 'its client_id')
+    .option('--yes', 'do it without asking: it cannot be undone')
+    .action(async (id: string, options: { yes?: boolean; json?: boolean }, command: Command) => {
+      const grants = await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
+        const clients = new ClientsService(dataSource, config);
+        const { name, live_grants_count } = await clients.find(id);
+        await confirm(
+          command,
+          options,
+          `${name} (${id}) would be deleted for good, and ${live_grants_count} sign-ins of members end.`,
+        );
+        return clients.delete(id, 'admin');
+      });
+      print(options.json, { client_id: id, deleted: true, grants }, () => `${id} is deleted`);
     });
 
   addCommand(
@@ -141,6 +240,51 @@ async function change(id: string, disabled: boolean, json: boolean | undefined):
   const state = disabled ? 'disabled' : 'enabled';
   if (!changed) note(`${id} was ${state} before: nothing changed`);
   print(json, { client_id: id, changed, disabled_at: client.disabled_at }, () => `${id} is ${state}`);
+}
+
+function listOption(flags: string, what: string, parse?: (text: string) => readonly string[]): Option {
+  const option = new Option(flags, what);
+  return parse ? option.argParser(parse) : option;
+}
+
+function changesOf(before: ChangeableClient, options: UpdateOptions): ClientChanges {
+  const lists = LISTS.map(({ of, field }) => {
+    const added = (options[camelCase(`add-${of}`)] ?? []) as string[];
+    const removed = (options[camelCase(`remove-${of}`)] ?? []) as string[];
+    const missing = removed.find((value) => !before[field].includes(value));
+    if (missing !== undefined) throw new OperatorError(`${missing} is not registered: nothing was changed`);
+    const kept = before[field].filter((value) => !removed.includes(value));
+    const all = [...new Set([...kept, ...added])];
+    return [field, field === 'scopes' ? ALL_SCOPES.filter((scope) => all.includes(scope)) : all] as const;
+  });
+  const { clientUri = before.clientUri, policyUri = before.policyUri } = options;
+  return {
+    ...Object.fromEntries(lists),
+    name: options.name ?? before.name,
+    jwks: options.jwksFile ?? before.jwks,
+    clientUri: clientUri === '' ? undefined : clientUri,
+    policyUri: policyUri === '' ? undefined : policyUri,
+    logo: options.logoFile ?? before.logo,
+    idTokenAlg: options.idTokenAlg ?? before.idTokenAlg,
+  };
+}
+
+/** As Commander names an option's value. */
+const camelCase = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** Where the app sends a member to sign in (RFC 6749 §4.1.1, RFC 7636 §4.3); what stands for something of the app's is in capitals. */
+function authorizeUrl({ client_id, redirect_uris, scopes }: ClientDetails, publicUrl: string): string {
+  const url = new URL('/oauth/authorize', publicUrl);
+  url.search = new URLSearchParams({
+    response_type: 'code',
+    client_id,
+    redirect_uri: redirect_uris[0]!,
+    scope: scopes.join(' '),
+    state: 'STATE',
+    code_challenge: 'CHALLENGE',
+    code_challenge_method: 'S256',
+  }).toString();
+  return url.href;
 }
 
 function readFile(file: string): Buffer {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { lastMigration, migrate, rollback } from '../../database/migrate.js';
-import type { UndoableMigration } from '../../database/migrate.js';
 import { readSchema } from '../../database/schema.js';
 import { addCommand, addGroup } from '../command.js';
+import { confirm } from '../confirm.js';
 import { withAnyDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
 
@@ -34,20 +34,20 @@ export function dbCommands(program: Command): void {
     'Undo the migration that ran last, and lose the data that it holds',
     'pua db rollback --yes',
   )
-    .option('--yes', 'do it; without it nothing is undone, and what would be is said')
-    .action(async ({ yes, json }: { yes?: boolean; json?: boolean }, command: Command) => {
+    .option('--yes', 'do it without asking')
+    .action(async (options: { yes?: boolean; json?: boolean }, command: Command) => {
       const undone = await withAnyDatabase(async ({ dataSource }) => {
-        const last = yes ? undefined : await lastMigration(dataSource);
-        if (last) refuse(command, last);
+        const last = await lastMigration(dataSource);
+        if (last)
+          await confirm(
+            command,
+            options,
+            `${last.name} would be undone by the following, and what that drops is lost:\n\n${last.undoing}\n`,
+          );
         return rollback(dataSource);
       });
       if (undone === undefined) note('No migration has run');
-      if (json || undone !== undefined) print(json, { undone: undone ?? null }, () => undone!);
+      if (options.json || undone !== undefined)
+        print(options.json, { undone: undone ?? null }, () => undone!);
     });
-}
-
-function refuse(command: Command, { name, undoing }: UndoableMigration): never {
-  command.error(
-    `error: nothing was undone: --yes is missing. It would undo ${name} by the following, and what that drops is lost:\n\n${undoing}\n`,
-  );
 }

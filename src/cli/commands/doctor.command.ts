@@ -6,7 +6,7 @@ import { checkDatabase, checkSettings, failed } from '../../operations/doctor/do
 import type { Check } from '../../operations/doctor/doctor.service.js';
 import { addCommand } from '../command.js';
 import { readConfig, withAnyDatabase } from '../database.js';
-import { print, statusMark } from '../output.js';
+import { asTyped, print, statusMark } from '../output.js';
 
 export function doctorCommand(program: Command): void {
   addCommand(
@@ -48,5 +48,5 @@ async function examine(mend: boolean): Promise<Check[]> {
 }
 
 function line({ status, name, message, mend }: Check): string {
-  return `${statusMark(status)} ${name}: ${message}${mend === null ? '' : `\n     → ${mend}`}`;
+  return `${statusMark(status)} ${name}: ${message}${mend === null ? '' : `\n     → ${asTyped(mend)}`}`;
 }

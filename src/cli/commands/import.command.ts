@@ -113,19 +113,39 @@ function badLines({ rejected, firstRejects, committed_through }: ImportReport): 
   );
 }
 
-/** On a terminal only. */
+/** On a terminal only: the file, how many records a second, and how long what is left to read takes at that pace. */
 function progressBar(): { progress: ImportProgress; end(): void } | undefined {
   if (!process.stderr.isTTY) return undefined;
   const bar = new SingleBar({
-    format: '{bar} {percentage} % {phase}',
+    format: '{bar} {percentage} % {what}',
     stream: process.stderr,
     clearOnComplete: true,
     hideCursor: true,
   });
+  let file = '';
+  let [total, bytes, records] = [0, 0, 0];
+  const began = performance.now();
+  const what = () => {
+    const seconds = (performance.now() - began) / 1000;
+    const rate = Math.round(records / seconds).toLocaleString('en');
+    const left = Math.ceil(((total - bytes) * seconds) / Math.max(bytes, 1));
+    return `${file}, ${rate} records/s, ${left > 90 ? `${Math.ceil(left / 60)} min` : `${left} s`} left`;
+  };
   const progress: ImportProgress = {
-    begin: (bytes) => bar.start(bytes, 0, { phase: 'reading' }),
-    read: (bytes) => bar.increment(bytes),
-    phase: (phase) => bar.update({ phase }),
+    begin: (all) => {
+      total = all;
+      bar.start(all, 0, { what: 'reading' });
+    },
+    file: (name) => (file = name),
+    read: (count) => {
+      bytes += count;
+      bar.increment(count, { what: what() });
+    },
+    records: (count) => {
+      records += count;
+      bar.update({ what: what() });
+    },
+    phase: (what) => bar.update({ what }),
   };
   return { progress, end: () => bar.stop() };
 }

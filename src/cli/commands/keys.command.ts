@@ -83,15 +83,24 @@ export function keysCommands(program: Command): void {
         });
         if (user.disabled_at) note(`${user.username} is disabled: the key works once they are enabled`);
         await printNew(keys, key, id, options.json);
+        if (!options.json)
+          note(
+            `Use it: export API_KEY=<the key>; curl -H "X-API-Key: $API_KEY" ${config.publicUrl}/api/public/credential`,
+          );
       });
     });
 
   addCommand(keys, 'list', 'List keys, the newest first', 'pua keys list --user ada')
     .option('--user <id|username>', 'only the keys of this member')
-    .action(async ({ user, json }: { user?: string; json?: boolean }) => {
+    .option(
+      '--expiring <duration>',
+      'only those that end within this time and were not rotated, the first to end first: number and s, m, h or d',
+      durationBetween(1, LONGEST_EXPIRY),
+    )
+    .action(async ({ user, expiring, json }: { user?: string; expiring?: number; json?: boolean }) => {
       const found = await withDatabase(async ({ config, dataSource }) => {
         const userId = user === undefined ? undefined : (await new UsersService(dataSource).find(user)).id;
-        return new ApiKeysService(dataSource, config).list(userId);
+        return new ApiKeysService(dataSource, config).list({ userId, expiringWithin: expiring });
       });
       print(json, { data: found }, () => table(found, COLUMNS));
     });

@@ -1,13 +1,18 @@
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
+import type { ListedUser } from '../../accounts/users.service.js';
 import { ConnectedApps } from '../../oauth/admin/connected-apps.service.js';
 import { ClientsService } from '../../oauth/admin/clients.service.js';
 import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
+import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 import type { Length } from '../../values/vocabulary.js';
 import { fields, note, plain, print, table } from '../output.js';
+
+/** More than this nobody reads. */
+const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 
@@ -30,43 +35,34 @@ interface SetPasswordOptions {
 export function usersCommands(program: Command): void {
   const users = addGroup(program, 'users', 'Members');
 
-  addCommand(
+  const create = addCommand(
     users,
     'create',
     'Make a member',
     'printf %s "$PASSWORD" | pua users create --username ada --first-name Ada --password-stdin',
   )
     .requiredOption('--username <username>', 'unique in any case; not digits alone', parseUsername)
-    .option('--password-stdin', 'read the password, of 8 to 128 characters, from stdin')
-    .option('--first-name <text>', atMost(LENGTHS.users.first_name), textOf(LENGTHS.users.first_name))
-    .option('--last-name <text>', atMost(LENGTHS.users.last_name), textOf(LENGTHS.users.last_name))
-    .option(
-      '--display-name <text>',
-      'shown in place of first and last name',
-      textOf([1, LENGTHS.users.stored_display_name[1]]),
-    )
-    .option('--bio <text>', atMost(LENGTHS.users.bio), textOf(LENGTHS.users.bio))
-    .option('--profile-picture <url>', 'http or https', parseHttpUrl)
-    .action(async (options: CreateOptions, command: Command) => {
-      const password = options.passwordStdin ? await readPassword(command) : undefined;
-      const user = await withDatabase(async ({ dataSource }) => {
-        const users = new UsersService(dataSource);
-        const id = await users.create(
-          {
-            username: options.username,
-            password,
-            first_name: options.firstName,
-            last_name: options.lastName,
-            display_name: options.displayName,
-            bio: options.bio,
-            profile_picture: options.profilePicture,
-          },
-          'admin',
-        );
-        return users.find(String(id));
-      });
-      print(options.json, user, () => fields(user));
+    .option('--password-stdin', 'read the password, of 8 to 128 characters, from stdin');
+  profileOptions(create).action(async (options: CreateOptions, command: Command) => {
+    const password = options.passwordStdin ? await readPassword(command) : undefined;
+    const user = await withDatabase(async ({ dataSource }) => {
+      const users = new UsersService(dataSource);
+      const id = await users.create(
+        {
+          username: options.username,
+          password,
+          first_name: options.firstName,
+          last_name: options.lastName,
+          display_name: options.displayName,
+          bio: options.bio,
+          profile_picture: options.profilePicture,
+        },
+        'admin',
+      );
+      return users.find(String(id));
     });
+    print(options.json, user, () => fields(user));
+  });
 
   addCommand(users, 'show', 'Show a member', 'pua users show ada')
     .argument('<id|username>', 'the member')
@@ -74,6 +70,48 @@ export function usersCommands(program: Command): void {
       const user = await withDatabase(({ dataSource }) => new UsersService(dataSource).find(who));
       print(json, user, () => fields(user));
     });
+
+  addCommand(users, 'list', `List members, the newest first, at most ${MOST}`, 'pua users list --search ada')
+    .option('--search <text>', 'only whose username or name has this in it, in any case', textOf([1, 100]))
+    .action(async ({ search, json }: { search?: string; json?: boolean }) => {
+      const found = await withDatabase(({ dataSource }) =>
+        new UsersService(dataSource).list(MOST + 1, search),
+      );
+      const [shown, truncated] = [found.slice(0, MOST), found.length > MOST];
+      print(json, { data: shown, truncated }, () => table(shown, COLUMNS));
+      if (truncated) note('There are more: narrow it down with --search');
+    });
+
+  const update = addCommand(
+    users,
+    'update',
+    'Change a member’s account, as the platform does: an import may change it again. "" takes a field away',
+    "pua users update ada --first-name Augusta --bio ''",
+  ).argument('<id|username>', 'the member');
+  update.option('--username <username>', 'unique in any case; not digits alone', parseUsername);
+  profileOptions(update, { empty: true }).action(
+    async (who: string, { json, ...options }: Omit<CreateOptions, 'passwordStdin'>, command: Command) => {
+      if (Object.keys(options).length === 0)
+        command.error('error: nothing to change: name at least one option');
+      const absent = (text: string | undefined) => (text === '' ? null : text);
+      const { changed, user } = await withDatabase(async ({ dataSource }) => {
+        const users = new UsersService(dataSource);
+        const { id } = await users.find(who);
+        const changes = {
+          username: options.username,
+          first_name: absent(options.firstName),
+          last_name: absent(options.lastName),
+          display_name: absent(options.displayName),
+          bio: absent(options.bio),
+          profile_picture: absent(options.profilePicture),
+        };
+        const changed = await users.update(id, changes, 'admin');
+        return { changed, user: await users.find(String(id)) };
+      });
+      if (changed.length === 0) note(`${user.username} was so before: nothing changed`);
+      print(json, user, () => fields(user));
+    },
+  );
 
   addCommand(
     users,
@@ -118,23 +156,23 @@ export function usersCommands(program: Command): void {
     'Take away everything of a member but the id, for good: profile, connections, answers, achievements, keys, sign-ins',
     'pua users erase ada --yes',
   )
+    .alias('delete')
     .argument('<id|username>', 'the member')
-    .option('--yes', 'do it: it cannot be undone')
-    .action(async (who: string, { yes, json }: { yes?: boolean; json?: boolean }, command: Command) => {
-      const { user, gone } = await withDatabase(async ({ dataSource }) => {
+    .option('--yes', 'do it without asking: it cannot be undone')
+    .action(async (who: string, options: { yes?: boolean; json?: boolean }, command: Command) => {
+      const { id, gone } = await withDatabase(async ({ dataSource }) => {
         const users = new UsersService(dataSource);
         const user = await users.find(who);
-        return { user, gone: yes ? await users.erase(user.id, 'admin') : undefined };
-      });
-      const { id, username } = user;
-      if (!yes)
-        command.error(
-          `error: nothing was erased: --yes is missing. Of ${plain(username)} (id ${id}) would go for good: the profile, ` +
-            `${user.connections_count} connections, ${user.events_count} events' answers, ${user.achievements_count} achievements, ` +
-            'all API keys and sign-ins',
+        await confirm(
+          command,
+          options,
+          `Of ${user.username} (id ${user.id}) would go for good: the profile, ${user.connections_count} connections, ` +
+            `${user.events_count} events' answers, ${user.achievements_count} achievements, all API keys and sign-ins.`,
         );
+        return { id: user.id, gone: await users.erase(user.id, 'admin') };
+      });
       if (!gone) note(`${id} was erased before: nothing changed`);
-      print(json, { id, erased: gone ?? null }, () => `${id} is erased`);
+      print(options.json, { id, erased: gone ?? null }, () => `${id} is erased`);
     });
 
   addCommand(
@@ -201,6 +239,31 @@ export function usersCommands(program: Command): void {
       );
     });
 }
+
+/** What a member shows of themselves. @param empty an empty text stands for nothing */
+function profileOptions(command: Command, { empty = false } = {}): Command {
+  const { first_name, last_name, stored_display_name, bio } = LENGTHS.users;
+  const url = (text: string) => (empty && text === '' ? text : parseHttpUrl(text));
+  return command
+    .option('--first-name <text>', atMost(first_name), textOf(first_name))
+    .option('--last-name <text>', atMost(last_name), textOf(last_name))
+    .option(
+      '--display-name <text>',
+      'shown in place of first and last name',
+      textOf([empty ? 0 : 1, stored_display_name[1]]),
+    )
+    .option('--bio <text>', atMost(bio), textOf(bio))
+    .option('--profile-picture <url>', 'http or https', url);
+}
+
+const COLUMNS: Record<string, (user: ListedUser) => string | number | null> = {
+  ID: ({ id }) => id,
+  USERNAME: ({ username }) => username,
+  NAME: ({ display_name }) => display_name,
+  STATUS: ({ disabled_at, erased_at }) => (erased_at ? 'erased' : disabled_at ? 'disabled' : 'enabled'),
+  PASSWORD: ({ has_password }) => (has_password ? 'yes' : 'no'),
+  CREATED: ({ created_at }) => created_at,
+};
 
 async function change(who: string, verb: 'disable' | 'enable', json: boolean | undefined): Promise<void> {
   const reach = verb === 'disable' ? withDatabaseOfAnyVersion : withDatabase;

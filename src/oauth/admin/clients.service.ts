@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
@@ -32,6 +32,32 @@ export interface NewClient {
   readonly id?: string | undefined;
   readonly actor: NewAuthEvent['actor'];
 }
+
+/** What of a client can be changed once it is there, and the column that holds it. */
+const CHANGEABLE = {
+  name: 'name',
+  redirectUris: 'redirect_uris',
+  postLogoutRedirectUris: 'post_logout_redirect_uris',
+  allowedOrigins: 'allowed_origins',
+  scopes: 'scopes',
+  jwks: 'jwks',
+  clientUri: 'client_uri',
+  policyUri: 'policy_uri',
+  logo: 'logo',
+  idTokenAlg: 'id_token_signed_response_alg',
+} as const satisfies Partial<Record<keyof NewClient, string>>;
+
+type Changeable = keyof typeof CHANGEABLE;
+
+/** `undefined` takes away what a client need not have. */
+export type ClientChanges = Partial<Pick<NewClient, Changeable>>;
+
+type HasAlways = 'postLogoutRedirectUris' | 'allowedOrigins' | 'scopes';
+
+/** What can be changed of it, as it is now. */
+export type ChangeableClient = Pick<NewClient, Exclude<Changeable, HasAlways>> & {
+  readonly [Field in HasAlways]: readonly string[];
+};
 
 /** A client as an admin sees it. Times in the API's form. */
 export interface ClientDetails {
@@ -127,8 +153,100 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
       `${DETAILS} WHERE c.id = $1 GROUP BY c.id`,
       [id],
     );
-    if (!client) throw new OperatorError(`There is no client ${id}: \`pua clients list\` shows them`);
+    if (!client) throw unknownClient(id);
     return client;
+  }
+
+  /**
+   * Changes the registration. Sign-ins of the app that hold a scope which it may not ask for any more end, and what members once
+   * said to that scope is forgotten.
+   *
+   * @param change what is to be different, of the client as it is at that moment
+   * @returns the columns that changed, and how many sign-ins ended
+   * @throws OperatorError where there is no such client, or what it would be is not allowed
+   */
+  async update(
+    id: string,
+    change: (client: ChangeableClient) => ClientChanges,
+    actor: NewAuthEvent['actor'],
+  ): Promise<{ changed: string[]; grants: number }> {
+    const { idTokenAlg = 'ES256' } = change(await this.#changeable(id));
+    if (idTokenAlg !== 'ES256')
+      await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
+    return this.dataSource.transaction(async (manager) => {
+      const before = await this.#changeable(id, manager);
+      const after = { ...before, ...change(before), actor };
+      checkClient(after, this.config.production);
+      const fields = (Object.keys(CHANGEABLE) as Changeable[]).filter(
+        (field) => JSON.stringify(after[field]) !== JSON.stringify(before[field]),
+      );
+      const changed = fields.map((field) => CHANGEABLE[field]);
+      if (fields.length === 0) return { changed, grants: 0 };
+      await manager.query(
+        `UPDATE oauth_clients SET ${changed.map((column, i) => `${column} = $${i + 2}`).join(', ')} WHERE id = $1`,
+        [
+          id,
+          ...fields.map((field) => (field === 'jwks' ? JSON.stringify(after.jwks) : (after[field] ?? null))),
+        ],
+      );
+      const lost = before.scopes.filter((scope) => !after.scopes?.includes(scope));
+      const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost);
+      await recordEvent(manager, {
+        type: 'client.updated',
+        actor,
+        clientId: id,
+        details: {
+          changed,
+          redirect_uris: fields.includes('redirectUris') ? after.redirectUris : undefined,
+          scopes: fields.includes('scopes') ? after.scopes : undefined,
+          grants: lost.length === 0 ? undefined : grants,
+        },
+      });
+      return { changed, grants };
+    });
+  }
+
+  /** @param manager of a transaction, in which nobody else changes it until the end */
+  async #changeable(
+    id: string,
+    manager?: EntityManager,
+  ): Promise<ChangeableClient & Pick<NewClient, 'type'>> {
+    const columns = Object.entries(CHANGEABLE).map(([field, column]) => `${column} AS "${field}"`);
+    const [row] = await (manager ?? this.dataSource).query<Record<string, unknown>[]>(
+      `SELECT type, ${columns.join(', ')} FROM oauth_clients WHERE id = $1 ${manager ? 'FOR UPDATE' : ''}`,
+      [id],
+    );
+    if (!row) throw unknownClient(id);
+    return Object.fromEntries(
+      Object.entries(row).map(([field, value]) => [field, value ?? undefined]),
+    ) as unknown as ChangeableClient & Pick<NewClient, 'type'>;
+  }
+
+  /**
+   * For good, with all access that members gave it: tokens, codes, what they consented to. The trail keeps its id.
+   *
+   * @returns how many sign-ins of the app ended
+   * @throws OperatorError where there is no such client
+   */
+  async delete(id: string, actor: NewAuthEvent['actor']): Promise<number> {
+    return this.dataSource.transaction(async (manager) => {
+      const [, grants] = await manager.query<[unknown, number]>(
+        'DELETE FROM oauth_grants WHERE client_id = $1',
+        [id],
+      );
+      const [deleted] = await manager.query<[{ name: string }[], number]>(
+        'DELETE FROM oauth_clients WHERE id = $1 RETURNING name',
+        [id],
+      );
+      if (!deleted[0]) throw unknownClient(id);
+      await recordEvent(manager, {
+        type: 'client.deleted',
+        actor,
+        clientId: id,
+        details: { name: deleted[0].name, grants },
+      });
+      return grants;
+    });
   }
 
   /**
@@ -152,6 +270,28 @@ WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2`,
       return true;
     });
   }
+}
+
+/** @returns how many sign-ins of the client held one of the scopes, and ended */
+async function takeScopes(manager: EntityManager, id: string, scopes: readonly string[]): Promise<number> {
+  const without = (column: string) =>
+    `${column} = ARRAY(SELECT scope FROM unnest(${column}) AS held (scope) WHERE scope <> ALL ($2))`;
+  await manager.query(
+    `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
+WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,
+    [id, scopes],
+  );
+  const [, ended] = await manager.query<[unknown, number]>(
+    `DELETE FROM oauth_grants g WHERE g.client_id = $1 AND EXISTS (
+  SELECT FROM jsonb_each_text(g.payload->'resources') resource
+  WHERE string_to_array(resource.value, ' ') && $2::text[])`,
+    [id, scopes],
+  );
+  return ended;
+}
+
+function unknownClient(id: string): OperatorError {
+  return new OperatorError(`There is no client ${id}: \`pua clients list\` shows them`);
 }
 
 /** @throws OperatorError */

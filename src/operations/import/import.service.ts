@@ -25,7 +25,10 @@ export interface ImportOptions {
 export interface ImportProgress {
   /** Bytes of all files together. */
   begin(bytes: number): void;
+  /** The next one is read. */
+  file(name: string): void;
   read(bytes: number): void;
+  records(count: number): void;
   /** All is read; what happens now. */
   phase(name: string): void;
 }
@@ -193,9 +196,12 @@ class ImportRun {
   }
 
   async *#portions(): AsyncGenerator<Portion> {
+    const { progress, signal } = this.options;
     for (const [position, file] of this.source.files.entries()) {
-      for await (const lines of file.lines((bytes) => this.options.progress?.read(bytes))) {
-        this.options.signal?.throwIfAborted();
+      progress?.file(file.name);
+      for await (const lines of file.lines((bytes) => progress?.read(bytes))) {
+        signal?.throwIfAborted();
+        progress?.records(lines.length);
         yield { position, lines };
       }
     }
