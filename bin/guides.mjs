@@ -8,10 +8,24 @@ const ROOT = join(import.meta.dirname, '..');
 /** In the order of the menu: name, title, file, and what one finds there. A file that is not there yet has no page. */
 const GUIDES = [
   [
+    'first-program',
+    'A first program',
+    'docs/guides/first-program.md',
+    'All events of a member, in TypeScript, Python and Go.',
+  ],
+  [
     'signing-in',
     'Signing members in',
     'docs/oauth.md',
     'Authorization code with PKCE: from a browser, an app, a server.',
+  ],
+  ['browser-app', 'A browser app', 'docs/guides/browser-app.md', 'Sign-in in a page, step by step.'],
+  ['mobile-app', 'A mobile app', 'docs/guides/mobile-app.md', 'Sign-in on iOS and Android, with AppAuth.'],
+  [
+    'backend',
+    'A backend',
+    'docs/guides/backend.md',
+    'Keys, a copy in step, trying again, a new key without downtime.',
   ],
   [
     'paging-and-sync',

@@ -18,7 +18,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { migrate } from '../../src/database/migrate.js';
 import { PROCESS, pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
+import { freePort, OauthTest, PASSWORD } from '../support/oauth.js';
 
 jest.setTimeout(120_000);
 
@@ -50,6 +50,15 @@ function snippetsOf(page: string): Snippet[] {
   );
 }
 
+const isOfLibraries = (at: string) => at.startsWith('docs/libraries.md:');
+
+/** Whole programs: where one is saved, and how it is run there. */
+const PROGRAMS: Record<string, { file: string; run: readonly string[] }> = {
+  ts: { file: 'events.ts', run: [process.execPath, '--no-warnings', 'events.ts'] },
+  python: { file: 'events.py', run: ['python3', 'events.py'] },
+  go: { file: 'events.go', run: ['go', 'run', 'events.go'] },
+};
+
 const SNIPPETS = PAGES.flatMap(snippetsOf);
 const ofLanguage = (...languages: string[]) =>
   SNIPPETS.filter(({ language, excuse }) => languages.includes(language) && excuse === undefined).map(
@@ -58,20 +67,36 @@ const ofLanguage = (...languages: string[]) =>
 
 describe('the snippets of README and docs', () => {
   it('are run, but for these', () => {
-    const excused = SNIPPETS.filter(({ excuse }) => excuse !== undefined);
+    const excused = SNIPPETS.filter(({ at, excuse }) => excuse !== undefined && !isOfLibraries(at));
     expect(excused.map(({ at, language, excuse }) => `${at.split(':')[0]} ${language}: ${excuse}`)).toEqual([
       'README.md sh: bin/smoke.mjs and .ci/run do',
       ...Array<string>(5).fill('CONTRIBUTING.md ts: test/repository/recipe.e2e-spec.ts does'),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
+      ...['swift', 'kotlin'].map(
+        (language) =>
+          `docs/guides/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,
+      ),
+      'docs/guides/operator.md sh: test/repository/config.spec.ts starts with such settings',
       'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/scaling.md ini: the settings of PgBouncer',
     ]);
   });
 
+  it('are programs of test/libraries in docs/libraries.md, which runs them', () => {
+    const snippets = SNIPPETS.filter(({ at }) => isOfLibraries(at));
+    expect(snippets.length).toBeGreaterThanOrEqual(20);
+    for (const { excuse } of snippets) {
+      const [, program] = /^test\/libraries does, as (\S+)$/.exec(excuse!)!;
+      expect([program, existsSync(join('test/libraries', program!))]).toEqual([program, true]);
+    }
+  });
+
   it('are in languages that this test can run; drawings alone have none', () => {
     const others = SNIPPETS.filter(
-      ({ language, excuse }) => excuse === undefined && !['sh', 'js', 'ndjson', 'sql'].includes(language),
+      ({ language, excuse }) =>
+        excuse === undefined &&
+        ![...Object.keys(PROGRAMS), 'sh', 'js', 'ndjson', 'sql', 'caddy'].includes(language),
     );
     for (const { at, language } of others)
       expect([at, language]).toEqual([
@@ -102,7 +127,10 @@ postgres.describe('each snippet does what it says', () => {
     environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer };
     await oauth.client({ id: 'demo' });
   });
-  afterAll(() => oauth.close());
+  afterAll(async () => {
+    await oauth.dataSource.query('DROP DATABASE IF EXISTS restored');
+    await oauth.close();
+  });
 
   const prepare = async (snippet: Snippet) => {
     const { dataSource, api } = oauth;
@@ -115,6 +143,8 @@ postgres.describe('each snippet does what it says', () => {
       ['4fGh7Kq2LmPz', key.split('_')[2]!],
       ['http://localhost:3000', oauth.issuer],
       ['https://api.example', oauth.issuer],
+      ['postgres://localhost/public_user_api', environment.DATABASE_URL!],
+      ['postgres://localhost/restored', environment.DATABASE_URL!.replace(/\/[^/]+$/, '/restored')],
     ];
     folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'snippet-'));
     mkdirSync(join(folder, 'export'));
@@ -164,6 +194,101 @@ postgres.describe('each snippet does what it says', () => {
     if (snippet.code.includes('.env'))
       expect(readFileSync(join(folder, '.env'), 'utf8')).toMatch(/^SECRET_KEY=\S{44}\n$/);
     if (snippet.code.includes('rejects')) expect(existsSync(join(folder, 'rejects.ndjson'))).toBe(true);
+  });
+
+  it.each(ofLanguage(...Object.keys(PROGRAMS)))(
+    'a program, as it is saved and run: %s',
+    async (_, snippet) => {
+      await prepare(snippet);
+      const titles = Array.from({ length: 101 }, (_, i) => `Event ${i} of ${member.id}`);
+      for (const title of titles) await oauth.api.platform.event({ organizer_id: member.id, title });
+      const { file, run } = PROGRAMS[snippet.language]!;
+      writeFileSync(join(folder, file), snippet.code);
+      const program = async () => {
+        const [command, ...args] = run;
+        const child = spawn(command!, args, {
+          cwd: folder,
+          env: { ...process.env, API_URL: oauth.issuer, API_KEY: meant('<key>') },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        });
+        const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+        return { stdout, stderr };
+      };
+      const { stdout, stderr } = await program();
+      expect(stderr).toBe('');
+      if (!snippet.code.includes('place.json')) {
+        const printed = stdout.trim().split('\n');
+        expect(printed.map((line) => line.replace(/^\S+ \S+ /, '')).toSorted()).toEqual(titles.toSorted());
+        return;
+      }
+      expect(stdout).toMatch(/^101 events, in step with /);
+      await oauth.api.platform.event({ organizer_id: member.id, title: 'Later' });
+      expect((await program()).stdout).toMatch(/^102 events/);
+      const { events } = JSON.parse(readFileSync(join(folder, 'place.json'), 'utf8')) as {
+        events: Record<string, { title: string }>;
+      };
+      expect(
+        Object.values(events)
+          .map(({ title }) => title)
+          .toSorted(),
+      ).toEqual([...titles, 'Later'].toSorted());
+    },
+  );
+
+  it('examples/go prints the upcoming events', async () => {
+    await prepare(SNIPPETS[0]!);
+    await oauth.api.platform.event({
+      organizer_id: member.id,
+      title: 'Far ahead',
+      starts_at: '2099-01-01T10:00:00Z',
+      timezone: 'Europe/Berlin',
+    });
+    const child = spawn('go', ['run', resolve('examples/go/main.go')], {
+      cwd: folder,
+      env: { ...process.env, API_URL: oauth.issuer, API_KEY: meant('<key>') },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    expect({ stdout, stderr }).toEqual({
+      stdout: '2099-01-01 11:00:00 Europe/Berlin Far ahead\n',
+      stderr: '',
+    });
+  });
+
+  it.each(ofLanguage('caddy'))('caddy, with a certificate of its own: %s', async (_, { code }) => {
+    folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'caddy-'));
+    const [port, server] = [await freePort(), new URL(oauth.issuer).host];
+    const meant = code
+      .replace('api.example', `https://localhost:${port}`)
+      .replace('10.0.0.1:3000 10.0.0.2:3000', server);
+    const options = '{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n}\n';
+    writeFileSync(join(folder, 'Caddyfile'), options + meant);
+    const caddy = spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')], {
+      env: { PATH: process.env.PATH, HOME: folder, XDG_DATA_HOME: folder },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const errors = text(caddy.stderr!);
+    try {
+      const root = join(folder, 'caddy/pki/authorities/local/root.crt');
+      const call = [
+        '--cacert',
+        root,
+        '--silent',
+        '--retry',
+        '20',
+        '--retry-all-errors',
+        '--retry-delay',
+        '1',
+      ];
+      const curl = spawn('curl', [...call, '--fail', `https://localhost:${port}/livez`], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const [answer, [status]] = await Promise.all([text(curl.stdout), once(curl, 'close')]);
+      expect([status, answer]).toEqual([0, expect.stringContaining('ok')]);
+    } finally {
+      caddy.kill();
+    }
+    expect(await errors).not.toMatch(/"level":"error"/);
   });
 
   it.each(ofLanguage('ndjson'))('ndjson, imported as it stands: %s', async (_, snippet) => {
