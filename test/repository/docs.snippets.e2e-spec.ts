@@ -72,14 +72,14 @@ describe('the snippets of README and docs', () => {
       'README.md sh: bin/smoke.mjs and .ci/run do',
       ...Array<string>(5).fill('CONTRIBUTING.md ts: test/repository/recipe.e2e-spec.ts does'),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
+      'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
+      'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
+      'docs/scaling.md ini: the settings of PgBouncer',
       ...['swift', 'kotlin'].map(
         (language) =>
           `docs/guides/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,
       ),
       'docs/guides/operator.md sh: test/repository/config.spec.ts starts with such settings',
-      'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
-      'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
-      'docs/scaling.md ini: the settings of PgBouncer',
     ]);
   });
 
@@ -146,6 +146,7 @@ postgres.describe('each snippet does what it says', () => {
       ['postgres://localhost/public_user_api', environment.DATABASE_URL!],
       ['postgres://localhost/restored', environment.DATABASE_URL!.replace(/\/[^/]+$/, '/restored')],
     ];
+    if (snippet.code.includes('old-app')) await oauth.client({ id: 'old-app' });
     folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'snippet-'));
     mkdirSync(join(folder, 'export'));
     const record = { id: 5_000_000 + member.id, username: `imported-${member.id}` };
@@ -153,6 +154,11 @@ postgres.describe('each snippet does what it says', () => {
     writeFileSync(join(folder, 'changes.ndjson'), `${JSON.stringify({ type: 'users', record })}\n`);
     const { publicKey } = await generateKeyPair('ES256');
     writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys: [await exportJWK(publicKey)] }));
+  };
+  /** One to which the member goes. */
+  const event = async (title: string, fields: Record<string, unknown> = {}) => {
+    const id = await oauth.api.platform.event({ title, ...fields });
+    await oauth.api.platform.participant(id, member.id);
   };
   const meant = (code: string) =>
     meanings.reduce((done, [written, meaning]) => done.replaceAll(written, meaning), code);
@@ -201,7 +207,7 @@ postgres.describe('each snippet does what it says', () => {
     async (_, snippet) => {
       await prepare(snippet);
       const titles = Array.from({ length: 101 }, (_, i) => `Event ${i} of ${member.id}`);
-      for (const title of titles) await oauth.api.platform.event({ organizer_id: member.id, title });
+      for (const title of titles) await event(title);
       const { file, run } = PROGRAMS[snippet.language]!;
       writeFileSync(join(folder, file), snippet.code);
       const program = async () => {
@@ -222,7 +228,7 @@ postgres.describe('each snippet does what it says', () => {
         return;
       }
       expect(stdout).toMatch(/^101 events, in step with /);
-      await oauth.api.platform.event({ organizer_id: member.id, title: 'Later' });
+      await event('Later');
       expect((await program()).stdout).toMatch(/^102 events/);
       const { events } = JSON.parse(readFileSync(join(folder, 'place.json'), 'utf8')) as {
         events: Record<string, { title: string }>;
@@ -237,12 +243,7 @@ postgres.describe('each snippet does what it says', () => {
 
   it('examples/go prints the upcoming events', async () => {
     await prepare(SNIPPETS[0]!);
-    await oauth.api.platform.event({
-      organizer_id: member.id,
-      title: 'Far ahead',
-      starts_at: '2099-01-01T10:00:00Z',
-      timezone: 'Europe/Berlin',
-    });
+    await event('Far ahead', { starts_at: '2099-01-01T10:00:00Z', timezone: 'Europe/Berlin' });
     const child = spawn('go', ['run', resolve('examples/go/main.go')], {
       cwd: folder,
       env: { ...process.env, API_URL: oauth.issuer, API_KEY: meant('<key>') },
