@@ -1,9 +1,10 @@
-// Runs PGlite in a thread of its own, so that a query does not stop the server's event loop.
+// Runs PGlite in a thread of its own (EmbeddedThread), so that a query does not stop the server's event loop.
 import { existsSync, unlinkSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { PGlite, protocol } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import type { EmbeddedFiles, ThreadRequest, ThreadResponse } from './embedded-thread.js';
 
 interface Message {
   readonly connection: number;
@@ -92,25 +93,40 @@ class Turns {
   }
 }
 
-const { folder, socket } = workerData as { folder: string; socket: string };
+/** Opens a database and serves it. @returns how to end it, see {@link OpenInThread} */
+async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: number) => Promise<void>> {
+  const database = await PGlite.create({
+    dataDir: folder,
+    // The files of the log are as small as they can be: there are always some, and a copy of the database has them, too.
+    initDbStartParams: ['--wal-segsize=1'],
+    // Eight times as much, the default, takes longer to set up than all the rest of the start.
+    startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],
+  });
+  const server = new PGLiteSocketServer({ db: database, path: socket, maxConnections: 100 });
+  (server as unknown as { queryQueue: Turns }).queryQueue = new Turns(database);
+  await server.start();
+  return async (patienceMs) => {
+    if (existsSync(socket)) unlinkSync(socket); // nobody new: other processes that came by it may finish
+    const deadline = Date.now() + patienceMs;
+    while (server.getStats().activeConnections > 0 && Date.now() < deadline) await pause(20);
+    await server.stop();
+    await database.close();
+  };
+}
 
-const database = await PGlite.create({
-  dataDir: folder,
-  // The files of the log are as small as they can be: there are always some, and a copy of the database has them, too.
-  initDbStartParams: ['--wal-segsize=1'],
-  // Eight times as much, the default, takes longer to set up than all the rest of the start.
-  startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],
-});
-const server = new PGLiteSocketServer({ db: database, path: socket, maxConnections: 100 });
-(server as unknown as { queryQueue: Turns }).queryQueue = new Turns(database);
-await server.start();
-parentPort?.postMessage('ready');
+const opened = new Map<number, (patienceMs: number) => Promise<void>>();
 
-parentPort?.once('message', async (patienceMs: number) => {
-  if (existsSync(socket)) unlinkSync(socket); // nobody new: other processes that came by it may finish
-  const deadline = Date.now() + patienceMs;
-  while (server.getStats().activeConnections > 0 && Date.now() < deadline) await pause(20);
-  await server.stop();
-  await database.close();
-  parentPort?.postMessage('closed');
+parentPort!.on('message', async ({ id, files, patienceMs }: ThreadRequest) => {
+  const response: ThreadResponse = { id };
+  try {
+    if (files) {
+      opened.set(id, await open(files));
+    } else {
+      await opened.get(id)!(patienceMs);
+      opened.delete(id);
+    }
+  } catch (error) {
+    response.error = error;
+  }
+  parentPort!.postMessage(response);
 });

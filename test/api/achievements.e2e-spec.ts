@@ -14,7 +14,6 @@ afterAll(() => api.close());
 beforeEach(async () => {
   await api.dataSource.query('DELETE FROM user_achievements');
   await api.dataSource.query('DELETE FROM achievements');
-  await api.dataSource.query(`DELETE FROM users WHERE username LIKE 'crowd %'`);
   await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE disabled_at IS NULL');
   await api.platform.fold();
 });

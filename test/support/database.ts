@@ -7,7 +7,7 @@ import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { embeddedAddress, socketPath } from '../../src/database/embedded-address.js';
 import { fillFromSnapshot } from '../../src/database/embedded-snapshot.js';
-import { startThread } from '../../src/database/embedded-thread.js';
+import { EmbeddedThread } from '../../src/database/embedded-thread.js';
 
 export interface TestDatabase {
   /** Settings of a process over this database. */
@@ -62,16 +62,28 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
   writeFileSync(join(folder, 'embedded.lock'), String(process.pid)); // as a server holds it
   await fillFromSnapshot(files);
   const { host } = embeddedAddress(folder);
-  const thread = await startThread({ folder: files, socket: socketPath(host) });
+  const served = await thread().open({ folder: files, socket: socketPath(host) });
   const environment = { ...common, DATA_DIR: folder };
   if (!migrated) await query(environment, 'DROP SCHEMA public CASCADE; CREATE SCHEMA public');
   return {
     environment,
     drop: async () => {
-      await thread.close();
+      await served.close();
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+const THREAD = Symbol.for('thread of the embedded databases');
+
+/** One for all files of a worker: to start another takes longer than to open a database. */
+function thread(): EmbeddedThread {
+  const kept = globalThis as { [THREAD]?: EmbeddedThread };
+  if (!kept[THREAD]) {
+    kept[THREAD] = new EmbeddedThread();
+    kept[THREAD].unref();
+  }
+  return kept[THREAD];
 }
 
 /** The configuration for such an environment, patient: the machine that runs the tests may be slow. */
