@@ -48,7 +48,7 @@ module.exports = {
     ),
     only(
       'site',
-      ['crypto', 'features', 'oauth', 'auth', 'http', 'database', 'config', 'values'],
+      ['features', 'oauth', 'auth', 'http', 'config', 'crypto'],
       'what strangers see shows the API and leads to the sign-in',
     ),
     {

@@ -1,4 +1,5 @@
-// `npm run docs`: writes the pages of docs/ that are made from tables in the code. A test compares them.
+// `npm run docs`: writes what is made from the code: pages of docs/, and what the server shows of them. With --print it says what it
+// would write, as JSON: a test compares that.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format } from 'prettier';
@@ -297,5 +298,7 @@ function recordTable({ name, fields }) {
 }
 
 if (import.meta.main) {
-  for (const [path, text] of Object.entries(await pages())) writeFileSync(join(root, path), text);
+  const made = await pages();
+  if (process.argv.includes('--print')) console.log(JSON.stringify(made));
+  else for (const [path, text] of Object.entries(made)) writeFileSync(join(root, path), text);
 }

@@ -49,8 +49,9 @@ export class AppModule {
         OpenApiModule,
         MetricsModule,
         HealthModule,
+        // Last: Express looks through the routes in this order, and few requests are for pages.
+        OauthModule,
         SiteModule,
-        OauthModule, // last: Express looks through the routes in this order, and few requests are for pages
       ],
       controllers: [CredentialController, ProblemsController, ...(config.seedDemo ? [DemoController] : [])],
       providers: [

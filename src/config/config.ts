@@ -69,6 +69,11 @@ export abstract class Config {
   abstract readonly seedDemo: boolean;
 }
 
+/** What the API is called: by the platform's name, where it has one. */
+export function apiNameOf({ platformName }: Pick<Config, 'platformName'>): string {
+  return platformName === undefined ? 'Public User API' : `${platformName} API`;
+}
+
 type Environment = {
   [Name in SettingName]: z.infer<(typeof SETTINGS)[Name]['read']>;
 };

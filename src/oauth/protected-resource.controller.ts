@@ -7,7 +7,7 @@ import { ALL_SCOPES } from '../auth/scopes.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiResource } from './provider/provider.js';
-import { Config } from '../config/config.js';
+import { apiNameOf, Config } from '../config/config.js';
 
 /** Which authorization server this API trusts, and what its tokens may do: RFC 9728 §3. */
 @Controller('.well-known/oauth-protected-resource/api/public')
@@ -23,7 +23,7 @@ export class ProtectedResourceController {
       authorization_servers: [config.publicUrl],
       scopes_supported: ALL_SCOPES,
       bearer_methods_supported: ['header'],
-      resource_name: config.platformName === undefined ? 'Public User API' : `${config.platformName} API`,
+      resource_name: apiNameOf(config),
       dpop_signing_alg_values_supported: SUPPORTED_DPOP_ALGORITHMS,
     };
     this.#document = new UnchangingDocument(JSON.stringify(metadata), {

@@ -87,7 +87,7 @@ export class FrontController {
   changePassword(@Res() response: Response): void {
     const { passwordResetUrl } = this.config;
     if (passwordResetUrl === undefined) throw new Problem('not_found');
-    response.writeHead(302, { Location: passwordResetUrl, 'Cache-Control': 'no-store' }).end();
+    response.writeHead(302, { ...PLAIN, Location: passwordResetUrl, 'Cache-Control': 'no-store' }).end();
   }
 }
 

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
-import { Config } from '../config/config.js';
+import { apiNameOf, Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { paletteOf, PLATFORM_LOGO_PATH } from '../oauth/pages/pages.js';
 import { escapeHtml, highlight } from './highlight.js';
 
 const TEMPLATES = new URL('./templates/', import.meta.url);
@@ -25,13 +26,17 @@ export interface SitePage {
 @Injectable()
 export class Site {
   readonly #eta = new Eta({ views: fileURLToPath(TEMPLATES), autoEscape: true, cache: true });
-  readonly #style = readFileSync(new URL('style.css', TEMPLATES), 'utf8');
+  readonly #style: string;
   readonly #script = scriptOf(
     readFileSync(CLIENT, 'utf8'),
     readFileSync(new URL('script.js', TEMPLATES), 'utf8'),
   );
 
-  constructor(private readonly config: Config) {}
+  constructor(private readonly config: Config) {
+    const { platformColor } = config;
+    const style = readFileSync(new URL('style.css', TEMPLATES), 'utf8');
+    this.#style = style + (platformColor === undefined ? '' : paletteOf(platformColor));
+  }
 
   /** A page that stays the same while the process lives. */
   document(page: SitePage): UnchangingDocument {
@@ -39,11 +44,15 @@ export class Site {
   }
 
   render({ template, title, content }: SitePage): string {
-    const { publicUrl, seedDemo } = this.config;
+    const { publicUrl, seedDemo, platformLogoUrl, supportUrl, privacyUrl } = this.config;
     return this.#eta.render(`./${template}`, {
       style: this.#style,
       script: this.#script,
       title,
+      apiName: apiNameOf(this.config),
+      logo: platformLogoUrl === undefined ? undefined : PLATFORM_LOGO_PATH,
+      support: supportUrl,
+      privacy: privacyUrl,
       publicUrl,
       demo: seedDemo,
       highlight,

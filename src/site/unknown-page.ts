@@ -7,6 +7,8 @@ import { Site } from './site.js';
 /** With a slash at the end these are typed by hand; everything else is exact to the letter. */
 const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
 
+const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
+
 /** What a browser sees where nothing is. */
 @Injectable()
 export class UnknownPage {
@@ -27,7 +29,14 @@ export class UnknownPage {
     if (isUnderApi(path) || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
     const [, typed] = TYPED.exec(path) ?? [];
     if (typed !== undefined && this.routeTable.answersGet(`/${typed}`)) {
-      response.writeHead(308, { Location: `/${typed}`, 'Content-Length': '0' }).end();
+      response
+        .writeHead(308, {
+          Location: `/${typed}`,
+          'Cache-Control': 'no-cache',
+          'Content-Length': '0',
+          ...NOSNIFF,
+        })
+        .end();
       return true;
     }
     if (!prefersHtml(request)) return false;

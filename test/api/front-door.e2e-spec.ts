@@ -199,7 +199,14 @@ describe('the target of a request', () => {
         const status = statusOf(answer);
         if (answer === '') return; // no request to Node: closed
         if (status === 404 || (status === 400 && !/\nx-request-id:/i.test(answer))) return;
-        const path = target.replace(/^https?:\/\/[^/?#@\\]+/i, '').replace(/[?][^#\\]*$/, '');
+        const path = target
+          .replace(/^https?:\/\/[^/?#@\\]+/i, '')
+          .replace(/[?][^#\\]*$/, '')
+          .replace(/^$/, '/'); // RFC 9112 §3.2.1
+        if (status === 308) {
+          expect([target, isRoute(path.slice(0, -1))]).toEqual([target, true]); // a slash too many, typed by hand
+          return;
+        }
         expect([target, status, isRoute(path)]).toEqual([target, status, true]);
         expect(headersOf(answer)).toMatchObject({ 'x-request-id': expect.any(String) });
         if (path.startsWith('/api/')) expect(headersOf(answer)).toMatchObject(HEADERS_OF_API);

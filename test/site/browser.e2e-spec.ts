@@ -232,7 +232,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
       expect(new URL(page.url()).search).toBe('');
       const problem = call(page, 'getProblem');
       await problem.getByText('Try it', { exact: true }).click();
-      await problem.getByLabel('code').selectOption('rate_limited');
+      await problem.getByRole('combobox', { name: 'code' }).selectOption('rate_limited');
       await problem.getByRole('button', { name: 'Send' }).click();
       await problem.locator('.try-result').getByText('"Too many requests"').waitFor();
       await context.close();

@@ -40,6 +40,32 @@ describe('What a stranger finds', () => {
     }
   });
 
+  it('the platform’s name, logo and colour, where it has them, and whom to ask', async () => {
+    const other = await OauthTest.start({
+      platformName: 'Meetly & Co',
+      platformColor: '#7a1fa2',
+      platformLogoUrl: 'data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>',
+      supportUrl: 'https://help.platform.example',
+      privacyUrl: 'https://platform.example/privacy',
+    });
+    try {
+      for (const path of ['/', '/docs', '/docs/times']) {
+        const html = await (await fetch(other.issuer + path)).text();
+        expect(html).toMatch(/<title>(.+ · )?Meetly &amp; Co API<\/title>/);
+        expect(html).toContain('<img src="/logos/platform" alt=""');
+        expect(html).toContain('--accent:#7a1fa2');
+        expect(html).toContain('<a href="https://help.platform.example">Help</a>');
+        expect(html).toContain('<a href="https://platform.example/privacy">Privacy</a>');
+      }
+      const { info } = (await (await fetch(`${other.issuer}/api/public/openapi.json`)).json()) as {
+        info: { title: string; contact: { url: string } };
+      };
+      expect([info.title, info.contact.url]).toEqual(['Meetly & Co API', 'https://help.platform.example']);
+    } finally {
+      await other.close();
+    }
+  });
+
   it('no demo where there is none', async () => {
     const other = await OauthTest.start({ seedDemo: false });
     try {

@@ -14,7 +14,7 @@ import { queryOfHandler } from '../../http/input/query.js';
 import { problemsOf, schemaOf, variantsOf } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
-import { Config } from '../../config/config.js';
+import { apiNameOf, Config } from '../../config/config.js';
 import { EXAMPLES, RECORDED_AT } from './examples.js';
 import type { Example } from './examples.js';
 
@@ -47,7 +47,7 @@ export class OpenApiDocument {
   #build(): OpenAPIObject {
     const { publicUrl } = this.config;
     const base = new DocumentBuilder()
-      .setTitle('Public User API')
+      .setTitle(apiNameOf(this.config))
       .setVersion('1.0.0')
       .setDescription(
         'A member’s own profile, events, connections and achievements. Every response holds only data of the member ' +

@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
-import { Config } from '../../config/config.js';
+import { apiNameOf, Config } from '../../config/config.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { RespondsWith } from '../../http/output/openapi.js';
 import { OpenApiDocument } from './openapi-document.js';
@@ -36,7 +36,7 @@ export class OpenApiController {
   )
   getPostmanCollection(): JsonResponse {
     return (this.#collection ??= JsonResponse.unchanging(
-      postmanCollection(this.config.publicUrl, endpointsOf(this.document.read())),
+      postmanCollection(apiNameOf(this.config), this.config.publicUrl, endpointsOf(this.document.read())),
     ));
   }
 }

@@ -6,13 +6,14 @@ import type { Endpoint, Field } from './reference.js';
  * The API as a Postman collection (v2.1): a folder for each group, each call with its parameters, those that are not needed switched
  * off, and with the responses of the demo. Whoever imports it sets `api_key`; Postman is no browser, so that a key is right there.
  *
+ * @param name of the API
  * @param endpoints as {@link endpointsOf} gives them
  */
-export function postmanCollection(publicUrl: string, endpoints: readonly Endpoint[]): object {
+export function postmanCollection(name: string, publicUrl: string, endpoints: readonly Endpoint[]): object {
   const groups = Map.groupBy(endpoints, ({ tag }) => tag);
   return {
     info: {
-      name: 'Public User API',
+      name,
       description: `A member’s own profile, events, connections and achievements. Set the variable \`api_key\`; the reference is at ${publicUrl}/docs.`,
       schema: 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json',
     },
@@ -28,8 +29,8 @@ export function postmanCollection(publicUrl: string, endpoints: readonly Endpoin
       { key: 'base_url', value: publicUrl },
       { key: 'api_key', value: '' },
     ],
-    item: [...groups].map(([name, ofGroup]) => ({
-      name,
+    item: [...groups].map(([group, ofGroup]) => ({
+      name: group,
       item: ofGroup.map((endpoint) => itemOf(endpoint, publicUrl)),
     })),
   };
