@@ -19,7 +19,8 @@ const stamp = join(output, '.built');
 /** Leaves `dist/` as the sources are now. @throws where they cannot be parsed */
 export async function build({ always = false } = {}) {
   if (!existsSync(join(root, 'src'))) return; // a production image holds only what was built
-  const sources = globSync(['src/**/*.*', 'migrations/*.ts'], {
+  // The client's, since the script of the reference has its sign-in inside.
+  const sources = globSync(['src/**/*.*', 'migrations/*.ts', 'clients/typescript/src/*.ts'], {
     cwd: root,
     exclude: (path) => path.endsWith('.spec.ts'),
   });
@@ -41,7 +42,7 @@ export async function build({ always = false } = {}) {
       files.set(`${script}.map`, map);
     }),
   );
-  const stale = globSync(['src/**/*.*', 'migrations/*.*'], { cwd: output }).filter(
+  const stale = globSync(['src/**/*.*', 'migrations/*.*', 'clients/**/*.*'], { cwd: output }).filter(
     (path) => !files.has(path),
   );
   for (const path of stale) rmSync(join(output, path));
