@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { Controller, Get, Req, Res } from '@nestjs/common';
+import { readdirSync, readFileSync } from 'node:fs';
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
+import { Problem } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 
@@ -16,9 +17,11 @@ const HEADERS = {
 };
 
 const FOLDER = new URL('../../../examples/browser-client/', import.meta.url);
+/** The client library, as it was built. */
+const CLIENT = new URL('../../clients/typescript/src/', import.meta.url);
 
-function fileOf(name: string, type: string): UnchangingDocument {
-  return new UnchangingDocument(readFileSync(new URL(name, FOLDER)), {
+function fileOf(name: string, type: string, folder = FOLDER): UnchangingDocument {
+  return new UnchangingDocument(readFileSync(new URL(name, folder)), {
     ...HEADERS,
     'Content-Type': `text/${type}; charset=utf-8`,
   });
@@ -33,6 +36,11 @@ export class DemoController {
   readonly #page = fileOf('index.html', 'html');
   readonly #script = fileOf('app.js', 'javascript');
   readonly #style = fileOf('app.css', 'css');
+  readonly #client = new Map(
+    readdirSync(CLIENT)
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => [name, fileOf(name, 'javascript', CLIENT)]),
+  );
 
   @Get()
   page(@Req() request: Request, @Res() response: Response): void {
@@ -53,5 +61,12 @@ export class DemoController {
   @Get('app.css')
   style(@Req() request: Request, @Res() response: Response): void {
     this.#style.send(request, response);
+  }
+
+  @Get('client/:file')
+  client(@Req() request: Request, @Res() response: Response, @Param('file') name: string): void {
+    const file = this.#client.get(name);
+    if (!file) throw new Problem('not_found');
+    file.send(request, response);
   }
 }

@@ -1,9 +1,17 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { AxeResults } from 'axe-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DEMO_CLIENT, registerDemoClient } from '../../src/oauth/demo-client.js';
+import { DEMO_PASSWORD, DEMO_USERNAMES } from '../../src/operations/demo/demo-data.js';
+import { seedDemo } from '../../src/operations/demo/demo.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
+import { OauthTest } from '../support/oauth.js';
 
 describe('/demo', () => {
   let oauth: OauthTest;
@@ -11,7 +19,14 @@ describe('/demo', () => {
   afterAll(() => oauth.close());
 
   it('serves the demo app, with a policy that lets it load and call nothing but this server', async () => {
-    for (const path of ['/demo', '/demo/callback?code=x&state=y', '/demo/app.js', '/demo/app.css']) {
+    for (const path of [
+      '/demo',
+      '/demo/callback?code=x&state=y',
+      '/demo/app.js',
+      '/demo/app.css',
+      '/demo/client/index.js',
+      '/demo/client/sign-in.js',
+    ]) {
       const response = await fetch(oauth.issuer + path);
       expect(response.status).toBe(200);
       expect(response.headers.get('content-security-policy')).toMatch(
@@ -19,7 +34,8 @@ describe('/demo', () => {
       );
       expect(await response.text()).not.toMatch(/https?:\/\/(?!www\.w3\.org)|<script>|style="/);
     }
-    expect((await fetch(`${oauth.issuer}/demo/package.json`)).status).toBe(404);
+    for (const path of ['package.json', 'client/other.js', 'client/index.js.map'])
+      expect((await fetch(`${oauth.issuer}/demo/${path}`)).status).toBe(404);
   });
 
   it('is a client that signs members in, wherever PUBLIC_URL is', async () => {
@@ -40,29 +56,173 @@ postgres.describe('The demo app in Chromium', () => {
   let browser: Browser;
   beforeAll(async () => {
     oauth = await OauthTest.start({ seedDemo: true });
+    await seedDemo(oauth.dataSource);
     await registerDemoClient(oauth.dataSource, oauth.api.config);
     browser = await launchChromium();
   }, 60_000);
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
+    await oauth.dataSource.query('DELETE FROM oauth_consents'); // or nobody is asked again
+  });
   afterAll(async () => {
     await browser.close();
     await oauth.close();
   });
 
-  it('says what it was not allowed, and asks for it again', async () => {
-    const { username } = await oauth.member();
-    const page = await browser.newPage();
-    await page.goto(`${oauth.issuer}/demo`);
+  async function signIn(page: Page, untick: readonly string[] = [], at = oauth.issuer): Promise<void> {
+    await page.goto(`${at}/demo`);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByLabel('Username').fill(username);
-    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByLabel('Username').fill('ada');
+    await page.getByLabel('Password').fill(DEMO_PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByLabel('See the events').uncheck();
+    for (const label of untick) await page.getByLabel(label).uncheck();
     await page.getByRole('button', { name: 'Allow' }).click();
-    await page.getByText('You did not allow this app: events:read.').waitFor();
+    await page.getByText('Signed in, with').waitFor();
+  }
+
+  /** A page whose complaints, and the tokens that it was given, are kept. */
+  async function open(options: BrowserContextOptions = {}) {
+    const page = await (await browser.newContext(options)).newPage();
+    const complaints: string[] = [];
+    const secrets: string[] = [];
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+    page.on('response', async (response) => {
+      if (!response.url().endsWith('/oauth/token')) return;
+      const tokens = (await response.json()) as Record<string, string>;
+      for (const name of ['access_token', 'refresh_token', 'id_token']) secrets.push(tokens[name]!);
+    });
+    return { page, complaints, secrets };
+  }
+
+  it('says who to sign in as', async () => {
+    const { page } = await open();
+    await page.goto(`${oauth.issuer}/demo`);
+    const said = await page.locator('#who code').allTextContents();
+    expect(said).toEqual([...DEMO_USERNAMES, DEMO_PASSWORD]);
+  });
+
+  it('shows the four steps with what was sent and what came back, and no secret whole', async () => {
+    const { page, complaints, secrets } = await open();
+    await signIn(page);
+    await page.getByRole('heading', { name: 'Achievements' }).waitFor();
+    const step = (name: string) => page.locator(`[data-step=${name}]`).textContent();
+    expect(await step('request')).toMatch(
+      /GET \/oauth\/authorize\s+client_id=demo[^]*code_challenge_method=S256/,
+    );
+    expect(await step('code')).toMatch(/GET \/demo\/callback\s+code=\S{6}…/);
+    expect(await step('token')).toMatch(
+      /POST \/oauth\/token[^]*grant_type=authorization_code[^]*code_verifier=\S{6}…[^]*200[^]*"access_token": "\S{6}…"/,
+    );
+    expect(await step('call')).toMatch(/GET \/api\/public\/credential\s+Authorization: Bearer \S{6}…[^]*200/);
+    expect(secrets).toHaveLength(3);
+    for (const secret of secrets) expect(await page.content()).not.toContain(secret);
+    expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe('/demo');
+    expect(complaints).toEqual([]);
+  });
+
+  it('is the member’s page: profile, events in their own time zones, connections, achievements with pins and rarity', async () => {
+    const { page } = await open({ timezoneId: 'Asia/Tokyo' });
+    await signIn(page);
+    await page.locator('meter').first().waitFor();
+    expect(await page.getByRole('heading', { name: 'Ada Lovelace' }).count()).toBe(1);
+    const answer = await oauth.dataSource.query<{ title: string; local: string }[]>(
+      `SELECT e.title, to_char(e.starts_at AT TIME ZONE e.timezone, 'HH24:MI') || ', ' || replace(e.timezone, '_', ' ') AS local
+FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 900000001 AND e.starts_at > now() ORDER BY e.starts_at`,
+    );
+    const shown = await page.locator('.event').allTextContents();
+    expect(shown.length).toBeGreaterThan(2);
+    const times = new Map(answer.map(({ title, local }) => [title, local]));
+    for (const text of shown) {
+      const title = [...times.keys()].find((name) => text.includes(name));
+      expect([text, title]).toEqual([text, expect.any(String)]);
+      expect(text).toMatch(/All day|\d\d:\d\d, \w+\/[\w ]+/);
+    }
+    expect(await page.locator('.person').count()).toBeGreaterThan(2);
+    expect(await page.locator('.achievement', { hasText: 'pinned' }).count()).toBeGreaterThan(0);
+    expect(await page.locator('meter').first().getAttribute('aria-label')).toMatch(/% of members have it$/);
+  });
+
+  it('refreshes, revokes, and then its token is refused', async () => {
+    const { page } = await open();
+    await signIn(page);
+    await page.getByRole('heading', { name: 'Achievements' }).waitFor();
+    const later = page.locator('#later > li').first();
+    await page.getByRole('button', { name: 'Refresh the token' }).click();
+    await later.getByText('grant_type=refresh_token').waitFor();
+    await page.getByRole('button', { name: 'Call again' }).click();
+    await later.getByText(/^200/).waitFor();
+    await page.getByRole('button', { name: 'Revoke the access' }).click();
+    await later.getByText('POST /oauth/revoke').waitFor();
+    await page.getByRole('button', { name: 'Call again' }).click();
+    await later.getByText(/^401/).waitFor();
+    expect(await later.textContent()).toContain('invalid_credentials');
+  });
+
+  it('says what it was not allowed, and asks for it again', async () => {
+    const { page } = await open();
+    await signIn(page, ['See the events']);
+    const notice = page.locator('#refused');
+    expect(await notice.textContent()).toMatch(/did not allow this app:\s+events:read/);
+    expect(await page.getByRole('heading', { name: 'Events' }).isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Ask again' }).click();
     await page.getByLabel('See the events').check();
     await page.getByRole('button', { name: 'Allow' }).click();
-    await page.getByText('Signed in, with profile:read events:read.').waitFor();
-    expect(await page.getByText('You did not allow this app').isVisible()).toBe(false);
+    await page.getByText('events:read').first().waitFor();
+    await page.getByRole('heading', { name: 'Events' }).waitFor();
+    expect(await notice.isVisible()).toBe(false);
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 390],
+  ] as const)('is accessible and fits, %s, %d wide', async (colorScheme, width) => {
+    const { page } = await open({ colorScheme, viewport: { width, height: 844 } });
+    await signIn(page);
+    await page.locator('meter').first().waitFor();
+    const { violations } = await axe(page);
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join()}`)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(
+      0,
+    );
+  });
+
+  it('works on another origin, by two attributes of its page', async () => {
+    const site = createServer((request, response) => {
+      const name = request.url!.replace(/\?.*/, '').replace(/^\/demo\/?/, '');
+      if (request.url === '/favicon.ico') {
+        response.writeHead(404).end();
+        return;
+      }
+      const isPage = name === '' || name === 'callback';
+      const folder = name.startsWith('client/') ? 'dist/clients/typescript/src' : 'examples/browser-client';
+      const path = join(folder, isPage ? 'index.html' : name.replace('client/', ''));
+      const type = isPage ? 'text/html' : name.endsWith('.js') ? 'text/javascript' : 'text/css';
+      const text = readFileSync(path, 'utf8')
+        .replace('data-issuer=""', `data-issuer="${oauth.issuer}"`)
+        .replace('data-client-id="demo"', `data-client-id="${clientId}"`);
+      response.writeHead(200, { 'Content-Type': `${type}; charset=utf-8` }).end(text);
+    });
+    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+    const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+    const clientId = await oauth.client({
+      redirectUris: [`${origin}/demo/callback`],
+      allowedOrigins: [origin],
+    });
+    const { page } = await open();
+    await signIn(page, [], origin);
+    await page.getByRole('heading', { name: 'Achievements' }).waitFor();
+    expect(new URL(page.url()).origin).toBe(origin);
+    site.closeAllConnections();
+    site.close();
   });
 });
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Through the debugger, past the page's policy: axe is not the page's. */
+async function axe(page: Page): Promise<AxeResults> {
+  await page.evaluate(AXE);
+  return page.evaluate("axe.run({ resultTypes: ['violations'] })");
+}

@@ -39,6 +39,7 @@ const BESIDE_THEM = [
   'GET /demo/callback',
   'GET /demo/app.js',
   'GET /demo/app.css',
+  'GET /demo/client/:file',
 ];
 
 /** Images on pages: there are none where nobody set or registered one. */
@@ -165,12 +166,15 @@ describe('the pages', () => {
 });
 
 describe('what is no page', () => {
-  it.each(BESIDE_THEM.slice(1).map((route) => route.slice(4)))('%s: has GET alone', async (path) => {
-    expect((await ask('GET', path, { Accept: 'image/png' })).status).toBe(200);
-    expect((await ask('HEAD', `${path}?x=1`)).status).toBe(200);
-    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
-      expect([method, (await ask(method, path)).status]).toEqual([method, 404]);
-  });
+  it.each(BESIDE_THEM.slice(1).map((route) => route.slice(4).replace(':file', 'index.js')))(
+    '%s: has GET alone',
+    async (path) => {
+      expect((await ask('GET', path, { Accept: 'image/png' })).status).toBe(200);
+      expect((await ask('HEAD', `${path}?x=1`)).status).toBe(200);
+      for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
+        expect([method, (await ask(method, path)).status]).toEqual([method, 404]);
+    },
+  );
 
   it('/oauth/userinfo: has GET, HEAD and POST, and a preflight', async () => {
     for (const method of ['GET', 'HEAD', 'POST']) {
