@@ -1,5 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { eventValues, recordEventIf } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { networkOf } from '../values/network.js';
 import { Busy } from './busy.js';
@@ -65,20 +67,38 @@ WHERE NOT EXISTS (SELECT FROM unnest(t.under_way) AS lease WHERE lease > now())
 RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
   GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
 
-/** Once for each place: the lease is gone afterwards. A failure after the window's end is the first of a new one. */
-const SETTLE = `UPDATE login_throttle SET
-  under_way = array_remove(under_way, $2::timestamptz),
-  attempts = CASE
-    WHEN $3 <> 'failed' THEN attempts - 1
-    WHEN window_ends_at <= now() THEN cardinality(under_way)
-    ELSE attempts
-  END,
-  window_ends_at = CASE
-    WHEN $3 = 'failed' AND ($4 OR window_ends_at <= now()) THEN now() + make_interval(secs => ${WINDOW_SECONDS})
-    ELSE window_ends_at
-  END,
-  blocks = CASE WHEN $3 = 'signed-in' THEN 0 ELSE blocks END
-WHERE key = $1 AND $2::timestamptz = ANY (under_way)`;
+/** Of {@link settle}, before the places: the settlement and the event. */
+const EVENT_AT = 2;
+const PLACES_AT = 10;
+
+/**
+ * Settles so many places, and records what is told of it. Once for each place: the lease is gone afterwards. A failure after the
+ * window's end is the first of a new one. Locked in one order by everybody.
+ */
+const settle = (places: number) => `WITH places AS MATERIALIZED (
+  SELECT t.key, given.lease, given.slides
+  FROM (VALUES ${Array.from({ length: places }, (_, i) => {
+    const [key, lease, slides] = [0, 1, 2].map((at) => `$${PLACES_AT + 3 * i + at}`);
+    return `(${key}::bytea, ${lease}::timestamptz, ${slides}::boolean)`;
+  }).join(', ')}) AS given (key, lease, slides) JOIN login_throttle t ON t.key = given.key
+  ORDER BY t.key FOR UPDATE OF t
+), settled AS (
+  UPDATE login_throttle t SET
+    under_way = array_remove(t.under_way, places.lease),
+    attempts = CASE
+      WHEN $1::text <> 'failed' THEN t.attempts - 1
+      WHEN t.window_ends_at <= now() THEN cardinality(t.under_way)
+      ELSE t.attempts
+    END,
+    window_ends_at = CASE
+      WHEN $1 = 'failed' AND (places.slides OR t.window_ends_at <= now()) THEN now() + make_interval(secs => ${WINDOW_SECONDS})
+      ELSE t.window_ends_at
+    END,
+    blocks = CASE WHEN $1 = 'signed-in' THEN 0 ELSE t.blocks END
+  FROM places WHERE t.key = places.key AND places.lease = ANY (t.under_way)
+) ${recordEventIf(`(SELECT WHERE $${EVENT_AT}::text IS NOT NULL) AS told`, EVENT_AT)}`;
+
+const NO_EVENT = Array.from({ length: PLACES_AT - EVENT_AT }, () => null);
 
 /** What failures are counted for. */
 export type Subject =
@@ -97,18 +117,27 @@ export interface Blocked {
 
 /** An attempt that may look at the password. */
 export interface Place {
-  /** @throws what the database throws: the attempt then counts as a failure */
-  settle(settlement: 'signed-in' | 'failed'): Promise<void>;
+  /**
+   * @param event recorded with it, in the same statement
+   * @throws what the database throws: the attempt then counts as a failure
+   */
+  settle(settlement: 'signed-in' | 'failed', event?: NewAuthEvent): Promise<void>;
   /** The password was not looked at: soon the attempt counts as nothing. */
   withdraw(): void;
 }
 
-/** What one subject was taken for. */
-type Settle = (settlement: 'signed-in' | 'failed' | 'withdrawn') => Promise<void>;
+/** What was taken of one subject. */
+interface Taken {
+  readonly key: Buffer;
+  /** Of its line. */
+  readonly id: string;
+  readonly lease: string | null;
+  readonly slides: boolean;
+}
 
 interface Waiting {
   readonly deadline: number;
-  resolve(result: Settle | Blocked): void;
+  resolve(result: Taken | Blocked): void;
   reject(error: unknown): void;
 }
 
@@ -157,16 +186,16 @@ export class SignInThrottle {
    * @throws Busy where places were taken all the time by attempts that are under way
    */
   async take(subjects: readonly Subject[], deadline: number): Promise<Place | Blocked> {
-    const taken: Settle[] = [];
+    const taken: Taken[] = [];
     const withdraw = () => {
-      for (const settle of taken) void insist(() => settle('withdrawn'));
+      if (taken.length > 0) void insist(() => this.#settle(taken, 'withdrawn'));
     };
     try {
       for (const subject of subjects) {
         if (this.#allowances[subject.kind].failures === 0) continue; // switched off
         for (const key of this.#keysOf(subject)) {
           const result = await this.#takeOne(subject.kind, key, deadline);
-          if (typeof result !== 'function') {
+          if ('retryAfterSeconds' in result) {
             withdraw();
             return result;
           }
@@ -177,12 +206,21 @@ export class SignInThrottle {
       withdraw();
       throw error;
     }
-    return {
-      settle: async (settlement) => {
-        for (const settle of taken) await settle(settlement);
-      },
-      withdraw,
-    };
+    return { settle: (settlement, event) => this.#settle(taken, settlement, event), withdraw };
+  }
+
+  async #settle(
+    taken: readonly Taken[],
+    settlement: 'signed-in' | 'failed' | 'withdrawn',
+    event?: NewAuthEvent,
+  ): Promise<void> {
+    const places = taken.flatMap(({ key, lease, slides }) => [key, lease, slides]);
+    await this.database.prepared(settle(taken.length), [
+      settlement,
+      ...(event ? eventValues(event) : NO_EVENT),
+      ...places,
+    ]);
+    for (const { id } of taken) this.#lines.get(id)?.wake();
   }
 
   /**
@@ -193,7 +231,7 @@ export class SignInThrottle {
     return this.#hmac.everyOf(textOf(subject)).toSorted(Buffer.compare);
   }
 
-  async #takeOne(kind: Subject['kind'], key: Buffer, deadline: number): Promise<Settle | Blocked> {
+  async #takeOne(kind: Subject['kind'], key: Buffer, deadline: number): Promise<Taken | Blocked> {
     const id = key.toString('base64');
     let line = this.#lines.get(id);
     if (!line) {
@@ -222,7 +260,7 @@ export class SignInThrottle {
       while (waiting.length > 0) {
         const woken = new Promise<void>((resolve) => (line.wake = resolve));
         const result = await this.#try(kind, key, id);
-        if (typeof result === 'object') {
+        if (result && 'retryAfterSeconds' in result) {
           for (const [i, each] of all().entries())
             each.resolve({ ...result, first: result.first && i === 0 });
         } else if (result) {
@@ -240,7 +278,7 @@ export class SignInThrottle {
   }
 
   /** @returns undefined where every place is taken, and some may be given back */
-  async #try(kind: Subject['kind'], key: Buffer, id: string): Promise<Settle | Blocked | undefined> {
+  async #try(kind: Subject['kind'], key: Buffer, id: string): Promise<Taken | Blocked | undefined> {
     const { failures, slides, longestBlockSeconds } = this.#allowances[kind];
     const [row] = await this.database.prepared<{
       attempts: number;
@@ -251,10 +289,7 @@ export class SignInThrottle {
     const { attempts, lease, seconds_left } = row;
     if (attempts > failures)
       return { kind, retryAfterSeconds: seconds_left, first: attempts === failures + 1 };
-    return async (settlement) => {
-      await this.database.prepared(SETTLE, [key, lease, settlement, slides]);
-      this.#lines.get(id)?.wake();
-    };
+    return { key, id, lease, slides };
   }
 }
 

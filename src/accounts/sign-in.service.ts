@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
 import { recordEvent } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { Meter } from '../http/meter.js';
@@ -96,14 +97,13 @@ export class SignIn implements OnApplicationShutdown {
         place.withdraw();
         throw error;
       });
-      await place.settle(matches ? 'signed-in' : 'failed');
       if (!matches || account.id === null) {
-        await this.#record('sign_in.refused', account.id, ip, { reason: reasonFor(account) });
+        await place.settle('failed', eventOf('sign_in.refused', account.id, ip, reasonFor(account)));
         await this.refusalTime.waitFrom(startedAt);
         return { outcome: 'invalid' };
       }
+      await place.settle('signed-in', eventOf('sign_in.succeeded', account.id, ip));
       if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
-      await this.#record('sign_in.succeeded', account.id, ip);
       return { outcome: 'signed-in', userId: account.id, at: account.now, validSince: account.valid_since };
     } catch (error) {
       if (error instanceof Busy) return { outcome: 'busy' };
@@ -153,20 +153,24 @@ export class SignIn implements OnApplicationShutdown {
     ip: string | undefined,
   ): Promise<SignInOutcome> {
     // Those after the first say nothing new, and there can be any number of them.
-    if (first) await this.#record('sign_in.refused', userId, ip, { reason: `${kind}_blocked` });
+    const event = first && eventOf('sign_in.refused', userId, ip, `${kind}_blocked`);
+    if (event) {
+      const statements = { query: (text: string, values: unknown[]) => this.database.prepared(text, values) };
+      await recordEvent(statements, event);
+    }
     return { outcome: 'throttled', retryAfterSeconds };
   }
+}
 
-  async #record(
-    type: 'sign_in.succeeded' | 'sign_in.refused',
-    userId: number | null,
-    ip: string | undefined,
-    details: { reason?: RefusalReason } = {},
-  ): Promise<void> {
-    if (userId === null) return; // anybody can try any number of names that nobody has
-    const statements = { query: (text: string, values: unknown[]) => this.database.prepared(text, values) };
-    await recordEvent(statements, { type, actor: 'user', userId, ip: ip ?? null, details });
-  }
+/** @returns undefined where nobody has the name: anybody can try any number of those */
+function eventOf(
+  type: 'sign_in.succeeded' | 'sign_in.refused',
+  userId: number | null,
+  ip: string | undefined,
+  reason?: RefusalReason,
+): NewAuthEvent | undefined {
+  if (userId === null) return undefined;
+  return { type, actor: 'user', userId, ip: ip ?? null, details: reason ? { reason } : {} };
 }
 
 /** From a browser in which the member has signed in before, neither the account nor the address can be used up by others. */

@@ -5,7 +5,7 @@ import type { DataSource } from 'typeorm';
 import { hashPassword } from '../../src/accounts/passwords.js';
 import { IMPORTED_KINDS, RefusalTime } from '../../src/accounts/refusal-time.js';
 import { SignInThrottle } from '../../src/accounts/sign-in-throttle.js';
-import type { Blocked, Place } from '../../src/accounts/sign-in-throttle.js';
+import type { Blocked, Place, Subject } from '../../src/accounts/sign-in-throttle.js';
 import { SignIn } from '../../src/accounts/sign-in.service.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
@@ -113,6 +113,27 @@ describe('Signing in', () => {
       expect(await eventsOf(userId)).toEqual([
         { type: 'sign_in.succeeded', details: {}, ip: expect.any(String) },
       ]);
+    });
+
+    it('is in with the record of it, or not at all: what cannot be recorded keeps its place', async () => {
+      const userId = await platform.user({ username: 'unrecorded', password_hash: passwordHash });
+      const [{ begun }] = await dataSource.query<[{ begun: string }]>(
+        'SELECT clock_timestamp()::text AS begun',
+      );
+      await dataSource.query(
+        `ALTER TABLE auth_events ADD CONSTRAINT nobody_signs_in CHECK (type <> 'sign_in.succeeded') NOT VALID`,
+      );
+      try {
+        await expect(attempt('unrecorded')).rejects.toMatchObject({ code: '23514' });
+      } finally {
+        await dataSource.query('ALTER TABLE auth_events DROP CONSTRAINT nobody_signs_in');
+      }
+      const taken = await dataSource.query<object[]>(
+        `SELECT FROM login_throttle, unnest(under_way) AS lease WHERE lease > $1::timestamptz + interval '30 s'`,
+        [begun],
+      );
+      expect([await eventsOf(userId), taken.length]).toEqual([[], 2]);
+      expect(await attempt('unrecorded')).toMatchObject({ outcome: 'signed-in', userId });
     });
 
     it('takes another Unicode form of the same password', async () => {
@@ -402,6 +423,25 @@ describe('Signing in', () => {
       expect(reasons.filter((reason) => reason === 'wrong_password')).toHaveLength(10);
       expect(reasons.filter((reason) => reason === 'account_blocked')).toHaveLength(1);
     });
+
+    postgres.it(
+      'is settled together with all others of its account and address, and none waits for ever',
+      async () => {
+        for (let round = 0; round < 20; round++) {
+          const places = await Promise.all(
+            Array.from({ length: 10 }, (_, i) => {
+              const subjects: Subject[] = [
+                { kind: 'address', address: '192.0.2.1' },
+                { kind: 'account', foldedName: 'crossed' },
+              ];
+              return instances[i % 2]!.throttle.take(subjects, performance.now() + 60_000);
+            }),
+          );
+          await Promise.all(places.map((place) => (place as Place).settle('signed-in')));
+        }
+        expect(await fail('crossed', 11)).toBe(10);
+      },
+    );
 
     it('waits for a place that another instance gives back', async () => {
       const places = await takeAll('waited-for');

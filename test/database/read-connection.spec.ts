@@ -1,0 +1,221 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { startPostgres } from '../../bin/postgres.mjs';
+import { ReadConnection } from '../../src/database/read-connection.js';
+import { postgres } from '../support/database.js';
+
+const URL_OF_DATABASE = () => process.env.TEST_DATABASE_URL!;
+
+/** Letters of one to four bytes, as long as a page. */
+const PAGE = {
+  name: 'page',
+  text: `SELECT $1::int AS number, repeat('aä€𝄞"\\', $1) AS text, repeat('aä€𝄞"\\', $1) AS items, NULL::text AS nothing`,
+  bytes: 'items',
+};
+const pageOf = (length: number) => {
+  const text = 'aä€𝄞"\\'.repeat(length);
+  return [{ number: length, text, items: Buffer.from(text), nothing: null }];
+};
+const DIVISION = { name: 'division', text: 'SELECT 1 / $1::int AS one' };
+
+postgres.describe('a connection for reads', () => {
+  const opened: ReadConnection[] = [];
+  const servers: Server[] = [];
+  let lost = 0;
+  afterEach(async () => {
+    for (const connection of opened.splice(0)) await connection.end();
+    for (const server of servers.splice(0)) server.close();
+    lost = 0;
+  });
+
+  async function open(
+    connectionString = URL_OF_DATABASE(),
+    more: pg.ClientConfig = {},
+  ): Promise<ReadConnection> {
+    const connection = await ReadConnection.open({ connectionString, ...more }, () => lost++);
+    opened.push(connection);
+    return connection;
+  }
+
+  /** A URL by which PostgreSQL's messages come as `pass` gives them on. */
+  async function through(pass: (bytes: Buffer, to: Socket) => void): Promise<string> {
+    const url = new URL(URL_OF_DATABASE());
+    const [port, host] = [Number(url.port), url.hostname];
+    const server = createServer((client) => {
+      const database = connect(port, host);
+      client.setNoDelay().pipe(database);
+      database.on('data', (bytes) => pass(bytes, client)).on('close', () => client.destroy());
+      client.on('close', () => database.destroy());
+      for (const socket of [client, database]) socket.on('error', () => undefined);
+    });
+    servers.push(server);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    url.port = String((server.address() as AddressInfo).port);
+    return url.href;
+  }
+
+  it('reads what arrives in pieces of any length, pages of any length among them', async () => {
+    for (const size of [1, 3, 7, 4_096]) {
+      const connection = await open(
+        await through((bytes, to) => {
+          for (let at = 0; at < bytes.length; at += size) to.write(bytes.subarray(at, at + size));
+        }),
+      );
+      const lengths = size < 7 ? [0, 1, 40] : [0, 1, 40, 1_500, 20_000];
+      const read = await Promise.all(lengths.map((length) => connection.read(PAGE, [length])));
+      expect(read).toEqual(lengths.map(pageOf));
+    }
+  });
+
+  it('gives each who asks together their own answer, in whichever order they fail', async () => {
+    const connection = await open();
+    const asked = Array.from({ length: 60 }, (_, i) => connection.read(DIVISION, [i % 3])!);
+    const answers = await Promise.allSettled(asked);
+    for (const [i, answer] of answers.entries())
+      expect(answer).toMatchObject(
+        i % 3 === 0
+          ? { status: 'rejected', reason: { code: '22012', message: 'division by zero' } }
+          : { status: 'fulfilled', value: [{ one: i % 3 === 1 ? 1 : 0 }] },
+      );
+    expect([connection.underWay, lost]).toEqual([0, 0]);
+  });
+
+  it('prepares again what PostgreSQL did not take the first time, and describes what it could not yet', async () => {
+    const connection = await open();
+    const bad = { name: 'bad', text: `SELECT 'x'::int` };
+    for (let time = 0; time < 3; time++) {
+      await expect(connection.read(bad, [])).rejects.toMatchObject({ code: '22P02' });
+      await expect(connection.read({ name: 'none', text: 'SELECT FROM nothing' }, [])).rejects.toMatchObject({
+        code: '42P01',
+      });
+    }
+    await expect(connection.read(DIVISION, ['x'])).rejects.toMatchObject({ code: '22P02' });
+    expect(await connection.read(DIVISION, [1])).toEqual([{ one: 1 }]);
+    expect(await connection.read(DIVISION, [1])).toEqual([{ one: 1 }]);
+  });
+
+  it('leaves to pg what only pg can write', async () => {
+    const connection = await open();
+    for (const value of [[1], {}, new Date(0)]) expect(connection.read(DIVISION, [value])).toBeUndefined();
+  });
+
+  it('refuses everybody who waits when it is lost, and whoever asks later, and says so once', async () => {
+    const sockets: Socket[] = [];
+    const url = await through((bytes, to) => {
+      sockets.push(to);
+      to.write(bytes);
+    });
+    const connection = await open(url);
+    const waiting = Promise.allSettled(
+      [1, 2, 3].map(() => connection.read({ name: 'sleep', text: 'SELECT pg_sleep(20)' }, [])),
+    );
+    await turn();
+    sockets[0]!.destroy();
+    expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    await expect(connection.read(DIVISION, [1])).rejects.toThrow();
+    connection.destroy();
+    expect(lost).toBe(1);
+  });
+
+  it('says that a statement was cancelled, or took too long, and goes on with the next one', async () => {
+    const connection = await open(URL_OF_DATABASE(), { statement_timeout: 1_000 });
+    const [me] = (await connection.read<{ pid: number }>(
+      { name: 'me', text: 'SELECT pg_backend_pid() AS pid' },
+      [],
+    ))!;
+    const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
+    const slow = connection.read(sleep, [])!;
+    const next = connection.read(DIVISION, [1])!;
+    await expect(slow).rejects.toMatchObject({ code: '57014' });
+    expect(await next).toEqual([{ one: 1 }]);
+
+    const patient = await open();
+    const [other] = (await patient.read<{ pid: number }>(
+      { name: 'me', text: 'SELECT pg_backend_pid() AS pid' },
+      [],
+    ))!;
+    expect(other!.pid).not.toBe(me!.pid);
+    const sleeping = patient.read(sleep, [])!;
+    let ended = false;
+    const end = sleeping.catch((error: unknown) => ((ended = true), error));
+    while (!ended)
+      await connection.read({ name: 'cancel', text: 'SELECT pg_cancel_backend($1)' }, [other!.pid]);
+    expect(await end).toMatchObject({ code: '57014' });
+    expect(await patient.read(DIVISION, [1])).toEqual([{ one: 1 }]);
+  });
+
+  it('is not used where what it says is not what was asked', async () => {
+    const altered = await through((bytes, to) => {
+      const at = bytes.indexOf('“€”');
+      if (at >= 0) bytes.write('?', at);
+      to.write(bytes);
+    });
+    await expect(open(altered)).rejects.toThrow('otherwise');
+    const unknown = await through((bytes, to) => {
+      // ReadyForQuery of the first read, not of the connection.
+      if (bytes[0] === 0x31) bytes[bytes.length - 6] = 0x7e;
+      to.write(bytes);
+    });
+    await expect(open(unknown)).rejects.toThrow('not known');
+  });
+
+  it('is as good over TLS', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'pua-tls-'));
+    const cluster = await startPostgres(join(folder), { fsync: 'off' });
+    const database = new pg.Client(cluster.url);
+    try {
+      const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+      const made = spawnSync('openssl', [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:P-256',
+        '-nodes',
+        '-keyout',
+        key,
+        '-out',
+        certificate,
+        '-subj',
+        '/CN=localhost',
+        '-days',
+        '2',
+      ]);
+      expect(made.status).toBe(0);
+      const { uid, gid } = statSync(join(folder, 'data'));
+      for (const file of [key, certificate]) chownSync(file, uid, gid);
+      await database.connect();
+      for (const [name, value] of [
+        ['ssl_key_file', key],
+        ['ssl_cert_file', certificate],
+        ['ssl', 'on'],
+      ])
+        await database.query(`ALTER SYSTEM SET ${name} = '${value}'`);
+      await database.query('SELECT pg_reload_conf()');
+      const ssl = { rejectUnauthorized: false };
+      let connection: ReadConnection | undefined;
+      // The server takes its new settings when it has time.
+      while (!connection) connection = await open(cluster.url, { ssl }).catch(() => undefined);
+      const secured = { name: 'secured', text: 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()' };
+      expect(await connection.read(secured, [])).toEqual([{ ssl: true }]);
+      const lengths = [0, 1, 20_000];
+      expect(await Promise.all(lengths.map((length) => connection.read(PAGE, [length])))).toEqual(
+        lengths.map(pageOf),
+      );
+      await opened.pop()!.end();
+    } finally {
+      await database.end();
+      await cluster.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
