@@ -53,11 +53,15 @@ export class Admission {
   #underWay = 0;
   #left: Place[] = [];
   #strict = false;
-  /** By `performance.now()`: since when there is no room to spare, and when there was none last. */
+  /** Since when there is no room to spare, and when there was none last. */
   #crowdedSince = 0;
   #crowdedAt = -Infinity;
 
-  constructor(capacity: Capacity) {
+  /** @param now milliseconds from any moment, never back */
+  constructor(
+    capacity: Capacity,
+    private readonly now: () => number = () => performance.now(),
+  ) {
     this.#capacity = capacity;
   }
 
@@ -69,7 +73,7 @@ export class Admission {
   enter(caller: Caller): Place | Refusal {
     const { steady, burst } = this.#capacity;
     if (this.#underWay >= steady) this.#crowd();
-    else if (this.#strict && performance.now() - this.#crowdedAt > CALM_MS) this.#strict = false;
+    else if (this.#strict && this.now() - this.#crowdedAt > CALM_MS) this.#strict = false;
     const refusal = this.#refusal(caller, (this.#strict ? steady : burst) - this.#underWay);
     if (refusal !== undefined) {
       this.refused[refusal]++;
@@ -104,7 +108,7 @@ export class Admission {
   }
 
   #crowd(): void {
-    const now = performance.now();
+    const now = this.now();
     if (now - this.#crowdedAt > CALM_MS) this.#crowdedSince = now;
     this.#crowdedAt = now;
     this.#strict = now - this.#crowdedSince > BURST_MS;
