@@ -15,7 +15,11 @@ const LAYERS = [
     'crypto: HMAC, digests, signatures',
     ({ url, module }) => url.startsWith('node:internal/crypto') || module === 'jose',
   ],
-  ['pg: statements out, rows in', ({ module }) => /^pg(-|$)/.test(module)],
+  [
+    "PostgreSQL's protocol: statements out, rows in",
+    ({ url, module }) =>
+      /^pg(-|$)/.test(module) || /\/database\/(read-connection|pipelined-reads)\.js$/.test(url),
+  ],
   [
     'oidc-provider and Koa',
     ({ module }) => /^(oidc-provider|koa|@koa\/|raw-body|cookies|keygrip)/.test(module),

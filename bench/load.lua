@@ -1,6 +1,5 @@
--- wrk -s load.lua URL -- REQUESTS METHOD BODY PAUSE
--- REQUESTS: a file with "header<TAB>value<TAB>path" a line, asked in turn; PAUSE: mean milliseconds between an answer and the next
--- request on its connection, 0 for none.
+-- wrk -s load.lua URL -- REQUESTS METHOD BODY
+-- REQUESTS: a file with "header<TAB>value<TAB>path" a line, asked in turn.
 
 local requests, n = {}, 0
 
@@ -11,10 +10,6 @@ function init(args)
     local headers = { [header] = value }
     if body then headers["Content-Type"] = "application/json" end
     requests[#requests + 1] = wrk.format(args[2], path, headers, body)
-  end
-  local pause = tonumber(args[4])
-  if pause > 0 then
-    function delay() return math.random(0, math.floor(2 * pause + 0.5)) end
   end
 end
 

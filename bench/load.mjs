@@ -73,16 +73,16 @@ function usage({ pid, postgresPid }) {
  * @param {import('./servers.mjs').Server} server
  * @param {import('./questions.mjs').Question} question
  * @param {import('./questions.mjs').Request[]} requests asked in turn
- * @param {{seconds: number, connections: number, pauseMs?: number}} plan
+ * @param {{seconds: number, connections: number}} plan
  */
-export function measure(server, question, requests, { seconds, connections, pauseMs = 0 }) {
+export function measure(server, question, requests, { seconds, connections }) {
   const folder = mkdtempSync(join(tmpdir(), 'pua-bench-'));
   const file = join(folder, 'requests');
   const lines = requests.map(({ credential: { header, value }, path }) => `${header}\t${value}\t${path}\n`);
   writeFileSync(file, lines.join(''));
   const script = join(import.meta.dirname, 'load.lua');
   const parameters = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, server.url, '--', file];
-  parameters.push(question.method ?? 'GET', question.body ?? '', String(pauseMs));
+  parameters.push(question.method ?? 'GET', question.body ?? '');
   return meter(server, async () => {
     const output = await wrk(parameters);
     return JSON.parse(output.slice(output.lastIndexOf('\n{')));

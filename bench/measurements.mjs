@@ -1,6 +1,7 @@
 // What is measured, each as medians over the rounds. In a round all candidates have their turn one after the other, so
 // that whatever else the machine does meets them alike; ratios are made within a round.
 import { measure } from './load.mjs';
+import { request, runGenerator } from './generator.mjs';
 import { apiKey, ask, COMPARED, OTHERS, requestsOf } from './questions.mjs';
 import { HANDWRITTEN, OURS_WITH_TOKEN } from './servers.mjs';
 import { cost } from './targets.mjs';
@@ -42,15 +43,41 @@ export async function measureOthers(server, dataset, plan) {
   return results;
 }
 
-/** Latency at half of what was reached at full load: each connection pauses between its requests. */
-export async function measureHalfLoad(server, dataset, plan) {
+/** Of what was reached at full load. */
+export const OFFERED = [0.25, 0.5, 0.75];
+/** As many as are on their way at once, whatever the latency. */
+const OPEN_CONNECTIONS = 256;
+
+/**
+ * Latency where so many requests a second come, whether or not the server keeps up (an open loop): question → share of the peak.
+ *
+ * @returns {Promise<Record<string, Record<string, {rate: number, p50: number, p99: number, failed: number}>>>} `rate` is what was
+ * answered, latencies in ms from the moment at which each request was due
+ */
+export async function measureOffered(server, dataset, plan) {
   const measured = {};
   for (const question of COMPARED.slice(0, 2)) {
-    const requests = requestsOf(question, dataset.keys.map(apiKey));
-    const { rate } = await measure(server, question, requests, plan);
-    const connections = 2 * plan.connections;
-    const pauseMs = (1000 * connections) / (rate / 2);
-    measured[question.name] = await measure(server, question, requests, { ...plan, connections, pauseMs });
+    const keys = dataset.keys.map(apiKey);
+    const { rate: peak } = await measure(server, question, requestsOf(question, keys), plan);
+    const requests = keys.map(({ header, value }) => request(question.path, `${header}: ${value}`));
+    const rows = (measured[question.name] = {});
+    for (const share of OFFERED) {
+      const { outcome } = await runGenerator({
+        port: Number(new URL(server.url).port),
+        requests,
+        rate: Math.round(share * peak),
+        seconds: plan.rounds * plan.seconds,
+        connections: OPEN_CONNECTIONS,
+      });
+      const { answered, refused, failed, unanswered, seconds } = outcome;
+      rows[`${100 * share} % of ${Math.round(peak).toLocaleString('en')}/s`] = {
+        share,
+        rate: answered.count / seconds,
+        p50: answered.p50,
+        p99: answered.p99,
+        failed: refused.count + failed + unanswered,
+      };
+    }
   }
   return measured;
 }

@@ -23,7 +23,7 @@ const FAILED = { failed: ({ failed }) => failed.toLocaleString('en') };
  * @param {{judged: boolean}} options whether it was measured long enough to judge the targets by it
  */
 export function markdownOf(results, { judged }) {
-  const { compared = {}, oauth = {}, signIn, others, halfLoad, size, workers, flat } = results;
+  const { compared = {}, oauth = {}, signIn, others, offered, size, workers, flat } = results;
   const several = (tables, columns, suffix = '') =>
     Object.entries(tables ?? {}).map(([name, rows]) => section(name + suffix, rows, columns));
   return [
@@ -38,7 +38,7 @@ export function markdownOf(results, { judged }) {
         WITHOUT_RATIOS,
       ),
     others && section('The other calls', others, WITHOUT_RATIOS),
-    halfLoad && section('At half load', halfLoad, ['requests/s', 'p50 ms', 'p99 ms']),
+    ...several(offered, ['requests/s', 'p50 ms', 'p99 ms'], ', so much offered in an open loop'),
     ...several(size, ['requests/s', 'p50 ms', 'server CPU µs', 'database CPU µs'], ', one member'),
     workers && section('Several processes (GET /profile)', workers, ALL),
     ...several(flat?.compared, ALL, `, two databases (${flat?.date})`),
@@ -87,6 +87,24 @@ function section(title, results, names) {
 function table(head, rows) {
   const line = (cells) => `| ${cells.join(' | ')} |`;
   return [head, head.map((_, i) => (i === 0 ? '---' : '---:')), ...rows].map(line).join('\n');
+}
+
+/** @param {import('./run.mjs').Results} results */
+export function latencyPlotOf({ offered }) {
+  const groups = Object.entries(offered).map(([question, loads]) => ({
+    name: question,
+    bars: Object.values(loads).flatMap(({ share, rate, p50, p99 }) =>
+      [
+        ['p50', p50],
+        ['p99', p99],
+      ].map(([name, value]) => ({
+        name,
+        value,
+        label: `${value.toFixed(1)} ms at ${Math.round(rate).toLocaleString('en')}/s (${100 * share} % of the peak)`,
+      })),
+    ),
+  }));
+  return barChart('Latency in ms, where so much is offered', groups);
 }
 
 /** @param {import('./run.mjs').Results} results */

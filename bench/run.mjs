@@ -11,14 +11,14 @@ import { requireWrk } from './load.mjs';
 import {
   compareServers,
   compareSizes,
-  measureHalfLoad,
+  measureOffered,
   measureOthers,
   measureSize,
   measureWorkers,
 } from './measurements.mjs';
 import { compareOauth, prepareMembers, signIn } from './oauth.mjs';
 import { COMPARED } from './questions.mjs';
-import { markdownOf, plotOf } from './report.mjs';
+import { latencyPlotOf, markdownOf, plotOf } from './report.mjs';
 import { faultsOf, measureOverload, overloadQuestions, overloadTable } from './overload.mjs';
 import { checkSameness } from './sameness.mjs';
 import { OURS, PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
@@ -35,7 +35,7 @@ import { judge } from './targets.mjs';
  * @property {Record<string, Rows>} [oauth] kind of request → servers
  * @property {Rows} [signIn]
  * @property {Rows} [others]
- * @property {Rows} [halfLoad]
+ * @property {Record<string, Rows>} [offered] question → load that was offered
  * @property {Record<string, Rows>} [size] list → cases
  * @property {Rows} [workers]
  * @property {{date: string, sizes: number[], compared: Record<string, Rows>}} [flat] of the last run with --flat
@@ -127,7 +127,7 @@ async function measureAll() {
   }
   if (whole) {
     results.others = await measureOthers(ours, dataset, plan);
-    results.halfLoad = await measureHalfLoad(ours, dataset, plan);
+    results.offered = await measureOffered(ours, dataset, plan);
     results.size = await measureSize(ours, dataset, plan);
     await ours.stop();
     const start = (workers) => startOurs(dataset, { WORKERS: workers });
@@ -144,6 +144,7 @@ async function measureAll() {
   const report = users === 100_000 ? join(folder, '../../docs/benchmark') : join(folder, String(users));
   writeFileSync(`${report}.md`, markdown);
   writeFileSync(`${report}.svg`, plotOf(results));
+  writeFileSync(`${report}-latency.svg`, latencyPlotOf(results));
 }
 
 async function measureFlatness(sizes) {

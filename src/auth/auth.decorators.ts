@@ -1,8 +1,8 @@
 import { createParamDecorator, SetMetadata } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
 import type { Principal } from './principal.js';
 import type { Scope } from './scopes.js';
+import { requestOf } from '../http/pipeline/exchange.js';
 
 /** What a route demands: a scope, any valid credential (`null`), or nothing (`public`). */
 export type Access = Scope | null | 'public';
@@ -20,7 +20,7 @@ export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
 /** The caller. Only on routes that need a credential. */
 export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Principal => {
-  return context.switchToHttp().getRequest<Request>().principal!;
+  return requestOf(context).principal!;
 });
 
 /**

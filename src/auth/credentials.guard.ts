@@ -10,6 +10,7 @@ import type { Credential } from './credentials.js';
 import type { Principal } from './principal.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
+import { requestOf, responseOf } from '../http/pipeline/exchange.js';
 
 /** Credential → Principal, or 401. Every route is refused that does not say what it needs. */
 @Injectable()
@@ -25,11 +26,10 @@ export class CredentialsGuard implements CanActivate {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;
     if (access === undefined) return false;
-    const http = context.switchToHttp();
-    const request = http.getRequest<Request>();
+    const request = requestOf(context);
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl);
-    const goOn = (principal: Principal) => this.#count(principal, request, http.getResponse<Response>());
+    const goOn = (principal: Principal) => this.#count(principal, request, responseOf(context));
     let principal: Principal | Promise<Principal>;
     try {
       principal = this.authentication.authenticate(credential, request);

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
-import type { Request, Response } from 'express';
 import { accessOf } from './auth.decorators.js';
 import { insufficientScope } from './www-authenticate.js';
 import { Config } from '../config/config.js';
+import { requestOf, responseOf } from '../http/pipeline/exchange.js';
 
 /** Principal + metadata → pass, or 403. A route without metadata never gets here: the first guard refuses it. */
 @Injectable()
@@ -13,12 +13,9 @@ export class ScopesGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;
-    const { principal } = context.switchToHttp().getRequest<Request>();
+    const { principal } = requestOf(context);
     if (access === undefined || principal === undefined) return false;
-    context
-      .switchToHttp()
-      .getResponse<Response>()
-      .gather('X-Accepted-OAuth-Scopes', access ?? '');
+    responseOf(context).gather('X-Accepted-OAuth-Scopes', access ?? '');
     if (access !== null && !principal.scopes.includes(access)) {
       throw insufficientScope(this.config.publicUrl, access, principal.scopes);
     }

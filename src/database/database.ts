@@ -50,8 +50,8 @@ export class Database {
    */
   read<Row extends QueryResultRow>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
     const { name, text } = statement;
-    const pooled = () => this.#query<Row>(this.#pipelined ? { name, text, values } : { text, values });
-    return this.#pipelined?.rows<Row>(statement, values)?.then((rows) => rows ?? pooled()) ?? pooled();
+    if (!this.#pipelined) return this.#query({ text, values });
+    return this.#pipelined.rows<Row>(statement, values, () => this.#query({ name, text, values }));
   }
 
   /**

@@ -18,8 +18,6 @@ const DATA_EXCEPTION = /^22/;
 
 interface Lane {
   connection: ReadConnection | undefined;
-  /** By `performance.now()`: when an answer came last, or the first of those in flight was asked. */
-  progressAt: number;
 }
 
 /**
@@ -38,35 +36,36 @@ export class PipelinedReads {
   #next = 0;
   #ended = false;
   #watchedAt = performance.now();
+  #lateAt = -Infinity;
   readonly #watch = setInterval(() => this.#dropStalled(), WATCH_MS).unref();
 
   constructor(config: Config) {
     this.#config = config;
-    this.#lanes = Array.from({ length: CONNECTIONS }, () => ({ connection: undefined, progressAt: 0 }));
+    this.#lanes = Array.from({ length: CONNECTIONS }, () => ({ connection: undefined }));
     for (const lane of this.#lanes) void this.#connect(lane);
   }
 
-  /** @returns undefined, at once or in the end, where it could not be read here, for whatever reason: then the pool is to be asked */
+  /** @param otherwise reads where it could not be read here, for whatever reason */
   rows<Row extends QueryResultRow>(
     statement: NamedStatement,
     values: readonly unknown[],
-  ): Promise<Row[] | undefined> | undefined {
-    const lane = this.#lanes[(this.#next = (this.#next + 1) % CONNECTIONS)]!;
-    const { connection } = lane;
-    if (connection === undefined || connection.underWay >= MOST_IN_FLIGHT) return undefined;
-    if (connection.underWay === 0) lane.progressAt = performance.now();
-    return connection.read<Row>(statement, values)?.then(
-      (rows) => {
-        lane.progressAt = performance.now();
-        return rows;
-      },
-      (error: { code?: string }) => {
+    otherwise: () => Promise<Row[]>,
+  ): Promise<Row[]> {
+    const { connection } = this.#lanes[(this.#next = (this.#next + 1) % CONNECTIONS)]!;
+    if (connection === undefined || connection.underWay >= MOST_IN_FLIGHT) return otherwise();
+    return new Promise((resolve) => {
+      const isRead = connection.read<Row>(statement, values, (fault, rows) => {
+        if (!fault) {
+          resolve(rows);
+          return;
+        }
         // The statement's own fault, and the pool will say so: the connection is as good as before. Else it is broken, stalled or
         // refused: the pool says which, to a caller who still has time.
-        if (!DATA_EXCEPTION.test(error.code ?? '')) connection.destroy();
-        return undefined;
-      },
-    );
+        if (!DATA_EXCEPTION.test(fault.code ?? '')) connection.destroy();
+        resolve(otherwise());
+      });
+      if (!isRead) resolve(otherwise());
+    });
   }
 
   /** Connections that are up, and statements under way on them. */
@@ -81,7 +80,7 @@ export class PipelinedReads {
   async end(): Promise<void> {
     this.#ended = true;
     clearInterval(this.#watch);
-    await Promise.allSettled(this.#lanes.map(({ connection }) => connection?.end()));
+    await Promise.allSettled(this.#lanes.flatMap(({ connection }) => connection?.end() ?? []));
   }
 
   async #connect(lane: Lane): Promise<void> {
@@ -114,11 +113,10 @@ export class PipelinedReads {
     const now = performance.now();
     const late = now - this.#watchedAt > 2 * WATCH_MS;
     this.#watchedAt = now;
-    for (const lane of this.#lanes) {
-      if (!lane.connection || lane.connection.underWay === 0) continue;
-      if (late)
-        lane.progressAt = now; // what was answered is still to be read
-      else if (now - lane.progressAt > STALLED_MS) lane.connection.destroy();
+    if (late) this.#lateAt = now; // what was answered is still to be read
+    for (const { connection } of this.#lanes) {
+      if (!connection || connection.underWay === 0) continue;
+      if (now - Math.max(connection.progressAt, this.#lateAt) > STALLED_MS) connection.destroy();
     }
   }
 

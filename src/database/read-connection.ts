@@ -22,8 +22,14 @@ interface Read {
   fault: Error | undefined;
   /** Of a statement that this is the first execution of: that PostgreSQL has taken it is still to be heard. */
   parsing: boolean;
-  readonly done: (fault: Error | undefined, rows: QueryResultRow[]) => void;
+  readonly done: Done;
 }
+
+/** What a read came to: what PostgreSQL answers where it refused, or why the connection was lost; else its rows. */
+export type Done<Row extends QueryResultRow = QueryResultRow> = (
+  fault: (Error & { readonly code?: string }) | undefined,
+  rows: Row[],
+) => void;
 
 /** The messages that a server sends, by their first byte (PostgreSQL, §55.7). */
 const PARSE_COMPLETE = 0x31;
@@ -67,6 +73,7 @@ export class ReadConnection {
   /** The beginning of a message whose end has not arrived. */
   #rest: Buffer | undefined;
   #lost: Error | undefined;
+  #progressAt = 0;
 
   private constructor(
     client: Client,
@@ -89,8 +96,10 @@ export class ReadConnection {
     stream.removeAllListeners('data').on('data', (bytes: Buffer) => connection.#receive(bytes));
     // The second time without a description.
     for (let time = 0; time < 2; time++) {
-      const [row] = (await connection.read(CHECK, CHECKED)) ?? [];
-      if (isDeepStrictEqual(row, EXPECTED)) continue;
+      const rows = await new Promise<QueryResultRow[]>((resolve, reject) => {
+        connection.read(CHECK, CHECKED, (fault, rows) => (fault ? reject(fault) : resolve(rows)));
+      });
+      if (isDeepStrictEqual(rows, [EXPECTED])) continue;
       connection.destroy();
       throw new Error('PostgreSQL answers otherwise than was asked');
     }
@@ -102,38 +111,40 @@ export class ReadConnection {
     return this.#reads.length;
   }
 
+  /** When an answer came last, or the first of those under way was asked; by `performance.now()`. */
+  get progressAt(): number {
+    return this.#progressAt;
+  }
+
   /**
    * Executes a statement, behind those under way.
    *
-   * @returns undefined where one of the values has to be written in a way that only pg knows
-   * @throws what PostgreSQL answers; or where the connection is lost
+   * @param done is told in a later turn, unless the connection is lost already
+   * @returns false where one of the values has to be written in a way that only pg knows: then nothing is done
    */
   read<Row extends QueryResultRow>(
     statement: NamedStatement,
     values: readonly unknown[],
-  ): Promise<Row[]> | undefined {
+    done: Done<Row>,
+  ): boolean {
     const bind = bindOf(statement.name, values);
-    if (!bind) return undefined;
-    return new Promise((resolve, reject) => {
-      if (this.#lost) {
-        reject(this.#lost);
-        return;
-      }
-      const parsing = !this.#parsed.has(statement.name);
-      if (this.#unsent.length === 0) setImmediate(() => this.#send());
-      if (parsing) {
-        this.#parsed.add(statement.name);
-        this.#unsent.push(parseOf(statement));
-      }
-      this.#unsent.push(bind);
-      if (!this.#columns.has(statement.name)) this.#unsent.push(DESCRIBE);
-      this.#unsent.push(EXECUTE_AND_SYNC);
-      const done = (fault: Error | undefined, rows: QueryResultRow[]) => {
-        if (fault) reject(fault);
-        else resolve(rows as Row[]);
-      };
-      this.#reads.push({ statement, rows: [], fault: undefined, parsing, done });
-    });
+    if (!bind) return false;
+    if (this.#lost) {
+      done(this.#lost, []);
+      return true;
+    }
+    if (this.#reads.length === 0) this.#progressAt = performance.now();
+    const parsing = !this.#parsed.has(statement.name);
+    if (this.#unsent.length === 0) setImmediate(() => this.#send());
+    if (parsing) {
+      this.#parsed.add(statement.name);
+      this.#unsent.push(parseOf(statement));
+    }
+    this.#unsent.push(bind);
+    if (!this.#columns.has(statement.name)) this.#unsent.push(DESCRIBE);
+    this.#unsent.push(EXECUTE_AND_SYNC);
+    this.#reads.push({ statement, rows: [], fault: undefined, parsing, done: done as Done });
+    return true;
   }
 
   /** Ends it when what is under way was answered. */
@@ -194,6 +205,7 @@ export class ReadConnection {
         this.#reads.shift();
         // What was not prepared is not known by its name.
         if (read.parsing) this.#parsed.delete(read.statement.name);
+        this.#progressAt = performance.now();
         read.done(read.fault, read.rows);
         return;
       case PARSE_COMPLETE:

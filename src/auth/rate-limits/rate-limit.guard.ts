@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
+import { requestOf } from '../../http/pipeline/exchange.js';
 
 /** 429 where the limit was used up when the call was counted; after the scope was checked. */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    const { overLimit } = context.switchToHttp().getRequest<Request>();
+    const { overLimit } = requestOf(context);
     if (overLimit !== undefined) throw overLimit;
     return true;
   }

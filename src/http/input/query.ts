@@ -10,6 +10,7 @@ import { listNames, parameterNames } from './parameters.js';
 import type { QueryClass } from './parameters.js';
 import { faultOf, VALIDATION } from './rules.js';
 import { classOfParameter } from './signature.js';
+import { requestOf } from '../pipeline/exchange.js';
 
 /** Several shapes of query behind one path, chosen by the value of one parameter. */
 export interface QueryVariants {
@@ -21,7 +22,7 @@ export interface QueryVariants {
 
 const QUERY = 'http:query';
 const readParameters = createParamDecorator((_: unknown, context: ExecutionContext): object => {
-  return context.switchToHttp().getRequest<Request & { parameters: object }>().parameters;
+  return requestOf<Request & { parameters: object }>(context).parameters;
 });
 
 /**
@@ -43,7 +44,7 @@ export class QueryGuard implements CanActivate {
   readonly #accepted = new Map<object, QueryClass | QueryVariants>();
 
   canActivate(context: ExecutionContext): boolean {
-    const request = context.switchToHttp().getRequest<Request & { parameters: object }>();
+    const request = requestOf<Request & { parameters: object }>(context);
     const handler = context.getHandler();
     let accepted = this.#accepted.get(handler);
     if (!accepted) {

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
 import { Problem } from '../output/problems.js';
 import { isOutsideApi } from './outside-api.js';
+import { requestOf } from './exchange.js';
 
 /** A parameter of a media range, but its weight. */
 const PARAMETER = /[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.)*"|[^\s;,"]*)/gi;
@@ -14,7 +14,7 @@ const PARAMETER = /[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.)*"|[^\s;,
 @Injectable()
 export class AcceptGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    const request = context.switchToHttp().getRequest<Request>();
+    const request = requestOf(context);
     const { accept } = request.headers;
     if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
     if (isOutsideApi(context.getClass())) return true;
