@@ -22,7 +22,7 @@ export function contrastOf(one: string, other: string): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-/** @param share of the other colour, 0 to 1 */
+/** Mixes two colours, each `#rrggbb`. @param share of the other colour, 0 to 1 */
 export function mixed(color: string, other: string, share: number): string {
   const [one, two] = [rgbOf(color), rgbOf(other)];
   const parts = one.map((value, index) => Math.round(value + (two[index]! - value) * share));

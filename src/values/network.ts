@@ -21,7 +21,7 @@ export function addressOf(request: Request): string | undefined {
   return context.address;
 }
 
-/** @returns undefined for what is no address, or one with something behind it that is neither port nor zone */
+/** Reads an address, with or without a port or zone. @returns undefined for what is no address, or one with something behind it that is neither port nor zone */
 export function parseAddress(text: string): string | undefined {
   const [, bracketed, ported] = /^\s*(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})\s*$/.exec(text) ?? [];
   const bare = (bracketed ?? ported ?? text.trim())

@@ -69,7 +69,7 @@ function queryOf(url: string): string {
 
 const withoutQuery = new Map<QueryClass, object>();
 
-/** @throws Problem with one entry for every parameter that is wrong */
+/** Reads and checks a query string, without its question mark. @throws Problem with one entry for every parameter that is wrong */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
   if (query === '' && typeof accepted !== 'function') accepted = accepted.absent;
   if (query === '' && typeof accepted === 'function') {

@@ -92,6 +92,7 @@ export function fieldNames(model: Model): readonly string[] {
 export const IdField = (options: FieldOptions = {}) =>
   field<number>('number', { type: 'integer', minimum: 1 }, options);
 
+/** Any integer that JavaScript counts exactly. */
 export const IntegerField = <const Options extends NumberOptions>(options: Options) =>
   field<Nullable<number, Options>>('number', { type: 'integer' }, options);
 
@@ -113,9 +114,11 @@ export const PercentageField = <const Options extends FieldOptions = object>(
     options,
   );
 
+/** True or false; never null. */
 export const BooleanField = (options: FieldOptions = {}) =>
   field<boolean>('boolean', { type: Boolean }, options);
 
+/** Any text; it is escaped. */
 export const TextField = <const Options extends TextOptions = object>(options: Options = {} as Options) =>
   field<Nullable<string, Options>>('text', { type: String }, options);
 

@@ -25,7 +25,9 @@ export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
   let looking = false;
   const look = () => {
     const late = performance.now() - milliseconds;
-    for (const request of underWay.filter(({ context }) => !context.readingBody && context.waitsSince <= late))
+    for (const request of underWay.filter(
+      ({ context }) => !context.readingBody && context.waitsSince <= late,
+    ))
       if (!request.res!.headersSent)
         filter.answer(new Problem('temporarily_unavailable'), request, request.res!);
     looking = underWay.length > 0;

@@ -62,7 +62,7 @@ export function allowedScopes(client: Client): string[] {
   return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
 }
 
-/** oidc-provider with every option that differs from its default, and why. */
+/** Makes the authorization server: oidc-provider with every option that differs from its default, and why. */
 export function createProvider(parts: ProviderParts): Provider {
   const { config } = parts;
   const secure = config.publicUrl.startsWith('https:');

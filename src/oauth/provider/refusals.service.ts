@@ -97,7 +97,7 @@ export function looksSecret(errorId: string): boolean {
   return /^[\w-]{43}$/.test(errorId) || /pua_(live|test)_/i.test(errorId);
 }
 
-/** @returns null where nothing is left of it */
+/** Leaves of what was sent the first `longest` characters, without what could be a secret. @returns null where nothing is left of it */
 export function withoutSecrets(sent: unknown, longest: number): string | null {
   if (typeof sent !== 'string' || sent === '') return null;
   if (UUID.test(sent)) return sent;

@@ -34,9 +34,13 @@ export interface Group {
 
 export type Fields = Readonly<Record<string, Field | Group>>;
 
+/** Says that a record without the field is refused. */
 export const required = (field: Field): Field => ({ ...field, required: true });
+/** Says what stands for the field where it is absent. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
+/** Says in words, for docs/import.md, what an absent field comes to. */
 export const absent = (absent: string, field: Field): Field => ({ ...field, absent });
+/** Says the column of the staging table that the field goes into, where its name is another. */
 export const into = (column: string, field: Field): Field => ({ ...field, column });
 
 /** A field whose values are taken as they are, where they are allowed. */
@@ -59,6 +63,7 @@ const HIGHEST_ID = 9_000_000_000_000_000;
 
 export const id: Field = { ...integer(1, HIGHEST_ID), type: 'bigint' };
 
+/** Takes a number of degrees, as far from zero as said on either side. */
 export const degrees = (most: number): Field =>
   plain(
     'double precision',
@@ -68,6 +73,7 @@ export const degrees = (most: number): Field =>
 
 export const flag: Field = plain('boolean', 'true or false', (value) => typeof value === 'boolean');
 
+/** Takes one of these words. */
 export const oneOf = (values: readonly string[]): Field =>
   plain('text', `one of ${values.join(', ')}`, (value) => values.includes(value as string));
 
