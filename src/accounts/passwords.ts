@@ -79,7 +79,7 @@ export async function verifyPassword(
   return { matches: false, needsUpgrade: false };
 }
 
-/** Whether the text is an argon2 or bcrypt hash that {@link verifyPassword} will take. */
+/** Tells whether the text is an argon2 or bcrypt hash that {@link verifyPassword} will take. */
 export function isPasswordHash(text: string): boolean {
   return kindOf(text) !== undefined;
 }

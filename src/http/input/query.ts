@@ -25,7 +25,7 @@ const readParameters = createParamDecorator((_: unknown, context: ExecutionConte
 });
 
 /**
- * The validated query of the request: an instance of the class that the handler's signature names, or of one of the variants. A route
+ * Injects the validated query of the request: an instance of the class that the handler's signature names, or of one of the variants. A route
  * without it takes no parameter at all.
  */
 export const Parameters =
@@ -55,7 +55,7 @@ export class QueryGuard implements CanActivate {
   }
 }
 
-/** What the handler accepts, for the documentation. */
+/** Says what the handler accepts, for the documentation. */
 export function queryOfHandler(handler: object): QueryClass | QueryVariants | undefined {
   return Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined;
 }

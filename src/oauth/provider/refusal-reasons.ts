@@ -26,7 +26,7 @@ const KNOWN_ERRORS: ReadonlySet<string> = new Set([
   'use_dpop_nonce',
 ]);
 
-/** Whether a document of OAuth or OpenID has this code. */
+/** Tells whether a document of OAuth or OpenID has this code. */
 export function isKnownError(error: string): boolean {
   return KNOWN_ERRORS.has(error);
 }

@@ -50,7 +50,7 @@ const plain = (type: string, rule: string, allowed: (value: unknown) => boolean)
   read: (value) => (allowed(value) ? value : new Fault(`must be ${rule}`)),
 });
 
-/** An integer within bounds, at most those of SQL's integer. */
+/** Takes an integer within bounds, at most those of SQL's integer. */
 export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   plain(
     'integer',
@@ -77,7 +77,7 @@ export const flag: Field = plain('boolean', 'true or false', (value) => typeof v
 export const oneOf = (values: readonly string[]): Field =>
   plain('text', `one of ${values.join(', ')}`, (value) => values.includes(value as string));
 
-/** Text of so many Unicode code points. */
+/** Takes a text of so many Unicode code points. */
 export const text = ([shortest, longest]: Length): Field => ({
   type: 'text',
   rule:
@@ -108,7 +108,7 @@ const textThat = (longest: number, rule: string, allowed: (value: string) => boo
   };
 };
 
-/** An absolute http or https URL of so many code points. */
+/** Takes an absolute http or https URL of so many code points. */
 export const url = ([, longest]: Length): Field =>
   textThat(
     longest,
@@ -148,7 +148,7 @@ export const tags: Field = {
   },
 };
 
-/** A row of the staging table, or everything that is wrong with the record. */
+/** Makes a row of the staging table, or says everything that is wrong with the record. */
 export function readRecord(
   fields: Fields,
   value: unknown,
@@ -198,7 +198,7 @@ function readFields(
   }
 }
 
-/** Columns of the staging table with their SQL types. */
+/** Lists the columns of the staging table with their SQL types. */
 export function stagingColumns(fields: Fields, prefix = ''): [column: string, type: string][] {
   return Object.entries(fields).flatMap(([name, field]) =>
     'fields' in field
