@@ -9,7 +9,7 @@ import { ApiAdapter } from './http/pipeline/api.adapter.js';
 import type { Connections } from './http/pipeline/connections.js';
 import { Config } from './config/config.js';
 
-/** The whole application over one database, ready to listen; for main and for the tests. */
+/** Makes the whole application over one database, ready to listen; for main and for the tests. */
 export async function createApp(config: Config): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config),

@@ -17,7 +17,7 @@ import { Problem } from './http/output/problems.js';
 import { UnknownPage } from './site/unknown-page.js';
 import { Config } from './config/config.js';
 
-/** Everything between the socket and the controllers, in order; used by main and by the tests. */
+/** Sets up everything between the socket and the controllers, in order; used by main and by the tests. */
 export function configureApp(app: NestExpressApplication): void {
   const config = app.get(Config);
   const filter = app.get(ProblemFilter);

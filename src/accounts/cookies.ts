@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What a browser sent under this name, as it stands: a neighbouring host may have added one. */
+/** Finds what a browser sent under this name, as it stands: a neighbouring host may have added one. */
 export function cookiesNamed(request: IncomingMessage, name: string): string[] {
   return (request.headers.cookie ?? '')
     .split(';')

@@ -79,7 +79,7 @@ export async function verifyPassword(
   return { matches: false, needsUpgrade: false };
 }
 
-/** Whether the text is an argon2 or bcrypt hash that {@link verifyPassword} will take. */
+/** Tells whether the text is an argon2 or bcrypt hash that {@link verifyPassword} will take. */
 export function isPasswordHash(text: string): boolean {
   return kindOf(text) !== undefined;
 }
@@ -97,6 +97,8 @@ function kindOf(storedHash: string): HashKind | undefined {
 }
 
 /**
+ * Reads which algorithm a hash is of, and what it costs.
+ *
  * @param parameters as they stand at the beginning of a hash: `$2b$12`, `$argon2id$v=19$m=65536,t=3,p=4`
  * @returns undefined where there is no such hash, or where it costs too much
  */

@@ -191,7 +191,7 @@ const COLUMNS = '(type, actor, user_id, client_id, key_id, ip, error_id, details
 const RECORD_EVENT = `INSERT INTO auth_events ${COLUMNS} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 
 /**
- * SQL that records an event where `source` has a row: a part of a statement that does what is recorded.
+ * Writes SQL that records an event where `source` has a row: a part of a statement that does what is recorded.
  *
  * @param first number of the first of the parameters that are {@link eventValues}
  */
@@ -201,7 +201,7 @@ export function recordEventIf(source: string, first: number): string {
   return `INSERT INTO auth_events ${COLUMNS} SELECT ${values.join(', ')} FROM ${source}`;
 }
 
-/** An event as the parameters of {@link recordEventIf}. */
+/** Gives an event as the parameters of {@link recordEventIf}. */
 export function eventValues(event: NewAuthEvent): unknown[] {
   return [
     event.type,
@@ -228,7 +228,7 @@ const MOST_BYTES = 1_000;
 const MOST_ITEMS = 10;
 
 /**
- * Details as JSON that the database takes whatever stands in them: an event must never make what it tells of fail. Long
+ * Writes details as JSON that the database takes whatever stands in them: an event must never make what it tells of fail. Long
  * texts and lists are clipped, as little as will do.
  */
 export function boundedDetails(details: object): string {

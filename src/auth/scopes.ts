@@ -11,6 +11,7 @@ export type Scope = keyof typeof SCOPES;
 
 export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
 
+/** Tells whether the text is a scope of the API. */
 export function isScope(text: string): text is Scope {
   return Object.hasOwn(SCOPES, text);
 }

@@ -19,6 +19,7 @@ export function challenge(
     .join(', ')}`;
 }
 
+/** Makes the 401 of a request without a credential: its challenge names no error (RFC 6750 §3.1). */
 export function missingCredentials(publicUrl: string): Problem {
   return new Problem('missing_credentials', { headers: { 'WWW-Authenticate': challenge(publicUrl) } });
 }
@@ -39,6 +40,7 @@ export function refusal(
   return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 
+/** Makes the 403 of a credential that lacks a scope, which the challenge names (RFC 6750 §3.1). */
 export function insufficientScope(publicUrl: string, required: string, granted: readonly string[]): Problem {
   return new Problem('insufficient_scope', {
     detail: `This endpoint needs the scope ${required}.`,

@@ -79,6 +79,7 @@ export function parseUsername(text: string): string {
   return textOf(LENGTHS.users.username)(text);
 }
 
+/** Reads an absolute http or https URL. @throws InvalidArgumentError */
 export function parseHttpUrl(text: string): string {
   if (!isHttpUrl(text)) throw new InvalidArgumentError('It must be an absolute http or https URL.');
   return textOf(LENGTHS.users.profile_picture)(text);

@@ -41,6 +41,7 @@ export function fields(thing: object): string {
   return grid(Object.entries(thing).map(([name, value]) => [styled('bold', name), show(value as Cell)]));
 }
 
+/** Makes the word in front of a check, coloured on a terminal. */
 export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
   return { ok: styled('green', 'ok  '), warn: styled('yellow', 'warn'), fail: styled('red', 'fail') }[status];
 }

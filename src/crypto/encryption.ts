@@ -61,6 +61,7 @@ export function sealFor(secret: string, value: unknown, context: string): Buffer
   return seal(deriveKey(secret, context), value, context);
 }
 
+/** Decrypts what {@link sealFor} encrypted. @returns undefined where the secret or the context is another */
 export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
   return open<T>(deriveKey(secret, context), sealed, context);
 }

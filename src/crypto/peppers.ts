@@ -25,7 +25,7 @@ export class Pepper {
   }
 }
 
-/** @returns the pepper of SECRET_KEY, which new keys are hashed with, then that of SECRET_KEY_PREVIOUS, where there is one */
+/** Derives the peppers. @returns the pepper of SECRET_KEY, which new keys are hashed with, then that of SECRET_KEY_PREVIOUS, where there is one */
 export function peppersOf(secrets: Secrets): readonly Pepper[] {
   const ids = secrets.derive('api-key-pepper-id').map((key) => key.export().subarray(0, 4));
   return secrets.derive('api-key-pepper').map((key, i) => new Pepper(ids[i]!, key));

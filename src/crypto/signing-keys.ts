@@ -49,7 +49,7 @@ export async function makeSigningKey(alg: SigningAlgorithm): Promise<SigningJwk>
   return { ...jwk, kid, alg, use: 'sig' } as unknown as SigningJwk;
 }
 
-/** A key without its private half, as it is published. */
+/** Gives a key without its private half, as it is published. */
 export function publicHalfOf(jwk: SigningJwk): Readonly<Record<string, string>> {
   const { kid, alg, use } = jwk;
   const numbers = jwk.kty === 'EC' ? { crv: jwk.crv, x: jwk.x, y: jwk.y } : { n: jwk.n, e: jwk.e };

@@ -38,7 +38,7 @@ export class TokenKeys {
 }
 
 /**
- * Two parameters for `key IN ($1, $2)`, whether there is a pepper before the current one or not: a statement with `= ANY ($1)`
+ * Makes two parameters for `key IN ($1, $2)`, whether there is a pepper before the current one or not: a statement with `= ANY ($1)`
  * is planned anew at every execution, which takes far longer than to run it. The only key stands there twice, since a plan for
  * one key and NULL would look cheaper than the one that is kept. Null, which is no key, for what was never issued.
  */

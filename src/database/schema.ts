@@ -58,7 +58,7 @@ export function misfitOf({ pending, incompatible }: Schema): Misfit | undefined 
   return undefined;
 }
 
-/** @throws OperatorError where the program cannot work over the database */
+/** Refuses to go on over a database that does not fit. @throws OperatorError that says why, and what to do */
 export function requireFit(schema: Schema): void {
   const misfit = misfitOf(schema);
   if (!misfit) return;

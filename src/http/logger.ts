@@ -30,7 +30,7 @@ const SECRET_PATHS = [
   'client_secret',
 ].flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]);
 
-/** JSON lines on stdout (pretty ones on a terminal), secrets taken out by path and by pattern. */
+/** Makes the log: JSON lines on stdout (pretty ones on a terminal), secrets taken out by path and by pattern. */
 export function createLogger(config: Config): Logger {
   const options = {
     level: config.logLevel,

@@ -157,7 +157,7 @@ export type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends {
   ? { readonly [Label in keyof Labels]: Labels[Label] extends readonly (infer Value)[] ? Value : string }
   : Readonly<Record<never, string>>;
 
-/** The same row, as whoever goes through the whole table sees it. */
+/** Finds the same row, as whoever goes through the whole table sees it. */
 export function metricOf(name: MetricName): Metric {
   return METRICS[name];
 }

@@ -63,7 +63,7 @@ export class RouteTable {
   }
 }
 
-/** @param parameter what matches a parameter of the path, such as `:id`; as Express does it unless said */
+/** Makes what matches the whole path of a route. @param parameter what matches a parameter of it, such as `:id`; as Express does it unless said */
 export function pathPattern(path: string, parameter = '[^/]+'): RegExp {
   return new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, parameter)}$`);
 }

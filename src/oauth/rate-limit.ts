@@ -137,7 +137,7 @@ const BUSY_JSON_HEADERS = [
   'Retry-After',
 ];
 
-/** 503 where the process has too much to do already: JSON for programs, a page for browsers. */
+/** Answers 503 where the process has too much to do already: JSON for programs, a page for browsers. */
 export const refuseBusyOauth: Refuse = (request, response) => {
   const { id, path } = request.context; // the id is of letters, digits, dots, dashes and underscores
   if (FOR_PROGRAMS.includes(path) || !opensPage(request.headers.accept))

@@ -7,7 +7,7 @@ const KINDS: readonly [type: string, start: Buffer, behindSize?: string][] = [
   ['image/gif', Buffer.from('GIF89a')],
 ];
 
-/** The media type of an image that holds pixels alone; undefined where it is none, or one that could hold a script. */
+/** Finds the media type of an image that holds pixels alone; undefined where it is none, or one that could hold a script. */
 export function pixelImageType(bytes: Buffer): string | undefined {
   return KINDS.find(
     ([, start, behindSize]) =>

@@ -2,7 +2,7 @@ import { isIPv4, isIPv6, SocketAddress } from 'node:net';
 import type { Request } from 'express';
 
 /**
- * The address that a request came from, believed as far as TRUST_PROXY says: an IPv4 address, or an IPv6 one in its one
+ * Finds the address that a request came from, believed as far as TRUST_PROXY says: an IPv4 address, or an IPv6 one in its one
  * canonical form (RFC 5952), without port, zone or brackets; IPv4 in IPv6 (`::ffff:…`) as IPv4. Nothing else is ever
  * taken for an address: where an entry of X-Forwarded-For is none (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), it is
  * the nearest proxy behind it that has one, at last the socket's.
@@ -21,7 +21,7 @@ export function addressOf(request: Request): string | undefined {
   return context.address;
 }
 
-/** @returns undefined for what is no address, or one with something behind it that is neither port nor zone */
+/** Reads an address, with or without a port or zone. @returns undefined for what is no address, or one with something behind it that is neither port nor zone */
 export function parseAddress(text: string): string | undefined {
   const [, bracketed, ported] = /^\s*(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})\s*$/.exec(text) ?? [];
   const bare = (bracketed ?? ported ?? text.trim())
@@ -34,7 +34,7 @@ export function parseAddress(text: string): string | undefined {
 }
 
 /**
- * What limits count an address by: itself; of an IPv6 one the first 64 bits, which are one subscriber's.
+ * Says what limits count an address by: itself; of an IPv6 one the first 64 bits, which are one subscriber's.
  *
  * @param address of {@link addressOf}
  */

@@ -1,9 +1,9 @@
-/** Whether PostgreSQL can store the text: no U+0000, no lone surrogate. */
+/** Tells whether PostgreSQL can store the text: no U+0000, no lone surrogate. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Absolute http or https, without user and password; as written: `new URL` alone would also take `http:evil.com`, white space and back slashes. */
+/** Tells whether a URL is absolute, http or https, without user and password; as written: `new URL` alone would also take `http:evil.com`, white space and back slashes. */
 export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);
 }

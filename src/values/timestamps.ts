@@ -1,7 +1,7 @@
 /** How the API shows every moment: UTC, in seconds. */
 export const TIMESTAMP_PATTERN = '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$';
 
-/** A moment as the API shows it, of years 0 to 9999; as the database's function api_time. */
+/** Writes a moment as the API shows it, of years 0 to 9999; as the database's function api_time. */
 export function timestampOf(date: Date): string {
   return date.toISOString().slice(0, 19).replace('T', ' ');
 }

@@ -57,7 +57,7 @@ async function list(key: string, query = ''): Promise<Fields[]> {
 const ids = async (key: string, query = '') => (await list(key, query)).map(({ id }) => id);
 const detail = (key: string, id: number) => api.get(`/achievements?action=detail&id=${id}`, key);
 
-describe('an achievement', () => {
+describe('GET /api/public/achievements: an achievement', () => {
   it('is the same object in every variant', async () => {
     const { id, key } = await member();
     const fields = {
@@ -133,7 +133,7 @@ describe('an achievement', () => {
   });
 });
 
-describe('rarity', () => {
+describe('GET /api/public/achievements: rarity', () => {
   it.each([
     // active members, earners, tier, percentage
     [9, 9, 'unrated', null],
@@ -208,7 +208,7 @@ describe('rarity', () => {
   });
 });
 
-describe('a hidden achievement', () => {
+describe('GET /api/public/achievements: a hidden achievement', () => {
   const secret = {
     key: 'zz_secret',
     name: 'AA secret',
@@ -286,7 +286,7 @@ describe('a hidden achievement', () => {
   });
 });
 
-describe('a retired achievement', () => {
+describe('GET /api/public/achievements: a retired achievement', () => {
   it('shows to those who earned it only', async () => {
     const [one, two] = [await member(), await member()];
     const retired = await earned(one.id, { retired_at: '2024-01-01T00:00:00Z', points: 5 });
@@ -301,7 +301,7 @@ describe('a retired achievement', () => {
   });
 });
 
-describe('sorting and filtering achievements', () => {
+describe('GET /api/public/achievements: sorts and filters', () => {
   it('orders the earned ones by each sort, ties by id', async () => {
     const { id, key } = await member();
     const others = await members(9);
@@ -366,7 +366,7 @@ describe('sorting and filtering achievements', () => {
   });
 });
 
-describe('statistics', () => {
+describe('GET /api/public/achievements?action=stats', () => {
   const stats = async (key: string) => {
     const { status, body } = await api.get('/achievements?action=stats', key);
     expect(status).toBe(200);
@@ -445,7 +445,7 @@ describe('statistics', () => {
   });
 });
 
-describe('pinned achievements', () => {
+describe('GET /api/public/achievements?action=pinned', () => {
   it('come in their order, and positions close up where some are missing', async () => {
     const { id, key } = await member();
     const last = await earned(id, {}, { pin_position: 6 });
@@ -486,7 +486,7 @@ describe('pinned achievements', () => {
   });
 });
 
-describe('parameters of achievements', () => {
+describe('GET /api/public/achievements: parameters', () => {
   const ACTIONS = ['all', 'stats', 'detail', 'pinned'];
 
   it.each(['', 'All', 'earned', 'list', 'all,stats', 'constructor', '__proto__'])(

@@ -25,7 +25,7 @@ async function list(key: string, query = ''): Promise<Fields[]> {
 const ids = async (key: string, query = '') => (await list(key, query)).map(({ id }) => id);
 const count = async (key: string) => (await api.get('/profile', key)).body.connections_count;
 
-describe('a connection', () => {
+describe('GET /api/public/connections: a connection', () => {
   it('has exactly the documented keys, and of the other person the card and nothing more', async () => {
     const { id, key } = await member();
     const person = {
@@ -108,7 +108,7 @@ describe('a connection', () => {
   });
 });
 
-describe('the list of connections', () => {
+describe('GET /api/public/connections', () => {
   it('holds the accepted ones unless a status is asked for', async () => {
     const { id, key } = await member();
     const accepted = await connected(id);

@@ -314,14 +314,16 @@ describe('every answer', () => {
         }
       }
     });
+  });
 
+  describe('is explained at GET /api/public/problems and GET /api/public/problems/{code}', () => {
     it('with what to do about each problem, under the name `fix`', async () => {
       const { body } = await api.send('GET', '/api/public/problems');
       for (const entry of body.data as Record<string, unknown>[])
         expect(Object.keys(entry)).toEqual(['code', 'status', 'title', 'meaning', 'fix']);
     });
 
-    it('in the catalogue of problems, without a credential', async () => {
+    it('one by one, without a credential', async () => {
       const { body } = await api.send('GET', '/api/public/problems');
       expect(body.data.map(({ code }: { code: string }) => code)).toEqual([...PROBLEMS.keys()]);
       for (const entry of body.data as { code: string }[]) {

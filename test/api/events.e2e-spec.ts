@@ -38,7 +38,7 @@ async function ids(key: string, query = ''): Promise<number[]> {
   return body.data.map((event: { id: number }) => event.id);
 }
 
-describe('access to events', () => {
+describe('GET /api/public/events: access', () => {
   it.each(RELATIONS)('as %s (%s) shows every state, draft to organizers only', async (role, rsvp_status) => {
     const { id, key } = await member();
     const seen: number[] = [];
@@ -85,7 +85,7 @@ describe('access to events', () => {
   });
 });
 
-describe('a list item', () => {
+describe('GET /api/public/events: an item', () => {
   const KEYS =
     'id title summary status visibility starts_at ends_at timezone starts_at_local ends_at_local is_all_day is_online location cover_image organizer role rsvp_status attendees_count capacity created_at updated_at'.split(
       ' ',
@@ -220,7 +220,7 @@ describe('a list item', () => {
   });
 });
 
-describe('the detail of an event', () => {
+describe('GET /api/public/events/{id}', () => {
   it('has the keys and values of the list item, and more', async () => {
     const { id, key } = await member();
     const event = await eventOf(
@@ -316,7 +316,7 @@ describe('the detail of an event', () => {
   });
 });
 
-describe('sorting events', () => {
+describe('GET /api/public/events: sorts', () => {
   let user: Awaited<ReturnType<typeof member>>;
   let a: number, b: number, c: number, d: number;
   beforeAll(async () => {
@@ -346,7 +346,7 @@ describe('sorting events', () => {
   });
 });
 
-describe('filtering events', () => {
+describe('GET /api/public/events: filters', () => {
   it('by time_filter puts every event into exactly one of upcoming, ongoing and past', async () => {
     const { id, key } = await member();
     const hours = (n: number) => new Date(Date.now() + n * 3_600_000).toISOString();
@@ -534,7 +534,7 @@ describe('filtering events', () => {
   });
 });
 
-describe('the silent 404', () => {
+describe('GET /api/public/events/{id}: the silent 404', () => {
   it(
     'is the same for no access, draft, deleted, unknown and every other id',
     inOneWindow(async () => {

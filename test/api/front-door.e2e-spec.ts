@@ -557,7 +557,7 @@ describe('a document that never changes', () => {
   });
 });
 
-postgres.describe('readiness', () => {
+postgres.describe('GET /readyz', () => {
   it('is asked on a connection of its own: a pool that is taken whole says nothing about it', async () => {
     const api = await TestApi.start({ databasePoolSize: 2 });
     const runner = api.dataSource.createQueryRunner();

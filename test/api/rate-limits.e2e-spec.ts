@@ -216,7 +216,7 @@ describe('a limit of 0', () => {
   });
 });
 
-describe('userinfo', () => {
+describe('GET and POST /oauth/userinfo', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start({ rateLimits: { ...limits, auth: 20 } })));
   afterAll(() => oauth.close());

@@ -25,7 +25,7 @@ function formOf(page: FormPage, clientId: string): number {
   return forms.findIndex(([form]) => form.includes(`name="client_id" value="${clientId}"`));
 }
 
-describe('/account/apps', () => {
+describe('GET and POST /account/apps', () => {
   it('leads through sign-in and back, lists the apps and revokes the access of one at once', async () => {
     const member = await oauth.member();
     const [cut, kept] = [await oauth.client({ name: 'Cut me' }), await oauth.client({ name: 'Keep me' })];
@@ -143,7 +143,7 @@ describe('the sign-in page', () => {
   });
 });
 
-describe('/account/apps of a member with very many', () => {
+describe('GET /account/apps of a member with very many', () => {
   it('shows 100 of 1,000 apps, and says how many more there are', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
@@ -163,7 +163,7 @@ describe('/account/apps of a member with very many', () => {
   });
 });
 
-describe('/account/sessions', () => {
+describe('GET and POST /account/sessions', () => {
   it('lists the browsers of the member, and ends one', async () => {
     const member = await oauth.member();
     const [phone, laptop] = [oauth.browser(), oauth.browser()];

@@ -13,7 +13,7 @@ import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
-describe('/demo', () => {
+describe('GET /demo', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
   afterAll(() => oauth.close());

@@ -9,6 +9,17 @@ const files = ['test', 'src']
 const holding = (pattern: RegExp) => files.filter((path) => pattern.test(readFileSync(path, 'utf8')));
 
 describe('the tests', () => {
+  it('of an endpoint stand under its method and path', () => {
+    const titles = files.flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(/describe\((['"`])(.+?)\1/g)].map(([, , title]) => title!),
+    );
+    const endpoints = [...readFileSync('README.md', 'utf8').matchAll(/^\| (GET|PUT|POST) +\| (\/\S+)/gm)];
+    expect(endpoints.length).toBeGreaterThan(10);
+    const named = (method: string, path: string) =>
+      titles.some((title) => title.includes(method) && title.split(/[\s:?]+/).includes(path));
+    expect(endpoints.filter(([, method, path]) => !named(method!, path!)).map(([row]) => row)).toEqual([]);
+  });
+
   it('are left out by `postgres` and `embedded` of test/support/database.ts alone, and by what is not there: data, and other languages’ registries', () => {
     expect(files.length).toBeGreaterThan(60);
     expect(holding(/\b(it|describe|test)\.(skip|only|todo)\b|\bx(it|describe)\(/)).toEqual([

@@ -25,7 +25,7 @@ export function makeKey(environment: KeyEnvironment): { key: string; id: string 
   return { key: body + checksum(body), id };
 }
 
-/** @returns undefined where the text is no key or its checksum is wrong: it was never issued, no look-up is needed */
+/** Reads a key. @returns undefined where the text is no key or its checksum is wrong: it was never issued, no look-up is needed */
 export function parseKey(text: string): ParsedKey | undefined {
   const match = text.length < 100 ? WHOLE.exec(text) : null;
   if (!match || checksum(text.slice(0, -CHECKSUM_LENGTH)) !== match[4]) return undefined;

@@ -199,7 +199,7 @@ RETURNING user_id`,
   }
 }
 
-/** @returns what to throw */
+/** Makes what is thrown where no key has this id. */
 export function unknownKey(id: string): OperatorError {
   return new OperatorError(`There is no key ${id}: \`pua keys list\` shows all`);
 }

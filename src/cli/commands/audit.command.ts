@@ -43,6 +43,7 @@ const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
 /** Of the columns before the last, where lines come one by one. */
 const WIDTHS = [24, 24, 6, 10, 36, 15, 36];
 
+/** Adds `pua audit`. */
 export function auditCommand(program: Command): void {
   const audit = addCommand(
     program,

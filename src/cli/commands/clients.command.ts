@@ -65,6 +65,7 @@ const LISTS: readonly {
   },
 ];
 
+/** Adds `pua clients` and what it holds. */
 export function clientsCommands(program: Command): void {
   const clients = addGroup(program, 'clients', 'Apps that sign members in with OAuth');
 

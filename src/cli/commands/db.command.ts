@@ -6,6 +6,7 @@ import { confirm } from '../confirm.js';
 import { withAnyDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
 
+/** Adds `pua db` and what it holds. */
 export function dbCommands(program: Command): void {
   const db = addGroup(program, 'db', 'The database’s schema');
 

@@ -8,6 +8,7 @@ import { addCommand } from '../command.js';
 import { readConfig, withAnyDatabase } from '../database.js';
 import { asTyped, print, statusMark } from '../output.js';
 
+/** Adds `pua doctor`. */
 export function doctorCommand(program: Command): void {
   addCommand(
     program,

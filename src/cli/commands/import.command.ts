@@ -17,6 +17,7 @@ interface Options {
   json?: boolean;
 }
 
+/** Adds `pua import`. */
 export function importCommand(program: Command): void {
   addCommand(
     program,

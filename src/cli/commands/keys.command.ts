@@ -27,6 +27,7 @@ interface CreateOptions {
   json?: boolean;
 }
 
+/** Adds `pua keys` and what it holds. */
 export function keysCommands(program: Command): void {
   const keys = addGroup(program, 'keys', 'API keys of members');
 

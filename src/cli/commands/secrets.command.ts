@@ -3,6 +3,7 @@ import { makeSecretKey } from '../../crypto/secrets.js';
 import { addCommand, addGroup } from '../command.js';
 import { print } from '../output.js';
 
+/** Adds `pua secrets` and what it holds. */
 export function secretsCommands(program: Command): void {
   const secrets = addGroup(program, 'secrets', 'Secrets of the server');
 

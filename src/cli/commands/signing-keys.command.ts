@@ -5,6 +5,7 @@ import { addCommand, addGroup } from '../command.js';
 import { withDatabase } from '../database.js';
 import { print, table } from '../output.js';
 
+/** Adds `pua signing-keys` and what it holds. */
 export function signingKeysCommands(program: Command): void {
   const keys = addGroup(program, 'signing-keys', 'Keys that sign ID tokens');
 

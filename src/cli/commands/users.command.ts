@@ -32,6 +32,7 @@ interface SetPasswordOptions {
   json?: boolean;
 }
 
+/** Adds `pua users` and what it holds. */
 export function usersCommands(program: Command): void {
   const users = addGroup(program, 'users', 'Members');
 

@@ -32,7 +32,7 @@ const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> 
   unrated: [null, null],
 };
 
-/** The member's statistics as they are answered. Every category and every tier stands there, those with nothing too. */
+/** Makes the member's statistics as they are answered. Every category and every tier stands there, those with nothing too. */
 export function statisticsOf(row: StatisticsRow): AchievementStatistics {
   const { groups, categories, rarest_earned, last_earned_at, rarity_computed_at } = row;
   return {

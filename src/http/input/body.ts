@@ -29,7 +29,7 @@ const readFields = createParamDecorator(async (Fields: Model, context: Execution
 });
 
 /**
- * The body of the request: the fields that were sent, each as the class that the handler's signature names allows it. It is read
+ * Injects the body of the request: the fields that were sent, each as the class that the handler's signature names allows it. It is read
  * after credential, scope, rate and query were checked.
  *
  * @throws Problem payload_too_large, unsupported_media_type, invalid_json, validation_failed
@@ -127,11 +127,11 @@ function textRules([least, most]: Length): PropertyDecorator[] {
   ];
 }
 
-/** A text of so many Unicode code points, or null. */
+/** Declares a text of so many Unicode code points, or null. */
 export const Text = (length: Length, { example }: { example?: string } = {}) =>
   field({ maxLength: length[1], ...(example === undefined ? {} : { example }) }, ...textRules(length));
 
-/** An absolute http(s) URL of so many code points, or null. The server never fetches it. */
+/** Declares an absolute http(s) URL of so many code points, or null. The server never fetches it. */
 export const HttpUrl = (length: Length) =>
   field(
     { maxLength: length[1], format: 'uri' },

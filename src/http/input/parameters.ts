@@ -26,12 +26,12 @@ const PARAMETERS = 'http:parameters';
 /** Those of them that are lists. */
 const LISTS = 'http:lists';
 
-/** Names of the parameters of a query class, in the order in which they are declared. */
+/** Lists the names of the parameters of a query class, in the order in which they are declared. */
 export function parameterNames(query: QueryClass): readonly string[] {
   return namesIn(PARAMETERS, query.prototype as object);
 }
 
-/** Those of them that take several values. */
+/** Lists those of them that take several values. */
 export function listNames(query: QueryClass): readonly string[] {
   return namesIn(LISTS, query.prototype as object);
 }
@@ -72,7 +72,7 @@ const must = (rule: string, allowed?: readonly string[]) => ({
   context: { code: 'invalid_parameter', ...(allowed ? { allowed } : {}) },
 });
 
-/** Whole number from `minimum` to `maximum`; refused outside, never clamped. */
+/** Declares a whole number from `minimum` to `maximum`; refused outside, never clamped. */
 export const WholeNumber = (minimum: number, maximum: number, description: string) => {
   const rule = must(`be a whole number from ${minimum} to ${maximum}`);
   return parameter({
@@ -82,7 +82,7 @@ export const WholeNumber = (minimum: number, maximum: number, description: strin
   });
 };
 
-/** One value of an enum. */
+/** Declares one value of an enum. */
 export const OneOf = (values: readonly string[], description: string) =>
   parameter({
     rules: [IsIn(values, must('be one of the allowed values', values))],
@@ -94,7 +94,7 @@ const LIST = { type: 'array', style: 'form', explode: true };
 const LIST_FORMS = 'for several, repeat the parameter or separate them by commas';
 
 /**
- * Values of an enum, separated by commas, or repeated, or both; what is read is an array without repetitions, in the
+ * Declares values of an enum, separated by commas, or repeated, or both; what is read is an array without repetitions, in the
  * enum's order.
  */
 export const ListOf = (values: readonly string[], description: string) =>
@@ -111,7 +111,7 @@ export const ListOf = (values: readonly string[], description: string) =>
     },
   });
 
-/** Free texts (a category, say), written as {@link ListOf} is; no enum, since they are data. */
+/** Declares free texts (a category, say), written as {@link ListOf} is; no enum, since they are data. */
 export const ListOfTexts = (description: string) => {
   const rule = must('be a list of 1 to 50 texts, none of them empty');
   return parameter({
@@ -121,7 +121,7 @@ export const ListOfTexts = (description: string) => {
   });
 };
 
-/** `true` or `false`. */
+/** Declares `true` or `false`. */
 export const Flag = (description: string) =>
   parameter({
     read: (text) => (text === 'true' ? true : text === 'false' ? false : text),
@@ -129,7 +129,7 @@ export const Flag = (description: string) =>
     schema: { type: 'boolean', description },
   });
 
-/** A moment, as {@link parseTimestamp} reads it; what is read is RFC 3339 in UTC with microseconds. */
+/** Declares a moment, as {@link parseTimestamp} reads it; what is read is RFC 3339 in UTC with microseconds. */
 export const Moment = (description: string) =>
   parameter({
     read: (text) => parseTimestamp(text) ?? text,
@@ -143,7 +143,7 @@ export const Moment = (description: string) =>
     },
   });
 
-/** A substring to look for, of `minimum` to `maximum` code points. */
+/** Declares a substring to look for, of `minimum` to `maximum` code points. */
 export const Search = (minimum: number, maximum: number, description: string) => {
   const rule = must(`have ${minimum} to ${maximum} characters, none of them U+0000`);
   return parameter({
@@ -152,14 +152,14 @@ export const Search = (minimum: number, maximum: number, description: string) =>
   });
 };
 
-/** Any text: whether it is a cursor of this very list is decided where the list is known. */
+/** Declares any text: whether it is a cursor of this very list is decided where the list is known. */
 export const Cursor = () =>
   parameter({
     rules: [IsString(must('be a text'))],
     schema: { type: 'string', description: '`next_cursor` or `prev_cursor` of an answer to the same query' },
   });
 
-/** Any integer in decimal digits; what is read is its text, since it may be beyond every id. */
+/** Declares any integer in decimal digits; what is read is its text, since it may be beyond every id. */
 export const RequiredInteger = (description: string) =>
   parameter({
     rules: [

@@ -26,7 +26,7 @@ const readParameters = createParamDecorator((_: unknown, context: ExecutionConte
 });
 
 /**
- * The validated query of the request: an instance of the class that the handler's signature names, or of one of the variants. A route
+ * Injects the validated query of the request: an instance of the class that the handler's signature names, or of one of the variants. A route
  * without it takes no parameter at all.
  */
 export const Parameters =
@@ -56,7 +56,7 @@ export class QueryGuard implements CanActivate {
   }
 }
 
-/** What the handler accepts, for the documentation. */
+/** Says what the handler accepts, for the documentation. */
 export function queryOfHandler(handler: object): QueryClass | QueryVariants | undefined {
   return Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined;
 }
@@ -70,7 +70,7 @@ function queryOf(url: string): string {
 
 const withoutQuery = new Map<QueryClass, object>();
 
-/** @throws Problem with one entry for every parameter that is wrong */
+/** Reads and checks a query string, without its question mark. @throws Problem with one entry for every parameter that is wrong */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
   if (query === '' && typeof accepted !== 'function') accepted = accepted.absent;
   if (query === '' && typeof accepted === 'function') {

@@ -25,7 +25,7 @@ export const VALIDATION = {
   validationError: { target: false },
 } as const;
 
-/** The rule that was broken first, of those of its property in the order in which they stand. */
+/** Finds the rule that was broken first, of those of its property in the order in which they stand. */
 export function faultOf({ constraints, contexts, value }: ValidationError): Fault {
   const [rule, detail] = Object.entries(constraints!)[0]!;
   const { code, ...facts } = contexts![rule] as RuleContext;
@@ -49,7 +49,7 @@ function textRule(name: string, holds: (text: string) => boolean, options: Optio
   );
 }
 
-/** A text of so many Unicode code points: JavaScript's own length counts some twice. */
+/** Demands a text of so many Unicode code points: JavaScript's own length counts some twice. */
 export const CodePoints = (least: number, most: number, options: Options) =>
   textRule(
     'codePoints',
@@ -60,12 +60,12 @@ export const CodePoints = (least: number, most: number, options: Options) =>
     options,
   );
 
-/** A text that PostgreSQL can store. */
+/** Demands a text that PostgreSQL can store. */
 export const Storable = (options: Options) => textRule('storable', isStorable, options);
 
-/** An absolute http or https URL without user and password. */
+/** Demands an absolute http or https URL without user and password. */
 export const HttpUrlAsWritten = (options: Options) => textRule('httpUrl', isHttpUrl, options);
 
-/** A date and time that {@link parseTimestamp} reads. */
+/** Demands a date and time that {@link parseTimestamp} reads. */
 export const ReadableTimestamp = (options: Options) =>
   textRule('timestamp', (text) => parseTimestamp(text) !== undefined, options);

@@ -1,5 +1,5 @@
 /**
- * The class of a handler's parameter, as its signature names it: what a decorator of the parameter needs no one to say again.
+ * Finds the class of a handler's parameter, as its signature names it: what a decorator of the parameter needs no one to say again.
  *
  * @throws Error where the signature names no class, or one that is imported as a type only
  */

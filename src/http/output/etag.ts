@@ -1,22 +1,22 @@
 import { fingerprint } from '../../crypto/digests.js';
 
-/** Strong validator of exactly these bytes (RFC 9110 §8.8.3). */
+/** Makes the strong validator of exactly these bytes (RFC 9110 §8.8.3). */
 export function etagOf(json: string | Buffer): string {
   return `"${fingerprint(json)}"`;
 }
 
-/** A strong validator that also carries the version of the row behind the bytes, for {@link versionsOf}. */
+/** Makes a strong validator that also carries the version of the row behind the bytes, for {@link versionsOf}. */
 export function versionedEtag(version: number, json: string): string {
   return `"${version}-${fingerprint(json)}"`;
 }
 
-/** Whether If-None-Match names this validator (weak comparison, RFC 9110 §13.1.2). */
+/** Tells whether If-None-Match names this validator (weak comparison, RFC 9110 §13.1.2). */
 export function noneMatch(header: string, etag: string): boolean {
   return header.trim() === '*' || entityTags(header).some((tag) => tag.replace(/^W\//, '') === etag);
 }
 
 /**
- * The row versions that If-Match names (strong comparison, RFC 9110 §13.1.1): `undefined` for none given or
+ * Reads the row versions that If-Match names (strong comparison, RFC 9110 §13.1.1): `undefined` for none given or
  * `*`, which any row satisfies; tags that are weak or not ours name no version.
  */
 export function versionsOf(header: string | undefined): number[] | undefined {

@@ -83,27 +83,28 @@ function fieldsOf(prototype: object): ReadonlyMap<string, Field> {
   );
 }
 
-/** Names of the fields of the class, in the order in which they are declared. */
+/** Lists the names of the fields of the class, in the order in which they are declared. */
 export function fieldNames(model: Model): readonly string[] {
   return [...fieldsOf(model.prototype as object).keys()];
 }
 
-/** Id of a resource: an integer from 1. */
+/** Declares the id of a resource: an integer from 1. */
 export const IdField = (options: FieldOptions = {}) =>
   field<number>('number', { type: 'integer', minimum: 1 }, options);
 
+/** Declares any integer that JavaScript counts exactly. */
 export const IntegerField = <const Options extends NumberOptions>(options: Options) =>
   field<Nullable<number, Options>>('number', { type: 'integer' }, options);
 
-/** Any number; of the database a numeric or double precision. */
+/** Declares any number; of the database a numeric or double precision. */
 export const NumberField = <const Options extends NumberOptions>(options: Options) =>
   field<Nullable<number, Options>>('number', { type: Number }, options);
 
-/** How many there are: an integer from 0. */
+/** Declares how many there are: an integer from 0. */
 export const CountField = <const Options extends FieldOptions = object>(options: Options = {} as Options) =>
   field<Nullable<number, Options>>('number', { type: 'integer', minimum: 0 }, options);
 
-/** A share: 0 to 100, with two decimals. */
+/** Declares a share: 0 to 100, with two decimals. */
 export const PercentageField = <const Options extends FieldOptions = object>(
   options: Options = {} as Options,
 ) =>
@@ -113,13 +114,15 @@ export const PercentageField = <const Options extends FieldOptions = object>(
     options,
   );
 
+/** Declares true or false; never null. */
 export const BooleanField = (options: FieldOptions = {}) =>
   field<boolean>('boolean', { type: Boolean }, options);
 
+/** Declares any text; it is escaped. */
 export const TextField = <const Options extends TextOptions = object>(options: Options = {} as Options) =>
   field<Nullable<string, Options>>('text', { type: String }, options);
 
-/** One of a few words, which need no escaping. */
+/** Declares one of a few words, which need no escaping. */
 export const EnumField = <Word extends string, const Options extends FieldOptions = object>(
   words: readonly Word[],
   options: Options = {} as Options,
@@ -130,7 +133,7 @@ export const EnumField = <Word extends string, const Options extends FieldOption
     options,
   );
 
-/** A date and time in UTC; `from` a timestamptz. */
+/** Declares a date and time in UTC; `from` a timestamptz. */
 export const TimestampField = <const Options extends FieldOptions = object>(
   options: Options = {} as Options,
 ) =>
@@ -140,7 +143,7 @@ export const TimestampField = <const Options extends FieldOptions = object>(
     options,
   );
 
-/** An object of another class. */
+/** Declares an object of another class. */
 export const ObjectField = <Instance extends object, const Options extends ObjectOptions = object>(
   model: Model<Instance>,
   options: Options = {} as Options,
@@ -149,22 +152,22 @@ export const ObjectField = <Instance extends object, const Options extends Objec
   return field<Nullable<Instance, Options>>('json', { type: model }, own, { model, when, lookup });
 };
 
-/** A list of objects; `from` SQL of their JSON texts with commas between them. */
+/** Declares a list of objects; `from` SQL of their JSON texts with commas between them. */
 export const ObjectListField = <Instance extends object>(
   model: Model<Instance>,
   options: FieldOptions = {},
 ) => field<Instance[]>('items', { type: [model] }, options);
 
-/** A list of texts; `from` a text[]. */
+/** Declares a list of texts; `from` a text[]. */
 export const TextListField = (options: FieldOptions = {}) =>
   field<string[]>('texts', { type: [String] }, options);
 
-/** A list of some of a few words. */
+/** Declares a list of some of a few words. */
 export const EnumListField = <Word extends string>(words: readonly Word[], options: FieldOptions = {}) =>
   field<readonly Word[]>('texts', { isArray: true, enum: words }, options);
 
 /**
- * SQL of the JSON text of an object of the class, its keys in the order in which they are declared.
+ * Writes SQL of the JSON text of an object of the class, its keys in the order in which they are declared.
  *
  * @throws Error where a field says nothing of where it comes from
  */
@@ -183,7 +186,7 @@ function objectOf(model: Model): JsonObject {
 }
 
 /**
- * SQL of the fields of the class as columns, each of its field's name, for a row that {@link readerOf} takes.
+ * Writes SQL of the fields of the class as columns, each of its field's name, for a row that {@link readerOf} takes.
  *
  * @throws Error where a field is no single value of the database
  */

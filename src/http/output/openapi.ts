@@ -28,7 +28,7 @@ export class Pagination {
   sort: string;
 }
 
-/** JSON Schema of a page of a list of `item`. */
+/** Makes the JSON Schema of a page of a list of `item`. */
 export function pageOf(item: Model) {
   return {
     type: 'object',
@@ -113,12 +113,12 @@ export function RespondsWithVariants(
   );
 }
 
-/** What {@link RespondsWithVariants} says of the handler. */
+/** Finds what {@link RespondsWithVariants} says of the handler. */
 export function variantsOf(handler: object): Readonly<Record<string, Variant>> | undefined {
   return Reflect.getMetadata(VARIANTS, handler) as Readonly<Record<string, Variant>> | undefined;
 }
 
-/** JSON Schema of the answer of a variant. */
+/** Makes the JSON Schema of the answer of a variant. */
 export function schemaOf({ item, isList }: Variant): Record<string, unknown> {
   return isList ? pageOf(item) : { $ref: getSchemaPath(item) };
 }
@@ -131,7 +131,7 @@ export const RespondsWithProblems =
   (_controller, _name, { value: handler }) =>
     Reflect.defineMetadata(PROBLEM_CODES, [...problemsOf(handler as object), ...codes], handler as object);
 
-/** The codes that {@link RespondsWithProblems} says of the handler. */
+/** Lists the codes that {@link RespondsWithProblems} says of the handler. */
 export function problemsOf(handler: object): readonly ProblemCode[] {
   return (Reflect.getMetadata(PROBLEM_CODES, handler) as readonly ProblemCode[] | undefined) ?? [];
 }

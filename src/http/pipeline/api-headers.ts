@@ -3,6 +3,7 @@ import type { NextFunction, Request, Response } from 'express';
 /** The prefix of everything that callers of the API see. */
 export const API_PREFIX = '/api/public';
 
+/** Tells whether a path is the API’s: {@link API_PREFIX} itself, or below it. */
 export function isUnderApi(path: string): boolean {
   return path === API_PREFIX || path.startsWith(`${API_PREFIX}/`);
 }

@@ -8,6 +8,7 @@ const OUTSIDE_API = 'http:outside-api';
  */
 export const OutsideApi = () => SetMetadata(OUTSIDE_API, true);
 
+/** Tells whether {@link OutsideApi} stands on the controller. */
 export function isOutsideApi(controller: object): boolean {
   return Reflect.hasMetadata(OUTSIDE_API, controller);
 }

@@ -294,7 +294,7 @@ function unknownClient(id: string): OperatorError {
   return new OperatorError(`There is no client ${id}: \`pua clients list\` shows them`);
 }
 
-/** @throws OperatorError */
+/** Checks what an app is to be registered with. @throws OperatorError that says what is wrong */
 export function checkClient(client: NewClient, production: boolean): void {
   const {
     name,

@@ -19,6 +19,7 @@ export const Page = () =>
     UseFilters(PageFilter),
   );
 
+/** Tells whether {@link Page} stands on the controller. */
 export function isPage(controller: object): boolean {
   return Reflect.hasMetadata(PAGE, controller);
 }

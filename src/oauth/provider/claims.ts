@@ -4,7 +4,7 @@ export const CLAIMS =
 
 export type Claims = Record<'sub' | 'preferred_username' | 'name' | 'picture', string | null>;
 
-/** Without those that the member does not have: a claim is left out, never null (Core §5.3.2). */
+/** Leaves out those that the member does not have: a claim is left out, never null (Core §5.3.2). */
 export function presentClaims(claims: Claims): Partial<Claims> {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
 }

@@ -88,7 +88,7 @@ ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
 }
 
 /**
- * Whether a client asks for nothing of the API but what the member refused before: then the member is asked again, or the
+ * Tells whether a client asks for nothing of the API but what the member refused before: then the member is asked again, or the
  * client could never have it. Among other scopes what was refused stays refused in silence.
  */
 export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {

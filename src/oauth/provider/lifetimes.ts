@@ -32,7 +32,7 @@ export const LIFETIMES = {
 
 export type Lifetimes = { readonly [Name in keyof typeof LIFETIMES]: number };
 
-/** @throws OperatorError where one lifetime would end what another one promises */
+/** Compares the lifetimes with each other. @throws OperatorError where one lifetime would end what another one promises */
 export function checkLifetimes(lifetimes: Lifetimes): void {
   const rules: [boolean, string][] = [
     [

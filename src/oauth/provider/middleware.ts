@@ -18,7 +18,7 @@ import type { Refusals } from './refusals.service.js';
 type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
 
 /**
- * Around everything: security headers on every answer; 503 where the database was away, whatever the library made of
+ * Stands around everything: security headers on every answer; 503 where the database was away, whatever the library made of
  * it, or after `deadlineMs`; the true reason of a refusal to the log, and to the audit trail where it concerns a member, else
  * to {@link Refusals}, under the error id that the caller sees.
  */
@@ -119,7 +119,7 @@ function answer(ctx: KoaContextWithOIDC, pages: Pages, request: OauthRequest, fa
   }
 }
 
-/** Metadata says what holds here: the library computes some of it from what it could do (RFC 8414, RFC 9728 §4). */
+/** Makes metadata say what holds here: the library computes some of it from what it could do (RFC 8414, RFC 9728 §4). */
 export function correctMetadata(config: Config): Middleware {
   return async (ctx, next) => {
     await next();
@@ -178,7 +178,7 @@ export function gatherAuthorizations(database: OauthDatabase): Middleware {
   };
 }
 
-/** Sign-out where nobody is signed in: the library answers with a page that submits itself; there is nothing to ask. */
+/** Answers sign-out where nobody is signed in: the library answers with a page that submits itself; there is nothing to ask. */
 export function signOutOfNothing(showSignedOut: (ctx: KoaContextWithOIDC) => void): Middleware {
   return async (ctx, next) => {
     await next();

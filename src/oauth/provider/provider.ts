@@ -43,7 +43,7 @@ export interface ProviderParts {
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
 }
 
-/** The identifier of the API as a resource (RFC 8707), which is also the audience of every access token. */
+/** Makes the identifier of the API as a resource (RFC 8707), which is also the audience of every access token. */
 export function apiResource(config: Config): string {
   return `${config.publicUrl}/api/public`;
 }
@@ -57,12 +57,12 @@ export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'pr
  */
 export const EMPTY_SCOPE = 'email';
 
-/** Scopes that a client may ask for: of the API those that it is registered for, and OpenID's. */
+/** Lists the scopes that a client may ask for: of the API those that it is registered for, and OpenID's. */
 export function allowedScopes(client: Client): string[] {
   return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
 }
 
-/** oidc-provider with every option that differs from its default, and why. */
+/** Makes the authorization server: oidc-provider with every option that differs from its default, and why. */
 export function createProvider(parts: ProviderParts): Provider {
   const { config } = parts;
   const secure = config.publicUrl.startsWith('https:');
@@ -219,7 +219,7 @@ function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }
 
-/** Attributes of the session's cookie. */
+/** Gives the attributes of the session's cookie. */
 export function sessionCookie(config: Config) {
   const secure = config.publicUrl.startsWith('https:');
   return { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const;

@@ -26,7 +26,7 @@ const KNOWN_ERRORS: ReadonlySet<string> = new Set([
   'use_dpop_nonce',
 ]);
 
-/** Whether a document of OAuth or OpenID has this code. */
+/** Tells whether a document of OAuth or OpenID has this code. */
 export function isKnownError(error: string): boolean {
   return KNOWN_ERRORS.has(error);
 }
@@ -157,7 +157,7 @@ export interface RefusalWords {
   readonly reason: RefusalReason;
 }
 
-/** @param error of the library, or thrown by a page */
+/** Finds the words in which an error is counted and recorded. @param error of the library, or thrown by a page */
 export function refusalOf(error: Error): RefusalWords {
   const { error: code, error_detail, error_description } = error as errors.OIDCProviderError;
   const said = error_detail ?? error_description ?? error.message;

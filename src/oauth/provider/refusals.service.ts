@@ -92,12 +92,12 @@ const WORDS = /^([a-z]+|\d{1,4})([-_]([a-z]+|\d{1,4}))*$/i;
 /** These hold no place, but anything. */
 const OPAQUE = ['data:', 'javascript:', 'blob:', 'about:', 'mailto:'];
 
-/** Whether a request's id, which its caller may choose (X-Request-Id), could be a token or a key of ours. */
+/** Tells whether a request's id, which its caller may choose (X-Request-Id), could be a token or a key of ours. */
 export function looksSecret(errorId: string): boolean {
   return /^[\w-]{43}$/.test(errorId) || /pua_(live|test)_/i.test(errorId);
 }
 
-/** @returns null where nothing is left of it */
+/** Leaves of what was sent the first `longest` characters, without what could be a secret. @returns null where nothing is left of it */
 export function withoutSecrets(sent: unknown, longest: number): string | null {
   if (typeof sent !== 'string' || sent === '') return null;
   if (UUID.test(sent)) return sent;
@@ -108,7 +108,7 @@ export function withoutSecrets(sent: unknown, longest: number): string | null {
     .slice(0, longest);
 }
 
-/** Scheme, host and path: what has to be registered. Codes and tokens stand behind it. */
+/** Takes scheme, host and path of a URL: what has to be registered. Codes and tokens stand behind it. */
 export function placeOf(redirectUri: unknown): string | null {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri.slice(0, 2_000)) : null;
   if (!url) return null;

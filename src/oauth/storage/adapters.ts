@@ -9,7 +9,7 @@ import { StoredModel } from './stored-model.js';
 import type { AdapterParts } from './stored-model.js';
 
 /**
- * Where oidc-provider keeps its models. The id of every model but clients and grants is a secret: rows are found by an
+ * Makes what oidc-provider keeps its models in. The id of every model but clients and grants is a secret: rows are found by an
  * HMAC of it, and what could be of use to whoever reads the database is encrypted. Expiry is judged by the database's
  * clock alone.
  */

@@ -39,7 +39,7 @@ export interface StoredClient extends Omit<OauthClient, 'created_at' | 'disabled
   readonly has_logo: boolean;
 }
 
-/** A client's row as oidc-provider wants it (RFC 7591 names, and three of ours). */
+/** Gives a client's row as oidc-provider wants it (RFC 7591 names, and three of ours). */
 export function clientMetadata(
   client: StoredClient,
 ): ClientMetadata & { allowed_origins: string[]; api_scopes: string; has_logo: boolean } {

@@ -1,7 +1,7 @@
 import { LIFETIMES } from '../provider/lifetimes.js';
 
 /**
- * SQL for when a session ends.
+ * Writes SQL for when a session ends.
  *
  * @param signedInAt parameter: when the member signed in, in seconds since 1970, or null
  * @param seconds parameter: for how long it may be left alone

@@ -9,14 +9,14 @@ interface Repeatable {
   readonly body: { expires_in: number };
 }
 
-/** @returns the answer of a refresh under a key that the token gives which it was asked with; null of anything else */
+/** Encrypts the answer of a refresh under a key that only the refresh token gives. @returns null for the answer of anything else */
 export async function sealAnswer(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
   const { grant_type: grantType, refresh_token: token } = ctx.oidc.params!;
   if (grantType !== 'refresh_token') return null;
   return sealFor(token as string, { parameters: await parametersOf(ctx), body: ctx.body }, 'successor');
 }
 
-/** @returns the body of then, its time counted down; undefined where this request asks for something else */
+/** Opens the answer that was kept. @returns its body, its time counted down; undefined where this request asks for something else */
 export async function openAnswer(
   ctx: KoaContextWithOIDC,
   { sealed, secondsAgo }: KeptAnswer,

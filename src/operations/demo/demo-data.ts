@@ -30,6 +30,7 @@ const DAY = 86_400_000;
 /** An id of the demo: of the n-th member, event, connection or achievement. */
 const id = (n: number) => FIRST_ID + n - 1;
 
+/** Makes the members: rows of `users`, who joined in the years before `today` and share one password. */
 export function demoUsers(today: Date, passwordHash: string) {
   return NAMES.map(([first_name, last_name], i) => ({
     id: id(i + 1),
@@ -180,6 +181,7 @@ const EVENTS: DemoEvent[] = [
   })),
 ];
 
+/** Makes the events: rows of `events`, some before `today` and some after it. */
 export function demoEvents(today: Date) {
   return EVENTS.map(({ title, day, status, going, more = {} }, i) => {
     const place = PLACES[i % PLACES.length]!;
@@ -219,6 +221,7 @@ export function demoEvents(today: Date) {
   });
 }
 
+/** Makes who takes part in the events: rows of `participants`. */
 export function demoParticipants(today: Date) {
   return EVENTS.flatMap(({ day, ada, going = [] }, i) => {
     const starts_at = at(today, day, 17);
@@ -239,6 +242,7 @@ export function demoParticipants(today: Date) {
   });
 }
 
+/** Makes the connections of the members: rows of `connections`, two for each, one a side. */
 export function demoConnections(today: Date) {
   const sources = ['event', 'search', 'invite', 'import', null];
   const between = (n: number, requester: number, addressee: number, accepted: boolean) => {
@@ -392,6 +396,7 @@ const ACHIEVEMENTS: DemoAchievement[] = [
   },
 ];
 
+/** Makes the catalogue of achievements: rows of `achievements`. */
 export function demoAchievements(today: Date) {
   return ACHIEVEMENTS.map(({ key, name, category, points, target, hidden, retired }, i) => ({
     id: id(i + 1),
@@ -409,6 +414,7 @@ export function demoAchievements(today: Date) {
   }));
 }
 
+/** Makes what the members have earned, or are on the way to: rows of `user_achievements`. */
 export function demoProgress(today: Date) {
   return ACHIEVEMENTS.flatMap(({ target, earners, adaEarned, adaProgress, pin }, i) => {
     const earned = (user: number, pin_position: number | null) => ({

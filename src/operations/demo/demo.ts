@@ -37,13 +37,13 @@ export async function seedDemo(dataSource: DataSource, today = new Date()): Prom
   });
 }
 
-/** Whether the members of the demo are there. */
+/** Tells whether the members of the demo are there. */
 export async function hasDemo(dataSource: DataSource): Promise<boolean> {
   const rows = await dataSource.query<unknown[]>('SELECT FROM users WHERE id = $1', [FIRST_ID]);
   return rows.length > 0;
 }
 
-/** Usernames of the demo's members whom its password lets in, the first one first. */
+/** Lists the usernames of the demo's members whom its password lets in, the first one first. */
 export async function demoMembers(dataSource: DataSource): Promise<string[]> {
   const members = await dataSource.query<{ username: string; password_hash: string }[]>(
     `SELECT username, password_hash FROM users

@@ -12,7 +12,7 @@ import { OperatorError } from '../../values/operator-error.js';
 const LIFETIME_SECONDS = 90 * 86_400;
 
 /**
- * The test key of the first demo member that every start prints. It is kept in DATA_DIR, readable by its owner only; where
+ * Finds or makes the test key of the first demo member that every start prints. It is kept in DATA_DIR, readable by its owner only; where
  * it was revoked, has expired, or is of another database, a new one is made.
  *
  * @returns undefined where that member is gone or disabled

@@ -28,13 +28,13 @@ const fail = (name: string, message: string, mend: string): Check => ({
   mend,
 });
 
-/** A check that could not even be made. */
+/** Reports a check that could not even be made. */
 export function failed(name: string, error: Error): Check {
   const [message, mend] = error.message.split(/: (?=[^:]*$)/);
   return fail(name, message!, mend ?? 'mend what the message says, then run the doctor again');
 }
 
-/** What the settings alone tell. */
+/** Checks what the settings alone tell. */
 export function checkSettings(config: Config): Check[] {
   const database = config.databaseUrl ? 'PostgreSQL' : `the embedded database in ${config.dataDir}`;
   return [
@@ -78,7 +78,7 @@ export interface DoctorOptions {
   readonly sealState: () => Promise<SealState>;
 }
 
-/** What the database tells; keys, copies and totals in one snapshot. */
+/** Checks what the database tells; keys, copies and totals in one snapshot. */
 export async function checkDatabase(
   dataSource: DataSource,
   config: Config,

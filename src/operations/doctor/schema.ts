@@ -10,7 +10,7 @@ export interface LateSequence {
   readonly highest: string;
 }
 
-/** Sequences that will give an id that is taken. */
+/** Finds sequences that will give an id that is taken. */
 export async function findLateSequences(manager: EntityManager): Promise<LateSequence[]> {
   const each = NUMBERED.map(
     (table) => `SELECT '${table}_id_seq' AS sequence, last_value::text AS last, max(id)::text AS highest
@@ -33,7 +33,7 @@ WHERE highest > (SELECT last_value FROM ${sequence})`,
   return Object.fromEntries(late.map(({ sequence }) => [sequence, 1]));
 }
 
-/** Time zones of events that the database does not know. */
+/** Finds time zones of events that the database does not know. */
 export function findUnknownTimeZones(
   manager: EntityManager,
 ): Promise<{ timezone: string; events: number }[]> {
@@ -48,7 +48,7 @@ const ON_REPLICATION_ONLY = '_on_replication$';
 /** Those that fire there, too: what counts, copies and refuses. */
 const ALWAYS = '(_count|_attendee|_derive|_queue_names|_copy_\\w+|_refuse_\\w+)$';
 
-/** Triggers that somebody disabled, or enabled in another way than the migrations do. */
+/** Finds triggers that somebody disabled, or enabled in another way than the migrations do. */
 export async function findDisabledTriggers(
   manager: EntityManager,
 ): Promise<{ table: string; trigger: string; statement: string }[]> {

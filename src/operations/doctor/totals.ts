@@ -146,7 +146,7 @@ export async function findStaleCopies(manager: EntityManager): Promise<{ name: s
   return stale;
 }
 
-/** How many sides of connections have no other side that says the same. */
+/** Counts how many sides of connections have no other side that says the same. */
 export async function countLoneSides(manager: EntityManager): Promise<number> {
   const [row] = await manager.query<{ sides: number }[]>(
     `SELECT count(*) AS sides FROM connections c WHERE NOT EXISTS (SELECT FROM connections o

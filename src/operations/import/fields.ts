@@ -34,9 +34,13 @@ export interface Group {
 
 export type Fields = Readonly<Record<string, Field | Group>>;
 
+/** Says that a record without the field is refused. */
 export const required = (field: Field): Field => ({ ...field, required: true });
+/** Says what stands for the field where it is absent. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
+/** Says in words, for docs/import.md, what an absent field comes to. */
 export const absent = (absent: string, field: Field): Field => ({ ...field, absent });
+/** Says the column of the staging table that the field goes into, where its name is another. */
 export const into = (column: string, field: Field): Field => ({ ...field, column });
 
 /** A field whose values are taken as they are, where they are allowed. */
@@ -46,7 +50,7 @@ const plain = (type: string, rule: string, allowed: (value: unknown) => boolean)
   read: (value) => (allowed(value) ? value : new Fault(`must be ${rule}`)),
 });
 
-/** An integer within bounds, at most those of SQL's integer. */
+/** Takes an integer within bounds, at most those of SQL's integer. */
 export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   plain(
     'integer',
@@ -59,6 +63,7 @@ const HIGHEST_ID = 9_000_000_000_000_000;
 
 export const id: Field = { ...integer(1, HIGHEST_ID), type: 'bigint' };
 
+/** Takes a number of degrees, as far from zero as said on either side. */
 export const degrees = (most: number): Field =>
   plain(
     'double precision',
@@ -68,10 +73,11 @@ export const degrees = (most: number): Field =>
 
 export const flag: Field = plain('boolean', 'true or false', (value) => typeof value === 'boolean');
 
+/** Takes one of these words. */
 export const oneOf = (values: readonly string[]): Field =>
   plain('text', `one of ${values.join(', ')}`, (value) => values.includes(value as string));
 
-/** Text of so many Unicode code points. */
+/** Takes a text of so many Unicode code points. */
 export const text = ([shortest, longest]: Length): Field => ({
   type: 'text',
   rule:
@@ -102,7 +108,7 @@ const textThat = (longest: number, rule: string, allowed: (value: string) => boo
   };
 };
 
-/** An absolute http or https URL of so many code points. */
+/** Takes an absolute http or https URL of so many code points. */
 export const url = ([, longest]: Length): Field =>
   textThat(
     longest,
@@ -142,7 +148,7 @@ export const tags: Field = {
   },
 };
 
-/** A row of the staging table, or everything that is wrong with the record. */
+/** Makes a row of the staging table, or says everything that is wrong with the record. */
 export function readRecord(
   fields: Fields,
   value: unknown,
@@ -192,7 +198,7 @@ function readFields(
   }
 }
 
-/** Columns of the staging table with their SQL types. */
+/** Lists the columns of the staging table with their SQL types. */
 export function stagingColumns(fields: Fields, prefix = ''): [column: string, type: string][] {
   return Object.entries(fields).flatMap(([name, field]) =>
     'fields' in field

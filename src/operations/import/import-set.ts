@@ -40,6 +40,7 @@ export interface RecordCounts {
   rejected: number;
 }
 
+/** Makes counts that all begin with nothing. */
 export const noCounts = (): RecordCounts => ({
   read: 0,
   inserted: 0,

@@ -17,7 +17,7 @@ export interface Line {
 }
 
 /**
- * The lines of a stream, unpacked where `name` ends in `.gz`, a few at a time; blank ones left out. Memory stays flat
+ * Reads the lines of a stream, unpacked where `name` ends in `.gz`, a few at a time; blank ones left out. Memory stays flat
  * whatever stands in it.
  *
  * @throws OperatorError where it cannot be read or unpacked

@@ -78,6 +78,7 @@ export interface Removal {
   readonly key: readonly string[];
 }
 
+/** Names the temporary table in which records of the type are staged. */
 export const staged = (name: string) => `import_${name}`;
 
 /** Temporary table of the members that this import brings. */

@@ -81,7 +81,7 @@ export function folderSource(folder: string): Source {
   };
 }
 
-/** One stream of lines that each say their type: `{"type": "participants", "op": "put", "record": {…}}`. */
+/** Opens one stream of lines that each say their type: `{"type": "participants", "op": "put", "record": {…}}`. */
 export function streamSource(stream: Readable, name = '-'): Source {
   const file: SourceFile = {
     name,
@@ -151,7 +151,7 @@ function pick(record: Record<string, unknown>, fields: object): Record<string, u
   return Object.fromEntries(Object.entries(record).filter(([name]) => Object.hasOwn(fields, name)));
 }
 
-/** What a line is about: two lines that share one cannot be written together. */
+/** Names what a line is about: two lines that share one cannot be written together. */
 export function recordKeys({ type, row }: ReadLine): string[] {
   if (!type || !row) return [];
   return type.identities.flatMap((columns) => {

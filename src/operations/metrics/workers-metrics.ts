@@ -18,7 +18,7 @@ interface Reply extends Question {
   readonly snapshot: Snapshot;
 }
 
-/** In a worker: tells the primary what `registry` holds whenever it asks. */
+/** Tells the primary, from a worker, what `registry` holds whenever it asks. */
 export function tellPrimary(registry: Registry): void {
   process.on('message', (message: Partial<Question> | null) => {
     const scrape = message?.scrape;

@@ -80,7 +80,7 @@ export function auditEventsOlderThan(seconds: number): ExpiredRows {
   };
 }
 
-/** One batch, from the moment $1 on, oldest first; rows that somebody else is at are left to them. */
+/** Writes SQL that deletes one batch, from the moment $1 on, oldest first; rows that somebody else is at are left to them. */
 export function batchStatement({ table, moment, before, only = 'true', also }: ExpiredRows): string {
   return `WITH expired AS MATERIALIZED (
   SELECT ctid, ${moment} AS moment FROM ${table} WHERE ${only} AND ${moment} < ${before} AND ${moment} >= $1
@@ -91,7 +91,7 @@ export function batchStatement({ table, moment, before, only = 'true', also }: E
 SELECT count(*)::integer AS deleted, max(moment)::text AS last FROM expired`;
 }
 
-/** Since when the oldest row could be gone. */
+/** Writes SQL for since when the oldest row could be gone. */
 export function oldestStatement({ table, moment, before, only = 'true' }: ExpiredRows): string {
   return `SELECT now() - (${before} - ${moment}) AS since FROM ${table} WHERE ${only} AND ${moment} < ${before} ORDER BY ${moment} LIMIT 1`;
 }
