@@ -87,6 +87,22 @@ describe('GET /api/public/openapi.json', () => {
       expect([name, description]).toEqual([name, expect.stringMatching(/^[A-Z].+\.$/)]);
   });
 
+  it('says of each key of a response what it is, but for those whose name says it', () => {
+    const { schemas } = (
+      document as unknown as { components: { schemas: Record<string, { properties: object }> } }
+    ).components;
+    const undescribed = Object.entries(schemas)
+      .filter(([name]) => name !== 'Problem')
+      .flatMap(([, { properties }]) =>
+        Object.entries(properties as Record<string, { description?: string }>).flatMap(
+          ([key, { description }]) => (description === undefined ? [key] : []),
+        ),
+      );
+    const plain =
+      'bio city created_at data description display_name earned first_name id last_name latitude longitude message method name path profile profile_picture status title total type';
+    expect([...new Set(undescribed)].toSorted()).toEqual(plain.split(' '));
+  });
+
   it('says that an id in a path is an integer', () => {
     const ids = operations()
       .flatMap(({ operation }) => operation.parameters)

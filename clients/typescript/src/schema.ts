@@ -6,25 +6,35 @@ export interface Endpoint {
   readonly path: string;
   /** null: any credential. */
   readonly scope: string | null;
+  /** Whether this credential has the scope. */
   readonly allowed: boolean;
 }
 
 export interface Credential {
   readonly type: "api_key" | "oauth_token";
+  /** The member whose data it opens. */
   readonly user_id: number;
+  /** What it may do. */
   readonly scopes: readonly ("profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read")[];
+  /** Of the app that got the token; null of a key. */
   readonly client_id: string | null;
+  /** The part of the key that may be shown; null of a token. */
   readonly key_id: string | null;
+  /** null: it does not expire. */
   readonly expires_at: string | null;
   readonly created_at: string;
+  /** Every call that takes a credential. */
   readonly endpoints: readonly (Endpoint)[];
 }
 
 export interface ProblemDefinition {
+  /** What programs decide by. */
   readonly code: string;
   readonly status: number;
   readonly title: string;
+  /** What went wrong. */
   readonly meaning: string;
+  /** What to do about it. */
   readonly fix: string;
 }
 
@@ -34,21 +44,28 @@ export interface ProblemCatalogue {
 
 export interface Me {
   readonly id: number;
+  /** Unique on the platform. */
   readonly username: string;
+  /** As the member wrote it. */
   readonly first_name: string | null;
+  /** As the member wrote it. */
   readonly last_name: string | null;
   readonly display_name: string;
+  /** Address of an image. */
   readonly profile_picture: string | null;
 }
 
 export interface Profile {
   readonly id: number;
+  /** Unique on the platform. */
   readonly username: string;
   /** The platform’s; first and last name or the username where it has none. */
   readonly display_name: string;
+  /** What the member says of themselves. */
   readonly bio: string | null;
+  /** Address of an image. */
   readonly profile_picture: string | null;
-  /** For example `2026-01-31 18:00:00`. */
+  /** When the member joined. For example `2026-01-31 18:00:00`. */
   readonly created_at: string;
   /** `pagination.total` of the default achievements list. */
   readonly achievements_count: number;
@@ -66,11 +83,16 @@ export interface ProfileChanges {
 
 export interface ChangedProfile {
   readonly id: number;
+  /** Unique on the platform. */
   readonly username: string;
+  /** As the member wrote it. */
   readonly first_name: string | null;
+  /** As the member wrote it. */
   readonly last_name: string | null;
   readonly display_name: string;
+  /** What the member says of themselves. */
   readonly bio: string | null;
+  /** Address of an image. */
   readonly profile_picture: string | null;
 }
 
@@ -80,6 +102,7 @@ export interface ProfileUpdated {
 }
 
 export interface Pagination {
+  /** Items of a page at most. */
   readonly limit: number;
   /** Items of this page. */
   readonly count: number;
@@ -87,12 +110,16 @@ export interface Pagination {
   readonly total: number;
   /** Whether a next page exists. */
   readonly has_more: boolean;
+  /** Place of the next page; null on the last. */
   readonly next_cursor: string | null;
+  /** Place of the page before; null on the first. */
   readonly prev_cursor: string | null;
+  /** Order of the list. */
   readonly sort: string;
 }
 
 export interface EventLocation {
+  /** Of the place. */
   readonly name: string | null;
   readonly city: string | null;
   /** ISO 3166-1 alpha-2. */
@@ -101,30 +128,41 @@ export interface EventLocation {
 
 export interface UserCard {
   readonly id: number;
+  /** Unique on the platform. */
   readonly username: string;
   readonly display_name: string;
+  /** Address of an image. */
   readonly profile_picture: string | null;
 }
 
 export interface Event {
   readonly id: number;
   readonly title: string;
+  /** A line or two, for lists. */
   readonly summary: string | null;
+  /** draft: only for those who organise it. */
   readonly status: "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
+  /** Who finds it on the platform; here it is seen by those who have a relation to it, whatever it says. */
   readonly visibility: "public" | "unlisted" | "private";
-  /** For example `2026-01-31 18:00:00`. */
+  /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
+  /** UTC; null where no end is known: past once it has started. */
   readonly ends_at: string | null;
   /** IANA name. For example `Europe/Berlin`. */
   readonly timezone: string;
+  /** null where there is no place, or it is not known. */
   readonly location: EventLocation | null;
   /** `starts_at` in `timezone`. For example `2026-01-31 18:00:00`. */
   readonly starts_at_local: string;
   /** `ends_at` in `timezone`. */
   readonly ends_at_local: string | null;
+  /** Its days count, not its hours. */
   readonly is_all_day: boolean;
+  /** It takes place online. */
   readonly is_online: boolean;
+  /** Address of an image. */
   readonly cover_image: string | null;
+  /** Whose event it is. */
   readonly organizer: UserCard;
   /** Of the member. */
   readonly role: "organizer" | "co_organizer" | "attendee" | "invitee";
@@ -132,18 +170,21 @@ export interface Event {
   readonly rsvp_status: "going" | "maybe" | "waitlisted" | "pending" | "declined" | null;
   /** All whose answer is going. */
   readonly attendees_count: number;
+  /** How many can come; null: any number. */
   readonly capacity: number | null;
-  /** For example `2026-01-31 18:00:00`. */
+  /** When it was made. For example `2026-01-31 18:00:00`. */
   readonly created_at: string;
-  /** For example `2026-01-31 18:00:00`. */
+  /** When the event itself last changed. For example `2026-01-31 18:00:00`. */
   readonly updated_at: string;
 }
 
 export interface EventLocationDetail {
+  /** Of the place. */
   readonly name: string | null;
   readonly city: string | null;
   /** ISO 3166-1 alpha-2. */
   readonly country_code: string | null;
+  /** Street and number. */
   readonly address: string | null;
   readonly latitude: number | null;
   readonly longitude: number | null;
@@ -152,22 +193,31 @@ export interface EventLocationDetail {
 export interface EventDetail {
   readonly id: number;
   readonly title: string;
+  /** A line or two, for lists. */
   readonly summary: string | null;
+  /** draft: only for those who organise it. */
   readonly status: "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
+  /** Who finds it on the platform; here it is seen by those who have a relation to it, whatever it says. */
   readonly visibility: "public" | "unlisted" | "private";
-  /** For example `2026-01-31 18:00:00`. */
+  /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
+  /** UTC; null where no end is known: past once it has started. */
   readonly ends_at: string | null;
   /** IANA name. For example `Europe/Berlin`. */
   readonly timezone: string;
+  /** null where there is no place, or it is not known. */
   readonly location: EventLocationDetail | null;
   /** `starts_at` in `timezone`. For example `2026-01-31 18:00:00`. */
   readonly starts_at_local: string;
   /** `ends_at` in `timezone`. */
   readonly ends_at_local: string | null;
+  /** Its days count, not its hours. */
   readonly is_all_day: boolean;
+  /** It takes place online. */
   readonly is_online: boolean;
+  /** Address of an image. */
   readonly cover_image: string | null;
+  /** Whose event it is. */
   readonly organizer: UserCard;
   /** Of the member. */
   readonly role: "organizer" | "co_organizer" | "attendee" | "invitee";
@@ -175,20 +225,29 @@ export interface EventDetail {
   readonly rsvp_status: "going" | "maybe" | "waitlisted" | "pending" | "declined" | null;
   /** All whose answer is going. */
   readonly attendees_count: number;
+  /** How many can come; null: any number. */
   readonly capacity: number | null;
-  /** For example `2026-01-31 18:00:00`. */
+  /** When it was made. For example `2026-01-31 18:00:00`. */
   readonly created_at: string;
-  /** For example `2026-01-31 18:00:00`. */
+  /** When the event itself last changed. For example `2026-01-31 18:00:00`. */
   readonly updated_at: string;
+  /** The whole text. */
   readonly description: string | null;
+  /** Words that describe it. */
   readonly tags: readonly (string)[];
   /** Only for organizers and those who are going. */
   readonly online_url: string | null;
+  /** Never below 0; null without a capacity. */
   readonly spots_left: number | null;
+  /** When the member answered. */
   readonly responded_at: string | null;
+  /** When the member came in. */
   readonly checked_in_at: string | null;
+  /** Who organises it with the organizer. */
   readonly co_organizers: readonly (UserCard)[];
+  /** null unless it was cancelled. */
   readonly cancelled_at: string | null;
+  /** In the words of who cancelled it. */
   readonly cancellation_reason: string | null;
 }
 
@@ -201,16 +260,22 @@ export interface Connection {
   readonly id: number;
   /** The other person. */
   readonly user: UserCard;
+  /** pending_sent: the member asked; pending_received: the member was asked. */
   readonly status: "accepted" | "pending_sent" | "pending_received";
+  /** When one asked the other. */
   readonly requested_at: string;
+  /** null while it is pending. */
   readonly connected_at: string | null;
+  /** How they found each other. */
   readonly source: "event" | "search" | "invite" | "import" | null;
   /** null too where the member has no access to the event. */
   readonly met_at_event: MetAtEvent | null;
 }
 
 export interface AchievementProgress {
+  /** How far the member is. */
   readonly current: number;
+  /** What it takes. */
   readonly target: number;
   /** 2 decimals. */
   readonly percentage: number;
@@ -219,21 +284,30 @@ export interface AchievementProgress {
 /** A hidden one that is not earned has its name, key, description, icon and progress masked. */
 export interface Achievement {
   readonly id: number;
+  /** Its name for programs; null where it has none, or is masked. */
   readonly key: string | null;
   readonly name: string;
   readonly description: string | null;
+  /** Address of an image. */
   readonly icon_url: string | null;
+  /** A word of the platform. */
   readonly category: string;
+  /** common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
+  /** What it is worth. */
   readonly points: number;
+  /** Masked until it is earned. */
   readonly is_hidden: boolean;
   readonly earned: boolean;
+  /** null where it is not earned. */
   readonly earned_at: string | null;
   /** null where it has no target. */
   readonly progress: AchievementProgress | null;
+  /** Among those that the member shows first. */
   readonly is_pinned: boolean;
+  /** 1 is shown first; null where it is not pinned. */
   readonly pin_position: number | null;
 }
 
@@ -242,6 +316,7 @@ export interface CategoryCompletion {
   readonly earned: number;
   /** 2 decimals. */
   readonly completion_percentage: number;
+  /** A word of the platform. */
   readonly category: string;
 }
 
@@ -250,6 +325,7 @@ export interface RarityCompletion {
   readonly earned: number;
   /** 2 decimals. */
   readonly completion_percentage: number;
+  /** common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
   /** Inclusive. */
   readonly min_percentage: number | null;
@@ -260,6 +336,7 @@ export interface RarityCompletion {
 export interface RarestEarned {
   readonly id: number;
   readonly name: string;
+  /** common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
@@ -270,40 +347,56 @@ export interface AchievementStatistics {
   readonly earned: number;
   /** 2 decimals. */
   readonly completion_percentage: number;
+  /** Of all that the member has earned. */
   readonly points_earned: number;
+  /** Of all that there are. */
   readonly points_total: number;
+  /** null where nothing is earned. */
   readonly last_earned_at: string | null;
   /** Alphabetical. */
   readonly by_category: readonly (CategoryCompletion)[];
   /** common … legendary, then unrated. */
   readonly by_rarity: readonly (RarityCompletion)[];
+  /** null where nothing is earned. */
   readonly rarest_earned: RarestEarned | null;
+  /** When the rarities were computed. */
   readonly rarity_computed_at: string;
 }
 
 export interface AchievementDetail {
   readonly id: number;
+  /** Its name for programs; null where it has none, or is masked. */
   readonly key: string | null;
   readonly name: string;
   readonly description: string | null;
+  /** Address of an image. */
   readonly icon_url: string | null;
+  /** A word of the platform. */
   readonly category: string;
+  /** common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
+  /** What it is worth. */
   readonly points: number;
+  /** Masked until it is earned. */
   readonly is_hidden: boolean;
   readonly earned: boolean;
+  /** null where it is not earned. */
   readonly earned_at: string | null;
   /** null where it has no target. */
   readonly progress: AchievementProgress | null;
+  /** Among those that the member shows first. */
   readonly is_pinned: boolean;
+  /** 1 is shown first; null where it is not pinned. */
   readonly pin_position: number | null;
+  /** What has to be done. */
   readonly criteria: string | null;
   /** Active members who earned it. */
   readonly earned_by_count: number;
   /** Active members. */
   readonly eligible_users_count: number;
+  /** When the rarities were computed. */
   readonly rarity_computed_at: string;
 }
 

@@ -113,10 +113,10 @@ export const ACHIEVEMENT_QUERIES: QueryVariants = {
 
 @ApiSchema({ name: 'AchievementProgress' })
 class AchievementProgress {
-  @CountField({ from: 'COALESCE(ua.progress, 0)' })
+  @CountField({ from: 'COALESCE(ua.progress, 0)', description: 'How far the member is' })
   current: number;
 
-  @IntegerField({ from: 'a.target', minimum: 1 })
+  @IntegerField({ from: 'a.target', minimum: 1, description: 'What it takes' })
   target: number;
 
   @PercentageField({ from: PROGRESS_PERCENTAGE })
@@ -135,7 +135,11 @@ export class AchievementItem {
   @IdField({ from: 'a.id' })
   id: number;
 
-  @TextField({ from: TOLD, nullable: true })
+  @TextField({
+    from: TOLD,
+    nullable: true,
+    description: 'Its name for programs; null where it has none, or is masked',
+  })
   key: string | null;
 
   @TextField({ from: TOLD })
@@ -144,28 +148,32 @@ export class AchievementItem {
   @TextField({ from: TOLD, nullable: true })
   description: string | null;
 
-  @TextField({ from: TOLD, nullable: true })
+  @TextField({ from: TOLD, nullable: true, description: 'Address of an image' })
   icon_url: string | null;
 
-  @TextField({ from: 'a.category' })
+  @TextField({ from: 'a.category', description: 'A word of the platform' })
   category: string;
 
-  @EnumField(RARITIES, { from: RARITY })
+  @EnumField(RARITIES, {
+    from: RARITY,
+    description:
+      'common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members',
+  })
   rarity: Rarity;
 
   @PercentageField({ from: RARITY_PERCENTAGE, nullable: true })
   rarity_percentage: number | null;
 
-  @CountField({ from: 'a.points' })
+  @CountField({ from: 'a.points', description: 'What it is worth' })
   points: number;
 
-  @BooleanField({ from: 'a.is_hidden' })
+  @BooleanField({ from: 'a.is_hidden', description: 'Masked until it is earned' })
   is_hidden: boolean;
 
   @BooleanField({ from: 'ua.earned_at IS NOT NULL' })
   earned: boolean;
 
-  @TimestampField({ from: 'ua.earned_at', nullable: true })
+  @TimestampField({ from: 'ua.earned_at', nullable: true, description: 'null where it is not earned' })
   earned_at: string | null;
 
   @ObjectField(AchievementProgress, {
@@ -175,16 +183,29 @@ export class AchievementItem {
   })
   progress: AchievementProgress | null;
 
-  @BooleanField({ from: 'ua.pin_position IS NOT NULL' })
+  @BooleanField({
+    from: 'ua.pin_position IS NOT NULL',
+    description: 'Among those that the member shows first',
+  })
   is_pinned: boolean;
 
-  @IntegerField({ from: PIN_POSITION, nullable: true, minimum: 1, maximum: MAX_PINNED })
+  @IntegerField({
+    from: PIN_POSITION,
+    nullable: true,
+    minimum: 1,
+    maximum: MAX_PINNED,
+    description: '1 is shown first; null where it is not pinned',
+  })
   pin_position: number | null;
 }
 
 @ApiSchema({ name: 'AchievementDetail' })
 export class AchievementDetail extends AchievementItem {
-  @TextField({ from: `CASE WHEN NOT ${MASKED} THEN a.criteria END`, nullable: true })
+  @TextField({
+    from: `CASE WHEN NOT ${MASKED} THEN a.criteria END`,
+    nullable: true,
+    description: 'What has to be done',
+  })
   criteria: string | null;
 
   @CountField({ from: EARNERS, description: 'Active members who earned it' })
@@ -193,7 +214,7 @@ export class AchievementDetail extends AchievementItem {
   @CountField({ from: ACTIVE_MEMBERS, description: 'Active members' })
   eligible_users_count: number;
 
-  @TimestampField({ from: COMPUTED_AT })
+  @TimestampField({ from: COMPUTED_AT, description: 'When the rarities were computed' })
   rarity_computed_at: string;
 }
 
@@ -210,13 +231,16 @@ class Completion {
 
 @ApiSchema({ name: 'CategoryCompletion' })
 class CategoryCompletion extends Completion {
-  @TextField()
+  @TextField({ description: 'A word of the platform' })
   category: string;
 }
 
 @ApiSchema({ name: 'RarityCompletion' })
 class RarityCompletion extends Completion {
-  @EnumField(RARITIES)
+  @EnumField(RARITIES, {
+    description:
+      'common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members',
+  })
   rarity: Rarity;
 
   @NumberField({ nullable: true, description: 'Inclusive' })
@@ -234,7 +258,11 @@ export class RarestEarned {
   @TextField({ from: 'a.name' })
   name: string;
 
-  @EnumField(RARITIES, { from: RARITY })
+  @EnumField(RARITIES, {
+    from: RARITY,
+    description:
+      'common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members',
+  })
   rarity: Rarity;
 
   @PercentageField({ from: RARITY_PERCENTAGE, nullable: true })
@@ -243,13 +271,13 @@ export class RarestEarned {
 
 @ApiSchema({ name: 'AchievementStatistics' })
 export class AchievementStatistics extends Completion {
-  @CountField()
+  @CountField({ description: 'Of all that the member has earned' })
   points_earned: number;
 
-  @CountField()
+  @CountField({ description: 'Of all that there are' })
   points_total: number;
 
-  @TimestampField({ nullable: true })
+  @TimestampField({ nullable: true, description: 'null where nothing is earned' })
   last_earned_at: string | null;
 
   @ObjectListField(CategoryCompletion, { description: 'Alphabetical' })
@@ -258,9 +286,9 @@ export class AchievementStatistics extends Completion {
   @ObjectListField(RarityCompletion, { description: 'common … legendary, then unrated' })
   by_rarity: RarityCompletion[];
 
-  @ObjectField(RarestEarned, { nullable: true })
+  @ObjectField(RarestEarned, { nullable: true, description: 'null where nothing is earned' })
   rarest_earned: RarestEarned | null;
 
-  @TimestampField()
+  @TimestampField({ description: 'When the rarities were computed' })
   rarity_computed_at: string;
 }

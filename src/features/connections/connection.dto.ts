@@ -55,16 +55,23 @@ export class ConnectionItem {
   @ObjectField(UserCard, { from: 'u.card', description: 'The other person' })
   user: UserCard;
 
-  @EnumField(CONNECTION_STATUSES, { from: 'c.status' })
+  @EnumField(CONNECTION_STATUSES, {
+    from: 'c.status',
+    description: 'pending_sent: the member asked; pending_received: the member was asked',
+  })
   status: ConnectionStatus;
 
-  @TimestampField({ from: 'c.requested_at' })
+  @TimestampField({ from: 'c.requested_at', description: 'When one asked the other' })
   requested_at: string;
 
-  @TimestampField({ from: 'c.connected_at', nullable: true })
+  @TimestampField({ from: 'c.connected_at', nullable: true, description: 'null while it is pending' })
   connected_at: string | null;
 
-  @EnumField(CONNECTION_SOURCES, { from: 'c.source', nullable: true })
+  @EnumField(CONNECTION_SOURCES, {
+    from: 'c.source',
+    nullable: true,
+    description: 'How they found each other',
+  })
   source: ConnectionSource | null;
 
   @ObjectField(MetAtEvent, {

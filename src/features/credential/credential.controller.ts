@@ -27,7 +27,7 @@ class Endpoint {
   @TextField({ nullable: true, description: 'null: any credential' })
   scope: string | null;
 
-  @BooleanField()
+  @BooleanField({ description: 'Whether this credential has the scope' })
   allowed: boolean;
 }
 
@@ -36,25 +36,25 @@ class CredentialAnswer {
   @EnumField(['api_key', 'oauth_token'])
   type: 'api_key' | 'oauth_token';
 
-  @IdField()
+  @IdField({ description: 'The member whose data it opens' })
   user_id: number;
 
-  @EnumListField(ALL_SCOPES)
+  @EnumListField(ALL_SCOPES, { description: 'What it may do' })
   scopes: readonly Scope[];
 
-  @TextField({ nullable: true })
+  @TextField({ nullable: true, description: 'Of the app that got the token; null of a key' })
   client_id: string | null;
 
-  @TextField({ nullable: true })
+  @TextField({ nullable: true, description: 'The part of the key that may be shown; null of a token' })
   key_id: string | null;
 
-  @TimestampField({ nullable: true })
+  @TimestampField({ nullable: true, description: 'null: it does not expire' })
   expires_at: string | null;
 
   @TimestampField()
   created_at: string;
 
-  @ObjectListField(Endpoint)
+  @ObjectListField(Endpoint, { description: 'Every call that takes a credential' })
   endpoints: Endpoint[];
 }
 

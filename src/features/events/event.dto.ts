@@ -83,7 +83,7 @@ const LOCATION_KEYS = new JsonFragment(`left(${LOCATION}, -1)`, true);
 
 @ApiSchema({ name: 'EventLocation' })
 class EventLocation {
-  @TextField({ from: LOCATION_KEYS, nullable: true })
+  @TextField({ from: LOCATION_KEYS, nullable: true, description: 'Of the place' })
   name: string | null;
 
   @TextField({ from: LOCATION_KEYS, nullable: true })
@@ -100,7 +100,7 @@ class EventLocation {
 
 @ApiSchema({ name: 'EventLocationDetail' })
 class EventLocationDetail extends EventLocation {
-  @TextField({ from: 'e.location_address', nullable: true })
+  @TextField({ from: 'e.location_address', nullable: true, description: 'Street and number' })
   address: string | null;
 
   @NumberField({ from: 'e.location_latitude', nullable: true, minimum: -MAX_LATITUDE, maximum: MAX_LATITUDE })
@@ -124,25 +124,37 @@ export class EventItem {
   @TextField({ from: CARD })
   title: string;
 
-  @TextField({ from: CARD, nullable: true })
+  @TextField({ from: CARD, nullable: true, description: 'A line or two, for lists' })
   summary: string | null;
 
-  @EnumField(EVENT_STATUSES, { from: CARD })
+  @EnumField(EVENT_STATUSES, { from: CARD, description: 'draft: only for those who organise it' })
   status: EventStatus;
 
-  @EnumField(EVENT_VISIBILITIES, { from: CARD })
+  @EnumField(EVENT_VISIBILITIES, {
+    from: CARD,
+    description:
+      'Who finds it on the platform; here it is seen by those who have a relation to it, whatever it says',
+  })
   visibility: EventVisibility;
 
-  @TimestampField({ from: CARD, example: EXAMPLE })
+  @TimestampField({ from: CARD, example: EXAMPLE, description: 'UTC' })
   starts_at: string;
 
-  @TimestampField({ from: CARD, nullable: true })
+  @TimestampField({
+    from: CARD,
+    nullable: true,
+    description: 'UTC; null where no end is known: past once it has started',
+  })
   ends_at: string | null;
 
   @TextField({ from: CARD, example: 'Europe/Berlin', description: 'IANA name' })
   timezone: string;
 
-  @ObjectField(EventLocation, { from: LOCATION, nullable: true })
+  @ObjectField(EventLocation, {
+    from: LOCATION,
+    nullable: true,
+    description: 'null where there is no place, or it is not known',
+  })
   location: EventLocation | null;
 
   @TimestampField({
@@ -159,16 +171,16 @@ export class EventItem {
   })
   ends_at_local: string | null;
 
-  @BooleanField({ from: CARD })
+  @BooleanField({ from: CARD, description: 'Its days count, not its hours' })
   is_all_day: boolean;
 
-  @BooleanField({ from: CARD })
+  @BooleanField({ from: CARD, description: 'It takes place online' })
   is_online: boolean;
 
-  @TextField({ from: CARD, nullable: true })
+  @TextField({ from: CARD, nullable: true, description: 'Address of an image' })
   cover_image: string | null;
 
-  @ObjectField(UserCard, { from: 'o.card' })
+  @ObjectField(UserCard, { from: 'o.card', description: 'Whose event it is' })
   organizer: UserCard;
 
   @EnumField(EVENT_ROLES, { from: 'p.role', description: 'Of the member' })
@@ -184,25 +196,29 @@ export class EventItem {
   @CountField({ from: ATTENDEES, description: 'All whose answer is going' })
   attendees_count: number;
 
-  @CountField({ from: CARD, nullable: true })
+  @CountField({ from: CARD, nullable: true, description: 'How many can come; null: any number' })
   capacity: number | null;
 
-  @TimestampField({ from: CARD, example: EXAMPLE })
+  @TimestampField({ from: CARD, example: EXAMPLE, description: 'When it was made' })
   created_at: string;
 
-  @TimestampField({ from: CARD, example: EXAMPLE })
+  @TimestampField({ from: CARD, example: EXAMPLE, description: 'When the event itself last changed' })
   updated_at: string;
 }
 
 @ApiSchema({ name: 'EventDetail' })
 export class EventDetail extends EventItem {
-  @TextField({ from: 'e.description', nullable: true })
+  @TextField({ from: 'e.description', nullable: true, description: 'The whole text' })
   description: string | null;
 
-  @TextListField({ from: 'e.tags' })
+  @TextListField({ from: 'e.tags', description: 'Words that describe it' })
   tags: string[];
 
-  @ObjectField(EventLocationDetail, { when: `${LOCATION} <> 'null'`, nullable: true })
+  @ObjectField(EventLocationDetail, {
+    when: `${LOCATION} <> 'null'`,
+    nullable: true,
+    description: 'null where there is no place, or it is not known',
+  })
   declare location: EventLocationDetail | null;
 
   @TextField({
@@ -215,24 +231,30 @@ export class EventDetail extends EventItem {
   @CountField({
     from: `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`,
     nullable: true,
+    description: 'Never below 0; null without a capacity',
   })
   spots_left: number | null;
 
-  @TimestampField({ from: 'p.responded_at', nullable: true })
+  @TimestampField({ from: 'p.responded_at', nullable: true, description: 'When the member answered' })
   responded_at: string | null;
 
-  @TimestampField({ from: 'p.checked_in_at', nullable: true })
+  @TimestampField({ from: 'p.checked_in_at', nullable: true, description: 'When the member came in' })
   checked_in_at: string | null;
 
   @ObjectListField(UserCard, {
     from: `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
       FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer'`,
+    description: 'Who organises it with the organizer',
   })
   co_organizers: UserCard[];
 
-  @TimestampField({ from: 'e.cancelled_at', nullable: true })
+  @TimestampField({ from: 'e.cancelled_at', nullable: true, description: 'null unless it was cancelled' })
   cancelled_at: string | null;
 
-  @TextField({ from: 'e.cancellation_reason', nullable: true })
+  @TextField({
+    from: 'e.cancellation_reason',
+    nullable: true,
+    description: 'In the words of who cancelled it',
+  })
   cancellation_reason: string | null;
 }

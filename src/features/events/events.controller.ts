@@ -33,7 +33,7 @@ export class EventsController {
   @RespondsWith(
     'Get an event',
     EventDetail,
-    'What the list shows, and the rest: description, tags, place, who organises it, the member’s own answer. One answer, `event_not_found`, for an id that does not exist and for one that the member has no access to.',
+    'What the list shows, and the rest: description, tags, the whole place, who organises it with whom, and when the member answered. One response, `event_not_found`, for an id that does not exist and for one that the member has no access to.',
   )
   @RespondsWithProblems('event_not_found')
   getEvent(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {

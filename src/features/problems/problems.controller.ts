@@ -8,7 +8,7 @@ import { Problem, PROBLEMS } from '../../http/output/problems.js';
 
 @ApiSchema({ name: 'ProblemDefinition' })
 class ProblemEntry {
-  @TextField()
+  @TextField({ description: 'What programs decide by' })
   code: string;
 
   @IntegerField({ minimum: 400, maximum: 599 })
@@ -17,10 +17,10 @@ class ProblemEntry {
   @TextField()
   title: string;
 
-  @TextField()
+  @TextField({ description: 'What went wrong' })
   meaning: string;
 
-  @TextField()
+  @TextField({ description: 'What to do about it' })
   fix: string;
 }
 

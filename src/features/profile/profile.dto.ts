@@ -16,13 +16,13 @@ export class UserCard {
   @IdField()
   id: number;
 
-  @TextField()
+  @TextField({ description: 'Unique on the platform' })
   username: string;
 
   @TextField()
   display_name: string;
 
-  @TextField({ nullable: true })
+  @TextField({ nullable: true, description: 'Address of an image' })
   profile_picture: string | null;
 }
 
@@ -31,13 +31,23 @@ class NamedMember {
   @IdField({ from: 'u.id' })
   id: number;
 
-  @TextField({ from: 'u.username' })
+  @TextField({ from: 'u.username', description: 'Unique on the platform' })
   username: string;
 
-  @TextField({ from: 'u.first_name', nullable: true, maxLength: LENGTHS.users.first_name[1] })
+  @TextField({
+    from: 'u.first_name',
+    nullable: true,
+    maxLength: LENGTHS.users.first_name[1],
+    description: 'As the member wrote it',
+  })
   first_name: string | null;
 
-  @TextField({ from: 'u.last_name', nullable: true, maxLength: LENGTHS.users.last_name[1] })
+  @TextField({
+    from: 'u.last_name',
+    nullable: true,
+    maxLength: LENGTHS.users.last_name[1],
+    description: 'As the member wrote it',
+  })
   last_name: string | null;
 
   @TextField({ from: 'u.display_name' })
@@ -46,7 +56,7 @@ class NamedMember {
 
 @ApiSchema({ name: 'Me' })
 export class Me extends NamedMember {
-  @TextField({ from: 'u.profile_picture', nullable: true })
+  @TextField({ from: 'u.profile_picture', nullable: true, description: 'Address of an image' })
   profile_picture: string | null;
 }
 
@@ -56,7 +66,7 @@ export class Profile {
   @IdField({ from: 'u.id' })
   id: number;
 
-  @TextField({ from: 'u.username' })
+  @TextField({ from: 'u.username', description: 'Unique on the platform' })
   username: string;
 
   @TextField({
@@ -65,13 +75,22 @@ export class Profile {
   })
   display_name: string;
 
-  @TextField({ from: 'u.bio', nullable: true, maxLength: LENGTHS.users.bio[1] })
+  @TextField({
+    from: 'u.bio',
+    nullable: true,
+    maxLength: LENGTHS.users.bio[1],
+    description: 'What the member says of themselves',
+  })
   bio: string | null;
 
-  @TextField({ from: 'u.profile_picture', nullable: true })
+  @TextField({ from: 'u.profile_picture', nullable: true, description: 'Address of an image' })
   profile_picture: string | null;
 
-  @TimestampField({ from: 'u.created_at', example: '2026-01-31 18:00:00' })
+  @TimestampField({
+    from: 'u.created_at',
+    example: '2026-01-31 18:00:00',
+    description: 'When the member joined',
+  })
   created_at: string;
 
   @CountField({
@@ -89,10 +108,15 @@ export class Profile {
 
 @ApiSchema({ name: 'ChangedProfile' })
 export class ChangedProfile extends NamedMember {
-  @TextField({ from: 'u.bio', nullable: true, maxLength: LENGTHS.users.bio[1] })
+  @TextField({
+    from: 'u.bio',
+    nullable: true,
+    maxLength: LENGTHS.users.bio[1],
+    description: 'What the member says of themselves',
+  })
   bio: string | null;
 
-  @TextField({ from: 'u.profile_picture', nullable: true })
+  @TextField({ from: 'u.profile_picture', nullable: true, description: 'Address of an image' })
   profile_picture: string | null;
 }
 

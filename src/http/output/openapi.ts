@@ -6,7 +6,7 @@ import type { ProblemCode } from './problems.js';
 
 @ApiSchema({ name: 'Pagination' })
 export class Pagination {
-  @IntegerField({ minimum: 1, maximum: 100 })
+  @IntegerField({ minimum: 1, maximum: 100, description: 'Items of a page at most' })
   limit: number;
 
   @CountField({ description: 'Items of this page' })
@@ -18,13 +18,13 @@ export class Pagination {
   @BooleanField({ description: 'Whether a next page exists' })
   has_more: boolean;
 
-  @TextField({ nullable: true })
+  @TextField({ nullable: true, description: 'Place of the next page; null on the last' })
   next_cursor: string | null;
 
-  @TextField({ nullable: true })
+  @TextField({ nullable: true, description: 'Place of the page before; null on the first' })
   prev_cursor: string | null;
 
-  @TextField()
+  @TextField({ description: 'Order of the list' })
   sort: string;
 }
 

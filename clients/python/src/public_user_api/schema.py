@@ -115,7 +115,7 @@ class Event(TypedDict):
     is_all_day: bool
     is_online: bool
     cover_image: str | None
-    organizer: UserCard
+    organizer: Any
     role: Literal['organizer', 'co_organizer', 'attendee', 'invitee']
     rsvp_status: Literal['going', 'maybe', 'waitlisted', 'pending', 'declined'] | None
     attendees_count: int
@@ -148,7 +148,7 @@ class EventDetail(TypedDict):
     is_all_day: bool
     is_online: bool
     cover_image: str | None
-    organizer: UserCard
+    organizer: Any
     role: Literal['organizer', 'co_organizer', 'attendee', 'invitee']
     rsvp_status: Literal['going', 'maybe', 'waitlisted', 'pending', 'declined'] | None
     attendees_count: int
