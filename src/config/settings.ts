@@ -154,6 +154,11 @@ export const SETTINGS = {
     '400d',
     'age after which audit events are swept: a whole number and s, m, h or d, 7 days at least; 0: never',
   ),
+  CLIENT_ID_METADATA_DOCUMENTS: setting(
+    flag,
+    'false',
+    'apps that nobody registered may name themselves by the https address of a document about them, as clients of the Model Context Protocol do; the server reads it from the internet',
+  ),
   SUPPORT_URL: setting(
     url('https:', 'http:', 'mailto:'),
     '–',

@@ -20,6 +20,7 @@ import { ValidateConstraints1763700033000 } from '../../migrations/1763700033000
 import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/1763700040000-know-own-password-hashes.js';
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import { DescribeClients1763700062000 } from '../../migrations/1763700062000-describe-clients.js';
+import { KnowClientDocuments1763700063000 } from '../../migrations/1763700063000-know-client-documents.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
@@ -98,6 +99,7 @@ export const MIGRATIONS = [
   KnowOwnPasswordHashes1763700040000,
   KnowInstances1763700050000,
   DescribeClients1763700062000,
+  KnowClientDocuments1763700063000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

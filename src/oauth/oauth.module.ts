@@ -4,6 +4,8 @@ import { AuthModule } from '../auth/auth.module.js';
 import { AccountController } from './pages/account.controller.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
 import { BrowserSessions } from './pages/browser-sessions.js';
+import { ClientDocuments } from './provider/client-documents.service.js';
+import { PublicHttps } from './provider/public-https.js';
 import { Consents } from './provider/consents.service.js';
 import { InteractionsController } from './pages/interactions.controller.js';
 import { ClientCache } from './storage/client-cache.js';
@@ -38,6 +40,8 @@ import { OauthRoutes } from './oauth-routes.js';
     BrowserSessions,
     Pages,
     PlatformLogo,
+    PublicHttps,
+    ClientDocuments,
     PageRoutes,
     SignInForm,
     Successors,

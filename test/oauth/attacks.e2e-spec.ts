@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { adapterFactory } from '../../src/oauth/storage/adapters.js';
+import { ClientDocuments } from '../../src/oauth/provider/client-documents.service.js';
 import { ClientCache } from '../../src/oauth/storage/client-cache.js';
 import { OauthDatabase } from '../../src/oauth/storage/oauth-database.js';
 import { Encryption } from '../../src/crypto/encryption.js';
@@ -111,6 +112,7 @@ describe('what may be used once', () => {
       keys: new TokenKeys(secrets),
       encryption: new Encryption(secrets, 'oauth-state'),
       clients: app.get(ClientCache),
+      documents: app.get(ClientDocuments),
       signingAlgorithms: new Set(['ES256']),
     })(model);
   };

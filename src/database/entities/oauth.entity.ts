@@ -53,6 +53,10 @@ export class OauthClient {
   /** What its ID tokens are signed with. */
   @Column('text', { default: 'ES256' })
   id_token_signed_response_alg: 'ES256' | 'RS256';
+
+  /** Of a client whose id is the address of a document: when that was read last. Null for one that an admin registered. */
+  @Column('timestamptz', { nullable: true })
+  document_read_at: Date | null;
 }
 
 /** What a member answered when a client asked last. */

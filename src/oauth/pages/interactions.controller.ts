@@ -5,6 +5,7 @@ import type { Client, Interaction } from 'oidc-provider';
 import { Csrf } from '../../accounts/csrf.js';
 import { AuthorizationServer } from '../provider/authorization-server.js';
 import { BrowserSessions } from './browser-sessions.js';
+import { ClientDocuments } from '../provider/client-documents.service.js';
 import { asksForRefusedAlone, Consents } from '../provider/consents.service.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { FormBody } from './form-body.js';
@@ -31,6 +32,7 @@ export class InteractionsController {
     private readonly database: OauthDatabase,
     private readonly signInForm: SignInForm,
     private readonly csrf: Csrf,
+    private readonly documents: ClientDocuments,
   ) {}
 
   @Get()
@@ -135,6 +137,7 @@ export class InteractionsController {
     const ticked = [form.scope ?? []].flat();
     const granted = requested.filter((scope) => OPENID_SCOPES.includes(scope) || ticked.includes(scope));
     const rejected = requested.filter((scope) => !granted.includes(scope));
+    await this.documents.keep(client.clientId);
     await this.consents.remember(user.id, client.clientId, granted, rejected);
     await this.database.record({ ...event, type: 'consent.granted', details: { granted, rejected } });
     const grant = await this.consents.createGrant(this.server.provider, String(user.id), client.clientId, {

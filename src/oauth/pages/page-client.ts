@@ -5,7 +5,10 @@ import type { PageClient } from './pages.js';
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
-    host: hostOf(redirectUri ?? client.redirectUris?.[0] ?? ''),
+    // What a client says of itself counts for as much as the host that says it.
+    host: hostOf(
+      client.has_document === true ? client.clientId : (redirectUri ?? client.redirectUris?.[0] ?? ''),
+    ),
     native: client.applicationType === 'native',
     ...(client.has_logo === true ? { logo: clientLogoPath(client.clientId) } : {}),
     ...(client.clientUri === undefined ? {} : { homepage: client.clientUri }),

@@ -10,6 +10,7 @@ import { CredentialCache } from '../../auth/credential-cache.js';
 import { isUnavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { adapterFactory } from '../storage/adapters.js';
+import { ClientDocuments } from './client-documents.service.js';
 import { Consents } from './consents.service.js';
 import { CLAIMS, presentClaims } from './claims.js';
 import type { Claims } from './claims.js';
@@ -70,6 +71,7 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly consents: Consents,
     private readonly pages: Pages,
     private readonly credentials: CredentialCache,
+    private readonly documents: ClientDocuments,
     dataSource: DataSource,
   ) {
     this.#keys = new SigningKeysService(dataSource, config);
@@ -136,6 +138,7 @@ export class AuthorizationServer implements OnModuleInit {
         keys: new TokenKeys(config.secrets),
         encryption: new Encryption(config.secrets, 'oauth-state'),
         clients,
+        documents: this.documents,
         signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),

@@ -139,6 +139,7 @@ export function correctMetadata(config: Config): Middleware {
         revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
         introspection_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
         ui_locales_supported: LANGUAGES,
+        ...(config.clientIdMetadataDocuments ? { client_id_metadata_document_supported: true } : {}),
         protected_resources: [apiResource(config)],
       };
     }

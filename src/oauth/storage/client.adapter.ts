@@ -1,17 +1,28 @@
 import type { AdapterPayload, ClientMetadata } from 'oidc-provider';
-import type { OauthClient } from '../../database/entities/oauth.entity.js';
 import { Unavailable } from '../../database/unavailable.js';
 import { isStorable } from '../../values/string-rules.js';
+import type { StoredClient } from './stored-client.js';
 import { StoredModel } from './stored-model.js';
 
 const FIND_CLIENT = {
   name: 'find-client',
   text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks,
-  client_uri, policy_uri, id_token_signed_response_alg, logo IS NOT NULL AS has_logo
-FROM oauth_clients WHERE id = $1 AND disabled_at IS NULL`,
+  client_uri, policy_uri, id_token_signed_response_alg, logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
+  disabled_at IS NOT NULL AS is_disabled, document_read_at < now() - interval '1 hour' AS is_stale,
+  document_read_at < now() - interval '1 day' AS is_gone
+FROM oauth_clients WHERE id = $1`,
 };
 
-/** Clients, as an admin registered them. */
+/** What has to be known of a client before it is one. */
+interface FoundClient extends StoredClient, Record<string, unknown> {
+  readonly is_disabled: boolean;
+  /** Its document is read again; null for one that an admin registered. */
+  readonly is_stale: boolean | null;
+  /** Its document has not been there for a day. */
+  readonly is_gone: boolean | null;
+}
+
+/** Clients, as an admin registered them or, where that is allowed, a document describes them. */
 export class ClientAdapter extends StoredModel {
   /**
    * A disabled client is unknown.
@@ -23,8 +34,9 @@ export class ClientAdapter extends StoredModel {
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { clients, database, signingAlgorithms } = this.parts;
     const found = await clients.find(id, async () => {
-      const [client] = await database.read<StoredClient & Record<string, unknown>>(FIND_CLIENT, [id]);
-      return client && (clientMetadata(client) as AdapterPayload);
+      const [client] = await database.read<FoundClient>(FIND_CLIENT, [id]);
+      const current = await this.#current(id, client);
+      return current && (clientMetadata(current) as AdapterPayload);
     });
     if (found && !signingAlgorithms.has(found.id_token_signed_response_alg as string)) {
       database.current!.unavailable = true;
@@ -32,17 +44,26 @@ export class ClientAdapter extends StoredModel {
     }
     return found;
   }
+
+  async #current(id: string, client: FoundClient | undefined): Promise<StoredClient | undefined> {
+    const { documents } = this.parts;
+    if (!client) return documents.find(id);
+    if (client.is_disabled) return undefined;
+    if (!client.has_document) return client;
+    if (!documents.areRead) return undefined;
+    if (!client.is_stale) return client;
+    // For a day an app goes on whose document cannot be read: members use it.
+    return (await documents.renew(id)) ?? (client.is_gone ? undefined : client);
+  }
 }
 
-/** A client's row, without what pages alone need of it. */
-export interface StoredClient extends Omit<OauthClient, 'created_at' | 'disabled_at' | 'logo'> {
-  readonly has_logo: boolean;
-}
-
-/** Gives a client's row as oidc-provider wants it (RFC 7591 names, and three of ours). */
-export function clientMetadata(
-  client: StoredClient,
-): ClientMetadata & { allowed_origins: string[]; api_scopes: string; has_logo: boolean } {
+/** Gives a client's row as oidc-provider wants it (RFC 7591 names, and four of ours). */
+export function clientMetadata(client: StoredClient): ClientMetadata & {
+  allowed_origins: string[];
+  api_scopes: string;
+  has_logo: boolean;
+  has_document: boolean;
+} {
   return {
     client_id: client.id,
     client_name: client.name,
@@ -59,6 +80,7 @@ export function clientMetadata(
     ...(client.client_uri === null ? {} : { client_uri: client.client_uri }),
     ...(client.policy_uri === null ? {} : { policy_uri: client.policy_uri }),
     has_logo: client.has_logo,
+    has_document: client.has_document,
     allowed_origins: client.allowed_origins,
     api_scopes: client.scopes.join(' '),
   };

@@ -1,6 +1,7 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import type { TokenKeys } from '../../crypto/token-keys.js';
 import type { Encryption } from '../../crypto/encryption.js';
+import type { ClientDocuments } from '../provider/client-documents.service.js';
 import type { ClientCache } from './client-cache.js';
 import type { OauthDatabase } from './oauth-database.js';
 
@@ -10,6 +11,7 @@ export interface AdapterParts {
   readonly keys: TokenKeys;
   readonly encryption: Encryption;
   readonly clients: ClientCache;
+  readonly documents: ClientDocuments;
   /** What the provider has keys for. */
   readonly signingAlgorithms: ReadonlySet<string>;
 }

@@ -1,0 +1,281 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { clientOf, isDocumentUrl } from '../../src/oauth/provider/client-documents.service.js';
+import { PublicHttps } from '../../src/oauth/provider/public-https.js';
+import { isPublicAddress } from '../../src/values/public-address.js';
+import { postgres } from '../support/database.js';
+import { latestFor } from '../support/timing.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+const REDIRECT = 'http://127.0.0.1:8123/callback';
+
+const documentOf = (clientId: string, more: object = {}) => ({
+  client_id: clientId,
+  client_name: 'Travelling agent',
+  client_uri: 'https://agent.example/',
+  redirect_uris: [REDIRECT],
+  token_endpoint_auth_method: 'none',
+  ...more,
+});
+
+describe('the address of a document', () => {
+  it.each([
+    'http://agent.example/client.json',
+    'https://agent.example',
+    'https://agent.example/',
+    'https://user@agent.example/c',
+    'https://agent.example/c#x',
+    'https://agent.example/a/../c',
+    'https://AGENT.example/c',
+    'https://agent.example:443/c',
+    'https://agent.example/a b',
+    `https://agent.example/${'x'.repeat(100)}`,
+  ])('is not %s', (clientId) => expect(isDocumentUrl(clientId)).toBe(false));
+
+  it('is https with a path, spelled in one way', () => {
+    expect(isDocumentUrl('https://agent.example/client.json')).toBe(true);
+    expect(isDocumentUrl('https://agent.example:8443/c?v=1')).toBe(true);
+  });
+
+  it('leads to a client of its own pages and of the member’s device, and of nobody else', () => {
+    const clientId = 'https://agent.example/c';
+    const client = clientOf(
+      clientId,
+      documentOf(clientId, {
+        redirect_uris: [
+          'https://agent.example/callback',
+          'https://other.example/callback',
+          'http://192.168.0.1/callback',
+          'javascript:alert(1)',
+          REDIRECT,
+        ],
+        scope: 'openid profile:read events:write',
+        client_uri: 'javascript:alert(1)',
+      }),
+      true,
+    );
+    expect(client).toMatchObject({
+      type: 'native',
+      redirect_uris: ['https://agent.example/callback', REDIRECT],
+      scopes: ['profile:read'],
+      client_uri: null,
+      allowed_origins: ['https://agent.example'],
+    });
+  });
+});
+
+postgres.describe('with documents on a server', () => {
+  let oauth: OauthTest;
+  /** Where documents about clients are, with a certificate that is trusted here. */
+  let site: Server;
+  let at: string;
+  let connections = 0;
+  let answer: (request: IncomingMessage, response: ServerResponse) => void;
+  const trusted = getCACertificates('default');
+
+  beforeAll(async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'pua-tls-'));
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const what = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost';
+    const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1';
+    execFileSync('openssl', ['req', ...what.split(' '), '-addext', names, '-keyout', key, '-out', cert], {
+      stdio: 'ignore',
+    });
+    site = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) =>
+      answer(request, response),
+    );
+    site.on('connection', () => connections++);
+    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+    at = `https://localhost:${(site.address() as AddressInfo).port}`;
+    setDefaultCACertificates([...trusted, readFileSync(cert, 'utf8')]);
+    rmSync(folder, { recursive: true });
+    oauth = await OauthTest.start({ clientIdMetadataDocuments: true });
+  }, 60_000);
+  afterAll(async () => {
+    setDefaultCACertificates(trusted);
+    site.closeAllConnections();
+    site.close();
+    await oauth.close();
+  });
+
+  const json = (response: ServerResponse, body: unknown) =>
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+
+  const ask = (clientId: string, parameters: Record<string, string> = {}) =>
+    oauth.request(clientId, { redirect_uri: REDIRECT, scope: 'profile:read events:read', ...parameters });
+
+  /** As if it were on the internet. */
+  const allowed = (work: () => Promise<void>) => async () => {
+    const guard = oauth.api.app.get(PublicHttps);
+    guard.isAllowed = () => true;
+    try {
+      await work();
+    } finally {
+      guard.isAllowed = isPublicAddress;
+    }
+  };
+
+  beforeEach(() => {
+    connections = 0;
+    answer = (request, response) => json(response, documentOf(`${at}${request.url}`));
+  });
+
+  describe('a client that is described by a document', () => {
+    it(
+      'signs a member in, under the host of its document, and is kept from then on',
+      allowed(async () => {
+        const clientId = `${at}/client.json`;
+        const { username } = await oauth.member();
+        const { url, verifier } = ask(clientId);
+        const browser = oauth.browser();
+        const page = (await browser.open(url)) as FormPage;
+        expect(page.html).toContain(`App on this device, ${new URL(at).host}`);
+        const stored = () =>
+          oauth.dataSource.query<{ name: string }[]>('SELECT name FROM oauth_clients WHERE id = $1', [
+            clientId,
+          ]);
+        expect(await stored()).toEqual([]); // a stranger makes no row
+        const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+        expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
+        const back = (await browser.submit(
+          consent,
+          { scope: scopesOn(consent.html), decision: 'allow' },
+          /\/consent$/,
+        )) as URL;
+        expect(await stored()).toEqual([{ name: 'Travelling agent' }]);
+        const { status, body } = await oauth.token({
+          grant_type: 'authorization_code',
+          client_id: clientId,
+          code: back.searchParams.get('code')!,
+          code_verifier: verifier,
+          redirect_uri: REDIRECT,
+        });
+        expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
+        expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
+        expect(connections).toBe(1);
+        const [event] = await oauth.dataSource.query<{ actor: string }[]>(
+          `SELECT actor FROM auth_events WHERE type = 'client.created' AND client_id = $1`,
+          [clientId],
+        );
+        expect(event).toEqual({ actor: 'client' });
+        // Read again after an hour.
+        const agedBy = async (hours: number) => {
+          await oauth.dataSource.query(
+            `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
+            [clientId, hours],
+          );
+        };
+        await agedBy(2);
+        const isFresh = async () => {
+          expect(((await oauth.browser().open(ask(clientId).url)) as FormPage).status).toBe(200);
+          const [row] = await oauth.dataSource.query<{ fresh: boolean }[]>(
+            `SELECT document_read_at > now() - interval '1 minute' AS fresh FROM oauth_clients WHERE id = $1`,
+            [clientId],
+          );
+          return row!.fresh;
+        };
+        // For a second a client is remembered as it was.
+        const soon = latestFor(1_000);
+        let fresh = await isFresh();
+        while (!fresh && performance.now() < soon) fresh = await isFresh();
+        expect(fresh).toBe(true);
+        // An admin has the last word.
+        await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [
+          clientId,
+        ]);
+        const deadline = latestFor(1_000);
+        let last = 200;
+        while (last === 200 && performance.now() < deadline)
+          last = ((await oauth.browser().open(ask(clientId).url)) as FormPage).status;
+        expect(last).toBe(400);
+      }),
+      60_000,
+    );
+
+    it(
+      'is refused with a redirect URI that its document does not have',
+      allowed(async () => {
+        const page = await oauth.browser().open(ask(`${at}/other.json`, { redirect_uri: REDIRECT_URI }).url);
+        expect((page as FormPage).html).toContain('<code>invalid_redirect_uri</code>');
+      }),
+    );
+
+    it.each<[string, (response: ServerResponse, clientId: string) => void]>([
+      ['a redirect', (response) => response.writeHead(302, { Location: `${at}/client.json` }).end()],
+      ['a page', (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>')],
+      ['no JSON', (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{')],
+      ['more than 16 KB', (response, id) => json(response, documentOf(id, { padding: 'x'.repeat(20_000) }))],
+      [
+        'a document about another client',
+        (response) => json(response, documentOf('https://other.example/c')),
+      ],
+      ['a secret', (response, id) => json(response, documentOf(id, { client_secret: 'x' }))],
+      ['an error', (response) => response.writeHead(500).end()],
+      ['a broken connection', (response) => response.destroy()],
+    ])('is unknown where the answer is %s', (why, respond) =>
+      allowed(async () => {
+        answer = (request, response) => respond(response, at + request.url);
+        const page = await oauth.browser().open(ask(`${at}/${encodeURIComponent(why)}.json`).url);
+        expect((page as FormPage).status).toBe(400);
+        expect((page as FormPage).html).toContain('<code>invalid_client</code>');
+        expect(connections).toBe(1);
+      })(),
+    );
+
+    it(
+      'is asked for once, however often somebody comes with it',
+      allowed(async () => {
+        const { url } = ask(`${at}/popular.json`);
+        await Promise.all(Array.from({ length: 10 }, () => oauth.browser().open(url)));
+        expect(connections).toBe(1);
+      }),
+    );
+  });
+
+  describe('an address inside our own network', () => {
+    it('is not connected to, by name or number', async () => {
+      const { port } = new URL(at);
+      for (const host of ['localhost', '127.0.0.1', '[::1]', '[::ffff:7f00:1]']) {
+        const clientId = new URL(`https://${host}:${port}/inside.json`).href;
+        const page = (await oauth.browser().open(ask(clientId).url)) as FormPage;
+        expect([clientId, page.status]).toEqual([clientId, 400]);
+      }
+      expect(connections).toBe(0);
+    });
+
+    it('is judged as it is connected to: a name of which one address is inside is not, either', async () => {
+      const guard = oauth.api.app.get(PublicHttps);
+      const asked: string[] = [];
+      guard.isAllowed = (address) => {
+        asked.push(address);
+        return false;
+      };
+      await expect(guard.readJson(new URL(`${at}/x.json`))).rejects.toThrow('not one of the internet');
+      guard.isAllowed = isPublicAddress;
+      expect(asked.length).toBeGreaterThan(0);
+      expect(connections).toBe(0);
+    });
+  });
+
+  it('is nothing unless the operator allows it, which the metadata says', async () => {
+    const closed = await OauthTest.start();
+    const metadata = async (issuer: string) =>
+      (await (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json()) as object;
+    expect(await metadata(closed.issuer)).not.toHaveProperty('client_id_metadata_document_supported');
+    expect(await metadata(oauth.issuer)).toMatchObject({ client_id_metadata_document_supported: true });
+    closed.api.app.get(PublicHttps).isAllowed = () => true;
+    const { url } = closed.request(`${at}/client.json`, { redirect_uri: REDIRECT });
+    expect(((await closed.browser().open(url)) as FormPage).status).toBe(400);
+    expect(connections).toBe(0);
+    await closed.close();
+  });
+});
