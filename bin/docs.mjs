@@ -2,7 +2,7 @@
 // would write, as JSON: a test compares that.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { format } from 'prettier';
+import { format, resolveConfig } from 'prettier';
 import { build } from './build.mjs';
 import { recordExamples } from './examples.mjs';
 import { renderGuides } from './guides.mjs';
@@ -112,7 +112,8 @@ export async function pages() {
     ([name, { default: value, meaning }]) =>
       `# ${meaning.replaceAll('`', '')} (default: ${value})\n# ${name}=\n`,
   );
-  const markdown = (text) => format(text, { parser: 'markdown' });
+  const style = await resolveConfig(join(root, 'docs'));
+  const markdown = (text) => format(text, { ...style, parser: 'markdown' });
   const withPart = (page, part) =>
     readFileSync(join(root, page), 'utf8').replace(
       /(?<=<!-- made by npm run docs -->\n)[^]*(?=<!-- end -->)/,

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -72,6 +72,42 @@ postgres.describe('the first minute', () => {
     expect(first.filter((text) => text !== '').at(-1)).toBe('Ctrl-C ends it.');
     expect(first.filter((text) => text !== '').length).toBe(14);
     expect(first.join('')).not.toContain('\u001b');
+  });
+
+  it('is in colours on a terminal, has a line a request there, and is ended by Ctrl-C', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'pua-terminal-'));
+    const PORT = String(await freePort());
+    const child = spawn('script', ['-qec', `exec '${process.execPath}' dist/src/main.js`, '/dev/null'], {
+      env: { PATH: process.env.PATH, TERM: 'xterm-256color', SHELL: '/bin/sh', DATA_DIR: data, PORT },
+      stdio: ['pipe', 'pipe', 'inherit'],
+      timeout: PATIENCE_MS,
+    });
+    const ended = once(child, 'close');
+    let screen = '';
+    const shows = (what: RegExp) =>
+      new Promise<void>((resolve, reject) => {
+        const look = () => void (what.test(screen) && resolve());
+        child.stdout.on('data', look);
+        child.once('close', () => reject(new Error(`ended without ${String(what)}: ${screen}`)));
+        look();
+      });
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (screen += text));
+    try {
+      await shows(/Ctrl-C ends it\./);
+      expect(screen).toMatch(/\p{Cc}\[32mPublic User API is ready\.\p{Cc}\[39m/u);
+      expect(screen).toMatch(/^ {2}\p{Cc}\[1mDocs +\p{Cc}\[22m http:\/\/localhost:\d+\/docs\r$/mu);
+      const headers = { 'X-API-Key': /pua_test_\w+/.exec(screen)![0] };
+      await (await fetch(`http://localhost:${PORT}/api/public/events?limit=2`, { headers })).arrayBuffer();
+      await shows(/ ada\r\n/);
+      expect(screen).toMatch(
+        /\d\d:\d\d:\d\d\p{Cc}\[22m GET \/api\/public\/events\?limit=… \p{Cc}\[32m200\p{Cc}\[39m \d+ ms ada\r\n/u,
+      );
+      child.stdin.write('\u0003');
+      expect(await ended).toEqual([0, null]);
+    } finally {
+      child.kill('SIGKILL');
+      rmSync(data, { recursive: true, force: true });
+    }
   });
 
   it('keeps what it made to its owner', () => {
