@@ -42,9 +42,6 @@ const BESIDE_THEM = [
   'GET /demo/client/:file',
 ];
 
-/** For strangers: there are none where the operator named nobody (test/site/front.e2e-spec.ts). */
-const WELL_KNOWN = ['GET /.well-known/security.txt', 'GET /.well-known/change-password'];
-
 /** Images on pages: there are none where nobody set or registered one. */
 const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
 
@@ -86,7 +83,7 @@ describe('the pages', () => {
     const ofOauth = routes.filter((route) =>
       /^\w+ \/(interaction|account|oauth|\.well-known\/oauth|logos|demo)\b/.test(route),
     );
-    expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...WELL_KNOWN, ...LOGOS].toSorted());
+    expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...LOGOS].toSorted());
   });
 
   it.each(Object.entries(PAGES))('%s: have %s, and no other method', async (route, methods) => {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { GUIDES } from '../../src/site/guides.js';
 import { registerDocsClient } from '../../src/oauth/docs-client.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
@@ -37,6 +38,19 @@ postgres.describe('The pages for strangers in Chromium', () => {
     return { page, context, complaints };
   }
 
+  /** Nothing sticks out, and axe finds nothing. */
+  async function readableByEverybody(page: Page, parts: readonly string[]): Promise<void> {
+    const width = page.viewportSize()!.width;
+    expect([page.url(), await page.evaluate('document.documentElement.scrollWidth')]).toEqual([
+      page.url(),
+      width,
+    ]);
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(parts)})`);
+    const found = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+    expect([page.url(), found]).toEqual([page.url(), []]);
+  }
+
   const call = (page: Page, name: string) => page.locator(`#${name}`);
 
   // Of the reference a part of each kind: the other calls are more of the same, and axe takes its time.
@@ -54,7 +68,6 @@ postgres.describe('The pages for strangers in Chromium', () => {
         '#listPinnedAchievements',
       ],
     ],
-    ['/docs/signing-in', ['body']],
     ['/docs/errors', ['body']],
     ['/nothing', ['body']],
   ] as const;
@@ -77,15 +90,28 @@ postgres.describe('The pages for strangers in Chromium', () => {
           await details.evaluate((element) => ((element as HTMLDetailsElement).open = true));
         for (const url of requested)
           expect([`${oauth.issuer}${path}`, `${oauth.issuer}/favicon.ico`]).toContain(url);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
-        await page.evaluate(AXE);
-        const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(parts)})`);
-        expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+        await readableByEverybody(page, parts);
         await context.close();
       },
       MINUTE,
     );
   });
+
+  it(
+    'of the guides fit a phone, and can be read by everybody, every one',
+    async () => {
+      const { page, context } = await open('/docs/times', {
+        viewport: { width: 390, height: 900 },
+        bypassCSP: true,
+      });
+      for (const { name } of GUIDES) {
+        await page.goto(`${oauth.issuer}/docs/${name}`);
+        await readableByEverybody(page, ['main']);
+      }
+      await context.close();
+    },
+    4 * MINUTE,
+  );
 
   it(
     'show everything without JavaScript: languages, errors, the menu of a phone; what needs it is not there',
