@@ -13,7 +13,8 @@ import { PublicHttps } from '../../src/oauth/provider/public-https.js';
 import { isPublicAddress } from '../../src/values/public-address.js';
 import { postgres } from '../support/database.js';
 import { latestFor } from '../support/timing.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
+import { closeApp, createApp } from '../../src/app.js';
+import { freePort, OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 
 const REDIRECT = 'http://127.0.0.1:8123/callback';
@@ -197,6 +198,38 @@ postgres.describe('with documents on a server', () => {
         while (last === 200 && performance.now() < deadline)
           last = ((await oauth.browser().open(ask(clientId).url)) as FormPage).status;
         expect(last).toBe(400);
+      }),
+      60_000,
+    );
+
+    it(
+      'goes on for a day where its document cannot be read any more, and no longer',
+      allowed(async () => {
+        const clientId = `${at}/short-lived.json`;
+        const { username } = await oauth.member();
+        await oauth.browser().authorize(ask(clientId).url, { username });
+        answer = (_, response) => response.destroy();
+        // Another instance, which has not read it.
+        const config = { ...oauth.api.config, port: await freePort() };
+        const app = await createApp(config);
+        await app.listen(config.port, '127.0.0.1');
+        app.get(PublicHttps).isAllowed = () => true;
+        const statusAt = async (hours: number, status: number) => {
+          await oauth.dataSource.query(
+            `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
+            [clientId, hours],
+          );
+          const deadline = latestFor(1_000); // for a second a client is remembered as it was
+          const open = async () =>
+            ((await oauth.browser(`http://127.0.0.1:${config.port}`).open(ask(clientId).url)) as FormPage)
+              .status;
+          let found = await open();
+          while (found !== status && performance.now() < deadline) found = await open();
+          return found;
+        };
+        expect(await statusAt(23, 200)).toBe(200);
+        expect(await statusAt(25, 400)).toBe(400);
+        await closeApp(app);
       }),
       60_000,
     );

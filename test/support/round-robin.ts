@@ -15,12 +15,13 @@ export class RoundRobin {
   ) {}
 
   static async start(): Promise<RoundRobin> {
-    const server = createServer();
+    // No connection is used again that its other end may be closing at that moment.
+    const server = createServer({ keepAliveTimeout: 60_000 });
     const balancer = new RoundRobin(server, await freePort());
     server.on('request', (asked, answer) => {
       const { hostname, port } = new URL(balancer.next());
       const { method, url, headers } = asked;
-      const passed = request({ hostname, port, method, path: url, headers }, (got) => {
+      const passed = request({ agent: false, hostname, port, method, path: url, headers }, (got) => {
         answer.writeHead(got.statusCode!, got.rawHeaders);
         pipeline(got, answer, () => undefined);
       });
