@@ -8,7 +8,7 @@ import { checkClient } from '../admin/clients.service.js';
 import type { StoredClient } from '../storage/stored-client.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { PublicHttps } from './public-https.js';
-import { withoutSecrets } from './refusals.service.js';
+import { withoutSecrets } from './refusals.js';
 
 const HOUR_MS = 3_600_000;
 /** Somebody may be about to mend their document. */
