@@ -11,7 +11,7 @@ import { Logger } from './http/logger.js';
 import { Meter } from './http/meter.js';
 import { refuseBusyOauth } from './oauth/rate-limit.js';
 import { OauthRoutes } from './oauth/oauth-routes.js';
-import { Metrics } from './operations/metrics/metrics.service.js';
+import { Metrics } from './operations/metrics/metrics.js';
 import { ProblemFilter } from './http/output/problem.filter.js';
 import { Problem } from './http/output/problems.js';
 import { UnknownPage } from './site/unknown-page.js';

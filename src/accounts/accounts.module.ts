@@ -3,7 +3,7 @@ import { Csrf } from './csrf.js';
 import { DeviceCookies } from './device-cookies.js';
 import { RefusalTime } from './refusal-time.js';
 import { SignInThrottle } from './sign-in-throttle.js';
-import { SignIn } from './sign-in.service.js';
+import { SignIn } from './sign-in.js';
 
 /** The platform's users as people who sign in. */
 @Module({

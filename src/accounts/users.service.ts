@@ -39,7 +39,8 @@ export interface UserDetails {
 }
 
 const DETAILS = `SELECT u.id, u.username, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
-  api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, api_time(u.erased_at) AS erased_at, u.password_hash IS NOT NULL AS has_password,
+  api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, api_time(u.erased_at) AS erased_at,
+  u.password_hash IS NOT NULL AS has_password,
   ${totalOfMember('events_count', 'u.id')} AS events_count,
   ${totalOfMember('connections_count', 'u.id')} AS connections_count,
   ${totalOfMember('achievements_count', 'u.id')} AS achievements_count,

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { AccessTokens } from './access-tokens/access-tokens.service.js';
+import { AccessTokens } from './access-tokens/access-tokens.js';
 import { GrantUsageRecorder } from './access-tokens/grant-usage.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';

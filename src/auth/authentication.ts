@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
-import { AccessTokens } from './access-tokens/access-tokens.service.js';
+import { AccessTokens } from './access-tokens/access-tokens.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
 import type { Authenticator } from './authenticator.js';
 import { refusal } from './www-authenticate.js';

@@ -9,7 +9,7 @@ import { Pages } from './pages/pages.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
 import { parameterFault } from './provider/parameters.js';
 import { ROUTES } from './provider/provider.js';
-import { Refusals } from './provider/refusals.service.js';
+import { Refusals } from './provider/refusals.js';
 import { limitRequests, refuseParameters } from './rate-limit.js';
 import { OauthDatabase } from './storage/oauth-database.js';
 import { Config } from '../config/config.js';

@@ -11,7 +11,7 @@ import type { Language } from './pages/texts/texts.js';
 import type { Pages } from './pages/pages.js';
 import { ROUTES } from './provider/provider.js';
 import type { RefusalWords } from './provider/refusal-reasons.js';
-import type { Refusals } from './provider/refusals.service.js';
+import type { Refusals } from './provider/refusals.js';
 
 /** What programs call; everything else is opened in a browser. */
 const FOR_PROGRAMS: readonly string[] = [

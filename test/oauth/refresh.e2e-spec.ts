@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { OauthTest } from '../support/oauth.js';
 
 let oauth: OauthTest;

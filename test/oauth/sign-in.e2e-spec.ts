@@ -6,7 +6,7 @@ import { hashPassword } from '../../src/accounts/passwords.js';
 import { IMPORTED_KINDS, RefusalTime } from '../../src/accounts/refusal-time.js';
 import { SignInThrottle } from '../../src/accounts/sign-in-throttle.js';
 import type { Blocked, Place, Subject } from '../../src/accounts/sign-in-throttle.js';
-import { SignIn } from '../../src/accounts/sign-in.service.js';
+import { SignIn } from '../../src/accounts/sign-in.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';

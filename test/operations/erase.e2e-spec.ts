@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { importRecords } from '../../src/operations/import/import.service.js';
+import { importRecords } from '../../src/operations/import/import-records.js';
 import { folderSource } from '../../src/operations/import/sources.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';

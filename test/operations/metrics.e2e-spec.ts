@@ -6,7 +6,7 @@ import supertest from 'supertest';
 import { hashPassword } from '../../src/accounts/passwords.js';
 import { METRICS } from '../../src/http/metrics.js';
 import { TestApi } from '../support/api.js';
-import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { createTestDatabase, postgres } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { freePort, OauthTest, PASSWORD } from '../support/oauth.js';

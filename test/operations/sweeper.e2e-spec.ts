@@ -6,7 +6,7 @@ import {
   deleteExpired,
   EXPIRED_ROWS,
 } from '../../src/operations/sweeper/expired-rows.js';
-import { Sweeper } from '../../src/operations/sweeper/sweeper.service.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';

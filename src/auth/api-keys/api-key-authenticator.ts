@@ -32,7 +32,8 @@ const FIND_KEY = {
   name: 'find-api-key',
   text: `SELECT k.user_id, k.scopes, k.hash, k.pepper_id, k.allowed_cidrs::text[] AS allowed_cidrs,
   api_time(k.created_at) AS created_at, api_time(k.expires_at) AS expires_at,
-  k.revoked_at IS NOT NULL AS revoked, CASE WHEN k.expires_at IS NULL THEN 'Infinity' ELSE EXTRACT(epoch FROM k.expires_at - now()) END::float8 AS seconds_left,
+  k.revoked_at IS NOT NULL AS revoked,
+  CASE WHEN k.expires_at IS NULL THEN 'Infinity' ELSE EXTRACT(epoch FROM k.expires_at - now()) END::float8 AS seconds_left,
   u.disabled_at IS NOT NULL AS owner_disabled
 FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };

@@ -75,7 +75,8 @@ export class ApiKeysService {
     return this.dataSource.transaction(async (manager) => {
       const { key, id } = makeKey(wanted.environment);
       await manager.query(
-        `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs, expires_at, no_expiry_reason)
+        `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs,
+  expires_at, no_expiry_reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::cidr FROM unnest($9::text[]) c),
   now() + make_interval(secs => $10), $11)`,
         [
@@ -138,7 +139,8 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
       if (!old[0]) throw unknownKey(id);
       const { key, id: newId } = makeKey(old[0].environment);
       await manager.query(
-        `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs, expires_at, no_expiry_reason)
+        `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs,
+  expires_at, no_expiry_reason)
 SELECT $2, user_id, name, environment, scopes, $3, $4, $5, allowed_cidrs, now() + (expires_at - created_at), no_expiry_reason
 FROM api_keys WHERE id = $1`,
         [id, newId, ...this.#stored(key)],

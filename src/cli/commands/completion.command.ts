@@ -5,6 +5,7 @@ import { completionScript, SHELLS } from '../completion.js';
 import type { Shell } from '../completion.js';
 import { print } from '../output.js';
 
+/** Adds `pua completion`. */
 export function completionCommand(program: Command): void {
   addCommand(
     program,

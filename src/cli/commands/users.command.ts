@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
 import type { ListedUser } from '../../accounts/users.service.js';
-import { ConnectedApps } from '../../oauth/admin/connected-apps.service.js';
+import { ConnectedApps } from '../../oauth/admin/connected-apps.js';
 import { ClientsService } from '../../oauth/admin/clients.service.js';
 import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';

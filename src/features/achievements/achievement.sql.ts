@@ -9,7 +9,8 @@ const HIDDEN_NAME = 'Hidden achievement';
 export const NAME = `CASE WHEN ${MASKED} THEN '${HIDDEN_NAME}' ELSE a.name END`;
 
 /** JSON text of what masking hides: key, name, description and icon. */
-export const REVEALED = `CASE WHEN ${MASKED} THEN '"key":null,"name":"${HIDDEN_NAME}","description":null,"icon_url":null' ELSE a.revealed END`;
+export const REVEALED = `CASE WHEN ${MASKED} THEN '"key":null,"name":"${HIDDEN_NAME}","description":null,"icon_url":null'
+  ELSE a.revealed END`;
 
 /** Active members, and those of them who earned it. What one fold has taken in of many changes may be odd for a moment. */
 export const ACTIVE_MEMBERS = 'GREATEST(t.active_users_count, 0)';

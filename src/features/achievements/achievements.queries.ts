@@ -17,7 +17,8 @@ import {
  * Every achievement `a` with what the member ($1) did towards it, `ua` (null where nothing), and how many members
  * are active, `t`. A few hundred rows at most: the platform's catalogue, not the members' records.
  */
-const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id CROSS JOIN platform_totals t`;
+const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id
+  CROSS JOIN platform_totals t`;
 /** Retired ones show only to those who earned them. */
 const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 

@@ -8,7 +8,7 @@ import { GrantUsageRecorder } from '../../auth/access-tokens/grant-usage.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { addressOf } from '../../values/network.js';
-import { ConnectedApps } from '../admin/connected-apps.service.js';
+import { ConnectedApps } from '../admin/connected-apps.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
 import { FormBody } from './form-body.js';

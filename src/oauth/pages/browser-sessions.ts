@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
-import type { SignedIn } from '../../accounts/sign-in.service.js';
+import type { SignedIn } from '../../accounts/sign-in.js';
 import { AuthorizationServer } from '../provider/authorization-server.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { OauthDatabase } from '../storage/oauth-database.js';

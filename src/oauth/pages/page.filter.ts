@@ -6,7 +6,7 @@ import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { addressOf } from '../../values/network.js';
 import { refusalOf } from '../provider/refusal-reasons.js';
 import type { RefusalReason, RefusalWords } from '../provider/refusal-reasons.js';
-import { Refusals } from '../provider/refusals.service.js';
+import { Refusals } from '../provider/refusals.js';
 import { faultOf, PageFault } from './page-faults.js';
 import { Pages } from './pages.js';
 

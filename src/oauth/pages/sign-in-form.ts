@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { DeviceCookies } from '../../accounts/device-cookies.js';
-import { SignIn } from '../../accounts/sign-in.service.js';
-import type { SignedIn } from '../../accounts/sign-in.service.js';
+import { SignIn } from '../../accounts/sign-in.js';
+import type { SignedIn } from '../../accounts/sign-in.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { addressOf } from '../../values/network.js';

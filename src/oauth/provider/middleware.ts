@@ -12,8 +12,8 @@ import type { Pages } from '../pages/pages.js';
 import { LANGUAGES, languageOf } from '../pages/texts/texts.js';
 import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
 import { refusalOf } from './refusal-reasons.js';
-import { looksSecret } from './refusals.service.js';
-import type { Refusals } from './refusals.service.js';
+import { looksSecret } from './refusals.js';
+import type { Refusals } from './refusals.js';
 
 type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
 

@@ -42,7 +42,8 @@ interface SessionToAuthorize extends SessionRow {
 
 const INSERT_SESSION = `WITH ${SIGNED_IN}
 INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip)
-SELECT $1, $3, $4, $5, to_timestamp($6), ${sessionEnds('$6', '$7')}, $8, $9::inet WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)`;
+SELECT $1, $3, $4, $5, to_timestamp($6), ${sessionEnds('$6', '$7')}, $8, $9::inet
+WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)`;
 
 const UPDATE_SESSION = `WITH ${SIGNED_IN}
 UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, signed_in_at = to_timestamp($6),

@@ -1,7 +1,7 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import type { TokenKeys } from '../../crypto/token-keys.js';
 import type { Encryption } from '../../crypto/encryption.js';
-import type { ClientDocuments } from '../provider/client-documents.service.js';
+import type { ClientDocuments } from '../provider/client-documents.js';
 import type { ClientCache } from './client-cache.js';
 import type { OauthDatabase } from './oauth-database.js';
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { ChangeMarks } from './change-marks.service.js';
+import { ChangeMarks } from './change-marks.js';
 
 @Module({ providers: [ChangeMarks] })
 export class ChangeMarksModule {}

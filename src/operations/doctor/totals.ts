@@ -81,15 +81,17 @@ const copy = (
   columns: Readonly<Record<string, string>>,
 ): Copy => {
   const copies = Object.keys(columns);
+  const copied = copies.map((column) => `t.${column}`).join(', ');
+  const original = copies.map((column) => `o.${columns[column]!}`).join(', ');
   const differ = `${table} t JOIN ${other} o ON o.id = t.${reference}
   WHERE t.user_id > $1 AND t.user_id <= $2
-    AND (${copies.map((column) => `t.${column}`).join(', ')}) IS DISTINCT FROM (${copies.map((column) => `o.${columns[column]!}`).join(', ')})`;
+    AND (${copied}) IS DISTINCT FROM (${original})`;
   return {
     name: `${table} (${copies.join(', ')})`,
     wrong: `SELECT t.user_id AS id, t.${reference} AS other FROM ${differ}`,
     mend: `UPDATE ${table} t SET ${copies.map((column) => `${column} = o.${columns[column]!}`).join(', ')}
   FROM ${other} o WHERE o.id = t.${reference} AND t.user_id > $1 AND t.user_id <= $2
-    AND (${copies.map((column) => `t.${column}`).join(', ')}) IS DISTINCT FROM (${copies.map((column) => `o.${columns[column]!}`).join(', ')})`,
+    AND (${copied}) IS DISTINCT FROM (${original})`,
   };
 };
 

@@ -282,7 +282,8 @@ WHERE last >= (SELECT last_value FROM ${type.sequence})`,
     return `INSERT INTO ${type.name} (${columns.join(', ')})
 SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
 WHERE t.${type.key[0]!} IS NULL OR ${this.#differs(type)} ORDER BY ${type.key.map((column) => `s.${column}`).join(', ')}
-${type.joins ? 'FOR KEY SHARE OF o' : ''} ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `${column} = EXCLUDED.${column}`).join(', ')}`;
+${type.joins ? 'FOR KEY SHARE OF o' : ''}
+ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `${column} = EXCLUDED.${column}`).join(', ')}`;
   }
 
   async #writeRejects(rejects: RejectsFile): Promise<void> {

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { Sweeper } from './sweeper.service.js';
+import { Sweeper } from './sweeper.js';
 
 @Module({ providers: [Sweeper] })
 export class SweeperModule {}

@@ -8,7 +8,7 @@ import { checkClient } from '../admin/clients.service.js';
 import type { StoredClient } from '../storage/stored-client.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { PublicHttps } from './public-https.js';
-import { withoutSecrets } from './refusals.service.js';
+import { withoutSecrets } from './refusals.js';
 
 const HOUR_MS = 3_600_000;
 /** Somebody may be about to mend their document. */
@@ -17,7 +17,8 @@ const FAILURE_REMEMBERED_MS = 30_000;
 const MOST_READS_A_MINUTE = 60;
 const MOST_REDIRECT_URIS = 20;
 
-const KEEP = `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri, document_read_at)
+const KEEP = `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri,
+  document_read_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now())
 ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
   allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
@@ -128,7 +129,7 @@ export function isDocumentUrl(clientId: string): boolean {
   return url.pathname !== '/' && url.username === '' && url.password === '' && !clientId.includes('#');
 }
 
-/** @throws Error where the document does not describe a client that could be one here */
+/** Reads the client out of its document. @throws Error where that does not describe a client that could be one here */
 export function clientOf(clientId: string, document: unknown, production: boolean): StoredClient {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw new Error('the document is no object');

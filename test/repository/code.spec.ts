@@ -2,9 +2,12 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 
+const parse = (path: string) =>
+  ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
+
 /** Exported functions of a file: their names, with what is written above each, without its tags. */
 function functionsOf(path: string): [string, string][] {
-  const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
+  const file = parse(path);
   const isExported = (node: ts.HasModifiers) =>
     node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) ?? false;
   const described = (node: ts.Node, name: string): [string, string] => {
@@ -23,6 +26,46 @@ function functionsOf(path: string): [string, string][] {
       .map(({ name }) => described(statement, name.getText()));
   });
 }
+
+const LONGEST_SQL = 140;
+
+/** Lines of SQL, in templates and texts, that are too long to be read. */
+function longSqlOf(path: string): string[] {
+  const file = parse(path);
+  const lines = file.text.split('\n');
+  const found = new Set<string>();
+  const visit = (node: ts.Node): void => {
+    if (
+      ts.isTemplateLiteral(node) &&
+      /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|JOIN|CASE WHEN)\b/.test(node.getText())
+    ) {
+      const [first, last] = [node.getStart(), node.getEnd()].map(
+        (at) => file.getLineAndCharacterOfPosition(at).line,
+      );
+      for (let line = first!; line <= last!; line++)
+        if (lines[line]!.length > LONGEST_SQL) found.add(`${path}:${line + 1}`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return [...found];
+}
+
+describe('the code', () => {
+  const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
+
+  it('calls `.service.ts` what exports a service', () => {
+    const services = paths.filter((path) => path.endsWith('.service.ts'));
+    expect(services.length).toBeGreaterThan(3);
+    expect(
+      services.filter((path) => !/^export class \w+Service\b/m.test(readFileSync(path, 'utf8'))),
+    ).toEqual([]);
+  });
+
+  it('has no line of SQL that is longer than 140 columns', () => {
+    expect(paths.flatMap(longSqlOf)).toEqual([]);
+  });
+});
 
 describe('exported functions', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
