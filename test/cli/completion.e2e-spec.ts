@@ -45,7 +45,7 @@ postgres.describe('completion', () => {
         LC_ALL: 'C.UTF-8',
       },
       stdio: ['pipe', 'pipe', 'inherit'],
-      timeout: 25_000,
+      timeout: 110_000,
       killSignal: 'SIGKILL',
     });
     let screen = '';
@@ -83,7 +83,7 @@ postgres.describe('completion', () => {
     async (typed, shown) => {
       expect(await type('bash --norc --noprofile -i', 'source ./pua.bash', typed, shown)).toMatch(shown);
     },
-    30_000,
+    120_000,
   );
 
   it.each(CASES)(
@@ -92,7 +92,7 @@ postgres.describe('completion', () => {
       const begin = 'autoload -U compinit; compinit -u -D; source ./pua.zsh';
       expect(await type('zsh -f -i', begin, typed, shown)).toMatch(shown);
     },
-    30_000,
+    120_000,
   );
 
   it.each(CASES)(
@@ -110,6 +110,6 @@ postgres.describe('completion', () => {
       const words = found.split('\n').map((line) => typed.replace(/\S+$/, line.split('\t')[0]!));
       expect(words).toContainEqual(expect.stringMatching(shown));
     },
-    30_000,
+    120_000,
   );
 });

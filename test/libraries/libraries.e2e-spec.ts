@@ -24,7 +24,7 @@ jest.setTimeout(300_000);
 
 const HERE = import.meta.dirname;
 const REGISTRY_MS = 240_000;
-const PROGRAM_MS = 60_000;
+const PROGRAM_MS = 120_000;
 const run = promisify(execFile);
 
 const programs = (folder: string, extension: string) =>

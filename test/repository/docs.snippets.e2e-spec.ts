@@ -210,16 +210,17 @@ postgres.describe('each snippet does what it says', () => {
       for (const title of titles) await event(title);
       const { file, run } = PROGRAMS[snippet.language]!;
       writeFileSync(join(folder, file), snippet.code);
-      const program = async () => {
+      const program = async (key = meant('<key>')) => {
         const [command, ...args] = run;
         const child = spawn(command!, args, {
           cwd: folder,
-          env: { ...process.env, API_URL: oauth.issuer, API_KEY: meant('<key>') },
+          env: { ...process.env, API_URL: oauth.issuer, API_KEY: key },
           stdio: ['ignore', 'pipe', 'pipe'],
         });
         const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
         return { stdout, stderr };
       };
+      expect((await program('a typo')).stderr).toContain('"code":"invalid_credentials"');
       const { stdout, stderr } = await program();
       expect(stderr).toBe('');
       if (!snippet.code.includes('place.json')) {
