@@ -40,6 +40,8 @@ const MOST_WAITING = 150;
  * number of guesses in parallel, on any number of instances. Goes by the database's clock. Trying on does not lengthen
  * a block.
  *
+ * A lease is its holder's name, too: it is later than every other one, whatever the clock's steps (1 ms in the embedded database).
+ *
  * `attempts` are the failures of the window and what is under way; in a block they are more than the allowance. No row
  * comes back where every place is taken, and some of them may be given back.
  */
@@ -58,7 +60,8 @@ ON CONFLICT (key) DO UPDATE SET (attempts, window_ends_at, blocks, under_way) = 
       WHEN attempts = $2 AND NOT is_over THEN t.blocks + 1
       ELSE t.blocks
     END,
-    CASE WHEN attempts >= $2 THEN '{}' ELSE under_way || clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}) END
+    CASE WHEN attempts >= $2 THEN '{}' ELSE under_way || GREATEST(clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
+      (SELECT max(lease) + interval '1 microsecond' FROM unnest(under_way) AS lease)) END
   FROM (SELECT is_over, under_way, CASE WHEN is_over THEN cardinality(under_way) ELSE t.attempts END AS attempts
     FROM (SELECT t.window_ends_at <= now() AS is_over,
       ARRAY(SELECT lease FROM unnest(t.under_way) AS lease WHERE lease > now()) AS under_way) AS live) AS so_far)

@@ -97,10 +97,16 @@ describe('pua', () => {
       id_token_signed_response_alg: 'RS256',
     });
     expect(await json('clients', 'update', clientId, '--policy-uri', '')).toMatchObject({ policy_uri: null });
+    // Until the server has loaded the keys of an algorithm that is new, a second or so, it answers 503.
+    const signIn = () => oauth.tokens(clientId, username, { redirect_uri: other });
+    const latest = latestFor(10_000);
+    const tokens = async (): Promise<object> =>
+      signIn().catch((error: Error) => {
+        if (!error.message.startsWith('503') || performance.now() > latest) throw error;
+        return tokens();
+      });
+    expect(await tokens()).toMatchObject({ token_type: 'Bearer' });
     await expect(oauth.tokens(clientId, username)).rejects.toThrow();
-    await expect(oauth.tokens(clientId, username, { redirect_uri: other })).resolves.toMatchObject({
-      token_type: 'Bearer',
-    });
     const { data } = (await json('audit', '--client', clientId, '--type', 'client.updated')) as {
       data: { details: object }[];
     };

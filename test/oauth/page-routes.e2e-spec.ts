@@ -81,7 +81,7 @@ describe('the pages', () => {
     const routes = oauth.api.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`);
     const pages = Object.entries(PAGES).map(([path, methods]) => `${methods.replace(', HEAD', '')} ${path}`);
     const ofOauth = routes.filter((route) =>
-      /^\w+ \/(interaction|account|oauth|\.well-known|logos|demo)\b/.test(route),
+      /^\w+ \/(interaction|account|oauth|\.well-known\/oauth|logos|demo)\b/.test(route),
     );
     expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...LOGOS].toSorted());
   });

@@ -443,6 +443,16 @@ describe('Signing in', () => {
       },
     );
 
+    it('has a place that is nobody else’s, however short the moment between two', async () => {
+      for (let round = 0; round < 20; round++) {
+        const places = await takeAll(`crowded-${round}`);
+        await Promise.all(places.map((place) => place.settle('signed-in')));
+      }
+      expect(
+        await dataSource.query('SELECT FROM login_throttle WHERE attempts <> 0 OR under_way <> $1', ['{}']),
+      ).toEqual([]);
+    });
+
     it('waits for a place that another instance gives back', async () => {
       const places = await takeAll('waited-for');
       const waiting = take('waited-for', instances[1]);
