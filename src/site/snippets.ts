@@ -1,6 +1,6 @@
 import type { Example } from '../features/openapi/examples.js';
 
-/** A request in one language, as it can be pasted and run: the key is in the environment, under the name KEY. */
+/** A request in one language, as it can be pasted and run: the key is in the environment, under the name API_KEY. */
 export interface Snippet {
   readonly language: string;
   readonly title: string;
@@ -42,7 +42,7 @@ export function snippetsOf(
 function curl({ method, url, body, withKey }: Sent): string {
   const options = [
     ...(method === 'GET' ? [] : [`-X ${method}`]),
-    ...(withKey ? ['-H "X-API-Key: $KEY"'] : []),
+    ...(withKey ? ['-H "X-API-Key: $API_KEY"'] : []),
     ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d '${body}'`]),
   ];
   return ['curl', ...options, `'${url}'`].join(' \\\n  ').replace(/^curl \\\n {2}/, 'curl ');
@@ -50,7 +50,7 @@ function curl({ method, url, body, withKey }: Sent): string {
 
 function javascript({ method, url, body, withKey }: Sent): string {
   const headers = [
-    ...(withKey ? [`'X-API-Key': process.env.KEY`] : []),
+    ...(withKey ? [`'X-API-Key': process.env.API_KEY`] : []),
     ...(body === undefined ? [] : [`'Content-Type': 'application/json'`]),
   ];
   const options = [
@@ -65,7 +65,7 @@ console.log(response.status, await response.json());`;
 
 function python({ method, url, body, withKey }: Sent): string {
   const headers = [
-    ...(withKey ? [`"X-API-Key": os.environ["KEY"]`] : []),
+    ...(withKey ? [`"X-API-Key": os.environ["API_KEY"]`] : []),
     ...(body === undefined ? [] : [`"Content-Type": "application/json"`]),
   ];
   const options = [
@@ -92,7 +92,7 @@ function go({ method, url, body, withKey }: Sent): string {
     ...(body === undefined ? [] : ['strings']),
   ];
   const headers = [
-    ...(withKey ? ['\trequest.Header.Set("X-API-Key", os.Getenv("KEY"))'] : []),
+    ...(withKey ? ['\trequest.Header.Set("X-API-Key", os.Getenv("API_KEY"))'] : []),
     ...(body === undefined ? [] : ['\trequest.Header.Set("Content-Type", "application/json")']),
   ];
   const reader = body === undefined ? 'nil' : `strings.NewReader(\`${body}\`)`;
@@ -116,7 +116,7 @@ ${headers.map((line) => `${line}\n`).join('')}\tresponse, err := http.DefaultCli
 
 function php({ method, url, body, withKey }: Sent): string {
   const headers = [
-    ...(withKey ? [`'X-API-Key: ' . getenv('KEY')`] : []),
+    ...(withKey ? [`'X-API-Key: ' . getenv('API_KEY')`] : []),
     ...(body === undefined ? [] : [`'Content-Type: application/json'`]),
   ];
   const options = [

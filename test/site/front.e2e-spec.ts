@@ -24,7 +24,7 @@ describe('What a stranger finds', () => {
     const html = await response.text();
     expect(html).toContain('<h1>A member’s own data, for other software</h1>');
     const text = html.replaceAll(/<[^>]+>/g, '').replaceAll('&quot;', '"');
-    expect(text).toContain(`curl -H "X-API-Key: $KEY" \\\n  '${oauth.issuer}/api/public/me'`);
+    expect(text).toContain(`curl -H "X-API-Key: $API_KEY" \\\n  '${oauth.issuer}/api/public/me'`);
     expect(text).toContain('"display_name": "Ada Lovelace"');
     const places = [
       '/docs',

@@ -49,7 +49,7 @@ postgres.describe('The requests of the reference', () => {
           (each) => each.language === language,
         )!;
         writeFileSync(join(folder, file), code);
-        const environment = { ...process.env, KEY: key, NODE_OPTIONS: '' };
+        const environment = { ...process.env, API_KEY: key, NODE_OPTIONS: '' };
         const { stdout } = await run(program!, [...options, file], { cwd: folder, env: environment });
         expect([name, stdout]).toEqual([name, expect.stringContaining(expected)]);
       }
