@@ -55,9 +55,7 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
 
 /** So long nobody connects, in ms, before the listener is closed; and so long that is waited for. */
 const QUIET_MS = 20;
-const QUIET_WITHIN_MS = 200;
-/** Then any turn in which nobody came is quiet enough; and so long even that is waited for. */
-const EMPTY_WITHIN_MS = 800;
+const QUIET_WITHIN_MS = 900;
 /** Longest a turn of the event loop takes in which nothing happened, in ms. */
 const EMPTY_TURN_MS = 0.05;
 
@@ -72,7 +70,7 @@ async function quietMoment(connections: Connections): Promise<() => void> {
   const begun = performance.now();
   let { accepted } = connections;
   let [now, quietSince] = [begun, begun];
-  while (now - begun < EMPTY_WITHIN_MS) {
+  while (now - begun < QUIET_WITHIN_MS) {
     const before = now;
     await setImmediate();
     now = performance.now();
@@ -81,9 +79,9 @@ async function quietMoment(connections: Connections): Promise<() => void> {
       quietSince = now;
       continue;
     }
-    // A longer turn may have been one in which the machine did something else, and somebody came meanwhile.
-    const isEmpty = now - before < EMPTY_TURN_MS;
-    if (isEmpty && (now - quietSince >= QUIET_MS || now - begun >= QUIET_WITHIN_MS)) break;
+    // Who was accepted has sent a request by then, or it would be closed as idle. A longer turn may have been one in which the machine
+    // did something else, and somebody came meanwhile.
+    if (now - quietSince >= QUIET_MS && now - before < EMPTY_TURN_MS) break;
   }
   return resume;
 }
