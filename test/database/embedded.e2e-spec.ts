@@ -22,6 +22,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { embeddedAddress } from '../../src/database/embedded-address.js';
+import { embeddedLock, takeEmbeddedLock } from '../../src/database/embedded-lock.js';
 import { openEmbedded } from '../../src/database/embedded.js';
 import type { EmbeddedDatabase } from '../../src/database/embedded.js';
 import { postgres } from '../support/database.js';
@@ -118,7 +119,7 @@ describe('the files of the embedded database', () => {
     mkdirSync(join(folder, 'embedded'), { mode: 0o777 });
     process.umask(0o000);
     const database = await openEmbedded(folder);
-    expect(readdirSync(folder).sort()).toEqual(['.s.PGSQL.5432', 'embedded', 'embedded.lock']);
+    expect(readdirSync(folder).sort()).toEqual(['.s.PGSQL.5432', 'embedded', 'embedded.holder']);
     for (const name of readdirSync(folder))
       expect([name, modeOf(join(folder, name)) & 0o077]).toEqual([name, 0]);
     await database!.close();
@@ -150,6 +151,30 @@ describe('the files of the embedded database', () => {
     expect(modeOf(host)).toBe(0o700);
     await database!.close();
     rmSync(host, { recursive: true });
+  });
+});
+
+// Processes of their own: not for every `npm test`.
+postgres.describe('the lock of the embedded database', () => {
+  it("is one process's at a time, however many want it, and though holders are killed", async () => {
+    const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'lock-'));
+    let killed = 0;
+    const contend = async (): Promise<void> => {
+      const child = spawn(process.execPath, ['test/support/lock-contender.mjs', folder], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      const [said, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+      if (signal === 'SIGKILL') killed++;
+      expect(said).toBe('');
+      expect(code === 0 || signal === 'SIGKILL').toBe(true);
+    };
+    for (let round = 1; round <= 4; round++) await Promise.all(Array.from({ length: 8 }, contend));
+    expect(killed).toBeGreaterThan(0);
+    // Whoever comes then has it at once.
+    const unlock = await takeEmbeddedLock(folder, () => Promise.resolve(false));
+    expect(readdirSync(embeddedLock(folder))).toHaveLength(1);
+    unlock!();
+    expect(readdirSync(embeddedLock(folder))).toEqual([]);
   });
 });
 

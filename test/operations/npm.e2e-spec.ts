@@ -1,12 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { embeddedLock } from '../../src/database/embedded-lock.js';
 import { postgres } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 
@@ -20,7 +21,7 @@ postgres.describe('a program that npm started', () => {
   let printed: string;
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'pua-npm-'));
-    lock = join(folder, 'embedded.lock');
+    lock = embeddedLock(folder);
     const PORT = String(await freePort());
     url = `http://127.0.0.1:${PORT}`;
     environment = { PATH: process.env.PATH!, HOME: folder, DATA_DIR: folder, PORT, SEED_DEMO: 'false' };
@@ -52,7 +53,7 @@ postgres.describe('a program that npm started', () => {
       ({ ok }) => ok,
       () => false,
     );
-  const holder = () => Number(readFileSync(lock, 'utf8'));
+  const holder = () => Number.parseInt(readdirSync(lock)[0] ?? '', 10);
   const lives = (pid: number) => {
     try {
       return process.kill(pid, 0);
@@ -71,7 +72,7 @@ postgres.describe('a program that npm started', () => {
       await once(npm, 'exit');
       await until(() => !lives(server), 'it lives on');
       expect(await answers()).toBe(false);
-      expect(existsSync(lock)).toBe(false);
+      expect(readdirSync(lock)).toEqual([]);
       expect(printed).not.toMatch(/\n +at /); // no stack
     },
   );
@@ -94,7 +95,7 @@ postgres.describe('a program that npm started', () => {
     const server = holder();
     process.kill(-npm.pid!, 'SIGINT');
     await until(() => !lives(server), 'it lives on');
-    expect(existsSync(lock)).toBe(false);
+    expect(readdirSync(lock)).toEqual([]);
     expect(printed).not.toMatch(/\n +at /);
   });
 });

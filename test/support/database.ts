@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from '@jest/globals';
 import { loadConfig } from '../../src/config/config.js';
@@ -59,7 +59,6 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
   const folder = join(process.env.TEST_FOLDER!, name);
   const files = join(folder, 'embedded');
   mkdirSync(folder, { mode: 0o700 });
-  writeFileSync(join(folder, 'embedded.lock'), String(process.pid)); // as a server holds it
   await fillFromSnapshot(files);
   const { host } = embeddedAddress(folder);
   const served = await thread().open({ folder: files, socket: socketPath(host) });
