@@ -8,8 +8,6 @@ import { ServerProcess } from '../support/server.js';
 
 const RESTARTS = 10;
 const DELAY_SECONDS = 2;
-/** Of some thousands of requests. */
-const MOST_LOST = 4;
 
 postgres.describe('two servers behind nginx', () => {
   let oauth: OauthTest;
@@ -48,7 +46,7 @@ postgres.describe('two servers behind nginx', () => {
       sent.end(body);
     });
 
-  it('answer what is asked in 10 rolling restarts under load, all but very few on a busy machine', async () => {
+  it('lose no request in 10 rolling restarts under load, not even a POST to the token endpoint', async () => {
     const { id, username } = await oauth.member();
     const key = { 'X-API-Key': await oauth.api.key(id) };
     const clientId = await oauth.client();
@@ -56,6 +54,7 @@ postgres.describe('two servers behind nginx', () => {
     let restarted = 0;
     const answered = { read: 0, write: 0, token: 0 };
     const lost: unknown[] = [];
+    let busy = 0;
     /** Sends one request after the other, until the restarts are over. */
     const load = async (
       kind: keyof typeof answered,
@@ -64,6 +63,7 @@ postgres.describe('two servers behind nginx', () => {
       while (restarted < RESTARTS) {
         const answer = await send().catch((error: Error) => ({ status: 0, body: error.message }));
         if (answer.status === 200) answered[kind]++;
+        else if (answer.status === 503) busy++; // asked again: what it would have used up is still good
         else lost.push([kind, answer]);
       }
     };
@@ -90,8 +90,8 @@ postgres.describe('two servers behind nginx', () => {
       servers[i] = await ServerProcess.start(settings[i]!);
     }
     await Promise.all(loads);
-    // Known fault: on a busy machine a POST or two of thousands are reset when a listener closes. The goal is none.
-    expect(lost.slice(MOST_LOST)).toEqual([]);
+    expect({ lost, errors: lost.length > 0 ? nginx.errors : '' }).toEqual({ lost: [], errors: '' });
+    expect(busy).toBeLessThan(RESTARTS);
     for (const count of Object.values(answered)) expect(count).toBeGreaterThan(RESTARTS * 10);
   }, 300_000);
 });
