@@ -55,6 +55,7 @@ describe('the address of a document', () => {
         redirect_uris: [
           'https://agent.example/callback',
           'https://other.example/callback',
+          'HTTPS://other.example/callback',
           'http://192.168.0.1/callback',
           'javascript:alert(1)',
           REDIRECT,

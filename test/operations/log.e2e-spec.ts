@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { get } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TestApi } from '../support/api.js';
@@ -161,6 +163,17 @@ postgres.describe('the log', () => {
     await call('/api/public/profile', { 'X-API-Key': key });
     await call(`/api/public/${key}`);
     await call('/api/public/profile');
+    // Paths that are no URL when they stand alone.
+    for (const path of ['//', '///?a=1', '//[', '//x:99999/', '//@:', '*']) {
+      const answer = await new Promise<IncomingMessage>((resolve, reject) =>
+        get({ host: '127.0.0.1', port: new URL(pretty.url).port, path, agent: false }, resolve).once(
+          'error',
+          reject,
+        ),
+      );
+      answer.resume();
+      expect([path, answer.statusCode]).toEqual([path, 404]);
+    }
     await pretty.kill();
     const requests = pretty.output.split('\n').filter((line) => line.includes('/api/public/'));
     const line = (rest: string) => expect.stringMatching(new RegExp(`^\\d\\d:\\d\\d:\\d\\d GET ${rest}$`));

@@ -47,7 +47,7 @@ const PROBES = ['/livez', '/readyz'];
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
   return (request: Request, response: Response, next: NextFunction): void => {
-    const { search } = new URL(request.url, 'http://localhost');
+    const query = request.url.split('?').slice(1).join('?');
     response.once('close', () => {
       const { path, startedAt, userId } = request.context;
       if (PROBES.includes(path)) return;
@@ -56,7 +56,7 @@ export function requestLines(write: (line: string) => void, usernameOf: (userId:
       const status = response.writableFinished
         ? statusText(response.statusCode)
         : styled('yellow', 'aborted');
-      const line = `${styled('dim', time)} ${request.method} ${withoutSecrets(printable(path + namesOf(search)))} ${status} ${ms} ms`;
+      const line = `${styled('dim', time)} ${request.method} ${withoutSecrets(printable(path + namesOf(query)))} ${status} ${ms} ms`;
       if (userId === undefined) return write(line);
       const username = usernames.get(userId) ?? usernameOf(userId).catch(() => String(userId));
       usernames.set(userId, username);

@@ -141,7 +141,7 @@ export function clientOf(clientId: string, document: unknown, production: boolea
   if ('client_secret' in said) throw new Error('the document holds a secret');
   const { origin, host } = new URL(clientId);
   const uris = [said.redirect_uris].flat().filter((uri): uri is string => typeof uri === 'string');
-  const isApp = said.application_type === 'native' || uris.some((uri) => !uri.startsWith('https:'));
+  const isApp = said.application_type === 'native' || uris.some((uri) => !isHttps(uri));
   const type = isApp ? 'native' : 'web';
   const name =
     typeof said.client_name === 'string' && said.client_name.trim() !== '' ? said.client_name : host;
@@ -157,7 +157,7 @@ export function clientOf(clientId: string, document: unknown, production: boolea
   } as const;
   // Its own pages, or an app on the member's device: nobody else's.
   const redirectUris = uris
-    .filter((uri) => !uri.startsWith('https:') || URL.parse(uri)?.origin === origin)
+    .filter((uri) => !isHttps(uri) || new URL(uri).origin === origin)
     .filter((uri) => isAccepted(() => checkClient({ ...client, redirectUris: [uri] }, production)))
     .slice(0, MOST_REDIRECT_URIS);
   checkClient({ ...client, redirectUris }, production);
@@ -181,6 +181,11 @@ export function clientOf(clientId: string, document: unknown, production: boolea
     has_logo: false,
     has_document: true,
   };
+}
+
+/** Goes by what the address means: a scheme may be written in capitals. */
+function isHttps(uri: string): boolean {
+  return URL.parse(uri)?.protocol === 'https:';
 }
 
 function isAccepted(check: () => void): boolean {
