@@ -72,6 +72,10 @@ describe('the snippets of README and docs', () => {
       'README.md sh: bin/smoke.mjs and .ci/run do',
       ...Array<string>(5).fill('CONTRIBUTING.md ts: test/repository/recipe.e2e-spec.ts does'),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
+      ...['ini', ...Array<string>(7).fill('bash')].map(
+        (language) =>
+          `docs/drills.md ${language}: test/operations/drills.e2e-spec.ts does, over clusters of its own`,
+      ),
       'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/scaling.md ini: the settings of PgBouncer',
