@@ -56,7 +56,7 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
       drop: () => query(admin, `DROP DATABASE ${name} WITH (FORCE)`),
     };
   }
-  const folder = join(process.env.TEST_FOLDER!, name);
+  const folder = join(process.env.TEST_DATABASES_FOLDER!, name);
   const files = join(folder, 'embedded');
   mkdirSync(folder, { mode: 0o700 });
   await fillFromSnapshot(files);
