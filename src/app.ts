@@ -15,7 +15,7 @@ import { Config } from './config/config.js';
 export async function createApp(config: Config): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config),
-    new ApiAdapter({ https: config.publicUrl.startsWith('https:'), trustProxy: config.trustProxy }),
+    new ApiAdapter(config),
     {
       bodyParser: false, // bodies are read after the credential was checked
       logger: ['error', 'warn'],

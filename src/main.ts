@@ -1,6 +1,5 @@
 import cluster from 'node:cluster';
 import { connect, createServer } from 'node:net';
-import { closeApp, createApp } from './app.js';
 import { loadConfig, loadDotEnv } from './config/config.js';
 import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
@@ -15,12 +14,15 @@ import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
 import { superviseWorkers } from './workers.js';
 import { OperatorError } from './values/operator-error.js';
 
+/** Two thirds of a start go into loading it: at the same time as the database is opened, and only where requests are served. */
+const loadApp = () => import('./app.js');
+
 /** Makes everything ready that processes share, then serves: itself, or through workers. */
 async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
   if (!config.production) console.log(beginning(config));
   let demo: DemoFacts | undefined;
-  const database = await openDatabase(config, async (dataSource) => {
+  const opening = openDatabase(config, async (dataSource) => {
     if (!config.loopbackOnly) await refuseDemoMembers(dataSource);
     await registerDocsClient(dataSource, config);
     if (!config.seedDemo) return;
@@ -29,6 +31,8 @@ async function start(config: Config): Promise<void> {
     await registerDemoClient(dataSource, config);
     demo = { key: await testKey(dataSource, config), members: await demoMembers(dataSource) };
   });
+  if (config.workers === 1) void loadApp();
+  const database = await opening;
   const endWith = (end: () => Promise<void>) => onSignal(() => end().then(() => database.close()));
   if (config.workers > 1) {
     const metrics = new WorkersMetrics();
@@ -44,6 +48,7 @@ async function start(config: Config): Promise<void> {
 
 /** @returns how to end it */
 async function serve(config: Config): Promise<() => Promise<void>> {
+  const { closeApp, createApp } = await loadApp();
   const app = await createApp(config);
   await app.listen(config.port, config.host).catch((error: NodeJS.ErrnoException) => {
     throw error.syscall === 'listen' ? portFault(config, error) : error;

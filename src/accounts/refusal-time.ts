@@ -1,13 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { OnModuleInit } from '@nestjs/common';
+import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { CURRENT_KIND, kindFrom } from './passwords.js';
 import type { HashKind } from './passwords.js';
 import { randomBytes } from '../crypto/random.js';
-
-/** A refusal takes at least this long. */
-const SHORTEST_MS = 500;
 
 /**
  * Of the time of the dearest hash: an imported one is computed twice where the password's NFKC form is not the one that
@@ -51,7 +49,10 @@ export class RefusalTime implements OnModuleInit {
   #measureAgainAt = Number.NEGATIVE_INFINITY;
   #checking: Promise<void> | undefined;
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly config: Config,
+  ) {}
 
   onModuleInit(): void {
     this.#check().catch(() => undefined); // the first refusal tries again
@@ -66,7 +67,7 @@ export class RefusalTime implements OnModuleInit {
   async waitFrom(startedAt: number): Promise<void> {
     if (performance.now() - this.#checkedAt > CHECK_MS) await this.#check();
     const dearest = Math.max(...[...this.#measured.values()].flatMap(({ recent }) => recent));
-    const whole = Math.max(SHORTEST_MS, dearest * MOST_HASHES);
+    const whole = Math.max(this.config.shortestRefusal, dearest * MOST_HASHES);
     await setTimeout(Math.max(0, startedAt + whole - performance.now()));
   }
 

@@ -32,8 +32,16 @@ export abstract class Config {
     /** Bounds the sum of the others. */
     readonly answer: number;
   };
+  /** Who takes longer to send is cut off, in ms. */
+  abstract readonly requestDeadlines: {
+    readonly headers: number;
+    /** Headers and body. */
+    readonly whole: number;
+  };
   /** Longest time a sign-in waits for its turn, in ms; then it is refused as busy. */
   abstract readonly signInPatience: number;
+  /** A refused sign-in takes at least this long, in ms. */
+  abstract readonly shortestRefusal: number;
   abstract readonly secrets: Secrets;
   abstract readonly trustProxy: number;
   abstract readonly redisUrl: string | undefined;
@@ -132,7 +140,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     databaseDeadlines: env.DATABASE_URL
       ? { connect: 300, lock: 300, statement: 600, answer: 900 }
       : { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 },
+    requestDeadlines: { headers: 5_000, whole: 10_000 },
     signInPatience: 2_000,
+    shortestRefusal: 500,
     secrets: new Secrets(env.SECRET_KEY ?? developmentSecret(dataDir), env.SECRET_KEY_PREVIOUS),
     trustProxy: env.TRUST_PROXY ?? 0,
     redisUrl: env.REDIS_URL,

@@ -221,27 +221,28 @@ describe('the target of a request', () => {
 describe('a body that is long in coming', () => {
   const ANSWER_MS = 1_500;
   let api: TestApi;
+  let impatient: TestApi;
   let key: string;
-  /** Until who never ends a body is cut off: waited for while the others are tested. */
-  let cutOff: Promise<{ ms: number; answer: string }[]>;
+  /** What who never ends a body is told at last: waited for while the others are tested. */
+  let cutOff: Promise<string[]>;
   beforeAll(async () => {
     api = await TestApi.start({
       databaseDeadlines: { connect: 1_000, lock: 1_000, statement: 1_000, answer: ANSWER_MS },
     });
+    impatient = await TestApi.start({ requestDeadlines: { headers: 1_000, whole: 2_000 } }, api);
     key = await api.key(await api.platform.user());
     cutOff = Promise.all(
       [
         `PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nContent-Type: application/json`,
         'POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded',
         'POST /account/apps/sign-in HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded',
-      ].map(async (head) => {
-        const start = performance.now();
-        const answer = await Client.ask(api.url, `${head}\r\nContent-Length: 100\r\n\r\nx`);
-        return { ms: performance.now() - start, answer };
-      }),
+      ].map((head) => Client.ask(impatient.url, `${head}\r\nContent-Length: 100\r\n\r\nx`)),
     );
   });
-  afterAll(() => api.close());
+  afterAll(async () => {
+    await impatient.close();
+    await api.close();
+  });
 
   /** Sends the body over twice the time that an answer may take. */
   async function dribble(method: string, path: string, headers: Record<string, string>, body: string) {
@@ -285,10 +286,7 @@ describe('a body that is long in coming', () => {
   });
 
   it('is waited for no longer than 10 seconds', async () => {
-    for (const { ms, answer } of await cutOff) {
-      expect(ms).toBeLessThan(13_000);
-      expect(answer).toMatch(/^HTTP\/1\.1 408 /);
-    }
+    for (const answer of await cutOff) expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 });
 
@@ -603,7 +601,7 @@ postgres.describe('GET /readyz', () => {
 describe('HSTS', () => {
   it('stands on every answer where PUBLIC_URL is https, and on none where it is not', async () => {
     const https = await TestApi.start({ publicUrl: 'https://api.example' });
-    const http = await TestApi.start();
+    const http = await TestApi.start({}, https);
     try {
       for (const [method, path] of [
         ['GET', '/api/public/problems'],
@@ -629,8 +627,8 @@ describe('HSTS', () => {
         expect([path, plain.headers['strict-transport-security']]).toEqual([path, undefined]);
       }
     } finally {
-      await https.close();
       await http.close();
+      await https.close();
     }
   });
 });

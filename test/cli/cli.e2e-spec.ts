@@ -72,7 +72,7 @@ describe('pua', () => {
 
   describe('in general', () => {
     it('shows its help, with an example, on stdout', async () => {
-      const { code, stdout, stderr } = await puaProcess(api.environment, ['keys', 'create', '--help']);
+      const { code, stdout, stderr } = await pua(api.environment, ['keys', 'create', '--help']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(
         /^Usage: npx pua keys create \[options\]\n[^]*\nExample:\n {2}\$ npx pua keys create --user/,
@@ -182,7 +182,7 @@ describe('pua', () => {
       expect(stdout).not.toContain('\u001b');
     });
 
-    it('ends quietly where the reader of its output is gone', async () => {
+    postgres.it('ends quietly where the reader of its output is gone', async () => {
       const child = spawn(process.execPath, ['bin/pua.mjs', 'keys', 'list'], { env: api.environment });
       child.stdout.destroy();
       const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
@@ -427,7 +427,7 @@ describe('pua', () => {
       expect((await json<{ data: [] }>('keys', 'list', '--user', String(user))).data).toHaveLength(4);
     });
 
-    it('makes one successor, however many rotate it at once', async () => {
+    postgres.it('makes one successor, however many rotate it at once', async () => {
       const user = await api.platform.user();
       const { id } = await createKey(user);
       const ended = await Promise.all(
@@ -788,7 +788,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       }
     });
 
-    it('ends without a word when whoever reads stops', async () => {
+    postgres.it('ends without a word when whoever reads stops', async () => {
       const user = await api.platform.user({ username: 'cut' });
       const record = () =>
         api.dataSource.query(
@@ -917,10 +917,10 @@ describe('pua on an empty database', () => {
   });
 });
 
-// On the embedded database, whatever the other tests run on.
-describe('pua on an embedded database that nobody serves', () => {
+// It is the embedded database that is tested; but these are many processes.
+postgres.describe('pua on an embedded database that nobody serves', () => {
   it('migrates it once, whichever of many commands at the same moment is the first', async () => {
-    for (let round = 1; round <= (onPostgres ? 3 : 1); round++) {
+    for (let round = 1; round <= 3; round++) {
       const DATA_DIR = mkdtempSync(join(process.env.TEST_FOLDER!, 'nobody-serves-'));
       const run = (...args: string[]) => puaProcess({ NODE_ENV: 'test', SECRET_KEY, DATA_DIR }, args);
       const names = ['one', 'two', 'three', 'four', 'five'];

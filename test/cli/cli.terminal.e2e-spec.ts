@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { exampleOf } from '../../src/cli/command.js';
 import { createProgram } from '../../src/cli/program.js';
 import { PROCESS, puaJson } from '../support/command-line.js';
+import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
 jest.setTimeout(120_000);
@@ -61,7 +62,7 @@ async function onTerminal(
   }));
 }
 
-describe('pua on a terminal', () => {
+postgres.describe('pua on a terminal', () => {
   let oauth: OauthTest;
   let environment: Record<string, string>;
   let clientId: string;

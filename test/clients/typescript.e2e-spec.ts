@@ -75,7 +75,7 @@ function counted() {
   return { calls, send };
 }
 
-describe('the TypeScript client', () => {
+postgres.describe('the TypeScript client', () => {
   it('has the types of the OpenAPI document (npm run types in clients/typescript)', async () => {
     const { typesOf } = (await import('../../clients/typescript/generate-types.mjs' as string)) as {
       typesOf: (document: unknown) => string;

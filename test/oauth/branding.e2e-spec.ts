@@ -27,9 +27,13 @@ function fileOf(name: string, content: Buffer | string): string {
   return path;
 }
 
+let plain: OauthTest;
+beforeAll(async () => void (plain = await OauthTest.start()));
+afterAll(() => plain.close());
+
 /** A server whose pages have this logo, once it was looked for. */
 async function withLogo(platformLogoUrl: string): Promise<OauthTest> {
-  const oauth = await OauthTest.start({ platformLogoUrl, platformName: 'Gipfel' });
+  const oauth = await OauthTest.start({ platformLogoUrl, platformName: 'Gipfel' }, plain);
   await oauth.api.app.get(PlatformLogo).load();
   return oauth;
 }
@@ -70,8 +74,7 @@ describe('the platform’s logo', () => {
     await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
     const at = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
 
-    const good = await OauthTest.start({ platformLogoUrl: `${at}/logo.png` });
-    await good.api.app.get(PlatformLogo).load();
+    const good = await withLogo(`${at}/logo.png`);
     asked = [];
     for (let times = 0; times < 3; times++)
       expect((await fetch(`${good.issuer}/logos/platform`)).status).toBe(200);
@@ -92,7 +95,7 @@ describe('the platform’s logo', () => {
 
 describe('what a platform says of itself', () => {
   let oauth: OauthTest;
-  beforeAll(async () => void (oauth = await OauthTest.start({ platformName: 'Gipfel' })));
+  beforeAll(async () => void (oauth = await OauthTest.start({ platformName: 'Gipfel' }, plain)));
   afterAll(() => oauth.close());
 
   it('stands on its pages and in the metadata of its API', async () => {
@@ -134,12 +137,8 @@ describe('what a platform says of itself', () => {
 });
 
 describe('an app that is described', () => {
-  let oauth: OauthTest;
-  beforeAll(async () => void (oauth = await OauthTest.start()));
-  afterAll(() => oauth.close());
-
   const create = (...more: string[]) =>
-    pua(oauth.api.environment, [
+    pua(plain.api.environment, [
       'clients',
       'create',
       '--name',
@@ -161,9 +160,9 @@ describe('an app that is described', () => {
       fileOf('client.png', PNG),
     );
     const clientId = stdout.trim();
-    const { username } = await oauth.member();
-    const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+    const { username } = await plain.member();
+    const browser = plain.browser();
+    const page = (await browser.open(plain.request(clientId).url)) as FormPage;
     const consent = (await browser.submit(page, {
       username,
       password: 'correct horse battery staple',
@@ -174,7 +173,7 @@ describe('an app that is described', () => {
     expect(consent.html).toContain('<a href="https://trailmix.example/privacy" target="_blank"');
     await browser.submit(consent, { decision: 'allow' }, /\/consent$/);
     expect(((await browser.open('/account/apps')) as FormPage).html).toContain(`src="${image}"`);
-    const response = await fetch(oauth.issuer + image);
+    const response = await fetch(plain.issuer + image);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
     expect(Buffer.from(await response.arrayBuffer()).equals(PNG)).toBe(true);
   });
@@ -185,7 +184,7 @@ describe('an app that is described', () => {
   });
 
   it('has none at any address that is made up', async () => {
-    const without = await oauth.client();
+    const without = await plain.client();
     for (const query of [
       '',
       '?client_id=',
@@ -194,6 +193,6 @@ describe('an app that is described', () => {
       '?client_id=a&client_id=b',
       `?client_id=${without}`,
     ])
-      expect([query, (await fetch(`${oauth.issuer}/logos/client${query}`)).status]).toEqual([query, 404]);
+      expect([query, (await fetch(`${plain.issuer}/logos/client${query}`)).status]).toEqual([query, 404]);
   });
 });

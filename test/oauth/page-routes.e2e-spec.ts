@@ -222,7 +222,7 @@ describe('a page whose marker was forgotten', () => {
     const config = testConfig(database.environment);
     const app = await NestFactory.create<NestExpressApplication>(
       { module: WithForgotten, imports: [AppModule.with(config)] },
-      new ApiAdapter({ https: false, trustProxy: 0 }),
+      new ApiAdapter(config),
       { bodyParser: false, logger: false },
     );
     configureApp(app);

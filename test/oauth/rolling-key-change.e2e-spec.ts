@@ -5,7 +5,7 @@ import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } fro
 import { closeApp, createApp } from '../../src/app.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { pua } from '../support/command-line.js';
-import { onPostgres } from '../support/database.js';
+import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 import { RoundRobin } from '../support/round-robin.js';
@@ -47,12 +47,12 @@ const DRILL: readonly [string, Pair][] = [
   ['both have', [[NEW], [NEW]]],
 ];
 
-const FLOWS = onPostgres ? 20 : 3;
+const FLOWS = 20;
 
 jest.setTimeout(180_000);
 
 /** Requests go to two instances in turn. */
-describe('while SECRET_KEY changes', () => {
+postgres.describe('while SECRET_KEY changes', () => {
   let balancer: RoundRobin;
   let oauth: OauthTest;
   let clientId: string;

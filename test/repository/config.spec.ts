@@ -26,6 +26,8 @@ describe('settings', () => {
       port: 3000,
       publicUrl: 'http://localhost:3000',
       databaseUrl: undefined,
+      requestDeadlines: { headers: 5_000, whole: 10_000 },
+      shortestRefusal: 500,
       rateLimits: { read: 300, write: 30, auth: 20 },
       workers: 1,
       seedDemo: true,

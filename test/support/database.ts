@@ -56,7 +56,7 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
       drop: () => query(admin, `DROP DATABASE ${name} WITH (FORCE)`),
     };
   }
-  const folder = join(process.env.TEST_FOLDER!, name);
+  const folder = join(process.env.TEST_DATABASES_FOLDER!, name);
   const files = join(folder, 'embedded');
   mkdirSync(folder, { mode: 0o700 });
   await fillFromSnapshot(files);
@@ -91,7 +91,9 @@ export function testConfig(environment: Record<string, string>, overrides: Parti
   const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15_000 };
   // Tests of limits ask for some; the others call as often as they need.
   const rateLimits = { read: 1e6, write: 1e6, auth: 1e6 };
-  return { ...config, databaseDeadlines: deadlines, signInPatience: 10_000, rateLimits, ...overrides };
+  // What half a second is for is tested where it is there.
+  const patient = { databaseDeadlines: deadlines, signInPatience: 10_000, shortestRefusal: 0 };
+  return { ...config, ...patient, rateLimits, ...overrides };
 }
 
 /** Resolves when somebody waits for a lock in this database: what a test is about has come that far. */

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from '../../bin/build.mjs';
@@ -7,6 +7,20 @@ import { keepCompiled } from '../../bin/compile-cache.mjs';
 
 /** Of property tests, unless `FUZZ_SEED` says another: a number, or `random`. */
 const SEED = 20_261_121;
+
+const MEMORY = '/dev/shm';
+/** More than all embedded databases that are open at a time; a container has 64 MB, if nobody says otherwise. */
+const ENOUGH_BYTES = 2e9;
+
+/** A folder that is no disk, where there is one: an embedded database writes a little, again and again. */
+function inMemory() {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize > ENOUGH_BYTES ? mkdtempSync(join(MEMORY, 'pua-test-')) : undefined;
+  } catch {
+    return undefined; // not Linux
+  }
+}
 
 /** Migrates one database, once, unless it is there from before: each test file starts from a copy of it. */
 export default async function setUp() {
@@ -17,6 +31,7 @@ export default async function setUp() {
   console.log(`Seed of the property tests: FUZZ_SEED=${process.env.FUZZ_SEED}`);
   const folder = mkdtempSync(join(tmpdir(), 'pua-test-'));
   process.env.TEST_FOLDER = folder;
+  process.env.TEST_DATABASES_FOLDER = inMemory() ?? folder;
   process.env.TEST_SECRET_KEY = Buffer.alloc(32, 'test').toString('base64');
 
   const server = process.env.TEST_DATABASE_URL;

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 
 export default function tearDown() {
-  rmSync(process.env.TEST_FOLDER, { recursive: true, force: true });
+  for (const folder of [process.env.TEST_FOLDER, process.env.TEST_DATABASES_FOLDER])
+    rmSync(folder, { recursive: true, force: true });
 }

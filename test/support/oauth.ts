@@ -24,9 +24,11 @@ export class OauthTest {
     this.dataSource = api.dataSource;
   }
 
-  static async start(overrides: Partial<Config> = {}): Promise<OauthTest> {
+  /** @param beside over whose database it runs, and which is closed after it */
+  static async start(overrides: Partial<Config> = {}, beside?: OauthTest): Promise<OauthTest> {
     const port = await freePort();
-    return new OauthTest(await TestApi.start({ port, publicUrl: `http://127.0.0.1:${port}`, ...overrides }));
+    const config = { port, publicUrl: `http://127.0.0.1:${port}`, ...overrides };
+    return new OauthTest(await TestApi.start(config, beside?.api));
   }
 
   close(): Promise<void> {

@@ -5,8 +5,8 @@ import express from 'express';
 import type { Request, Response } from 'express';
 import { JsonResponse } from '../output/json-response.js';
 import { etagOf, noneMatch } from '../output/etag.js';
+import type { Config } from '../../config/config.js';
 import { FrontDoor } from './front-door.js';
-import type { FrontDoorOptions } from './front-door.js';
 import { messagesOf } from './messages.js';
 
 /** Characters of an answer that is sent as a string. */
@@ -17,10 +17,10 @@ const LONGEST_SHORT = 2_048;
  * where the caller has it already. What the answer is was decided before; here are only its bytes.
  */
 export class ApiAdapter extends ExpressAdapter {
-  readonly #options: FrontDoorOptions;
+  readonly #config: Config;
   #frontDoor: FrontDoor | undefined;
 
-  constructor(options: FrontDoorOptions) {
+  constructor(config: Config) {
     const app = express();
     app.enable('case sensitive routing');
     app.enable('strict routing');
@@ -29,7 +29,7 @@ export class ApiAdapter extends ExpressAdapter {
     app.set('query parser', false);
     app.set('env', 'production'); // Express shows stacks otherwise
     super(app);
-    this.#options = options;
+    this.#config = config;
   }
 
   /** Of the server that listens. */
@@ -38,20 +38,21 @@ export class ApiAdapter extends ExpressAdapter {
   }
 
   /**
-   * Node's server with limits against clients that dribble: headers within 5 s, the whole request within 10 s, looked
-   * at every second.
+   * Node's server with limits against clients that dribble ({@link Config.requestDeadlines}), looked at every second.
    */
   override initHttpServer(): void {
+    const { publicUrl, trustProxy, requestDeadlines } = this.#config;
     const server = createServer({
       ...messagesOf(this.getInstance()),
       connectionsCheckingInterval: 1_000,
-      headersTimeout: 5_000,
-      requestTimeout: 10_000,
+      headersTimeout: requestDeadlines.headers,
+      requestTimeout: requestDeadlines.whole,
       keepAliveTimeout: 65_000,
       requireHostHeader: false, // the front door does: Node would answer all such requests of a connection in one turn
     });
     server.maxRequestsPerSocket = 100_000;
-    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, this.#options);
+    const https = publicUrl.startsWith('https:');
+    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, { https, trustProxy });
     this.httpServer = server;
   }
 

@@ -1,0 +1,218 @@
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { registerDemoClient } from '../../src/oauth/demo-client.js';
+import { registerDocsClient } from '../../src/oauth/docs-client.js';
+import { DEMO_PASSWORD } from '../../src/operations/demo/demo-data.js';
+import { seedDemo } from '../../src/operations/demo/demo.js';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
+import { OauthTest } from '../support/oauth.js';
+
+jest.setTimeout(180_000);
+
+/** What a mouse can act on. */
+const OPERABLE = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
+
+/** Where the focus is, as somebody sees it who has no mouse. */
+interface Stop {
+  /** Of an element of the page; undefined where the focus has left it. */
+  readonly name: string | undefined;
+  /** Whether some of it can be seen: on the screen, and covered by nothing. */
+  readonly onScreen: boolean;
+  /** Whether the one before looked different while it had the focus. */
+  readonly oneBeforeStoodOut: boolean;
+}
+
+postgres.describe('the pages, by keyboard alone', () => {
+  let oauth: OauthTest;
+  let browser: Browser;
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ seedDemo: true });
+    await seedDemo(oauth.dataSource);
+    await registerDemoClient(oauth.dataSource, oauth.api.config);
+    await registerDocsClient(oauth.dataSource, oauth.api.config);
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await oauth.close();
+  });
+
+  async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+    const page = await context.newPage();
+    await page.goto(oauth.issuer + path);
+    return page;
+  }
+
+  /** Goes on with Tab until the focus is there. */
+  async function tabTo(target: Locator): Promise<void> {
+    const page = target.page();
+    for (let pressed = 0; pressed < 200; pressed++) {
+      await page.keyboard.press('Tab');
+      if (await target.evaluate((element) => element === document.activeElement)) return;
+    }
+    throw new Error(`Tab does not come to ${target.toString()}`);
+  }
+
+  const press = async (target: Locator, key = 'Enter') => {
+    await target.waitFor();
+    await tabTo(target);
+    await target.page().keyboard.press(key);
+  };
+
+  /** Signs the demo's member in where the page asks for it; the cursor stands in the first field. */
+  async function signIn(page: Page): Promise<void> {
+    await page.locator('[name=username]:focus').waitFor();
+    await page.keyboard.type('ada');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(DEMO_PASSWORD);
+    await page.keyboard.press('Enter');
+  }
+
+  it.each([
+    ['/', 1280],
+    ['/', 390],
+    ['/docs', 1280],
+    ['/docs/times', 390],
+    ['/docs/errors', 1280],
+    ['/demo', 1280],
+    ['/nothing', 1280],
+    ['/account/apps', 390],
+  ] as const)(
+    '%s, %d wide: Tab comes to all that a mouse can act on, and shows where it is',
+    async (path, width) => {
+      // The policy is bypassed for the style alone that ends transitions: it is compared how things look.
+      const page = await open(path, { viewport: { width, height: 900 }, bypassCSP: true });
+      await page.addStyleTag({
+        content: '* { transition: none !important; scroll-behavior: auto !important }',
+      });
+      const operable = await page.evaluate(namesOfOperable, OPERABLE);
+      const reached = new Set<string>();
+      const faults: string[] = [];
+      let before = '';
+      // A page may begin with the cursor in its first field.
+      for (let first = true; ; first = false) {
+        if (!first || (await page.locator(':focus').count()) === 0) await page.keyboard.press('Tab');
+        const { name, onScreen, oneBeforeStoodOut } = await page.evaluate(stopHere);
+        if (before !== '' && !oneBeforeStoodOut) faults.push(`${before} looks the same with the focus`);
+        if (name === undefined || reached.has(name)) break;
+        if (!onScreen) faults.push(`${name} has the focus, and cannot be seen`);
+        reached.add((before = name));
+      }
+      expect(faults).toEqual([]);
+      expect(operable.filter((name) => !reached.has(name))).toEqual([]);
+      expect(operable.length).toBeGreaterThan(0);
+      await page.context().close();
+    },
+  );
+
+  it('/docs is searched and read: language, copy, more of a response', async () => {
+    const page = await open('/docs#getEvent', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const call = page.locator('#getEvent');
+    await tabTo(call.locator('.languages input:checked'));
+    await page.keyboard.press('ArrowRight');
+    expect(await call.locator('pre.in-curl').isVisible()).toBe(false);
+    const shown = await call.locator('pre:visible').first().textContent();
+    await press(call.locator('.request').getByRole('button', { name: 'Copy' }));
+    await page.getByText('Copied', { exact: true }).first().waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(shown!.trimEnd());
+    const other = call.locator('details.response').first();
+    await press(other.locator('summary'), 'Space');
+    expect(await other.locator('pre').isVisible()).toBe(true);
+    await page.context().close();
+  });
+
+  it('/docs lets a member sign in, send a call, read the response, and sign out', async () => {
+    const page = await open('/docs#listEvents');
+    const call = page.locator('#listEvents');
+    await press(call.locator('.try > summary'));
+    await press(call.getByRole('button', { name: 'Sign in' }));
+    await signIn(page);
+    await press(page.getByRole('button', { name: 'Allow' }));
+    await page.getByText('Signed in as Ada Lovelace').waitFor();
+    await press(call.locator('.try > summary'), 'Space');
+    await tabTo(call.getByLabel('limit'));
+    await page.keyboard.type('1');
+    await page.keyboard.press('Enter'); // as in any form
+    const result = call.locator('.try-result');
+    await result.getByText('"pagination"').waitFor();
+    await press(result.getByText('Request and headers'));
+    expect(await result.locator('pre').last().textContent()).toMatch(/^GET \/api\/public\/events\?limit=1\n/);
+    await page.goto(`${oauth.issuer}/docs`);
+    await press(page.getByRole('button', { name: 'Sign out' }));
+    await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).waitFor();
+    await page.context().close();
+  });
+
+  it('/demo goes through its four steps, a scope unticked, asked for again, revoked', async () => {
+    const page = await open('/demo');
+    await press(page.getByRole('button', { name: 'Sign in' }));
+    await signIn(page);
+    await press(page.getByLabel('See the events'), 'Space');
+    await press(page.getByRole('button', { name: 'Allow' }));
+    await page.locator('[data-step=call]').getByText('GET /api/public/credential').waitFor();
+    await press(page.getByRole('button', { name: 'Ask again' }));
+    await press(page.getByLabel('See the events'), 'Space');
+    await press(page.getByRole('button', { name: 'Allow' }));
+    await page.getByRole('heading', { name: 'Events' }).waitFor();
+    const later = page.locator('#later > li').first();
+    await press(page.getByRole('button', { name: 'Refresh the token' }));
+    await later.getByText('grant_type=refresh_token').waitFor();
+    await press(page.getByRole('button', { name: 'Revoke the access' }));
+    await later.getByText('POST /oauth/revoke').waitFor();
+    await press(page.getByRole('button', { name: 'Call again' }));
+    await later.getByText(/^401/).waitFor();
+    expect(await later.textContent()).toContain('invalid_credentials');
+    await page.context().close();
+  });
+});
+
+/** In the page: names all that can be seen and acted on; of a group of radio buttons the one that Tab comes to. */
+function namesOfOperable(selector: string): string[] {
+  const names: string[] = [];
+  document.querySelectorAll<HTMLElement>(selector).forEach((element, number) => {
+    const { type, name, checked, disabled } = element as HTMLInputElement;
+    element.dataset.keyboard = `${number} <${element.localName}> ${(element.textContent || name || type || '').trim().slice(0, 40)}`;
+    if (disabled || !element.checkVisibility({ visibilityProperty: true })) return;
+    if (type === 'radio' && !checked) return;
+    if (element.closest('[inert]') || element.tabIndex < 0) return;
+    names.push(element.dataset.keyboard);
+  });
+  return names;
+}
+
+/** In the page: where the focus is. */
+function stopHere(): Stop {
+  const kept = window as unknown as { before?: { elements: Element[]; looks: string } };
+  const looksOf = (elements: readonly Element[]) =>
+    elements
+      .map((each) => {
+        const { outline, boxShadow, borderColor, backgroundColor, color, opacity, transform } =
+          getComputedStyle(each);
+        return [outline, boxShadow, borderColor, backgroundColor, color, opacity, transform].join();
+      })
+      .join(' / ');
+  const { before } = kept;
+  const oneBeforeStoodOut = before !== undefined && looksOf(before.elements) !== before.looks;
+  const element = document.activeElement as HTMLElement;
+  if (element === document.body || element === document.documentElement) {
+    return { name: undefined, onScreen: false, oneBeforeStoodOut };
+  }
+  const label = (element as HTMLInputElement).labels?.[0];
+  const elements = [element, element.parentElement!, ...(label ? [label] : [])];
+  kept.before = { elements, looks: looksOf(elements) };
+  // A radio button is drawn by its label.
+  const drawn = label && (element as HTMLInputElement).type === 'radio' ? label : element;
+  const { left, top, right, bottom } = drawn.getClientRects()[0]!;
+  const onScreen = [0.1, 0.5, 0.9].some((x) =>
+    [0.1, 0.5, 0.9].some((y) => {
+      const hit = document.elementFromPoint(
+        left + (right - left) * x,
+        Math.min(innerHeight - 2, top + (bottom - top) * y),
+      );
+      return hit !== null && (drawn.contains(hit) || element.contains(hit));
+    }),
+  );
+  return { name: element.dataset.keyboard ?? element.outerHTML.slice(0, 80), onScreen, oneBeforeStoodOut };
+}
