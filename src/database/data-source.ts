@@ -22,6 +22,7 @@ import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-
 import { DescribeClients1763700062000 } from '../../migrations/1763700062000-describe-clients.js';
 import { KnowClientDocuments1763700063000 } from '../../migrations/1763700063000-know-client-documents.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
+import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
@@ -102,6 +103,7 @@ export const MIGRATIONS = [
   DescribeClients1763700062000,
   KnowClientDocuments1763700063000,
   KnowExternalIds1763700080000,
+  KnowUpstreamSessions1763700081000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';
