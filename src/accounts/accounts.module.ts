@@ -4,10 +4,11 @@ import { DeviceCookies } from './device-cookies.js';
 import { RefusalTime } from './refusal-time.js';
 import { SignInThrottle } from './sign-in-throttle.js';
 import { SignIn } from './sign-in.js';
+import { UpstreamMembers } from './upstream-members.js';
 
 /** The platform's users as people who sign in. */
 @Module({
-  providers: [Csrf, DeviceCookies, RefusalTime, SignIn, SignInThrottle],
-  exports: [Csrf, DeviceCookies, SignIn],
+  providers: [Csrf, DeviceCookies, RefusalTime, SignIn, SignInThrottle, UpstreamMembers],
+  exports: [Csrf, DeviceCookies, SignIn, UpstreamMembers],
 })
 export class AccountsModule {}

@@ -31,6 +31,12 @@ export interface SignedIn {
   readonly at: number;
   /** The {@link SIGN_INS_VALID_SINCE} under which the proof was good. */
   readonly validSince: number | null;
+  /** How they proved it (RFC 8176); undefined where that is not known. */
+  readonly amr?: readonly string[] | undefined;
+  /** How sure that is (`acr`, OpenID Connect Core §2), where somebody says so. */
+  readonly acr?: string | undefined;
+  /** The session at the platform's own login that it came of. */
+  readonly upstream?: { readonly subject: string; readonly session: string | null } | undefined;
 }
 
 export type SignInOutcome =
@@ -104,7 +110,13 @@ export class SignIn implements OnApplicationShutdown {
       }
       await place.settle('signed-in', eventOf('sign_in.succeeded', account.id, ip));
       if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
-      return { outcome: 'signed-in', userId: account.id, at: account.now, validSince: account.valid_since };
+      return {
+        outcome: 'signed-in',
+        userId: account.id,
+        at: account.now,
+        validSince: account.valid_since,
+        amr: ['pwd'],
+      };
     } catch (error) {
       if (error instanceof Busy) return { outcome: 'busy' };
       throw error;
@@ -170,7 +182,13 @@ function eventOf(
   reason?: RefusalReason,
 ): NewAuthEvent | undefined {
   if (userId === null) return undefined;
-  return { type, actor: 'user', userId, ip: ip ?? null, details: reason ? { reason } : {} };
+  return {
+    type,
+    actor: 'user',
+    userId,
+    ip: ip ?? null,
+    details: { method: 'password', ...(reason ? { reason } : {}) },
+  };
 }
 
 /** From a browser in which the member has signed in before, neither the account nor the address can be used up by others. */

@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
@@ -9,6 +9,8 @@ type Actor = NewAuthEvent['actor'];
 
 export interface NewUser {
   readonly username: string;
+  /** What another system calls the member, such as the subject of the platform's own login. */
+  readonly external_id?: string | undefined;
   readonly password?: string | undefined;
   readonly first_name?: string | undefined;
   readonly last_name?: string | undefined;
@@ -22,6 +24,7 @@ export interface NewUser {
 export interface UserDetails {
   readonly id: number;
   readonly username: string;
+  readonly external_id: string | null;
   readonly first_name: string | null;
   readonly last_name: string | null;
   readonly display_name: string;
@@ -38,7 +41,7 @@ export interface UserDetails {
   readonly live_keys_count: number;
 }
 
-const DETAILS = `SELECT u.id, u.username, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
+const DETAILS = `SELECT u.id, u.username, u.external_id, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
   api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, api_time(u.erased_at) AS erased_at,
   u.password_hash IS NOT NULL AS has_password,
   ${totalOfMember('events_count', 'u.id')} AS events_count,
@@ -51,6 +54,7 @@ FROM users u`;
 /** Of a member, what an admin can change; null takes it away. */
 export interface UserChanges {
   readonly username?: string | undefined;
+  readonly external_id?: string | null | undefined;
   readonly first_name?: string | null | undefined;
   readonly last_name?: string | null | undefined;
   readonly display_name?: string | null | undefined;
@@ -76,6 +80,7 @@ export interface ErasedRows {
 const OTHER_SCHEMA = ['42P01', '42703'];
 /** The same: unique_violation. */
 const UNIQUE_VIOLATION = '23505';
+const EXTERNAL_ID_KEY = 'users_external_id_key';
 
 /** Members as accounts: made, found, given a password, disabled and enabled; used by the command line. */
 export class UsersService {
@@ -83,14 +88,14 @@ export class UsersService {
 
   /**
    * @returns the id
-   * @throws OperatorError where the username is taken, or the password is not allowed
+   * @throws OperatorError where the username or the external id is taken, or the password is not allowed
    */
   async create(user: NewUser, actor: Actor): Promise<number> {
     const passwordHash = user.password === undefined ? null : await hashPassword(user.password);
     return this.dataSource.transaction(async (manager) => {
       const [row] = await manager.query<{ id: number }[]>(
-        `INSERT INTO users (username, password_hash, first_name, last_name, stored_display_name, bio, profile_picture)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RETURNING id`,
+        `INSERT INTO users (username, password_hash, first_name, last_name, stored_display_name, bio, profile_picture, external_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING id`,
         [
           user.username,
           passwordHash,
@@ -99,9 +104,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (folded_username) DO NOTHING RET
           user.display_name ?? null,
           user.bio ?? null,
           user.profile_picture ?? null,
+          user.external_id ?? null,
         ],
       );
-      if (!row) throw new OperatorError(`The username ${user.username} is taken: choose another`);
+      if (!row) throw await this.#taken(manager, user);
       await recordEvent(manager, { type: 'user.created', actor, userId: row.id });
       return row.id;
     });
@@ -142,7 +148,7 @@ ORDER BY u.id DESC LIMIT $1`,
    * As the platform changes a member, not as the member does: an import may change it again.
    *
    * @returns the columns that changed
-   * @throws OperatorError where there is no such member, they were erased, or the username is taken
+   * @throws OperatorError where there is no such member, they were erased, or the username or the external id is taken
    */
   async update(userId: number, changes: UserChanges, actor: Actor): Promise<string[]> {
     await this.#refuseErased(userId);
@@ -163,9 +169,11 @@ ORDER BY u.id DESC LIMIT $1`,
           `UPDATE users SET ${different.map(([column], i) => `${column} = $${i + 2}`).join(', ')} WHERE id = $1`,
           [userId, ...different.map(([, value]) => value)],
         )
-        .catch((error: { code?: string }) => {
+        .catch((error: { code?: string; constraint?: string }) => {
           if (error.code !== UNIQUE_VIOLATION) throw error;
-          throw new OperatorError(`The username ${changes.username} is taken: choose another`);
+          throw error.constraint === EXTERNAL_ID_KEY
+            ? takenExternalId(changes.external_id!)
+            : takenUsername(changes.username!);
         });
       const changed = different.map(([column]) => column);
       await recordEvent(manager, { type: 'user.updated', actor, userId, details: { changed } });
@@ -262,7 +270,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
       const [erased] = await manager.query<[unknown[], number]>(
         `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
   username = 'erased-' || id, password_hash = NULL, first_name = NULL, last_name = NULL, stored_display_name = NULL, bio = NULL,
-  profile_picture = NULL, edited_fields = '{}' WHERE id = $1 AND erased_at IS NULL RETURNING id`,
+  profile_picture = NULL, external_id = NULL, edited_fields = '{}' WHERE id = $1 AND erased_at IS NULL RETURNING id`,
         [userId],
       );
       if (erased.length === 0) return undefined;
@@ -279,6 +287,15 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
       await recordEvent(manager, { type: 'user.erased', actor, userId });
       return rows;
     });
+  }
+
+  /** Says which of what has to be unique is somebody else's. */
+  async #taken(manager: EntityManager, { username, external_id }: NewUser): Promise<OperatorError> {
+    const [other] = await manager.query<{ same_username: boolean }[]>(
+      'SELECT folded_username = fold_case($1) AS same_username FROM users WHERE folded_username = fold_case($1) OR external_id = $2',
+      [username, external_id ?? null],
+    );
+    return other?.same_username === false ? takenExternalId(external_id!) : takenUsername(username);
   }
 
   async #refuseErased(userId: number): Promise<void> {
@@ -307,6 +324,14 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
       return true;
     });
   }
+}
+
+function takenUsername(username: string): OperatorError {
+  return new OperatorError(`The username ${username} is taken: choose another`);
+}
+
+function takenExternalId(externalId: string): OperatorError {
+  return new OperatorError(`The external id ${externalId} is another member's`);
 }
 
 function unknownUser(idOrUsername: string): OperatorError {

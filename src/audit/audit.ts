@@ -38,11 +38,15 @@ export const AUTH_EVENTS = {
       'Everything of a member but the id was taken away; so were the addresses and details of their events here',
     details: {},
   },
-  'sign_in.succeeded': { meaning: 'A member signed in with a password', details: {} },
+  'sign_in.succeeded': {
+    meaning: 'A member signed in',
+    details: { method: ['text', 'password, or upstream: with the platform’s own login'] },
+  },
   'sign_in.refused': {
     meaning:
       'A sign-in under the name of a member was refused; under a name that nobody has it is not recorded',
     details: {
+      method: ['text', 'password or upstream'],
       reason: [
         'text',
         'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked',

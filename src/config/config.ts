@@ -2,11 +2,34 @@ import { chmodSync, existsSync, linkSync, readFileSync, rmSync, statSync, writeF
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
+import { readClientKey } from '../crypto/client-key.js';
+import type { KeyObject } from '../crypto/client-key.js';
 import { makeSecretKey, Secrets } from '../crypto/secrets.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SETTINGS } from './settings.js';
 import type { SettingName } from './settings.js';
 import { OperatorError } from '../values/operator-error.js';
+
+/** What of a member is compared with what the platform's own login says. */
+export type UpstreamMatch = 'external_id' | 'id' | 'username';
+
+/** The platform's own login: an OpenID provider, and what this server is there. */
+export interface UpstreamConfig {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Either this or {@link UpstreamConfig.clientKey}. */
+  readonly clientSecret: string | undefined;
+  readonly clientKey: KeyObject | undefined;
+  /** With spaces between. */
+  readonly scopes: string;
+  /** What pages call it. */
+  readonly label: string;
+  readonly claim: string;
+  readonly match: UpstreamMatch;
+  readonly createMembers: boolean;
+  /** Whether who signs out here is signed out there. */
+  readonly logout: boolean;
+}
 
 /** Everything the process was told, read once and frozen. Made by {@link loadConfig}; a class, so that it is injected by its type. */
 export abstract class Config {
@@ -57,6 +80,9 @@ export abstract class Config {
   abstract readonly auditRetentionSeconds: number;
   /** Whether a client_id may be the address of a document about the client. */
   abstract readonly clientIdMetadataDocuments: boolean;
+  abstract readonly upstream: UpstreamConfig | undefined;
+  /** Whether members may sign in with a password here. */
+  abstract readonly localSignIn: boolean;
   /** Where members ask for help: https, http or mailto. */
   abstract readonly supportUrl: string | undefined;
   /** Whom to tell of a weakness: https or mailto. */
@@ -125,6 +151,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       'SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback (localhost, 127.0.0.1, ::1): demo members have known passwords',
     );
   }
+  const upstream = upstreamOf(env, production, faults);
+  if (env.LOCAL_SIGN_IN === false && !env.UPSTREAM_ISSUER)
+    faults.push('LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER: nobody could sign in');
   if (faults.length > 0) throw badSettings(faults);
 
   return Object.freeze({
@@ -157,6 +186,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     auditRetentionSeconds: env.AUDIT_RETENTION ?? 400 * 86_400,
     clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS ?? false,
+    upstream,
+    localSignIn: env.LOCAL_SIGN_IN ?? true,
     supportUrl: env.SUPPORT_URL,
     securityContact: env.SECURITY_CONTACT,
     platformName: env.PLATFORM_NAME,
@@ -170,6 +201,56 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     loopbackOnly,
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && (env.NODE_ENV ?? 'development') === 'development'),
   });
+}
+
+const OF_UPSTREAM = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('UPSTREAM_'));
+
+/** All of the platform's own login, or none of it. @param faults where what is wrong is added */
+function upstreamOf(env: Environment, production: boolean, faults: string[]): UpstreamConfig | undefined {
+  const [issuer, clientId, clientSecret] = [
+    env.UPSTREAM_ISSUER,
+    env.UPSTREAM_CLIENT_ID,
+    env.UPSTREAM_CLIENT_SECRET,
+  ];
+  const keyFile = env.UPSTREAM_CLIENT_KEY_FILE;
+  if (issuer === undefined || clientId === undefined) {
+    const given = OF_UPSTREAM.filter((name) => env[name] !== undefined);
+    if (given.length > 0)
+      faults.push(`UPSTREAM_ISSUER and UPSTREAM_CLIENT_ID are needed for ${given.join(', ')}`);
+    return undefined;
+  }
+  if ((clientSecret === undefined) === (keyFile === undefined))
+    faults.push(
+      'UPSTREAM_CLIENT_SECRET or UPSTREAM_CLIENT_KEY_FILE is needed with UPSTREAM_ISSUER, one of them',
+    );
+  const { protocol, hostname, host } = new URL(issuer);
+  if (protocol === 'http:' && (production || !isLoopback(hostname)))
+    faults.push('UPSTREAM_ISSUER must be https (http on a loopback address outside production)');
+  const match = env.UPSTREAM_MATCH ?? 'external_id';
+  const createMembers = env.UPSTREAM_CREATE_MEMBERS ?? false;
+  if (createMembers && match === 'id')
+    faults.push('UPSTREAM_CREATE_MEMBERS cannot be true with UPSTREAM_MATCH=id: ids are given here');
+  return {
+    issuer,
+    clientId,
+    clientSecret,
+    clientKey: keyFile === undefined ? undefined : clientKeyOf(keyFile, faults),
+    scopes: env.UPSTREAM_SCOPES ?? 'openid',
+    label: env.UPSTREAM_LABEL ?? env.PLATFORM_NAME ?? host,
+    claim: env.UPSTREAM_CLAIM ?? 'sub',
+    match,
+    createMembers,
+    logout: env.UPSTREAM_LOGOUT ?? false,
+  };
+}
+
+function clientKeyOf(file: string, faults: string[]): KeyObject | undefined {
+  try {
+    return readClientKey(readFileSync(file, 'utf8'));
+  } catch {
+    faults.push('UPSTREAM_CLIENT_KEY_FILE must be a readable file with a private key (PKCS #8, PEM)');
+    return undefined;
+  }
 }
 
 /** Reads `.env` in the working folder, where there is one; what the environment already holds wins. */

@@ -159,6 +159,66 @@ export const SETTINGS = {
     'false',
     'apps that nobody registered may name themselves by the https address of a document about them, as clients of the Model Context Protocol do; the server reads it from the internet',
   ),
+  UPSTREAM_ISSUER: setting(
+    url('https:', 'http:').refine(
+      (value) => URL.canParse(value) && new URL(value).search === '' && new URL(value).hash === '',
+      'must have neither query nor fragment',
+    ),
+    '–',
+    'the platform’s own login: the issuer of an OpenID provider with which members sign in; without it they have a password here ([sign-in.md](sign-in.md))',
+  ),
+  UPSTREAM_CLIENT_ID: setting(z.string().min(1), '–', 'what this server is called there'),
+  UPSTREAM_CLIENT_SECRET: setting(
+    z.string().min(1),
+    '–',
+    'what this server proves there that it is this client with; or UPSTREAM_CLIENT_KEY_FILE',
+  ),
+  UPSTREAM_CLIENT_KEY_FILE: setting(
+    z.string().min(1),
+    '–',
+    'file with a private key (PKCS #8, PEM; RSA, P-256, P-384, P-521 or Ed25519) in place of the secret: private_key_jwt',
+  ),
+  UPSTREAM_SCOPES: setting(
+    z
+      .string()
+      .refine(
+        (value) => value.split(' ').includes('openid'),
+        'must have openid among them, with spaces between',
+      ),
+    'openid',
+    'scopes that are asked for there, with spaces between',
+  ),
+  UPSTREAM_LABEL: setting(
+    z
+      .string()
+      .refine(
+        (value) => value.trim() !== '' && [...value].length <= 40 && !/[\p{Cc}\p{Cf}]/u.test(value),
+        'must have 1 to 40 printable characters',
+      ),
+    'PLATFORM_NAME, or the host of UPSTREAM_ISSUER',
+    'what the sign-in page calls it: “Continue with …”',
+  ),
+  UPSTREAM_CLAIM: setting(
+    z.string().regex(/^[\x21-\x7e]{1,100}$/, 'must be the name of a claim'),
+    'sub',
+    'claim that says who it is; `email` counts only where `email_verified` is true',
+  ),
+  UPSTREAM_MATCH: setting(
+    z.enum(['external_id', 'id', 'username'], { error: 'must be external_id, id or username' }),
+    'external_id',
+    'what of a member has to be the same: only what nobody can choose there for themselves keeps members apart',
+  ),
+  UPSTREAM_CREATE_MEMBERS: setting(
+    flag,
+    'false',
+    'make a member of who signs in there and is none here yet; not with UPSTREAM_MATCH=id',
+  ),
+  UPSTREAM_LOGOUT: setting(flag, 'false', 'who signs out here is signed out there, too'),
+  LOCAL_SIGN_IN: setting(
+    flag,
+    'true',
+    'whether members may sign in with a password here; false needs UPSTREAM_ISSUER, and leads straight there',
+  ),
   SUPPORT_URL: setting(
     url('https:', 'http:', 'mailto:'),
     '–',

@@ -21,6 +21,8 @@ import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/17637000400
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import { DescribeClients1763700062000 } from '../../migrations/1763700062000-describe-clients.js';
 import { KnowClientDocuments1763700063000 } from '../../migrations/1763700063000-know-client-documents.js';
+import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
+import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
@@ -100,6 +102,8 @@ export const MIGRATIONS = [
   KnowInstances1763700050000,
   DescribeClients1763700062000,
   KnowClientDocuments1763700063000,
+  KnowExternalIds1763700080000,
+  KnowUpstreamSessions1763700081000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

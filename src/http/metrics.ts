@@ -69,10 +69,11 @@ export const METRICS = {
   },
   sign_ins_total: {
     type: 'counter',
-    help: 'Attempts to sign in, by result (`failed`: the database could not be asked) and by the page on which they were made',
+    help: 'Attempts to sign in, by result (`failed`: the database or the platform’s own login could not be asked), by the page on which they were made, and by what with',
     labels: {
       result: ['signed-in', 'invalid', 'throttled', 'busy', 'failed'],
       way: ['authorization', 'account'],
+      method: ['password', 'upstream'],
     },
   },
   password_hashing_queue: {

@@ -7,6 +7,12 @@ import { BrowserSessions } from './pages/browser-sessions.js';
 import { ClientDocuments } from './provider/client-documents.js';
 import { PublicHttps } from './provider/public-https.js';
 import { Consents } from './provider/consents.js';
+import { FinishedSteps } from './pages/finished-steps.js';
+import { OneTimeStates } from './storage/one-time-states.js';
+import { OpenidProvider } from './upstream/openid-provider.js';
+import { SignOuts } from './upstream/sign-outs.js';
+import { UpstreamController } from './upstream/upstream.controller.js';
+import { UpstreamSignIns } from './upstream/upstream-sign-ins.js';
 import { InteractionsController } from './pages/interactions.controller.js';
 import { ClientCache } from './storage/client-cache.js';
 import { OauthDatabase } from './storage/oauth-database.js';
@@ -30,6 +36,7 @@ import { OauthRoutes } from './oauth-routes.js';
     UserinfoController,
     ProtectedResourceController,
     LogosController,
+    UpstreamController,
   ],
   providers: [
     OauthDatabase,
@@ -44,6 +51,11 @@ import { OauthRoutes } from './oauth-routes.js';
     ClientDocuments,
     PageRoutes,
     SignInForm,
+    FinishedSteps,
+    OneTimeStates,
+    OpenidProvider,
+    UpstreamSignIns,
+    SignOuts,
     Successors,
     OauthRoutes,
   ],

@@ -49,6 +49,7 @@ export type Length = readonly [least: number, most: number];
 export const LENGTHS = {
   users: {
     username: [1, 100],
+    external_id: [1, 255],
     first_name: [0, 100],
     last_name: [0, 100],
     stored_display_name: [0, 200],

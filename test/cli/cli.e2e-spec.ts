@@ -553,6 +553,7 @@ describe('pua', () => {
       expect(user).toEqual({
         id: user.id,
         username: 'grace',
+        external_id: null,
         first_name: 'Grace',
         last_name: 'Hopper',
         display_name: 'Grace Hopper',
@@ -568,6 +569,27 @@ describe('pua', () => {
         live_keys_count: 0,
       });
       expect(await verifyPassword(await stored(user.id), 'nanoseconds')).toMatchObject({ matches: true });
+    });
+
+    it('create, update and show know what another system calls a member, which nobody else is called', async () => {
+      const user = await json('users', 'create', '--username', 'known', '--external-id', 'sub|Known');
+      expect(user).toMatchObject({ external_id: 'sub|Known' });
+      await json('users', 'create', '--username', 'unknown');
+      for (const verb of [
+        ['create', '--username', 'third'],
+        ['update', 'unknown'],
+      ])
+        expect(await run('users', ...verb, '--external-id', 'sub|Known')).toMatchObject({
+          code: 1,
+          stderr: "The external id sub|Known is another member's\n",
+        });
+      expect(await json('users', 'update', 'known', '--external-id', 'sub|known')).toMatchObject({
+        external_id: 'sub|known',
+      });
+      expect(await json('users', 'update', 'known', '--external-id', '')).toMatchObject({
+        external_id: null,
+      });
+      expect(await json('users', 'show', 'known')).toMatchObject({ username: 'known', external_id: null });
     });
 
     it('create refuses a username that is taken in any case', async () => {

@@ -17,18 +17,23 @@ import { OauthTest } from '../support/oauth.js';
 /** Every page, and the methods that it has. */
 const PAGES: Readonly<Record<string, string>> = {
   '/interaction/:uid': 'GET, HEAD',
+  '/interaction/:uid/upstream': 'GET, HEAD',
   '/interaction/:uid/sign-in': 'POST',
   '/interaction/:uid/consent': 'POST',
   '/interaction/:uid/cancel': 'POST',
   '/interaction/:uid/switch-user': 'POST',
   '/account/apps': 'GET, HEAD',
   '/account/sessions': 'GET, HEAD',
+  '/account/apps/upstream': 'GET, HEAD',
+  '/account/sessions/upstream': 'GET, HEAD',
   '/account/apps/sign-in': 'POST',
   '/account/sessions/sign-in': 'POST',
   '/account/apps/revoke': 'POST',
   '/account/sessions/:session/end': 'POST',
   '/account/sessions/end-others': 'POST',
   '/account/sign-out': 'POST',
+  '/sign-in/callback': 'GET, HEAD',
+  '/sign-in/signed-out': 'GET, HEAD',
 };
 
 /** What belongs to the authorization server and the demo, is no page, and is not answered by the library. */
@@ -41,6 +46,9 @@ const BESIDE_THEM = [
   'GET /demo/app.css',
   'GET /demo/client/:file',
 ];
+
+/** What the platform's own login calls, which is answered in JSON. */
+const CALLED_BACK = ['POST /sign-in/backchannel-logout'];
 
 /** Images on pages: there are none where nobody set or registered one. */
 const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
@@ -81,9 +89,9 @@ describe('the pages', () => {
     const routes = oauth.api.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`);
     const pages = Object.entries(PAGES).map(([path, methods]) => `${methods.replace(', HEAD', '')} ${path}`);
     const ofOauth = routes.filter((route) =>
-      /^\w+ \/(interaction|account|oauth|\.well-known\/oauth|logos|demo)\b/.test(route),
+      /^\w+ \/(interaction|account|sign-in|oauth|\.well-known\/oauth|logos|demo)\b/.test(route),
     );
-    expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...LOGOS].toSorted());
+    expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...CALLED_BACK, ...LOGOS].toSorted());
   });
 
   it.each(Object.entries(PAGES))('%s: have %s, and no other method', async (route, methods) => {
@@ -188,6 +196,16 @@ describe('what is no page', () => {
       });
     const preflight = { Origin: 'https://a.example', 'Access-Control-Request-Method': 'POST' };
     expect((await ask('OPTIONS', '/oauth/userinfo', preflight)).status).toBe(204);
+  });
+});
+
+describe('what the platform’s own login calls', () => {
+  it('has POST alone, and refuses in JSON', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
+      expect([method, (await ask(method, '/sign-in/backchannel-logout')).status]).toEqual([method, 404]);
+    const { status, headers, text } = await ask('POST', '/sign-in/backchannel-logout');
+    expect([status, headers['content-type']]).toEqual([400, 'application/json; charset=utf-8']);
+    expect(JSON.parse(text)).toMatchObject({ error: 'invalid_request', error_id: expect.any(String) });
   });
 });
 

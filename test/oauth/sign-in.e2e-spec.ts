@@ -94,7 +94,7 @@ describe('Signing in', () => {
       [seconds],
     );
   const eventsOf = (userId: number) =>
-    dataSource.query<{ type: string; details: object; ip: string }[]>(
+    dataSource.query<{ type: string; details: Record<string, unknown>; ip: string }[]>(
       'SELECT type, details, host(ip) AS ip FROM auth_events WHERE user_id = $1 ORDER BY id',
       [userId],
     );
@@ -111,7 +111,7 @@ describe('Signing in', () => {
       const userId = await platform.user({ username: 'Grace', password_hash: passwordHash });
       expect(await attempt('grace')).toMatchObject({ outcome: 'signed-in', userId });
       expect(await eventsOf(userId)).toEqual([
-        { type: 'sign_in.succeeded', details: {}, ip: expect.any(String) },
+        { type: 'sign_in.succeeded', details: { method: 'password' }, ip: expect.any(String) },
       ]);
     });
 
@@ -244,7 +244,10 @@ describe('Signing in', () => {
           expect(await attempt(username, password)).toEqual({ outcome: 'invalid' });
         }),
       );
-      const reasonsOf = async (userId: number) => (await eventsOf(userId)).map(({ details }) => details);
+      const reasonsOf = async (userId: number) =>
+        (await eventsOf(userId)).map(
+          ({ details: { method, ...why } }) => (expect(method).toBe('password'), why),
+        );
       expect(await reasonsOf(wrong)).toEqual(Array.from({ length: 3 }, () => ({ reason: 'wrong_password' })));
       expect(await reasonsOf(none)).toEqual([{ reason: 'no_password' }]);
       expect(await reasonsOf(disabled)).toEqual([{ reason: 'disabled' }]);

@@ -37,7 +37,7 @@ async function member() {
   const { id, username } = await oauth.member();
   const { platform, dataSource } = oauth.api;
   await dataSource.query(
-    `UPDATE users SET username = $2, first_name = $3, last_name = $3, stored_display_name = $3, bio = $3, profile_picture = $4 WHERE id = $1`,
+    `UPDATE users SET username = $2, first_name = $3, last_name = $3, stored_display_name = $3, bio = $3, profile_picture = $4, external_id = $3 WHERE id = $1`,
     [id, `${mark}${username}`, mark, `https://example.com/${mark}`],
   );
   const friend = await platform.user();
@@ -113,8 +113,10 @@ describe('pua users erase', () => {
         code: 1,
         stderr: `The member ${id} was erased: that cannot be undone\n`,
       });
-    for (const sql of ['disabled_at = NULL', `bio = 'back'`, `username = 'back'`])
-      await expect(query(`UPDATE users SET ${sql} WHERE id = ${id}`)).rejects.toThrow('users_erased_check');
+    for (const sql of ['disabled_at = NULL', `bio = 'back'`, `external_id = 'back'`, `username = 'back'`])
+      await expect(query(`UPDATE users SET ${sql} WHERE id = ${id}`)).rejects.toThrow(
+        /users_erased_(external_id_)?check/,
+      );
   });
 
   it('holds against an import: what it says of the member is a bad line', async () => {

@@ -422,6 +422,12 @@ describe('pua import', () => {
         'users.ndjson:2',
         'username: line 1 has the same',
       ],
+      [
+        'an external id twice',
+        { users: [user(1, { external_id: 'sub' }), user(2, { external_id: 'sub' })] },
+        'users.ndjson:2',
+        'external_id: line 1 has the same',
+      ],
       ['an event twice', { ...BASE, events: [event(1), event(1)] }, 'events.ndjson:2', /^id: the same/],
       [
         'an achievement’s key twice',
@@ -543,7 +549,7 @@ describe('pua import', () => {
 
   describe('refuses what does not fit the data that is there:', () => {
     const present: Files = {
-      users: [user(1), user(2), user(3)],
+      users: [user(1, { external_id: 'sub-1' }), user(2), user(3)],
       events: [event(1)],
       achievements: [achievement(1, { key: 'one' }), achievement(2)],
       connections: [connection(5, 1, 2)],
@@ -554,6 +560,11 @@ describe('pua import', () => {
         'a username that is taken',
         { users: [user(9, { username: 'U1' })] },
         'username: is taken by member 1',
+      ],
+      [
+        'an external id that is taken',
+        { users: [user(9, { external_id: 'sub-1' })] },
+        'external_id: is taken by member 1',
       ],
       [
         'an achievement’s key that is taken',
@@ -588,6 +599,21 @@ describe('pua import', () => {
       expect(firstRejects).toEqual([
         { file: 'users.ndjson', line: 1, reason: 'username: is taken by member 1' },
         { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 2' },
+      ]);
+    });
+
+    it('leaves what another system calls a member as it was where the file is silent, and lets members change it among them', async () => {
+      const externalIds = () => rows('SELECT external_id FROM users WHERE id < 4 ORDER BY id');
+      await load({ users: [user(1, { external_id: 'a' }), user(2, { external_id: 'b' }), user(3)] });
+      await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
+      expect(await externalIds()).toEqual([{ external_id: 'a' }, { external_id: 'b' }, { external_id: 'c' }]);
+      await load({
+        users: [user(1, { external_id: 'b' }), user(2, { external_id: null }), user(3, { external_id: 'a' })],
+      });
+      expect(await externalIds()).toEqual([
+        { external_id: 'b' },
+        { external_id: null },
+        { external_id: 'a' },
       ]);
     });
 

@@ -114,7 +114,7 @@ describe('metrics of what features do', () => {
       const page = (await browser.open('/account/apps')) as FormPage;
       await browser.submit(page, { username, password }, /\/sign-in$/);
     };
-    const result = (name: string) => `sign_ins_total{result="${name}",way="account"}`;
+    const result = (name: string) => `sign_ins_total{result="${name}",way="account",method="password"}`;
     const hashed = 'password_hashing_duration_seconds_count';
     const before = valueOf(await scrape(), hashed);
     expect(await added(result('signed-in'), signIn('198.51.100.11', PASSWORD))).toBe(1);

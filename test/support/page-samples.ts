@@ -37,6 +37,12 @@ const consent = {
 /** Every page in every state that looks different. */
 export const SAMPLES: Readonly<Record<string, Page>> = {
   'sign-in': { ...signIn, client: web, cancel: '/interaction/u/cancel' },
+  'sign-in with the platform’s own login': {
+    ...signIn,
+    client: web,
+    cancel: '/interaction/u/cancel',
+    upstream: { href: '/interaction/u/upstream', label: 'Example' },
+  },
   'sign-in to the account': { ...signIn, client: null },
   'sign-in refused': { ...signIn, client: web, username: 'ada', fault: { reason: 'invalid' } },
   'sign-in throttled': {
@@ -84,6 +90,21 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       value: `https://app.trailmix.example/callback?${HOSTILE}`,
       registered: ['https://app.trailmix.example/callback', HOSTILE],
     },
+  },
+  'error of a login that does not answer': {
+    name: 'error',
+    fault: 'upstreamAway',
+    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+    code: 'temporarily_unavailable',
+    login: 'Example',
+    next: { text: 'tryAgain', href: '/interaction/u' },
+  },
+  'error of nobody known here': {
+    name: 'error',
+    fault: 'unknownMember',
+    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+    login: 'Example',
+    next: { text: 'anotherAccount', href: '/interaction/u/upstream?other=1' },
   },
   'connected apps': {
     name: 'apps',
@@ -149,7 +170,12 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     scopes: api,
     again: false,
   },
-  'hostile sign-in': { ...signIn, client: { name: HOSTILE, host: HOSTILE }, username: HOSTILE },
+  'hostile sign-in': {
+    ...signIn,
+    client: { name: HOSTILE, host: HOSTILE },
+    username: HOSTILE,
+    upstream: { href: '/interaction/u/upstream', label: HOSTILE },
+  },
   'hostile error': { name: 'error', fault: 'malformed', detail: HOSTILE, error_id: HOSTILE, code: HOSTILE },
   'hostile apps': {
     name: 'apps',

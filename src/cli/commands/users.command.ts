@@ -18,6 +18,7 @@ const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 
 interface CreateOptions {
   username: string;
+  externalId?: string;
   passwordStdin?: boolean;
   firstName?: string;
   lastName?: string;
@@ -51,6 +52,7 @@ export function usersCommands(program: Command): void {
       const id = await users.create(
         {
           username: options.username,
+          external_id: options.externalId,
           password,
           first_name: options.firstName,
           last_name: options.lastName,
@@ -100,6 +102,7 @@ export function usersCommands(program: Command): void {
         const { id } = await users.find(who);
         const changes = {
           username: options.username,
+          external_id: absent(options.externalId),
           first_name: absent(options.firstName),
           last_name: absent(options.lastName),
           display_name: absent(options.displayName),
@@ -241,11 +244,16 @@ export function usersCommands(program: Command): void {
     });
 }
 
-/** What a member shows of themselves. @param empty an empty text stands for nothing */
+/** What a member shows of themselves, and what another system calls them. @param empty an empty text stands for nothing */
 function profileOptions(command: Command, { empty = false } = {}): Command {
-  const { first_name, last_name, stored_display_name, bio } = LENGTHS.users;
+  const { external_id, first_name, last_name, stored_display_name, bio } = LENGTHS.users;
   const url = (text: string) => (empty && text === '' ? text : parseHttpUrl(text));
   return command
+    .option(
+      '--external-id <id>',
+      'what another system calls the member, such as the subject of the platform’s own login; unique',
+      textOf([empty ? 0 : 1, external_id[1]]),
+    )
     .option('--first-name <text>', atMost(first_name), textOf(first_name))
     .option('--last-name <text>', atMost(last_name), textOf(last_name))
     .option(

@@ -207,6 +207,14 @@ export class OauthSession {
 
   @Column('inet', { nullable: true })
   ip: string | null;
+
+  /** Where it came of the platform's own login: HMAC of what that calls the member. */
+  @Column('bytea', { nullable: true })
+  upstream_subject_key: Buffer | null;
+
+  /** The same of the session there. */
+  @Column('bytea', { nullable: true })
+  upstream_session_key: Buffer | null;
 }
 
 /** What lives for minutes: interactions, pushed authorization requests, ids of proofs that were used. */
@@ -216,7 +224,7 @@ export class OauthState {
   key: Buffer;
 
   @Column('text')
-  model: 'Interaction' | 'PushedAuthorizationRequest' | 'ReplayDetection';
+  model: 'Interaction' | 'PushedAuthorizationRequest' | 'ReplayDetection' | 'UpstreamSignIn';
 
   /** Of an interaction: the member on whose sign-in it goes on. */
   @Column('bigint', { nullable: true })

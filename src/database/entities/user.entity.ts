@@ -3,12 +3,17 @@ import { Column, Entity, PrimaryGeneratedColumn, Unique } from 'typeorm';
 /** A member of the platform. */
 @Entity('users')
 @Unique('users_is_disabled_key', ['is_disabled', 'id'])
+@Unique('users_external_id_key', ['external_id'])
 export class User {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
 
   @Column('text')
   username: string;
+
+  /** What another system calls the member, such as the subject of the platform's own login. */
+  @Column('text', { nullable: true })
+  external_id: string | null;
 
   @Column('text', { nullable: true })
   first_name: string | null;

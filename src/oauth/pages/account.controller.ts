@@ -22,10 +22,11 @@ import type { Done, ScopeName } from './pages.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 import { TEXTS } from './texts/texts.js';
+import { SignOuts } from '../upstream/sign-outs.js';
+import { queryOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
+import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { Config } from '../../config/config.js';
 import { isStorable } from '../../values/string-rules.js';
-
-type AccountPage = 'apps' | 'sessions';
 
 /** Connected apps and sessions, below `/account`. Who is not signed in signs in on the page itself. */
 @Controller('account')
@@ -37,7 +38,7 @@ export class AccountController {
   readonly #doneAttributes: string;
 
   constructor(
-    config: Config,
+    private readonly config: Config,
     dataSource: DataSource,
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
@@ -46,6 +47,8 @@ export class AccountController {
     private readonly csrf: Csrf,
     private readonly credentials: CredentialCache,
     private readonly usage: GrantUsageRecorder,
+    private readonly upstream: UpstreamSignIns,
+    private readonly signOuts: SignOuts,
   ) {
     this.#access = new ConnectedApps(dataSource);
     this.#keys = new TokenKeys(config.secrets);
@@ -62,6 +65,16 @@ export class AccountController {
   @Get('sessions')
   allSessions(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.#show('sessions', request, response);
+  }
+
+  @Get('apps/upstream')
+  signInToAppsUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#signInUpstream('apps', request, response);
+  }
+
+  @Get('sessions/upstream')
+  signInToSessionsUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#signInUpstream('sessions', request, response);
   }
 
   @Post('apps/sign-in')
@@ -81,9 +94,11 @@ export class AccountController {
   async #show(page: AccountPage, request: Request, response: Response): Promise<void> {
     const current = await this.sessions.current(request, response);
     if (!current) {
-      this.#showSignIn(page, request, response, 200);
+      if (this.config.localSignIn) this.#showSignIn(page, request, response, 200);
+      else redirect(response, `/account/${page}/upstream`);
       return;
     }
+    const sending = { formTargets: this.signOuts.formTargets };
     const { session, user } = current;
     const csrf = this.csrf.token(request, response);
     if (page === 'apps') {
@@ -100,15 +115,20 @@ export class AccountController {
         since: app.since,
         last_used_at: app.last_used_at,
       }));
-      this.pages.send(response, 200, {
-        name: 'apps',
-        csrf,
-        user,
-        done: this.#takeDone(request, response),
-        revoke: '/account/apps/revoke',
-        apps,
-        more: count - shown.length,
-      });
+      this.pages.send(
+        response,
+        200,
+        {
+          name: 'apps',
+          csrf,
+          user,
+          done: this.#takeDone(request, response),
+          revoke: '/account/apps/revoke',
+          apps,
+          more: count - shown.length,
+        },
+        sending,
+      );
     } else {
       const keys = this.#keysOf(session);
       const own = keys.map((key) => key.toString('hex'));
@@ -118,16 +138,26 @@ export class AccountController {
         action: `/account/sessions/${id}/end`,
         current: own.includes(id),
       }));
-      this.pages.send(response, 200, {
-        name: 'sessions',
-        csrf,
-        user,
-        done: this.#takeDone(request, response),
-        sessions,
-        more: count - shown.length,
-        end_others: '/account/sessions/end-others',
-      });
+      this.pages.send(
+        response,
+        200,
+        {
+          name: 'sessions',
+          csrf,
+          user,
+          done: this.#takeDone(request, response),
+          sessions,
+          more: count - shown.length,
+          end_others: '/account/sessions/end-others',
+        },
+        sending,
+      );
     }
+  }
+
+  async #signInUpstream(page: AccountPage, request: Request, response: Response): Promise<void> {
+    const wishes = { anew: queryOf(request).has('other') };
+    redirect(response, await this.upstream.begin(request, response, { account: page }, wishes));
   }
 
   #showSignIn(
@@ -142,12 +172,14 @@ export class AccountController {
       action: `/account/${page}/sign-in`,
       csrf: this.csrf.token(request, response),
       client: null,
+      ...this.upstream.linkFrom(`/account/${page}`),
       ...said,
     });
   }
 
   async #signIn(page: AccountPage, request: Request, response: Response, form: Form): Promise<void> {
     this.#checkCsrf(request, form);
+    if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
     const result = await this.signInForm.submit(request, response, form, 'account');
     if ('status' in result) {
       this.#showSignIn(page, request, response, result.status, result.said);
@@ -206,8 +238,13 @@ export class AccountController {
   @Post('sign-out')
   async signOut(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user } = await this.#signedIn(request, response, form);
+    const onwards = await this.signOuts.addressFor();
     await this.sessions.signOut(request, response);
     await this.database.record({ type: 'session.signed_out', actor: 'user', userId: user.id });
+    if (onwards !== undefined) {
+      redirect(response, onwards);
+      return;
+    }
     this.pages.send(response, 200, { name: 'signed-out', client: null });
   }
 

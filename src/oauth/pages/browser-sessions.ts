@@ -44,14 +44,21 @@ export class BrowserSessions {
   }
 
   /** A session with an id of its own, whatever the browser had before. */
-  async signIn(request: Request, response: Response, { userId, at, validSince }: SignedIn): Promise<void> {
+  async signIn(request: Request, response: Response, signedIn: SignedIn): Promise<void> {
+    const { userId, at, validSince, amr, acr, upstream } = signedIn;
     const { provider } = this.server;
     const context = provider.createContext(request, response);
     const before = await provider.Session.get(context);
     if (before.exp !== undefined) await before.destroy();
     const session = new provider.Session();
     this.database.current!.signIns.set(userId, validSince);
-    session.loginAccount({ accountId: String(userId), amr: ['pwd'], loginTs: at });
+    this.database.current!.upstream = upstream;
+    session.loginAccount({
+      accountId: String(userId),
+      loginTs: at,
+      ...(amr ? { amr: [...amr] } : {}),
+      ...(acr === undefined ? {} : { acr }),
+    });
     await session.save(LIFETIMES.session);
     context.cookies.set(provider.cookieName('session'), session.jti, {
       ...sessionCookie(this.config),

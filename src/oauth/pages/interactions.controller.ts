@@ -5,9 +5,13 @@ import type { Client, Interaction } from 'oidc-provider';
 import { Csrf } from '../../accounts/csrf.js';
 import { AuthorizationServer } from '../provider/authorization-server.js';
 import { BrowserSessions } from './browser-sessions.js';
+import { FinishedSteps } from './finished-steps.js';
 import { ClientDocuments } from '../provider/client-documents.js';
 import { asksForRefusedAlone, Consents } from '../provider/consents.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { Config } from '../../config/config.js';
+import { OpenidProvider } from '../upstream/openid-provider.js';
+import { queryOf, UpstreamSignIns, wishesOf } from '../upstream/upstream-sign-ins.js';
 import { FormBody } from './form-body.js';
 import type { Form } from './form-body.js';
 import { formTargetsOf, pageClientOf } from './page-client.js';
@@ -25,6 +29,7 @@ import type { SignInRefusal } from './sign-in-form.js';
 @Page()
 export class InteractionsController {
   constructor(
+    private readonly config: Config,
     private readonly server: AuthorizationServer,
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
@@ -33,13 +38,32 @@ export class InteractionsController {
     private readonly signInForm: SignInForm,
     private readonly csrf: Csrf,
     private readonly documents: ClientDocuments,
+    private readonly steps: FinishedSteps,
+    private readonly upstream: UpstreamSignIns,
+    private readonly upstreamProvider: OpenidProvider,
   ) {}
 
   @Get()
   async show(@Req() request: Request, @Res() response: Response): Promise<void> {
     const step = await this.#step(request, response);
-    if (step.interaction.prompt.name === 'login') this.#showSignIn(request, response, step, 200);
-    else await this.#showConsent(request, response, step);
+    const { prompt, lastSubmission, uid } = step.interaction;
+    if (prompt.name !== 'login') await this.#showConsent(request, response, step);
+    // Who has just signed in, and was not whom the app asks for, is not sent round and round.
+    else if (this.config.localSignIn || lastSubmission?.login !== undefined)
+      this.#showSignIn(request, response, step, 200);
+    else redirect(response, `/interaction/${uid}/upstream`);
+  }
+
+  /** On to the platform's own login: a link, which any other site may follow as well, since it opens nothing by itself. */
+  @Get('upstream')
+  async signInUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const { interaction } = await this.#step(request, response);
+    if (interaction.prompt.name !== 'login') throw new errors.SessionNotFound('another step');
+    const wishes = wishesOf(interaction, queryOf(request).has('other'));
+    redirect(
+      response,
+      await this.upstream.begin(request, response, { interaction: interaction.uid }, wishes),
+    );
   }
 
   #showSignIn(
@@ -58,6 +82,7 @@ export class InteractionsController {
         name: 'sign-in',
         action: `/interaction/${interaction.uid}/sign-in`,
         cancel: `/interaction/${interaction.uid}/cancel`,
+        ...this.upstream.linkFrom(`/interaction/${interaction.uid}`),
         csrf: this.csrf.token(request, response),
         client: pageClientOf(client, interaction.params.redirect_uri as string),
         ...(typeof hint === 'string' ? { username: hint.slice(0, 100) } : {}),
@@ -95,29 +120,21 @@ export class InteractionsController {
             writes: scope.endsWith(':write'),
           })),
       },
-      sendingOf(step),
+      // Somebody else may sign in, who may be led to the platform's own login at once.
+      sendingOf(step, this.config.localSignIn ? undefined : this.upstreamProvider.origin),
     );
   }
 
   @Post('sign-in')
   async signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const step = await this.#posted(request, response, form, 'login');
+    if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
     const result = await this.signInForm.submit(request, response, form, 'authorization');
     if ('status' in result) {
       this.#showSignIn(request, response, step, result.status, result.said);
       return;
     }
-    const accountId = String(result.userId);
-    this.database.current!.signIns.set(result.userId, result.validSince);
-    const returnTo = await this.server.provider.interactionResult(
-      request,
-      response,
-      { login: { accountId, amr: ['pwd'], ts: result.at } },
-      { mergeWithLastSubmission: false },
-    );
-    if (step.interaction.session?.accountId !== undefined && step.interaction.session.accountId !== accountId)
-      await this.sessions.forgetMember(request, response);
-    redirect(response, returnTo);
+    await this.steps.signedIn(request, response, step.interaction, result);
   }
 
   @Post('consent')
@@ -128,10 +145,7 @@ export class InteractionsController {
     const event = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
     if (form.decision !== 'allow') {
       await this.database.record({ ...event, type: 'consent.denied', details: { scopes: requested } });
-      await this.#finish(request, response, {
-        error: 'access_denied',
-        error_description: 'the member did not allow it',
-      });
+      await this.steps.declined(response, interaction, 'the member did not allow it');
       return;
     }
     const ticked = [form.scope ?? []].flat();
@@ -144,16 +158,13 @@ export class InteractionsController {
       granted,
       rejected,
     });
-    await this.#finish(request, response, { consent: { grantId: grant.jti } });
+    await this.steps.consented(response, interaction, grant.jti);
   }
 
   @Post('cancel')
   async cancel(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
-    await this.#posted(request, response, form);
-    await this.#finish(request, response, {
-      error: 'access_denied',
-      error_description: 'the member went back to the app',
-    });
+    const { interaction } = await this.#posted(request, response, form);
+    await this.steps.declined(response, interaction, 'the member went back to the app');
   }
 
   /** Begins the same request anew, at the sign-in. */
@@ -167,17 +178,6 @@ export class InteractionsController {
     const asked = Object.entries(interaction.params).filter(([, value]) => typeof value === 'string');
     const parameters = new URLSearchParams({ ...Object.fromEntries(asked), prompt: 'login' });
     redirect(response, `${ROUTES.authorization}?${parameters}`);
-  }
-
-  async #finish(
-    request: Request,
-    response: Response,
-    result: Parameters<AuthorizationServer['provider']['interactionResult']>[2],
-  ): Promise<void> {
-    const returnTo = await this.server.provider.interactionResult(request, response, result, {
-      mergeWithLastSubmission: !('error' in result),
-    });
-    redirect(response, returnTo);
   }
 
   /** @throws SessionNotFound where the sign-in has expired or belongs to another browser */
@@ -217,8 +217,9 @@ function requestedScopes(interaction: Interaction, client: Client): string[] {
   return allowedScopes(client).filter((scope) => asked.includes(scope) && scope !== EMPTY_SCOPE);
 }
 
-function sendingOf({ interaction, formTargets }: Step): Sending {
-  return { formTargets, uiLocales: interaction.params.ui_locales };
+function sendingOf({ interaction, formTargets }: Step, ...others: (string | undefined)[]): Sending {
+  const targets = [...formTargets, ...others.filter((target) => target !== undefined)];
+  return { formTargets: targets, uiLocales: interaction.params.ui_locales };
 }
 
 /** How long an app has access: after the sign-in at most, and after its last use. */

@@ -16,6 +16,12 @@ export class PageFault extends Error {
     readonly fault: FaultName,
     /** What a developer looks for: the code of the RFC, where there is one. */
     readonly code?: string,
+    /** What the page says beside it. */
+    readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
+    /** For the log and the refusals, where the status alone does not say it. */
+    readonly reason?: RefusalReason,
+    /** For the log: holds nothing that anybody sent. */
+    readonly detail?: string,
   ) {
     super(TEXTS.en.faults[fault][1]);
   }
@@ -26,6 +32,7 @@ export class PageFault extends Error {
       fault: this.fault,
       error_id: errorId,
       ...(this.code === undefined ? {} : { code: this.code }),
+      ...this.more,
       ...(unregistered === undefined ? {} : { unregistered }),
     };
   }

@@ -38,7 +38,8 @@ export class PageFilter implements ExceptionFilter {
     const { id, route } = request.context;
     const fault = faultOf(error);
     const words = error instanceof PageFault ? wordsOf(error) : refusalOf(error as Error);
-    const line = { request_id: id, route, ...words };
+    const detail = error instanceof PageFault ? error.detail : undefined;
+    const line = { request_id: id, route, ...words, ...(detail === undefined ? {} : { detail }) };
     if (fault.status === 500) this.logger.error({ ...line, err: error }, 'page failed');
     else this.logger.info(line, 'page refused');
     this.refusals.count(fault.code ?? words.error);
@@ -48,7 +49,7 @@ export class PageFilter implements ExceptionFilter {
   }
 }
 
-function wordsOf({ status }: PageFault): RefusalWords {
+function wordsOf({ status, code, reason }: PageFault): RefusalWords {
   const reasons: Record<number, RefusalReason> = { 401: 'sign_in_expired', 403: 'foreign_form' };
-  return { error: 'invalid_request', reason: reasons[status] ?? 'malformed_request' };
+  return { error: code ?? 'invalid_request', reason: reason ?? reasons[status] ?? 'malformed_request' };
 }

@@ -50,6 +50,8 @@ export type Page =
         { reason: 'invalid' } | { reason: 'throttled'; retryAfterSeconds: number } | { reason: 'busy' };
       /** Action of the form that leads back to the client. */
       readonly cancel?: string;
+      /** Where the platform's own login begins, where there is one. */
+      readonly upstream?: { readonly href: string; readonly label: string };
     }
   | {
       readonly name: 'consent';
@@ -83,6 +85,10 @@ export type Page =
       readonly name: 'error';
       readonly fault: FaultName;
       readonly error_id: string;
+      /** What the platform's own login is called, which the fault is about. */
+      readonly login?: string;
+      /** What the member can do next. */
+      readonly next?: { readonly text: keyof Texts['error']['next']; readonly href: string };
       /** Of `tooMany`. */
       readonly retryAfterSeconds?: number;
       /** For developers: the code of the RFC. */
@@ -196,6 +202,7 @@ export class Pages {
       privacy: config.privacyUrl,
       signUp: config.signUpUrl,
       passwordReset: config.passwordResetUrl,
+      hasPasswords: config.localSignIn,
     };
     const html = this.#eta.render(`./${page.name}`, {
       page,

@@ -42,10 +42,10 @@ export class SignInForm {
       deviceOf: (userId) => this.devices.find(request, userId),
     });
     const result = await attempt.catch((error: unknown) => {
-      this.meter.count('sign_ins_total', { result: 'failed', way });
+      this.meter.count('sign_ins_total', { result: 'failed', way, method: 'password' });
       throw error;
     });
-    this.meter.count('sign_ins_total', { result: result.outcome, way });
+    this.meter.count('sign_ins_total', { result: result.outcome, way, method: 'password' });
     const typed = { username: username.slice(0, 100) };
     switch (result.outcome) {
       case 'signed-in':

@@ -21,6 +21,7 @@ import {
   gatherAuthorizations,
   refuseOtherResponses,
   signOutOfNothing,
+  signOutUpstream,
 } from './middleware.js';
 import { ClientCache } from '../storage/client-cache.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
@@ -31,6 +32,7 @@ import { formTargetsOf, pageClientOf } from '../pages/page-client.js';
 import { faultOf, unregisteredOf } from '../pages/page-faults.js';
 import { languageOf } from '../pages/texts/texts.js';
 import { createProvider, ROUTES } from './provider.js';
+import { SignOuts } from '../upstream/sign-outs.js';
 import { Refusals } from './refusals.js';
 import { SigningKeysService } from './signing-keys.service.js';
 import { Encryption } from '../../crypto/encryption.js';
@@ -72,6 +74,7 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly pages: Pages,
     private readonly credentials: CredentialCache,
     private readonly documents: ClientDocuments,
+    private readonly signOuts: SignOuts,
     dataSource: DataSource,
   ) {
     this.#keys = new SigningKeysService(dataSource, config);
@@ -160,7 +163,7 @@ export class AuthorizationServer implements OnModuleInit {
             client: client ? pageClientOf(client, undefined) : null,
             user: null,
           },
-          formTargetsOf(params?.post_logout_redirect_uri),
+          [...formTargetsOf(params?.post_logout_redirect_uri), ...this.signOuts.formTargets],
         );
       },
       renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
@@ -168,6 +171,7 @@ export class AuthorizationServer implements OnModuleInit {
     provider.use(answerFailures(database, refusals, pages, logger, config.databaseDeadlines.answer));
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
+    provider.use(signOutUpstream(this.signOuts, config.publicUrl));
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
     provider.use(gatherAuthorizations(database));
     provider.use(

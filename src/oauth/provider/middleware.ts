@@ -10,6 +10,7 @@ import type { PageFault } from '../pages/page-faults.js';
 import { SECURITY_HEADERS } from '../pages/pages.js';
 import type { Pages } from '../pages/pages.js';
 import { LANGUAGES, languageOf } from '../pages/texts/texts.js';
+import type { SignOuts } from '../upstream/sign-outs.js';
 import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
 import { refusalOf } from './refusal-reasons.js';
 import { looksSecret } from './refusals.js';
@@ -134,7 +135,7 @@ export function correctMetadata(config: Config): Middleware {
         response_types_supported: ['code'],
         response_modes_supported: ['query'],
         id_token_signing_alg_values_supported: ['ES256', 'RS256'],
-        claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time'],
+        claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time', 'amr', 'acr'],
         userinfo_endpoint: config.publicUrl + ROUTES.userinfo,
         revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
         introspection_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
@@ -176,6 +177,20 @@ export function gatherAuthorizations(database: OauthDatabase): Middleware {
     await next();
     if (authorization.isPending)
       throw new Error('a code was issued, and the session that it came of not stored');
+  };
+}
+
+/** Leads who has signed out on to the platform's own login, where their session came of it: from there they go where they would have. */
+export function signOutUpstream(signOuts: SignOuts, publicUrl: string): Middleware {
+  return async (ctx, next) => {
+    await next();
+    const { params } = ctx.oidc ?? {};
+    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status !== 303 || !params?.logout) return;
+    const target = ctx.response.get('Location');
+    const isOurs = target === `${publicUrl}${ROUTES.end_session}/success`;
+    const onwards = await signOuts.addressFor(isOurs ? undefined : target);
+    if (onwards !== undefined) ctx.redirect(onwards);
+    ctx.status = 303;
   };
 }
 

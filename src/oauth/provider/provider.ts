@@ -122,8 +122,13 @@ export function createProvider(parts: ProviderParts): Provider {
           throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
       },
     },
-    // Default: all that OpenID knows. Of these the ID token carries what was granted; userinfo answers from the grant.
-    claims: { openid: ['sub'], profile: ['preferred_username', 'name', 'picture'], [EMPTY_SCOPE]: [] },
+    // Default: all that OpenID knows. Of these the ID token carries what was granted; userinfo answers from the grant. When and how the
+    // member signed in, every ID token says: it may have been with the platform's own login.
+    claims: {
+      openid: ['sub', 'auth_time', 'amr', 'acr'],
+      profile: ['preferred_username', 'name', 'picture'],
+      [EMPTY_SCOPE]: [],
+    },
 
     features: {
       devInteractions: { enabled: false }, // default: pages that accept any password

@@ -139,6 +139,12 @@ export const REFUSAL_REASONS = {
       'registration_not_supported',
     ],
   },
+  unknown_member: { meaning: 'The platform’s own login named nobody who can sign in here' },
+  upstream_away: { meaning: 'The platform’s own login did not answer in time' },
+  upstream_refused: { meaning: 'The platform’s own login answered with an error' },
+  upstream_wrong: {
+    meaning: 'The answer of the platform’s own login proves nothing: the log says why',
+  },
   too_many_requests: { meaning: 'Too many requests came from one address (RATE_LIMIT_AUTH)' },
   malformed_request: {
     meaning: 'The request is malformed in another way, which its answer tells',

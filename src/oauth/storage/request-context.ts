@@ -1,6 +1,7 @@
 import type { TokenRequest } from '../token-request/token-request.js';
 import type { AuthorizationRequest } from './authorization-request.js';
 import type { SignedInMember } from './signed-in.js';
+import type { UpstreamSession } from './upstream-session.js';
 
 /** No member's id. */
 const NOBODY = 0;
@@ -36,6 +37,8 @@ export class OauthRequest implements IncomingOauthRequest {
   readonly signIns = new Map<number, number | null>();
   /** The browser session that was found, and whether this request has deleted it since. */
   session?: { readonly uid: string; deleted: boolean };
+  /** The session at the platform's own login of which the browser's came: where it is stored anew, this stays with it. */
+  upstream?: UpstreamSession | undefined;
 
   constructor({ id, ip, userAgent, parameterFault }: IncomingOauthRequest) {
     this.id = id;

@@ -5,8 +5,9 @@ import type { StoredSession } from './authorization-request.js';
 import { sessionEnds } from './session-ends.js';
 import { SIGNED_IN } from './signed-in.js';
 import { alive, StoredModel } from './stored-model.js';
+import { upstreamKeys, upstreamSessionOf } from './upstream-session.js';
 
-const SESSION = `s.payload, s.uid_key, s.key, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since`;
+const SESSION = `s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${SIGN_INS_VALID_SINCE} AS valid_since`;
 const OF_MEMBER = 'FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id';
 
 const FIND_SESSION = {
@@ -31,6 +32,8 @@ interface SessionRow extends Record<string, unknown> {
   uid_key: Buffer;
   key: Buffer;
   user_id: number | null;
+  upstream_subject_key: Buffer | null;
+  upstream_session_key: Buffer | null;
   valid_since: number | null;
 }
 
@@ -41,13 +44,15 @@ interface SessionToAuthorize extends SessionRow {
 }
 
 const INSERT_SESSION = `WITH ${SIGNED_IN}
-INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip)
-SELECT $1, $3, $4, $5, to_timestamp($6), ${sessionEnds('$6', '$7')}, $8, $9::inet
+INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip,
+  upstream_subject_key, upstream_session_key)
+SELECT $1, $3, $4, $5, to_timestamp($6), ${sessionEnds('$6', '$7')}, $8, $9::inet, $10::bytea, $11::bytea
 WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)`;
 
 const UPDATE_SESSION = `WITH ${SIGNED_IN}
 UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, signed_in_at = to_timestamp($6),
-  expires_at = ${sessionEnds('$6', '$7')}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip)
+  expires_at = ${sessionEnds('$6', '$7')}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip),
+  upstream_subject_key = $12::bytea, upstream_session_key = $13::bytea
 WHERE uid_key IN ($10, $11) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
 
 /** Browser sessions: encrypted, found by the keys of their id and of their uid. */
@@ -95,12 +100,13 @@ export class SessionAdapter extends StoredModel {
       request.ip ?? null,
       ...eitherOf(keys.keysOf('Session.uid', uid)),
     ];
+    const upstream = upstreamKeys(payload.accountId === undefined ? undefined : request.upstream);
     const signedIn = request.signedIn(payload.accountId === undefined ? null : Number(payload.accountId));
     const isFound = request.session?.uid === uid && !request.session.deleted;
     if (isFound && request.authorization?.isPending)
       await request.authorization.store(database, signedIn, session);
-    else if (isFound) await database.rows(UPDATE_SESSION, [...signedIn, ...session]);
-    else await database.rows(INSERT_SESSION, [...signedIn, ...session.slice(0, 7)]);
+    else if (isFound) await database.rows(UPDATE_SESSION, [...signedIn, ...session, ...upstream]);
+    else await database.rows(INSERT_SESSION, [...signedIn, ...session.slice(0, 7), ...upstream]);
     request.session = { uid, deleted: false };
   }
 
@@ -122,6 +128,7 @@ export class SessionAdapter extends StoredModel {
     const { current } = database;
     if (current) {
       current.session = { uid: payload.uid!, deleted: false };
+      current.upstream = upstreamSessionOf(row.upstream_subject_key, row.upstream_session_key);
       if (row.user_id !== null) current.relyOn(row.user_id, row.valid_since);
     }
     return alive(id === undefined ? payload : { ...payload, jti: id });

@@ -5,6 +5,7 @@ import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { SIGNED_IN } from './signed-in.js';
 import { alive, StoredModel } from './stored-model.js';
 import type { AdapterParts } from './stored-model.js';
+import type { UpstreamSession } from './upstream-session.js';
 
 const FIND_STATE = {
   name: 'find-state',
@@ -45,6 +46,9 @@ export class StateAdapter extends StoredModel {
     const userId = memberOf(payload);
     // Without the column it was stored by the version before: good as long as nothing was ended since.
     if (userId !== null) database.current?.relyOn(userId, row.user_id === userId ? row.valid_since : null);
+    // Who has just signed in did it with the platform's own login, or with something else: either goes into the session.
+    const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
+    if (login && database.current) database.current.upstream = login.upstream;
     return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
   }
 

@@ -115,16 +115,19 @@ const users: RecordType = {
     display_name: into('stored_display_name', text(LENGTHS.users.stored_display_name)),
     bio: text(LENGTHS.users.bio),
     profile_picture: url(LENGTHS.users.profile_picture),
+    external_id: absent('as it was; null for a new member', text(LENGTHS.users.external_id)),
     password_hash: absent('as it was; null for a new member', passwordHash),
     created_at: absent('the time of the import', moment),
     disabled_at: absent('as it was; null for a new member', moment),
   },
-  // Neither is part of the profile: where the file is silent, what was set here stays.
+  // None of them is part of the profile: where the file is silent, what was set here stays.
   extraColumns: [
+    ['says_external_id', 'boolean'],
     ['says_password', 'boolean'],
     ['says_disabled', 'boolean'],
   ],
   complete: (row, record) => {
+    row.says_external_id = Object.hasOwn(record, 'external_id');
     row.says_password = Object.hasOwn(record, 'password_hash');
     row.says_disabled = Object.hasOwn(record, 'disabled_at');
   },
@@ -137,12 +140,19 @@ const users: RecordType = {
     `SELECT s.line, 'username: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.folded_username = fold_case(s.username) AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id)`,
+    `SELECT s.line, 'external_id: line ' || d.first || ' has the same' FROM import_users s
+  JOIN (SELECT external_id, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d USING (external_id)
+  WHERE s.line > d.first`,
+    `SELECT s.line, 'external_id: is taken by member ' || t.id FROM import_users s
+  JOIN users t ON t.external_id = s.external_id AND t.id <> s.id
+  WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id AND r.says_external_id)`,
   ],
   source: 'import_users s',
   rowsPerRecord: 1,
   key: ['id'],
   values: {
     ...as('id', 'username', 'first_name', 'last_name', 'stored_display_name', 'bio', 'profile_picture'),
+    external_id: 'CASE WHEN s.says_external_id THEN s.external_id ELSE t.external_id END',
     password_hash: 'CASE WHEN s.says_password THEN s.password_hash ELSE t.password_hash END',
     created_at: 'COALESCE(s.created_at, t.created_at, now())',
     disabled_at: 'CASE WHEN s.says_disabled THEN s.disabled_at ELSE t.disabled_at END',
@@ -160,7 +170,10 @@ const users: RecordType = {
   },
   release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
   WHERE s.id = t.id AND fold_case(s.username) <> t.folded_username
-    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username)`,
+    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username);
+UPDATE users t SET external_id = NULL FROM import_users s
+  WHERE s.id = t.id AND s.says_external_id AND s.external_id IS DISTINCT FROM t.external_id
+    AND EXISTS (SELECT FROM import_users r WHERE r.external_id = t.external_id)`,
   sequence: 'users_id_seq',
 };
 

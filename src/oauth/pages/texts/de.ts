@@ -31,6 +31,8 @@ export const de: Texts = {
     throttledWhy: 'Versuche es in {wait} noch einmal.',
     busy: 'Gerade melden sich zu viele an.',
     busyWhy: 'Dein Passwort wurde noch nicht geprüft. Versuche es gleich noch einmal.',
+    upstream: 'Weiter mit {login}',
+    or: 'oder',
   },
 
   consent: {
@@ -118,6 +120,7 @@ export const de: Texts = {
     developers: 'Für Entwickler',
     notRegistered: 'Das wurde gesendet, ist aber nicht genau so registriert:',
     registered: 'Für diese App registriert:',
+    next: { tryAgain: 'Noch einmal versuchen', anotherAccount: 'Ein anderes Konto verwenden' },
   },
 
   faults: {
@@ -151,6 +154,18 @@ export const de: Texts = {
     unreadableForm: [
       'Das hat nicht geklappt',
       'Das Formular konnte nicht gelesen werden. Geh zurück, lade die Seite neu und versuche es noch einmal.',
+    ],
+    unknownMember: [
+      'Hier gibt es kein Konto für dich',
+      '{login} kennt dich, aber mit diesem Konto kann sich hier niemand anmelden.',
+    ],
+    upstreamAway: [
+      '{login} antwortet nicht',
+      'Dort meldest du dich an, und es ist gerade nicht zu erreichen. Versuche es gleich noch einmal.',
+    ],
+    upstreamFailed: [
+      'Die Anmeldung mit {login} hat nicht geklappt',
+      'Die Antwort von dort ließ sich nicht verwenden, und du bist nicht angemeldet. Versuche es noch einmal.',
     ],
     malformed: [
       'Das hat nicht geklappt',

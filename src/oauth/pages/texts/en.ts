@@ -31,6 +31,18 @@ const FAULTS = {
     'This did not work',
     'The form could not be read. Go back, load the page again and try once more.',
   ],
+  unknownMember: [
+    'There is no account for you here',
+    '{login} knows you, but nobody with that account can sign in here.',
+  ],
+  upstreamAway: [
+    '{login} does not answer',
+    'You sign in there, and it cannot be reached now. Try again in a moment.',
+  ],
+  upstreamFailed: [
+    'Signing in with {login} did not work',
+    'Its answer could not be used, and you are not signed in. Try again.',
+  ],
   malformed: [
     'This did not work',
     'The link or form that brought you here is not one that can be answered. Go back to the app and try again.',
@@ -74,6 +86,8 @@ export const en = {
     throttledWhy: 'Try again in {wait}.',
     busy: 'Too many people are signing in.',
     busyWhy: 'Your password was not checked yet. Try again in a moment.',
+    upstream: 'Continue with {login}',
+    or: 'or',
   },
 
   consent: {
@@ -159,6 +173,7 @@ export const en = {
     developers: 'For developers',
     notRegistered: 'This was sent, but it is not registered in exactly this form:',
     registered: 'Registered for this app:',
+    next: { tryAgain: 'Try again', anotherAccount: 'Use another account' },
   },
 
   faults: FAULTS as Readonly<Record<FaultName, Fault>>,

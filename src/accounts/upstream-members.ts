@@ -1,0 +1,143 @@
+import { Injectable } from '@nestjs/common';
+import type { QueryResultRow } from 'pg';
+import { recordEvent } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
+import { Config } from '../config/config.js';
+import type { UpstreamMatch } from '../config/config.js';
+import { randomText } from '../crypto/random.js';
+import { Database } from '../database/database.js';
+import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
+import { isHttpUrl, isStorable } from '../values/string-rules.js';
+import { LENGTHS } from '../values/vocabulary.js';
+import type { Length } from '../values/vocabulary.js';
+
+/** What the platform's own login says of who signed in there (OpenID Connect Core §5.1). */
+export type UpstreamClaims = Readonly<Record<string, unknown>>;
+
+/** A member whom the platform's own login has named. */
+export interface UpstreamMember {
+  readonly userId: number;
+  /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */
+  readonly validSince: number | null;
+  /** The database's clock: seconds since 1970. */
+  readonly now: number;
+}
+
+interface MemberRow extends QueryResultRow {
+  readonly id: number;
+  readonly disabled: boolean;
+  readonly valid_since: number | null;
+  readonly now: number;
+}
+
+const MEMBER = `u.id, u.disabled_at IS NOT NULL AS disabled, ${SIGN_INS_VALID_SINCE} AS valid_since,
+  floor(EXTRACT(epoch FROM now()))::bigint AS now`;
+
+const FIND: Readonly<Record<UpstreamMatch, string>> = {
+  external_id: `SELECT ${MEMBER} FROM users u WHERE u.external_id = $1`,
+  id: `SELECT ${MEMBER} FROM users u WHERE u.id = $1`,
+  username: `SELECT ${MEMBER} FROM users u WHERE u.folded_username = fold_case($1)`,
+};
+
+const CREATE = `INSERT INTO users AS u (username, external_id, first_name, last_name, stored_display_name, profile_picture)
+VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING ${MEMBER}`;
+
+const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789';
+
+/** Which member it is whom the platform's own login has signed in: see UPSTREAM_CLAIM, UPSTREAM_MATCH and UPSTREAM_CREATE_MEMBERS. */
+@Injectable()
+export class UpstreamMembers {
+  constructor(
+    private readonly database: Database,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Finds the member, or makes one where that is wanted, and records the sign-in.
+   *
+   * @returns undefined where there is no such member, or one who is disabled: nobody is told which
+   */
+  async signIn(claims: UpstreamClaims, ip: string | undefined): Promise<UpstreamMember | undefined> {
+    const member = await this.find(claims);
+    const found = member ?? (await this.#create(claims));
+    if (!found) return undefined;
+    const event = { actor: 'user', userId: found.id, ip: ip ?? null } as const;
+    if (found.disabled) {
+      await this.#record({
+        ...event,
+        type: 'sign_in.refused',
+        details: { method: 'upstream', reason: 'disabled' },
+      });
+      return undefined;
+    }
+    await this.#record({ ...event, type: 'sign_in.succeeded', details: { method: 'upstream' } });
+    return { userId: found.id, validSince: found.valid_since, now: found.now };
+  }
+
+  /** The member whom these claims name, disabled ones too. */
+  async find(claims: UpstreamClaims): Promise<MemberRow | undefined> {
+    const { match } = this.config.upstream!;
+    const name = this.#nameIn(claims);
+    if (name === undefined) return undefined;
+    const [member] = await this.database.prepared<MemberRow>(FIND[match], [name]);
+    return member;
+  }
+
+  /** What members are matched by. An e-mail address that was not verified could be anybody's. */
+  #nameIn(claims: UpstreamClaims): string | undefined {
+    const { claim, match } = this.config.upstream!;
+    const value = claims[claim];
+    const name = Number.isSafeInteger(value) ? String(value) : value;
+    if (typeof name !== 'string' || name === '' || name.length > 1000 || !isStorable(name)) return undefined;
+    if (claim === 'email' && claims.email_verified !== true) return undefined;
+    if (match === 'id' && !/^[1-9]\d{0,15}$/.test(name)) return undefined;
+    return name;
+  }
+
+  /** Of several that come at once one makes the member, and the others find them. */
+  async #create(claims: UpstreamClaims): Promise<MemberRow | undefined> {
+    const { match, createMembers } = this.config.upstream!;
+    const name = this.#nameIn(claims);
+    if (!createMembers || name === undefined || match === 'id') return undefined;
+    if (match === 'external_id' && [...name].length > LENGTHS.users.external_id[1]) return undefined;
+    for (const username of usernamesOf(match === 'username' ? name : claims.preferred_username, match)) {
+      const picture = textOf(claims.picture, LENGTHS.users.profile_picture);
+      const [member] = await this.database.prepared<MemberRow>(CREATE, [
+        username,
+        match === 'external_id' ? name : null,
+        textOf(claims.given_name, LENGTHS.users.first_name),
+        textOf(claims.family_name, LENGTHS.users.last_name),
+        textOf(claims.name, LENGTHS.users.stored_display_name),
+        picture !== null && isHttpUrl(picture) ? picture : null,
+      ]);
+      if (member) {
+        await this.#record({ type: 'user.created', actor: 'system', userId: member.id });
+        return member;
+      }
+      const other = await this.find(claims);
+      if (other) return other;
+    }
+    return undefined;
+  }
+
+  #record(event: NewAuthEvent): Promise<void> {
+    const statements = { query: (text: string, values: unknown[]) => this.database.prepared(text, values) };
+    return recordEvent(statements, event);
+  }
+}
+
+/** What the new member can be called, the best first: where it is taken, another one is made up. */
+function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
+  const name = textOf(wanted, LENGTHS.users.username);
+  const usable = name !== null && name === wanted && name.trim() === name && !/^(\d+|erased-\d+)$/.test(name);
+  if (match === 'username') return usable ? [name] : [];
+  const madeUp = Array.from({ length: 3 }, () => `member-${randomText(10, ALPHABET)}`);
+  return usable ? [name, ...madeUp] : madeUp;
+}
+
+/** A claim as it can be stored, as long as it may be; null where it is none. */
+function textOf(value: unknown, [least, most]: Length): string | null {
+  if (typeof value !== 'string' || !isStorable(value)) return null;
+  const text = [...value].slice(0, most).join('');
+  return text.length < Math.max(1, least) ? null : text;
+}

@@ -1,0 +1,45 @@
+import { createPrivateKey } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { calculateJwkThumbprint, importPKCS8 } from 'jose';
+import type { CryptoKey } from 'jose';
+
+export type { KeyObject } from 'node:crypto';
+
+/** A private key with which this server proves at another one that it is its client (RFC 7523 §2.2). */
+export interface ClientKey {
+  readonly key: CryptoKey;
+  /** The thumbprint of its public half (RFC 7638). */
+  readonly kid: string;
+}
+
+/** Reads a key out of PEM (PKCS #8). @throws Error where it is none, or of a kind that signs no assertion here */
+export function readClientKey(pem: string): KeyObject {
+  const key = createPrivateKey(pem);
+  algorithmOf(key);
+  return key;
+}
+
+/** Makes the key ready to sign assertions: RS256, ES256, ES384, ES512 or Ed25519 (RFC 7518 §3.1, RFC 9864), as the kind of the key has it. */
+export async function toClientKey(key: KeyObject): Promise<ClientKey> {
+  const pem = key.export({ type: 'pkcs8', format: 'pem' }) as string;
+  const { kty, crv, x, y, n, e } = key.export({ format: 'jwk' });
+  const publicHalf = Object.entries({ kty, crv, x, y, n, e }).filter(([, value]) => value !== undefined);
+  return {
+    key: await importPKCS8(pem, algorithmOf(key)),
+    kid: await calculateJwkThumbprint(Object.fromEntries(publicHalf)),
+  };
+}
+
+const ALGORITHMS: Readonly<Record<string, string>> = {
+  rsa: 'RS256',
+  ed25519: 'Ed25519',
+  prime256v1: 'ES256',
+  secp384r1: 'ES384',
+  secp521r1: 'ES512',
+};
+
+function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails }: KeyObject): string {
+  const algorithm = ALGORITHMS[(type === 'ec' ? asymmetricKeyDetails?.namedCurve : type) ?? ''];
+  if (algorithm === undefined) throw new Error('no key of RSA, P-256, P-384, P-521 or Ed25519');
+  return algorithm;
+}

@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { Interaction, InteractionResults } from 'oidc-provider';
+import type { SignedIn } from '../../accounts/sign-in.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
+import { BrowserSessions } from './browser-sessions.js';
+import { redirect } from './pages.js';
+
+/** How a step of an app's request ends, whichever way the member took: the library goes on from there. */
+@Injectable()
+export class FinishedSteps {
+  constructor(
+    private readonly sessions: BrowserSessions,
+    private readonly database: OauthDatabase,
+  ) {}
+
+  /** The member has signed in. */
+  async signedIn(
+    request: Request,
+    response: Response,
+    interaction: Interaction,
+    { userId, at, validSince, amr, acr, upstream }: SignedIn,
+  ): Promise<void> {
+    const accountId = String(userId);
+    const before = interaction.session?.accountId;
+    this.database.current!.signIns.set(userId, validSince);
+    const login = {
+      accountId,
+      ts: at,
+      ...(amr ? { amr: [...amr] } : {}),
+      ...(acr ? { acr } : {}),
+      ...(upstream ? { upstream } : {}),
+    };
+    await this.#store(interaction, { login });
+    if (before !== undefined && before !== accountId) await this.sessions.forgetMember(request, response);
+    redirect(response, interaction.returnTo);
+  }
+
+  /** The member has allowed the app something, of which the grant was made. */
+  async consented(response: Response, interaction: Interaction, grantId: string): Promise<void> {
+    await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } });
+    redirect(response, interaction.returnTo);
+  }
+
+  /** The app is told that the member did not go on. */
+  async declined(response: Response, interaction: Interaction, description: string): Promise<void> {
+    await this.#store(interaction, { error: 'access_denied', error_description: description });
+    redirect(response, interaction.returnTo);
+  }
+
+  async #store(interaction: Interaction, result: InteractionResults): Promise<void> {
+    interaction.result = result;
+    await interaction.save(interaction.exp - Math.floor(Date.now() / 1000));
+  }
+}

@@ -1,0 +1,293 @@
+import { Injectable } from '@nestjs/common';
+import type { OnApplicationBootstrap } from '@nestjs/common';
+import { createRemoteJWKSet, errors as joseErrors, jwtVerify } from 'jose';
+import type { JWTPayload, RemoteJWKSetOptions } from 'jose';
+import * as client from 'openid-client';
+import type { UpstreamClaims } from '../../accounts/upstream-members.js';
+import { Config } from '../../config/config.js';
+import type { UpstreamConfig } from '../../config/config.js';
+import { toClientKey } from '../../crypto/client-key.js';
+import { Logger } from '../../http/logger.js';
+
+/** For one answer of the provider, in seconds: members wait for it. */
+const LONGEST_SECONDS = 3;
+/** How far its clock may be off, in seconds; and for how long tokens count that are only just over. */
+const CLOCK_TOLERANCE_SECONDS = 90;
+/** Its metadata are read anew after this. */
+const HOUR_MS = 3_600_000;
+/** What could not be read is not asked for again at once, whoever comes meanwhile. */
+const RETRY_MS = 1_000;
+const RETRY_WHERE_KNOWN_MS = 60_000;
+/** A token with a key that is not known has the keys read anew, so often at most: anybody can make up a logout token. */
+const KEYS_COOLDOWN_MS = 30_000;
+
+/** Signatures that the holder of the public keys cannot make. */
+const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
+
+/** What became of a question to the platform's own login, where it is no success. */
+export class UpstreamFault extends Error {
+  constructor(
+    /** `away`: no answer in time. `wrong`: one that proves nothing. `refused`: an error, with its code. */
+    readonly kind: 'away' | 'wrong' | 'refused',
+    message: string,
+    /** Of OAuth or OpenID, where it is one of theirs to the letter. */
+    readonly code?: string,
+  ) {
+    super(message);
+  }
+}
+
+/** What is asked of the platform's own login. */
+export interface UpstreamRequest {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** Parameters of an app's request that are passed on. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+interface Known {
+  readonly configuration: client.Configuration;
+  readonly keys: ReturnType<typeof createRemoteJWKSet>;
+  readonly algorithms: string[];
+}
+
+/**
+ * The platform's own login, an OpenID provider, as its client sees it: authorization code with PKCE, state and nonce (openid-client),
+ * and signatures of ID tokens too (jose), since a logout token comes from anywhere. No token of it is kept.
+ */
+@Injectable()
+export class OpenidProvider implements OnApplicationBootstrap {
+  readonly #upstream: UpstreamConfig | undefined;
+  #known: Known | undefined;
+  #reading: Promise<Known> | undefined;
+  #readAgainAt = 0;
+  #fault: UpstreamFault | undefined;
+
+  constructor(
+    private readonly config: Config,
+    private readonly logger: Logger,
+  ) {
+    this.#upstream = config.upstream;
+  }
+
+  /** Where the provider leads back to: one exact address, to be registered there. */
+  get redirectUri(): string {
+    return `${this.config.publicUrl}/sign-in/callback`;
+  }
+
+  /** Says at start whether the provider can be used; one that is away keeps no server from starting. */
+  onApplicationBootstrap(): void {
+    if (this.#upstream) void this.#provider().catch(() => undefined);
+  }
+
+  /** The origin to which members are led, as far as it is known. */
+  get origin(): string | undefined {
+    const endpoint = this.#known?.configuration.serverMetadata().authorization_endpoint;
+    return endpoint === undefined ? undefined : new URL(endpoint).origin;
+  }
+
+  /** @throws UpstreamFault */
+  async authorizationUrl({ state, nonce, verifier, parameters }: UpstreamRequest): Promise<URL> {
+    const { configuration } = await this.#provider();
+    return client.buildAuthorizationUrl(configuration, {
+      ...parameters,
+      redirect_uri: this.redirectUri,
+      scope: this.#upstream!.scopes,
+      state,
+      nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    });
+  }
+
+  /**
+   * Redeems the code of an answer, once.
+   *
+   * @param query of the address to which the provider led back
+   * @returns what it says of who signed in, the ID token's claims first
+   * @throws UpstreamFault
+   */
+  async redeem(
+    query: URLSearchParams,
+    { state, nonce, verifier }: Omit<UpstreamRequest, 'parameters'>,
+  ): Promise<UpstreamClaims> {
+    const { configuration, keys, algorithms } = await this.#provider();
+    const { issuer, clientId, claim, createMembers } = this.#upstream!;
+    try {
+      const tokens = await client.authorizationCodeGrant(
+        configuration,
+        new URL(`${this.redirectUri}?${query}`),
+        {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        },
+      );
+      const verify = () =>
+        jwtVerify(tokens.id_token!, keys, {
+          issuer,
+          audience: clientId,
+          algorithms,
+          clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        });
+      const { payload } = await verify().catch(async (error: unknown) => {
+        if (!isOfUnknownKey(error)) throw error;
+        // It came from the provider itself, which may have changed its keys a moment ago.
+        await keys.reload();
+        return verify();
+      });
+      const more = createMembers || payload[claim] === undefined;
+      const told =
+        more && configuration.serverMetadata().userinfo_endpoint !== undefined
+          ? await client.fetchUserInfo(configuration, tokens.access_token, payload.sub!)
+          : {};
+      return { ...told, ...payload };
+    } catch (error) {
+      throw faultOf(error);
+    }
+  }
+
+  /**
+   * Verifies a logout token (OpenID Connect Back-Channel Logout 1.0 §2.6), all but whether it was used before.
+   *
+   * @throws UpstreamFault
+   */
+  async verifyLogoutToken(token: string): Promise<JWTPayload> {
+    const { keys, algorithms } = await this.#provider();
+    const { issuer, clientId } = this.#upstream!;
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, keys, {
+        issuer,
+        audience: clientId,
+        algorithms,
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        requiredClaims: ['iat', 'exp', 'jti', 'events'],
+        maxTokenAge: LONGEST_LOGOUT_SECONDS,
+      });
+      const { typ } = protectedHeader;
+      if (typ !== undefined && !/^(application\/)?(logout\+jwt|jwt)$/i.test(typ))
+        throw new UpstreamFault('wrong', 'a token of another type');
+      return payload;
+    } catch (error) {
+      throw error instanceof UpstreamFault ? error : faultOf(error);
+    }
+  }
+
+  /**
+   * Where a member who signs out here is led, so that the provider signs them out too (OpenID Connect RP-Initiated Logout 1.0).
+   *
+   * @param state comes back with the browser
+   * @returns undefined where the provider has no such address, or is away
+   */
+  async endSessionUrl(state: string): Promise<URL | undefined> {
+    try {
+      const { configuration } = await this.#provider();
+      if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined;
+      return client.buildEndSessionUrl(configuration, {
+        client_id: this.#upstream!.clientId,
+        post_logout_redirect_uri: `${this.config.publicUrl}/sign-in/signed-out`,
+        state,
+      });
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Its metadata: read when they are needed first, and again after an hour; while it is away, the last that were read. */
+  async #provider(): Promise<Known> {
+    if (performance.now() >= this.#readAgainAt)
+      this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    if (this.#known) return this.#known;
+    if (this.#reading) return this.#reading;
+    throw this.#fault!;
+  }
+
+  async #read(): Promise<Known> {
+    try {
+      this.#known = await this.#discover();
+      this.#readAgainAt = performance.now() + HOUR_MS;
+      this.logger.info({ issuer: this.#upstream!.issuer }, 'the platform’s own login can be used');
+      return this.#known;
+    } catch (error) {
+      this.#fault = faultOf(error);
+      this.#readAgainAt = performance.now() + (this.#known ? RETRY_WHERE_KNOWN_MS : RETRY_MS);
+      const { issuer } = this.#upstream!;
+      this.logger.warn({ issuer, reason: this.#fault.message }, 'the platform’s own login cannot be used');
+      if (this.#known) return this.#known;
+      throw this.#fault;
+    }
+  }
+
+  async #discover(): Promise<Known> {
+    const { issuer, clientId, clientSecret, clientKey } = this.#upstream!;
+    const insecure = issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
+    const found = await client.discovery(new URL(issuer), clientId, {}, client.None(), {
+      timeout: LONGEST_SECONDS,
+      execute: insecure,
+    });
+    const metadata = found.serverMetadata();
+    const supported = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const bySecret = supported.includes('client_secret_basic')
+      ? client.ClientSecretBasic
+      : client.ClientSecretPost;
+    const configuration = new client.Configuration(
+      metadata,
+      clientId,
+      { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS },
+      clientKey ? client.PrivateKeyJwt(await toClientKey(clientKey)) : bySecret(clientSecret!),
+    );
+    configuration.timeout = LONGEST_SECONDS;
+    for (const allow of insecure) allow(configuration);
+    if (metadata.jwks_uri === undefined) throw new UpstreamFault('wrong', 'the provider publishes no keys');
+    const options: RemoteJWKSetOptions = {
+      timeoutDuration: LONGEST_SECONDS * 1000,
+      cooldownDuration: KEYS_COOLDOWN_MS,
+    };
+    const algorithms = (metadata.id_token_signing_alg_values_supported ?? ['RS256']).filter((alg) =>
+      ASYMMETRIC.test(alg),
+    );
+    return { configuration, keys: createRemoteJWKSet(new URL(metadata.jwks_uri), options), algorithms };
+  }
+}
+
+/** How old a logout token may be, in seconds: what it ends began before it was made. */
+const LONGEST_LOGOUT_SECONDS = 300;
+
+/** What they say may hold what a stranger sent, or a token: it is in words of ours. */
+function faultOf(error: unknown): UpstreamFault {
+  if (error instanceof UpstreamFault) return error;
+  if (error instanceof client.AuthorizationResponseError)
+    return new UpstreamFault('refused', 'the provider answered with an error', codeOf(error.error));
+  if (error instanceof client.ResponseBodyError)
+    return new UpstreamFault(
+      error.status >= 500 ? 'away' : 'wrong',
+      `the provider refused with ${error.status} ${codeOf(error.error) ?? ''}`.trim(),
+    );
+  const { code, message, cause } = error as Error & { code?: unknown };
+  if (isAway(error, cause)) return new UpstreamFault('away', 'the provider did not answer');
+  return new UpstreamFault('wrong', `${typeof code === 'string' ? code : 'ERROR'}: ${message}`.slice(0, 200));
+}
+
+function isAway(error: unknown, cause: unknown): boolean {
+  if (error instanceof joseErrors.JWKSTimeout) return true;
+  // No 200 with JSON where its keys should be.
+  if (error instanceof joseErrors.JOSEError && error.code === 'ERR_JOSE_GENERIC') return true;
+  if (error instanceof TypeError) return error.message === 'fetch failed';
+  const { code } = error as { code?: unknown };
+  if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return true;
+  if (cause instanceof Response) return cause.status >= 500;
+  return cause instanceof TypeError && cause.message === 'fetch failed';
+}
+
+function isOfUnknownKey(error: unknown): boolean {
+  return (
+    error instanceof joseErrors.JWKSNoMatchingKey ||
+    error instanceof joseErrors.JWSSignatureVerificationFailed
+  );
+}
+
+function codeOf(code: string): string | undefined {
+  return /^[a-z_]{1,64}$/.test(code) ? code : undefined;
+}

@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '../../config/config.js';
+import { Encryption } from '../../crypto/encryption.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
+import { OpenidProvider } from './openid-provider.js';
+
+/** For so long a member may take to sign out at the provider, in seconds. */
+const LONGEST_SECONDS = 600;
+
+const KIND = 'UpstreamSignOut';
+
+interface SealedTarget {
+  readonly target: string;
+  /** Seconds since 1970. */
+  readonly until: number;
+}
+
+/** Signs members out at the platform's own login, too, where UPSTREAM_LOGOUT is true and their session here came of it. */
+@Injectable()
+export class SignOuts {
+  readonly #encryption: Encryption;
+
+  constructor(
+    private readonly config: Config,
+    private readonly provider: OpenidProvider,
+    private readonly database: OauthDatabase,
+  ) {
+    this.#encryption = new Encryption(config.secrets, 'upstream-sign-out');
+  }
+
+  /** Origins that the form of a sign-out may lead to beside the app's. */
+  get formTargets(): string[] {
+    const { origin } = this.provider;
+    return this.config.upstream?.logout === true && origin !== undefined ? [origin] : [];
+  }
+
+  /**
+   * Where a member goes whose session was just ended.
+   *
+   * @param target where they would go without it: a registered address, or undefined for a page that says so
+   * @returns undefined where there is nobody to sign out at the provider
+   */
+  async addressFor(target?: string): Promise<string | undefined> {
+    if (this.config.upstream?.logout !== true || !this.database.current?.upstream) return undefined;
+    const until = Math.floor(Date.now() / 1000) + LONGEST_SECONDS;
+    const state = target === undefined ? '' : this.#seal({ target, until });
+    return (await this.provider.endSessionUrl(state))?.href;
+  }
+
+  /** Where the member was to go: only what {@link addressFor} was told leads anywhere. */
+  targetOf(state: unknown): string | undefined {
+    if (typeof state !== 'string' || !/^[\w-]{1,8192}$/.test(state)) return undefined;
+    const sealed = this.#encryption.open<SealedTarget>(Buffer.from(state, 'base64url'), KIND);
+    return sealed && sealed.until >= Date.now() / 1000 ? sealed.target : undefined;
+  }
+
+  #seal(target: SealedTarget): string {
+    return this.#encryption.seal(target, KIND).toString('base64url');
+  }
+}

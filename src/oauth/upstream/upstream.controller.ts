@@ -1,0 +1,176 @@
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { JWTPayload } from 'jose';
+import { errors } from 'oidc-provider';
+import { DataSource } from 'typeorm';
+import { UpstreamMembers } from '../../accounts/upstream-members.js';
+import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
+import { Config } from '../../config/config.js';
+import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { isUnavailable } from '../../database/unavailable.js';
+import { Logger } from '../../http/logger.js';
+import { ConnectedApps } from '../admin/connected-apps.js';
+import { BrowserSessions } from '../pages/browser-sessions.js';
+import { FinishedSteps } from '../pages/finished-steps.js';
+import { FormBody } from '../pages/form-body.js';
+import type { Form } from '../pages/form-body.js';
+import { Page } from '../pages/page.decorator.js';
+import { Pages, redirect } from '../pages/pages.js';
+import { AuthorizationServer } from '../provider/authorization-server.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
+import { OpenidProvider, UpstreamFault } from './openid-provider.js';
+import { SignOuts } from './sign-outs.js';
+import { queryOf, UpstreamSignIns } from './upstream-sign-ins.js';
+
+/** What a logout token is about (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
+/** That the member is gone (OpenID RISC Profile 1.0 §2.2, §2.3): the provider may say so beside it. */
+const GONE = ['account-disabled', 'account-purged'].map(
+  (type) => `https://schemas.openid.net/secevent/risc/event-type/${type}`,
+);
+
+/** For so long the id of a logout token is kept, in seconds: longer than one can be old. */
+const REMEMBERED_SECONDS = 600;
+
+const END_BY_SESSION = `DELETE FROM oauth_sessions WHERE upstream_session_key IN ($1, $2) RETURNING user_id`;
+const END_BY_SUBJECT = `DELETE FROM oauth_sessions WHERE upstream_subject_key IN ($1, $2) RETURNING user_id`;
+/** A session that the token names as another subject's is not ended. */
+const END_BY_BOTH = `DELETE FROM oauth_sessions
+WHERE upstream_session_key IN ($1, $2) AND upstream_subject_key IN ($3, $4) RETURNING user_id`;
+
+/** Where the platform's own login leads back to, and what it tells this server, below `/sign-in`. */
+@Controller('sign-in')
+@Page()
+export class UpstreamController {
+  readonly #access: ConnectedApps;
+  readonly #keys: TokenKeys;
+
+  constructor(
+    private readonly config: Config,
+    private readonly server: AuthorizationServer,
+    private readonly provider: OpenidProvider,
+    private readonly signIns: UpstreamSignIns,
+    private readonly signOuts: SignOuts,
+    private readonly members: UpstreamMembers,
+    private readonly steps: FinishedSteps,
+    private readonly sessions: BrowserSessions,
+    private readonly database: OauthDatabase,
+    private readonly pages: Pages,
+    private readonly logger: Logger,
+    dataSource: DataSource,
+  ) {
+    this.#access = new ConnectedApps(dataSource);
+    this.#keys = new TokenKeys(config.secrets);
+  }
+
+  /** The answer to a sign-in: for an app, or for a page of the account. */
+  @Get('callback')
+  async callback(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const begun = await this.signIns.take(request);
+    const { purpose } = begun;
+    const interaction =
+      'interaction' in purpose ? await this.server.provider.Interaction.find(purpose.interaction) : undefined;
+    // It may have expired, or have been finished in another tab, meanwhile.
+    if (
+      'interaction' in purpose &&
+      (interaction?.prompt.name !== 'login' || interaction.result !== undefined)
+    )
+      throw new errors.SessionNotFound('another step');
+    if (interaction && queryOf(request).get('error') === 'access_denied') {
+      await this.steps.declined(response, interaction, 'the member did not sign in');
+      return;
+    }
+    const signedIn = await this.signIns.finish(request, response, begun);
+    if (interaction) await this.steps.signedIn(request, response, interaction, signedIn);
+    else {
+      await this.sessions.signIn(request, response, signedIn);
+      redirect(response, `/account/${(purpose as { account: string }).account}`);
+    }
+  }
+
+  /** Where the provider leads back to after a sign-out: on to the app that asked for it, or to a page that says so. */
+  @Get('signed-out')
+  signedOut(@Req() request: Request, @Res() response: Response): void {
+    const target = this.signOuts.targetOf(queryOf(request).get('state'));
+    if (target === undefined) this.pages.send(response, 200, { name: 'signed-out', client: null });
+    else redirect(response, target);
+  }
+
+  /**
+   * The provider has ended a session, or all of a subject: so have its browser sessions here (OpenID Connect Back-Channel Logout
+   * 1.0). What apps were allowed goes on, unless it says that the member is gone.
+   */
+  @Post('backchannel-logout')
+  async backchannelLogout(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    response.set('Cache-Control', 'no-store');
+    try {
+      if (!this.config.upstream) throw new UpstreamFault('wrong', 'there is no login of the platform');
+      const token = form.logout_token;
+      if (typeof token !== 'string') throw new UpstreamFault('wrong', 'logout_token is missing');
+      await this.#logOut(await this.provider.verifyLogoutToken(token));
+      response.status(200).end();
+    } catch (error) {
+      const away = isUnavailable(error) || (error instanceof UpstreamFault && error.kind === 'away');
+      if (!away && !(error instanceof UpstreamFault)) throw error;
+      const { message } = error as Error;
+      this.logger.info({ request_id: request.context.id, reason: message }, 'a logout token was refused');
+      if (away) response.set('Retry-After', '1');
+      response.status(away ? 503 : 400).json({
+        error: away ? 'temporarily_unavailable' : 'invalid_request',
+        error_description: away ? 'try again' : 'the logout token is not one that can be accepted',
+        error_id: request.context.id,
+      });
+    }
+  }
+
+  async #logOut(token: JWTPayload): Promise<void> {
+    const { sub, sid, nonce, jti } = token;
+    const events = token.events as Readonly<Record<string, unknown>>;
+    const refuse = (why: string): never => {
+      throw new UpstreamFault('wrong', why);
+    };
+    if (nonce !== undefined) refuse('the token is an ID token');
+    if (
+      typeof events !== 'object' ||
+      events === null ||
+      typeof events[LOGOUT] !== 'object' ||
+      events[LOGOUT] === null
+    )
+      refuse('the token is about something else');
+    if (sub === undefined && sid === undefined) refuse('the token names neither subject nor session');
+    if (sid !== undefined && typeof sid !== 'string') refuse('sid must be a string');
+    const once = [this.#keys.everyKeyOf('UpstreamLogout', String(jti)), REMEMBERED_SECONDS];
+    if ((await this.database.rows(USE_ONCE, once)).length === 0) refuse('the token was used before');
+    const bySubject = sub === undefined ? undefined : eitherOf(this.signIns.keysOf('sub', sub));
+    const bySession = typeof sid === 'string' ? eitherOf(this.signIns.keysOf('sid', sid)) : undefined;
+    const gone = GONE.some((type) => Object.hasOwn(events, type));
+    const ended = await this.#end(gone ? undefined : bySession, bySubject ?? undefined);
+    const members = Map.groupBy(ended, ({ user_id }) => user_id);
+    for (const [userId, sessions] of members)
+      await this.database.record({
+        type: 'session.ended',
+        actor: 'system',
+        userId,
+        details: { sessions: sessions.length },
+      });
+    if (!gone || sub === undefined) return;
+    const { claim } = this.config.upstream!;
+    const named = claim === 'sub' ? await this.members.find({ sub }) : undefined;
+    for (const userId of new Set([...members.keys(), ...(named ? [named.id] : [])]))
+      await this.#access.revokeAll(userId, { actor: 'system', ip: null });
+  }
+
+  async #end(
+    session: readonly (Buffer | null)[] | undefined,
+    subject: readonly (Buffer | null)[] | undefined,
+  ): Promise<{ user_id: number }[]> {
+    if (session && subject) return this.database.rows(END_BY_BOTH, [...session, ...subject]);
+    return session
+      ? this.database.rows(END_BY_SESSION, session)
+      : this.database.rows(END_BY_SUBJECT, subject!);
+  }
+}

@@ -1,0 +1,489 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import type { JWTPayload } from 'jose';
+import { Browser, REDIRECT_URI } from '../support/oauth.js';
+import type { FormPage, OauthTest } from '../support/oauth.js';
+import { startWithUpstream, upstreamLink } from '../support/upstream.js';
+import type { UpstreamServer } from '../support/upstream.js';
+
+let oauth: OauthTest;
+let upstream: UpstreamServer;
+let clientId: string;
+beforeAll(async () => {
+  ({ oauth, upstream } = await startWithUpstream());
+  clientId = await oauth.client();
+});
+afterAll(async () => {
+  await oauth.close();
+  upstream.close();
+});
+beforeEach(() => {
+  upstream.faults = {};
+  upstream.decision = {};
+});
+
+/** A page's text, without what each has. */
+const textOf = ({ html }: FormPage) => html.replace(/<style>[^]*?<\/style>/, '');
+
+const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+const eventsOf = (id: number) =>
+  query<{ type: string; details: object }>(
+    'SELECT type, details FROM auth_events WHERE user_id = $1 ORDER BY id',
+    [id],
+  );
+
+/** A member without a password, whom the provider calls by a name of its own. */
+async function member(): Promise<{ id: number; sub: string }> {
+  const sub = randomUUID();
+  const { id } = await oauth.member({ external_id: sub, password_hash: null });
+  upstream.account = { sub };
+  return { id, sub };
+}
+
+/** From an app's request to the provider and back. @returns the address that answers it */
+async function answer(browser: Browser, url: URL | string): Promise<URL> {
+  const page = (await browser.open(url)) as FormPage;
+  return upstream.visit((await browser.open(upstreamLink(page))) as URL);
+}
+
+/** Signs in for an app, through consent. @returns the ID token's claims */
+async function idToken(
+  parameters: Record<string, string> = {},
+  browser = oauth.browser(),
+): Promise<JWTPayload> {
+  const { url, verifier } = oauth.request(clientId, parameters);
+  let at = await browser.open(await answer(browser, url));
+  if (!(at instanceof URL)) at = await browser.submit(at, { decision: 'allow' }, /\/consent$/);
+  const code = (at as URL).searchParams.get('code');
+  if (code === null) throw new Error(`no code: ${String(at)}`);
+  const { body } = await oauth.token({
+    grant_type: 'authorization_code',
+    client_id: clientId,
+    code,
+    code_verifier: verifier,
+    redirect_uri: REDIRECT_URI,
+  });
+  return decodeJwt(body.id_token!);
+}
+
+describe('the platform’s own login', () => {
+  it('signs a member in to an app without a password here, and what it says of when and how is in the ID token', async () => {
+    const { id } = await member();
+    upstream.decision = { amr: ['pwd', 'otp'], acr: 'gold', ts: Math.floor(Date.now() / 1000) - 1000 };
+    const claims = await idToken({ nonce: 'n' });
+    expect(claims).toMatchObject({
+      sub: String(id),
+      nonce: 'n',
+      amr: ['pwd', 'otp'],
+      acr: 'gold',
+      auth_time: upstream.decision.ts,
+    });
+    expect(await eventsOf(id)).toContainEqual({ type: 'sign_in.succeeded', details: { method: 'upstream' } });
+  });
+
+  it('signs a member in to the account pages', async () => {
+    await member();
+    const browser = oauth.browser();
+    const end = (await browser.open(await answer(browser, '/account/sessions'))) as FormPage;
+    expect([end.status, end.url.pathname]).toEqual([200, '/account/sessions']);
+    expect(end.html).toMatch(/This browser/);
+  });
+
+  it('stands beside the password, which works on as before', async () => {
+    const { username } = await oauth.member();
+    const { id_token: token } = await oauth.tokens(clientId, username);
+    expect(decodeJwt(token!)).toMatchObject({ amr: ['pwd'], auth_time: expect.any(Number) });
+  });
+
+  it('gets one exact address to lead back to, PKCE, state and nonce, and what the app asks for', async () => {
+    await member();
+    await idToken({
+      login_hint: 'ada@example.com',
+      ui_locales: 'de en',
+      max_age: '3600',
+      acr_values: 'gold',
+    });
+    expect(Object.fromEntries(upstream.asked)).toEqual({
+      response_type: 'code',
+      client_id: 'public-user-api',
+      redirect_uri: `${oauth.issuer}/sign-in/callback`,
+      scope: 'openid',
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      nonce: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge_method: 'S256',
+      login_hint: 'ada@example.com',
+      ui_locales: 'de en',
+      acr_values: 'gold',
+      max_age: '3600',
+    });
+  });
+
+  it('is asked to let the member sign in anew where the app asks for that', async () => {
+    await member();
+    const browser = oauth.browser();
+    await idToken({}, browser);
+    expect(upstream.asked.get('prompt')).toBeNull();
+    await idToken({ prompt: 'login' }, browser);
+    expect(upstream.asked.get('prompt')).toBe('login');
+  });
+
+  it('gives the session another id, remembers the browser, and keeps no token of the provider', async () => {
+    const { id } = await member();
+    const browser = oauth.browser();
+    const planted = (await browser.open('/account/sessions')) as FormPage;
+    expect(planted.status).toBe(200);
+    await idToken({}, browser);
+    const before = [...browser.cookies].find(([name]) => name.startsWith('pua_session;'))![1].value;
+    expect([...browser.cookies.keys()].some((name) => name.startsWith('pua_device;'))).toBe(true);
+    await idToken({ prompt: 'login' }, browser);
+    const after = [...browser.cookies].find(([name]) => name.startsWith('pua_session;'))![1].value;
+    expect(after).not.toBe(before);
+    const other = oauth.browser();
+    for (const [key, { path }] of browser.cookies) other.cookies.set(key, { value: before, path });
+    expect(((await other.open('/account/sessions')) as FormPage).html).toMatch(/Continue with/);
+    expect(
+      await query(`SELECT FROM oauth_state WHERE model = 'UpstreamSignIn' AND user_id = $1`, [id]),
+    ).toEqual([]);
+  });
+
+  it('is one more way for a member whose password others are guessing at', async () => {
+    const { id, username } = await oauth.member({ external_id: randomUUID() });
+    const [{ external_id: sub }] = (await query<{ external_id: string }>(
+      'SELECT external_id FROM users WHERE id = $1',
+      [id],
+    )) as [{ external_id: string }];
+    const guesser = oauth.browser();
+    let page = (await guesser.open('/account/apps')) as FormPage;
+    for (let guess = 0; page.status !== 429; guess++)
+      page = (await guesser.submit(page, { username, password: `guess ${guess}` }, /\/sign-in$/)) as FormPage;
+    upstream.account = { sub };
+    expect(await idToken()).toMatchObject({ sub: String(id) });
+  });
+});
+
+describe('whom the platform’s login names', () => {
+  const refusedPage = async (browser = oauth.browser()) => {
+    const { url } = oauth.request(clientId);
+    const page = (await browser.open(await answer(browser, url))) as FormPage;
+    return page;
+  };
+  const said = ({ html }: FormPage) => html.replace(/<code>[^<]*<\/code>|uid|\/interaction\/[\w-]+/g, '');
+
+  it('without being a member gets a page that says so, with a way to use another account', async () => {
+    upstream.account = { sub: randomUUID() };
+    const browser = oauth.browser();
+    const page = await refusedPage(browser);
+    expect(page.status).toBe(403);
+    expect(page.html).toMatch(/There is no account for you here/);
+    expect(page.html).toMatch(/<bdi>Example<\/bdi> knows you/);
+    const [, href] = /href="([^"]*\/upstream\?other=1)"/.exec(page.html)!;
+    const { id } = await member();
+    const end = (await browser.open(await upstream.visit((await browser.open(href!)) as URL))) as FormPage;
+    expect(upstream.asked.get('prompt')).toBe('login');
+    expect(end.html).toMatch(/to use your account/);
+    expect(await eventsOf(id)).toHaveLength(1);
+  });
+
+  it('and is disabled gets the same page, which only the trail tells apart', async () => {
+    upstream.account = { sub: randomUUID() };
+    const unknown = await refusedPage();
+    const { id } = await member();
+    await query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
+    const disabled = await refusedPage();
+    expect([disabled.status, said(disabled)]).toEqual([unknown.status, said(unknown)]);
+    expect(await eventsOf(id)).toEqual([
+      { type: 'sign_in.refused', details: { method: 'upstream', reason: 'disabled' } },
+    ]);
+  });
+
+  it('and whose sign-ins were ended while they were there is not signed in by what they began before', async () => {
+    const { id } = await member();
+    const browser = oauth.browser();
+    const { url } = oauth.request(clientId);
+    const back = await answer(browser, url);
+    const consent = (await browser.open(back)) as FormPage;
+    expect(consent.html).toMatch(/to use your account/);
+    await query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
+    const end = (await browser.submit(consent, { decision: 'allow' }, /\/consent$/)) as FormPage;
+    expect(end).not.toBeInstanceOf(URL);
+    expect(((await browser.open('/account/apps')) as FormPage).html).toMatch(/Continue with/);
+  });
+});
+
+describe('an answer of the platform’s login', () => {
+  const begin = async (browser: Browser, parameters: Record<string, string> = {}) => {
+    const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
+    return (await browser.open(upstreamLink(page))) as URL;
+  };
+  const expired = (page: FormPage | URL) => {
+    expect(page).not.toBeInstanceOf(URL);
+    expect([(page as FormPage).status, textOf(page as FormPage)]).toEqual([
+      400,
+      expect.stringMatching(/This sign-in has expired/),
+    ]);
+  };
+  /** A page with an error id, a way to try again, and nothing of the answer. */
+  const failed = (
+    page: FormPage | URL,
+    status = 502,
+    title = /Signing in with <bdi>Example<\/bdi> did not work/,
+  ) => {
+    expect(page).not.toBeInstanceOf(URL);
+    const { status: got } = page as FormPage;
+    const html = textOf(page as FormPage);
+    expect([got, html]).toEqual([status, expect.stringMatching(title)]);
+    expect(html).toMatch(/error id: <code>[\w-]+<\/code>/);
+    expect(html).toMatch(/href="\/interaction\/[\w-]+">Try again</);
+  };
+
+  it('opens nothing a second time', async () => {
+    await member();
+    const browser = oauth.browser();
+    const back = await upstream.visit(await begin(browser));
+    expect(((await browser.open(back)) as FormPage).html).toMatch(/to use your account/);
+    expired(await browser.open(back));
+  });
+
+  it('opens nothing in another browser, and is not used up there', async () => {
+    await member();
+    const browser = oauth.browser();
+    const back = await upstream.visit(await begin(browser));
+    const thief = oauth.browser();
+    expired(await thief.open(back));
+    await begin(thief);
+    expired(await thief.open(back));
+    expect(((await browser.open(back)) as FormPage).html).toMatch(/to use your account/);
+  });
+
+  it('is taken once of 20 that come at the same time', async () => {
+    await member();
+    const browser = oauth.browser();
+    const back = await upstream.visit(await begin(browser));
+    const statuses = await Promise.all(
+      Array.from({ length: 20 }, async () => (await browser.send(back)).status),
+    );
+    expect(statuses.sort()).toEqual([303, ...Array.from({ length: 19 }, () => 400)].sort());
+  });
+
+  it('with the state of one sign-in and the code of another is refused', async () => {
+    await member();
+    const browser = oauth.browser();
+    const [one, other] = [
+      await upstream.visit(await begin(browser)),
+      await upstream.visit(await begin(browser)),
+    ];
+    one.searchParams.set('code', other.searchParams.get('code')!);
+    failed(await browser.open(one));
+  });
+
+  it('of two sign-ins in two tabs finishes each its own', async () => {
+    await member();
+    const browser = oauth.browser();
+    const [one, other] = [await begin(browser), await begin(browser)];
+    for (const url of [one, other])
+      expect(((await browser.open(await upstream.visit(url))) as FormPage).html).toMatch(
+        /to use your account/,
+      );
+  });
+
+  it('with a state that nobody began, none, two of them, or no cookie, has expired', async () => {
+    const browser = oauth.browser();
+    await begin(browser);
+    for (const search of [
+      '',
+      '?state=',
+      `?state=${'x'.repeat(43)}&code=c`,
+      '?state=a&state=b',
+      '?state=%00',
+      '?state[a]=b',
+    ])
+      expired(await browser.open(`/sign-in/callback${search}`));
+  });
+
+  it('after 30 minutes has expired', async () => {
+    await member();
+    const browser = oauth.browser();
+    const back = await upstream.visit(await begin(browser));
+    await oauth.age('oauth_state', 1801);
+    expired(await browser.open(back));
+  });
+
+  it('that is an error the member caused goes on to the app as access_denied, with its state', async () => {
+    await member();
+    upstream.decision = { error: 'access_denied', error_description: '<script>alert(1)</script>' };
+    const browser = oauth.browser();
+    const end = (await browser.open(await upstream.visit(await begin(browser, { state: 'mine' })))) as URL;
+    expect(end.href.startsWith(`${REDIRECT_URI}?`)).toBe(true);
+    expect(Object.fromEntries(end.searchParams)).toEqual({
+      error: 'access_denied',
+      error_description: 'the member did not sign in',
+      state: 'mine',
+      iss: oauth.issuer,
+    });
+  });
+
+  it.each([
+    'login_required',
+    'server_error',
+    'temporarily_unavailable',
+    'invalid_request',
+    '"><script>',
+    'x'.repeat(2000),
+  ])('that is the error %s gets a page, with an error id and no word of its own', async (error) => {
+    await member();
+    const browser = oauth.browser();
+    const state = (await begin(browser)).searchParams.get('state')!;
+    const back = new URL('/sign-in/callback', oauth.issuer);
+    back.search = String(
+      new URLSearchParams({ state, error, error_description: 'evil words', iss: upstream.issuer }),
+    );
+    const page = (await browser.open(back)) as FormPage;
+    failed(page);
+    expect(page.html).not.toMatch(/evil words|<script>|xxxx/);
+  });
+
+  it('of another issuer is refused before its code is sent anywhere (mix-up)', async () => {
+    await member();
+    const browser = oauth.browser();
+    const back = await upstream.visit(await begin(browser));
+    back.searchParams.set('iss', 'https://attacker.example');
+    let asked = false;
+    upstream.faults = { answer: (told) => ((asked = true), told) };
+    failed(await browser.open(back));
+    expect(asked).toBe(false);
+  });
+
+  it('never leads to another place than the app’s, whatever it says', async () => {
+    await member();
+    const browser = oauth.browser();
+    const back = await upstream.visit(await begin(browser));
+    for (const name of ['redirect_uri', 'returnTo', 'next', 'target_link_uri', 'RelayState'])
+      back.searchParams.append(name, 'https://evil.example/');
+    const end = (await browser.open(back)) as FormPage;
+    expect([end.status, end.url.origin]).toEqual([200, oauth.issuer]);
+  });
+
+  const now = () => Math.floor(Date.now() / 1000);
+  it.each<[string, (claims: JWTPayload) => JWTPayload]>([
+    ['with another nonce', (claims) => ({ ...claims, nonce: 'x' })],
+    ['without a nonce', ({ nonce: _, ...claims }) => claims],
+    ['of another issuer', (claims) => ({ ...claims, iss: 'https://attacker.example' })],
+    ['for another client', (claims) => ({ ...claims, aud: 'somebody-else' })],
+    [
+      'for several clients, authorized for another',
+      (claims) => ({ ...claims, aud: [claims.aud as string, 'x'], azp: 'x' }),
+    ],
+    ['that has expired', (claims) => ({ ...claims, iat: now() - 600, exp: now() - 300 })],
+    ['without a subject', ({ sub: _, ...claims }) => claims],
+    ['whose subject is no text', (claims) => ({ ...claims, sub: 5 as never })],
+  ])('with an ID token %s gets a page', async (_, claims) => {
+    await member();
+    const browser = oauth.browser();
+    upstream.faults = { claims };
+    failed(await browser.open(await upstream.visit(await begin(browser))));
+  });
+
+  it.each([60, -60])('is taken though its clock is off by %s seconds', async (seconds) => {
+    const { id } = await member();
+    upstream.faults = {
+      claims: ({ iat, exp, auth_time, ...claims }) => ({
+        ...claims,
+        iat: iat! + seconds,
+        exp: exp! - 60 + Math.min(0, seconds) + 5,
+        ...(typeof auth_time === 'number' ? { auth_time: auth_time + seconds } : {}),
+      }),
+    };
+    expect(await idToken({ max_age: '10' })).toMatchObject({ sub: String(id) });
+  });
+
+  it('that does not say when the member signed in is no answer to an app that asks for it', async () => {
+    await member();
+    const browser = oauth.browser();
+    upstream.faults = { claims: ({ auth_time: _, ...claims }) => claims };
+    failed(await browser.open(await upstream.visit(await begin(browser, { max_age: '600' }))));
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['max_age', { max_age: '600' }],
+    ['prompt=login', { prompt: 'login' }],
+  ])(
+    'of a member who signed in there longer ago than the app allows is refused: %s',
+    async (_, parameters) => {
+      await member();
+      const browser = oauth.browser();
+      upstream.faults = { claims: (claims) => ({ ...claims, auth_time: now() - 3600 }) };
+      failed(await browser.open(await upstream.visit(await begin(browser, parameters))));
+    },
+  );
+
+  it('whose signature is not that of a key of the provider gets a page, and the next one works', async () => {
+    await member();
+    const browser = oauth.browser();
+    await upstream.rotate();
+    upstream.faults = { otherKeys: true };
+    failed(await browser.open(await upstream.visit(await begin(browser))));
+    upstream.faults = {};
+    expect(await idToken()).toMatchObject({ sub: expect.any(String) });
+  });
+
+  it('without a signature, or with one made with the client’s secret, is refused', async () => {
+    await member();
+    const browser = oauth.browser();
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    for (const alg of ['none', 'HS256']) {
+      upstream.faults = {
+        answer: (told) => ({
+          ...told,
+          id_token: `${part({ alg })}.${part(decodeJwt(told.id_token as string))}.${alg === 'none' ? '' : 'AAAA'}`,
+        }),
+      };
+      failed(await browser.open(await upstream.visit(await begin(browser))));
+    }
+  });
+
+  it('signed with a key that is newer than the last look at them is taken at once', async () => {
+    const { id } = await member();
+    expect(await idToken()).toMatchObject({ sub: String(id) });
+    await upstream.rotate();
+    expect(await idToken()).toMatchObject({ sub: String(id) });
+    await upstream.rotate();
+    expect(await idToken()).toMatchObject({ sub: String(id) });
+  });
+
+  it.each<[string, UpstreamServer['faults']]>([
+    ['where the token endpoint is away', { away: /^\/token$/ }],
+    ['where the token endpoint says nothing for 3 seconds', { silent: /^\/token$/ }],
+    ['where the token endpoint is broken', { broken: [/^\/token$/, 500] }],
+    ['where the keys cannot be had', { broken: [/^\/jwks$/, 503] }],
+  ])('%s gets a page that says to try again, which works afterwards', async (_, faults) => {
+    await member();
+    const browser = oauth.browser();
+    await upstream.rotate(); // what is known of its keys does not help
+    const back = await upstream.visit(await begin(browser));
+    upstream.faults = faults;
+    const page = (await browser.open(back)) as FormPage;
+    failed(page, 503, /<bdi>Example<\/bdi> does not answer/);
+    expect(page.headers.get('retry-after')).toBe('1');
+    upstream.faults = {};
+    const [, href] = /href="(\/interaction\/[\w-]+)">Try again/.exec(page.html)!;
+    expect(((await browser.open(await answer(browser, href!))) as FormPage).html).toMatch(
+      /to use your account/,
+    );
+  });
+
+  it.each<[string, UpstreamServer['faults']]>([
+    ['is refused with an error', { broken: [/^\/token$/, 400] }],
+    ['is answered with a page', { broken: [/^\/token$/, 200] }],
+    ['is answered without an ID token', { answer: ({ id_token: _, ...told }) => told }],
+    ['is answered with a token of another type', { answer: (told) => ({ ...told, token_type: 'mac' }) }],
+    ['is answered with what is no token', { answer: (told) => ({ ...told, id_token: 'x.y.z' }) }],
+  ])('whose code %s gets a page', async (_, faults) => {
+    await member();
+    const browser = oauth.browser();
+    const back = await upstream.visit(await begin(browser));
+    upstream.faults = faults;
+    failed(await browser.open(back));
+  });
+});
