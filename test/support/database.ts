@@ -91,7 +91,14 @@ export function testConfig(environment: Record<string, string>, overrides: Parti
   const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15_000 };
   // Tests of limits ask for some; the others call as often as they need.
   const rateLimits = { read: 1e6, write: 1e6, auth: 1e6 };
-  return { ...config, databaseDeadlines: deadlines, signInPatience: 10_000, rateLimits, ...overrides };
+  return {
+    ...config,
+    databaseDeadlines: deadlines,
+    signInPatience: 10_000,
+    rateLimits,
+    platformRateLimit: 1e6,
+    ...overrides,
+  };
 }
 
 /** Resolves when somebody waits for a lock in this database: what a test is about has come that far. */
