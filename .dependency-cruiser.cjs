@@ -47,6 +47,11 @@ module.exports = {
       'a feature needs credentials and data, nothing else',
     ),
     only(
+      'platform',
+      ['operations', 'accounts', 'auth', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      'what the platform sends goes the way of an import',
+    ),
+    only(
       'site',
       ['features', 'oauth', 'auth', 'http', 'config', 'crypto'],
       'what strangers see shows the API and leads to the sign-in',

@@ -67,6 +67,39 @@ const CALLS = {
     ['problem', 'One of them', '/problems/validation_failed', { key: null }],
     ['not_found', 'None', '/problems/none', { key: null }],
   ],
+  // Last: they change what the others show.
+  feedRecords: [
+    [
+      'fed',
+      'A member, as they are now',
+      '/records',
+      {
+        platform: true,
+        method: 'POST',
+        type: 'application/x-ndjson',
+        body: {
+          type: 'users',
+          op: 'put',
+          record: { id: 7, username: 'grace', first_name: 'Grace', last_name: 'Hopper' },
+          version: 1,
+        },
+      },
+    ],
+    [
+      'bad_line',
+      'A line that is bad',
+      '/records',
+      {
+        platform: true,
+        method: 'POST',
+        type: 'application/x-ndjson',
+        body: {
+          type: 'participants',
+          record: { event_id: 1, user_id: 7, role: 'attendee', rsvp_status: 'going' },
+        },
+      },
+    ],
+  ],
 };
 
 /** Starts a server over a demo of its own, calls it, and ends it. @returns the text of {@link FILE} */
@@ -75,6 +108,7 @@ export async function recordExamples() {
   const { openDatabase } = await import('../dist/src/database/open-database.js');
   const { seedDemo } = await import('../dist/src/operations/demo/demo.js');
   const { testKey } = await import('../dist/src/operations/demo/test-key.js');
+  const { ApiKeysService } = await import('../dist/src/auth/api-keys/api-keys.service.js');
   const { createApp, closeApp } = await import('../dist/src/app.js');
   const folder = mkdtempSync(join(tmpdir(), 'pua-examples-'));
   try {
@@ -85,10 +119,20 @@ export async function recordExamples() {
       PUBLIC_URL: 'http://localhost:3000',
       SECRET_KEY,
     });
-    let key;
+    const keys = {};
     const database = await openDatabase(config, async (dataSource) => {
       await seedDemo(dataSource, DAY);
-      key = await testKey(dataSource, config);
+      keys.member = await testKey(dataSource, config);
+      const { key } = await new ApiKeysService(dataSource, config).create({
+        userId: null,
+        name: 'feed',
+        scopes: ['platform:read', 'platform:write'],
+        environment: 'live',
+        cidrs: [],
+        noExpiryReason: 'of the examples',
+        actor: 'admin',
+      });
+      keys.platform = key;
     });
     const app = await createApp(config);
     await app.listen(0, '127.0.0.1');
@@ -99,7 +143,7 @@ export async function recordExamples() {
       for (const [name, calls] of Object.entries(CALLS)) {
         all[name] = [];
         for (const call of calls)
-          all[name].push(unchanged(await record(`http://127.0.0.1:${port}`, key, call), known[name]));
+          all[name].push(unchanged(await record(`http://127.0.0.1:${port}`, keys, call), known[name]));
       }
       return JSON.stringify(all);
     } finally {
@@ -111,12 +155,17 @@ export async function recordExamples() {
   }
 }
 
-async function record(origin, apiKey, [name, summary, path, { method = 'GET', body, headers, key } = {}]) {
-  const response = await fetch(`${origin}/api/public${path}`, {
+async function record(
+  origin,
+  keys,
+  [name, summary, path, { platform = false, method = 'GET', body, type, headers, key } = {}],
+) {
+  const full = `/api/${platform ? 'platform' : 'public'}${path}`;
+  const response = await fetch(origin + full, {
     method,
     headers: {
-      ...(key === null ? {} : { 'X-API-Key': apiKey }),
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(key === null ? {} : { 'X-API-Key': platform ? keys.platform : keys.member }),
+      ...(body === undefined ? {} : { 'Content-Type': type ?? 'application/json' }),
       'X-Request-Id': `docs-${name}`,
       ...headers,
     },
@@ -126,7 +175,7 @@ async function record(origin, apiKey, [name, summary, path, { method = 'GET', bo
   return {
     name,
     summary,
-    request: { method, path: `/api/public${path}`, ...(body === undefined ? {} : { body }) },
+    request: { method, path: full, ...(body === undefined ? {} : { body }), ...(type ? { type } : {}) },
     response: {
       status: response.status,
       headers: Object.fromEntries(shown.map((header) => [header, response.headers.get(header)])),

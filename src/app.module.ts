@@ -24,6 +24,7 @@ import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/input/query.js';
 import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
+import { PlatformModule } from './platform/platform.module.js';
 import { SiteModule } from './site/site.module.js';
 import { Config } from './config/config.js';
 
@@ -47,6 +48,7 @@ export class AppModule {
         ConnectionsModule,
         AchievementsModule,
         OpenApiModule,
+        PlatformModule,
         MetricsModule,
         HealthModule,
         // Last: Express looks through the routes in this order, and few requests are for pages.

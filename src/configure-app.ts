@@ -24,7 +24,7 @@ export function configureApp(app: NestExpressApplication): void {
   const metrics = app.get(Metrics);
   app.set('trust proxy', config.trustProxy);
   const { refusals, admissions } = (app.getHttpAdapter() as unknown as ApiAdapter).frontDoor;
-  refusals.api = refuseBusy(config.publicUrl);
+  refusals.api = refusals.platform = refuseBusy(config.publicUrl);
   refusals.oauth = refusals.pages = refuseBusyOauth;
   app
     .get(Meter)

@@ -3,6 +3,8 @@ import { recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
 import { contains, totalOfMember } from '../database/sql.js';
+import { eraseMembers } from './erasure.js';
+import type { ErasedRows } from './erasure.js';
 import { hashPassword } from './passwords.js';
 
 type Actor = NewAuthEvent['actor'];
@@ -67,14 +69,6 @@ export type ListedUser = Pick<
   UserDetails,
   'id' | 'username' | 'display_name' | 'created_at' | 'disabled_at' | 'erased_at' | 'has_password'
 >;
-
-/** How many of each went with a member. */
-export interface ErasedRows {
-  readonly connections: number;
-  readonly participations: number;
-  readonly achievements: number;
-  readonly api_keys: number;
-}
 
 /** PostgreSQL, appendix A: undefined_table, undefined_column. */
 const OTHER_SCHEMA = ['42P01', '42703'];
@@ -265,28 +259,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
    * @returns what went; undefined where the member was erased already
    */
   async erase(userId: number, actor: Actor): Promise<ErasedRows | undefined> {
-    return this.dataSource.transaction(async (manager) => {
-      // First: it ends what is signed in, and keeps others from adding to the member meanwhile.
-      const [erased] = await manager.query<[unknown[], number]>(
-        `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
-  username = 'erased-' || id, password_hash = NULL, first_name = NULL, last_name = NULL, stored_display_name = NULL, bio = NULL,
-  profile_picture = NULL, external_id = NULL, edited_fields = '{}' WHERE id = $1 AND erased_at IS NULL RETURNING id`,
-        [userId],
-      );
-      if (erased.length === 0) return undefined;
-      const gone = async (sql: string) => (await manager.query<[unknown[], number]>(sql, [userId]))[1];
-      const sides = await gone('DELETE FROM connections WHERE user_id = $1 OR peer_id = $1');
-      const rows = {
-        connections: sides / 2,
-        participations: await gone('DELETE FROM participants WHERE user_id = $1'),
-        achievements: await gone('DELETE FROM user_achievements WHERE user_id = $1'),
-        api_keys: await this.#eraseKeys(gone),
-      };
-      await gone('DELETE FROM oauth_consents WHERE user_id = $1');
-      await gone(`UPDATE auth_events SET ip = NULL, details = '{}' WHERE user_id = $1`);
-      await recordEvent(manager, { type: 'user.erased', actor, userId });
-      return rows;
-    });
+    return this.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor }));
   }
 
   /** Says which of what has to be unique is somebody else's. */
@@ -304,11 +277,6 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
       [userId],
     );
     if (erased.length > 0) throw new OperatorError(`The member ${userId} was erased: that cannot be undone`);
-  }
-
-  async #eraseKeys(gone: (sql: string) => Promise<number>): Promise<number> {
-    await gone('DELETE FROM api_key_usage WHERE key_id IN (SELECT id FROM api_keys WHERE user_id = $1)');
-    return gone('DELETE FROM api_keys WHERE user_id = $1');
   }
 
   async #change(

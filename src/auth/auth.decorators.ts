@@ -1,25 +1,25 @@
 import { createParamDecorator, SetMetadata } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
-import type { Principal } from './principal.js';
-import type { Scope } from './scopes.js';
+import type { Caller } from './principal.js';
+import type { PlatformScope, Scope } from './scopes.js';
 import { requestOf } from '../http/pipeline/exchange.js';
 
 /** What a route demands: a scope, any valid credential (`null`), or nothing (`public`). */
-export type Access = Scope | null | 'public';
+export type Access = Scope | PlatformScope | null | 'public';
 
 export const ACCESS = 'auth:access';
 
-/** The route needs a credential with this scope; on a method in place of the class's. */
-export const RequireScopes = (scope: Scope) => SetMetadata(ACCESS, scope satisfies Access);
+/** The route needs a credential with this scope; on a method in place of the class's. A scope of platform keys makes it the platform's. */
+export const RequireScopes = (scope: Scope | PlatformScope) => SetMetadata(ACCESS, scope satisfies Access);
 
-/** The route needs a valid credential, whatever its scopes. */
+/** The route needs a valid credential of a member, whatever its scopes. */
 export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access);
 
 /** The route needs no credential, and looks at none. The only way to need none. */
 export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
-/** The caller. Only on routes that need a credential. */
-export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Principal => {
+/** The caller: a member's `Principal`, or a `PlatformPrincipal` on routes of the platform. Only on routes that need a credential. */
+export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   return requestOf(context).principal!;
 });
 

@@ -9,7 +9,7 @@ import { refusal } from './www-authenticate.js';
 import { CredentialCache } from './credential-cache.js';
 import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './credentials.js';
-import type { Principal } from './principal.js';
+import type { Caller } from './principal.js';
 import { Config } from '../config/config.js';
 
 /**
@@ -30,12 +30,12 @@ export class Authentication {
    * @throws Problem invalid_credentials (one answer for every reason), and of a key api_key_in_browser and ip_not_allowed;
    * or what the database throws
    */
-  authenticate(credential: Credential, request: Request): Principal | Promise<Principal> {
+  authenticate(credential: Credential, request: Request): Caller | Promise<Caller> {
     const known = this.cache.find(credential.kind, credential.secret);
     return known ? this.#use(known, credential, request) : this.#lookUp(credential, request);
   }
 
-  async #lookUp(credential: Credential, request: Request): Promise<Principal> {
+  async #lookUp(credential: Credential, request: Request): Promise<Caller> {
     const { kind, secret } = credential;
     const authenticator = this.#authenticatorOf(kind);
     if (!authenticator.couldBe(secret)) throw this.#refusal(credential, request, `not of the kind ${kind}`);
@@ -43,7 +43,7 @@ export class Authentication {
     return this.#use(known, credential, request);
   }
 
-  #use(known: KnownCredential, credential: Credential, request: Request): Principal | Promise<Principal> {
+  #use(known: KnownCredential, credential: Credential, request: Request): Caller | Promise<Caller> {
     const { principal } = known;
     request.context.credentialId = principal.credentialId;
     const use = () => {
@@ -77,7 +77,7 @@ export class Authentication {
     return undefined;
   }
 
-  async #exposed(principal: Principal, origin: string): Promise<never> {
+  async #exposed(principal: Caller, origin: string): Promise<never> {
     await this.apiKeys.recordExposure(principal, origin);
     throw new Problem('api_key_in_browser');
   }

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './credentials.js';
-import type { Principal } from './principal.js';
+import type { Caller } from './principal.js';
 
 /** What there is to know of one kind of credential; {@link Authentication} decides what it is good for. */
 export interface Authenticator {
@@ -12,5 +12,5 @@ export interface Authenticator {
   lookUp(credential: Credential, request: Request): Promise<KnownCredential>;
 
   /** @param ip address of the caller */
-  recordUse(principal: Principal, ip: string | undefined): void;
+  recordUse(principal: Caller, ip: string | undefined): void;
 }

@@ -1,7 +1,7 @@
 import type { BlockList } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { Principal } from './principal.js';
+import type { Caller } from './principal.js';
 import { RevocationChannel } from './revocation-channel.js';
 import type { Revocation } from './revocation-channel.js';
 import { sha256 } from '../crypto/digests.js';
@@ -14,7 +14,7 @@ const LONGEST_MS = 30_000;
 
 /** What was learned of a credential when it was last looked up. */
 export interface KnownCredential {
-  readonly principal: Principal;
+  readonly principal: Caller;
   /** By `performance.now()`, from what the database said was left: no clock of ours decides on expiry. */
   readonly expiresAtMs: number;
   /** Networks that an API key may be used from; undefined for any. */
@@ -53,7 +53,7 @@ export class CredentialCache {
   }
 
   /** @returns undefined where it must be looked up */
-  find(kind: Principal['kind'], credential: string): KnownCredential | undefined {
+  find(kind: Caller['kind'], credential: string): KnownCredential | undefined {
     if (!this.channel.trusted) return undefined;
     const entry = this.#entries.get(digestOf(kind, credential));
     return entry !== undefined && performance.now() < entry.usableUntilMs ? entry.known : undefined;
@@ -61,7 +61,7 @@ export class CredentialCache {
 
   /** Looks a credential up, and remembers the answer unless something was revoked meanwhile. */
   async learn(
-    kind: Principal['kind'],
+    kind: Caller['kind'],
     credential: string,
     lookUp: () => Promise<KnownCredential>,
   ): Promise<KnownCredential> {
@@ -102,14 +102,15 @@ export class CredentialCache {
   }
 }
 
-function digestOf(kind: Principal['kind'], credential: string): string {
+function digestOf(kind: Caller['kind'], credential: string): string {
   return sha256(`${kind}:${credential}`, 'base64');
 }
 
 /** The revocations that end a credential, as `<kind>:<id>`. */
 function revocationsOf({ principal }: KnownCredential): string[] {
   const { kind, userId, credentialId, clientId } = principal;
-  const names = [`user:${userId}`, `${kind === 'api_key' ? 'key' : 'grant'}:${credentialId}`];
+  const names = [`${kind === 'api_key' ? 'key' : 'grant'}:${credentialId}`];
+  if (userId !== null) names.push(`user:${userId}`);
   if (clientId !== null) names.push(`client:${clientId}`);
   return names;
 }

@@ -7,12 +7,12 @@ import { Authentication } from './authentication.js';
 import { missingCredentials } from './www-authenticate.js';
 import { credentialOf } from './credentials.js';
 import type { Credential } from './credentials.js';
-import type { Principal } from './principal.js';
+import type { Caller } from './principal.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { requestOf, responseOf } from '../http/pipeline/exchange.js';
 
-/** Credential → Principal, or 401. Every route is refused that does not say what it needs. */
+/** Credential → Caller, or 401. Every route is refused that does not say what it needs. */
 @Injectable()
 export class CredentialsGuard implements CanActivate {
   constructor(
@@ -29,8 +29,8 @@ export class CredentialsGuard implements CanActivate {
     const request = requestOf(context);
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl);
-    const goOn = (principal: Principal) => this.#count(principal, request, responseOf(context));
-    let principal: Principal | Promise<Principal>;
+    const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
+    let principal: Caller | Promise<Caller>;
     try {
       principal = this.authentication.authenticate(credential, request);
     } catch (error) {
@@ -44,13 +44,12 @@ export class CredentialsGuard implements CanActivate {
     throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
   }
 
-  #count(principal: Principal, request: Request, response: Response): boolean | Promise<boolean> {
+  #count(principal: Caller, request: Request, response: Response): boolean | Promise<boolean> {
     request.principal = principal;
-    request.context.userId = principal.userId;
+    request.context.userId = principal.userId ?? undefined;
     request.context.credentialId = principal.credentialId;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    const limit = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
-    const counted = this.rateLimits.countCall(limit, principal, response);
+    const counted = this.rateLimits.countCall(limitOf(principal, request.method), principal, response);
     if (counted instanceof Promise)
       return counted.then((overLimit) => {
         request.overLimit = overLimit;
@@ -59,4 +58,9 @@ export class CredentialsGuard implements CanActivate {
     request.overLimit = counted;
     return true;
   }
+}
+
+function limitOf({ userId }: Caller, method: string): 'read' | 'write' | 'platform' {
+  if (userId === null) return 'platform';
+  return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }

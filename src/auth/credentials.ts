@@ -1,10 +1,10 @@
 import type { Request } from 'express';
 import { Problem } from '../http/output/problems.js';
-import type { Principal } from './principal.js';
+import type { Caller } from './principal.js';
 
 /** A credential as it was sent; nothing about it is verified yet. */
 export interface Credential {
-  readonly kind: Principal['kind'];
+  readonly kind: Caller['kind'];
   /** How it was sent: `DPoP` promises a proof (RFC 9449 §7.1). */
   readonly scheme: 'X-API-Key' | 'Bearer' | 'DPoP';
   readonly secret: string;

@@ -1,12 +1,10 @@
 import type { Problem } from '../http/output/problems.js';
-import type { Scope } from './scopes.js';
+import type { PlatformScope, Scope } from './scopes.js';
 
-/** Who calls: the one member whose data the request may touch, and what it may do. */
-export interface Principal {
+/** What is known of whoever calls, whatever they call. */
+interface Known {
   readonly kind: 'api_key' | 'oauth_token';
-  readonly userId: number;
-  readonly scopes: readonly Scope[];
-  /** {@link Principal.scopes} as X-OAuth-Scopes shows them. */
+  /** Scopes as X-OAuth-Scopes shows them. */
   readonly scopesText: string;
   /** Public id of the credential, for logs and rate limits: never the credential. */
   readonly credentialId: string;
@@ -17,9 +15,26 @@ export interface Principal {
   readonly createdAt: string;
 }
 
+/** Who calls: the one member whose data the request may touch, and what it may do. */
+export interface Principal extends Known {
+  readonly userId: number;
+  readonly scopes: readonly Scope[];
+}
+
+/** The platform itself, by a key that belongs to no member. */
+export interface PlatformPrincipal extends Known {
+  readonly kind: 'api_key';
+  readonly userId: null;
+  readonly scopes: readonly PlatformScope[];
+  readonly keyId: string;
+}
+
+/** Whoever a credential stands for. */
+export type Caller = Principal | PlatformPrincipal;
+
 declare module 'express-serve-static-core' {
   interface Request {
-    principal?: Principal;
+    principal?: Caller;
     /** What to answer where the caller's limit is used up. */
     overLimit?: Problem | undefined;
   }

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { accessOf } from './auth.decorators.js';
+import { isPlatformScope } from './scopes.js';
 import { insufficientScope } from './www-authenticate.js';
 import { Config } from '../config/config.js';
+import { Problem } from '../http/output/problems.js';
 import { requestOf, responseOf } from '../http/pipeline/exchange.js';
 
 /** Principal + metadata → pass, or 403. A route without metadata never gets here: the first guard refuses it. */
@@ -16,7 +18,9 @@ export class ScopesGuard implements CanActivate {
     const { principal } = requestOf(context);
     if (access === undefined || principal === undefined) return false;
     responseOf(context).gather('X-Accepted-OAuth-Scopes', access ?? '');
-    if (access !== null && !principal.scopes.includes(access)) {
+    const ofPlatform = access !== null && isPlatformScope(access);
+    if (ofPlatform !== (principal.userId === null)) throw new Problem('wrong_credential_kind');
+    if (access !== null && !(principal.scopes as readonly string[]).includes(access)) {
       throw insufficientScope(this.config.publicUrl, access, principal.scopes);
     }
     return true;

@@ -15,3 +15,18 @@ export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
 export function isScope(text: string): text is Scope {
   return Object.hasOwn(SCOPES, text);
 }
+
+/** What a key of the platform itself may do on `/api/platform`. No member can grant it, and no app can ask for it. */
+export const PLATFORM_SCOPES = {
+  'platform:read': 'Read what members did through the API',
+  'platform:write': 'Feed the data of all members',
+} as const;
+
+export type PlatformScope = keyof typeof PLATFORM_SCOPES;
+
+export const ALL_PLATFORM_SCOPES = Object.keys(PLATFORM_SCOPES) as PlatformScope[];
+
+/** Tells whether the text is a scope of platform keys. */
+export function isPlatformScope(text: string): text is PlatformScope {
+  return Object.hasOwn(PLATFORM_SCOPES, text);
+}

@@ -4,8 +4,8 @@ import { secondsOf } from '../config/duration.js';
 import { isHttpUrl, isStorable } from '../values/string-rules.js';
 import { LENGTHS } from '../values/vocabulary.js';
 import type { Length } from '../values/vocabulary.js';
-import { ALL_SCOPES, isScope } from '../auth/scopes.js';
-import type { Scope } from '../auth/scopes.js';
+import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../auth/scopes.js';
+import type { PlatformScope, Scope } from '../auth/scopes.js';
 
 const DAY_SECONDS = 86_400;
 
@@ -36,13 +36,19 @@ function spell(seconds: number): string {
   return seconds > 0 && seconds % DAY_SECONDS === 0 ? `${seconds / DAY_SECONDS}d` : `${seconds}s`;
 }
 
-/** Comma separated; an empty text is no scope at all. */
-export function parseScopes(text: string): Scope[] {
+/** Scopes of members, comma separated; an empty text is no scope at all. */
+export const parseScopes = (text: string): Scope[] => scopesAmong(ALL_SCOPES, text);
+
+/** The same of a key, which may be the platform's own. */
+export const parseKeyScopes = (text: string): (Scope | PlatformScope)[] =>
+  scopesAmong([...ALL_SCOPES, ...ALL_PLATFORM_SCOPES], text);
+
+function scopesAmong<Known extends string>(known: readonly Known[], text: string): Known[] {
   const names = text.split(',').flatMap((name) => name.trim() || []);
-  const unknown = names.find((name) => !isScope(name));
+  const unknown = names.find((name) => !known.some((scope) => scope === name));
   if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no scope ${unknown}. There are: ${ALL_SCOPES.join(', ')}.`);
-  return ALL_SCOPES.filter((scope) => names.includes(scope));
+    throw new InvalidArgumentError(`There is no scope ${unknown}. There are: ${known.join(', ')}.`);
+  return known.filter((scope) => names.includes(scope));
 }
 
 /**

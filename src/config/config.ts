@@ -70,6 +70,8 @@ export abstract class Config {
   abstract readonly redisUrl: string | undefined;
   /** Per minute; 0 switches one off. */
   abstract readonly rateLimits: { readonly read: number; readonly write: number; readonly auth: number };
+  /** Calls a minute of each key of the platform; 0: no limit. */
+  abstract readonly platformRateLimit: number;
   /** Server processes on this machine. */
   abstract readonly workers: number;
   abstract readonly metricsPort: number | undefined;
@@ -180,6 +182,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       write: env.RATE_LIMIT_WRITE ?? 30,
       auth: env.RATE_LIMIT_AUTH ?? 20,
     },
+    platformRateLimit: env.RATE_LIMIT_PLATFORM ?? 600,
     workers: env.WORKERS === 'auto' ? availableParallelism() : (env.WORKERS ?? 1),
     metricsPort: env.METRICS_PORT,
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),

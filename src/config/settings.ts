@@ -128,6 +128,11 @@ export const SETTINGS = {
     '30',
     'writes a minute per user and credential; 0: no limit',
   ),
+  RATE_LIMIT_PLATFORM: setting(
+    integer(0, 1_000_000),
+    '600',
+    'calls a minute of each key of the platform; 0: no limit',
+  ),
   RATE_LIMIT_AUTH: setting(
     integer(0, 1_000_000),
     '20',

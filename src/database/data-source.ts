@@ -21,6 +21,8 @@ import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/17637000400
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import { DescribeClients1763700062000 } from '../../migrations/1763700062000-describe-clients.js';
 import { KnowClientDocuments1763700063000 } from '../../migrations/1763700063000-know-client-documents.js';
+import { KnowPlatformKeys1763700075000 } from '../../migrations/1763700075000-know-platform-keys.js';
+import { KeepRecordVersions1763700076000 } from '../../migrations/1763700076000-keep-record-versions.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
 import type { Config } from '../config/config.js';
@@ -33,6 +35,7 @@ import { ChangeMark } from './entities/change-mark.entity.js';
 import { CompatibleMigration } from './entities/compatible-migration.entity.js';
 import { Connection } from './entities/connection.entity.js';
 import { Event, Participant } from './entities/event.entity.js';
+import { IdempotentResponse } from './entities/idempotent-response.entity.js';
 import {
   OauthClient,
   OauthConsent,
@@ -46,6 +49,7 @@ import {
 import { LoginThrottle } from './entities/login-throttle.entity.js';
 import { OauthRefusal } from './entities/oauth-refusal.entity.js';
 import { RateLimitCount, RateLimitInstances } from './entities/rate-limit.entity.js';
+import { RecordVersion } from './entities/record-version.entity.js';
 import { RenamedUser } from './entities/renamed-user.entity.js';
 import { PlatformTotals } from './entities/totals.entity.js';
 import { User } from './entities/user.entity.js';
@@ -76,6 +80,8 @@ const ENTITIES = [
   RateLimitInstances,
   CompatibleMigration,
   RenamedUser,
+  RecordVersion,
+  IdempotentResponse,
 ];
 
 /** In the order in which they run. */
@@ -102,21 +108,30 @@ export const MIGRATIONS = [
   KnowInstances1763700050000,
   DescribeClients1763700062000,
   KnowClientDocuments1763700063000,
+  KnowPlatformKeys1763700075000,
+  KeepRecordVersions1763700076000,
   KnowExternalIds1763700080000,
   KnowUpstreamSessions1763700081000,
 ];
 
-export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';
+export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding';
 
 const SWEEP_STATEMENT_MS = 5_000;
 const SWEEP_LOCK_MS = 300;
+
+/** Feeds that a process writes at once; the others wait. */
+export const FEEDS_AT_ONCE = 2;
+const FEED_STATEMENT_MS = 10_000;
+/** Longer than the database takes to see a deadlock. */
+const FEED_LOCK_MS = 3_000;
 
 /**
  * The one DataSource.
  *
  * `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines}. `maintenance`: for
  * migrations, imports and the command line: two direct connections that may take their time. `sweeping`: one direct
- * connection, only while there is something to do, for statements that may take longer than a request and wait for nobody.
+ * connection, only while there is something to do, for statements that may take longer than a request and wait for nobody. `feeding`:
+ * direct connections for what the platform's backend sends, apart from those of members, so that it never takes theirs.
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
   return new DataSource({
@@ -160,6 +175,18 @@ function poolOptions(config: Config, use: DataSourceUse) {
         // What a crash undoes is swept again; and a lost synchronous standby holds up nothing here.
         options: '-c synchronous_commit=off',
         ...bounds(config, SWEEP_STATEMENT_MS + 1_000),
+      };
+    case 'feeding':
+      return {
+        max: FEEDS_AT_ONCE,
+        idleTimeoutMillis: 10_000,
+        connectionTimeoutMillis: 5_000,
+        lock_timeout: FEED_LOCK_MS,
+        statement_timeout: FEED_STATEMENT_MS,
+        idle_in_transaction_session_timeout: FEED_STATEMENT_MS,
+        keepAlive: true,
+        ...requestPlans(config),
+        ...bounds(config, FEED_STATEMENT_MS + 50),
       };
     case 'maintenance':
       return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined) };

@@ -52,14 +52,14 @@ export const METRICS = {
     type: 'counter',
     help: 'Requests over a limit, by the limit and the kind of credential that came with them',
     labels: {
-      limit: ['read', 'write', 'failed_authentication', 'oauth_requests'],
+      limit: ['read', 'write', 'platform', 'failed_authentication', 'oauth_requests'],
       credential: ['api_key', 'oauth_token', 'none'],
     },
   },
   rate_limits_shared: {
     type: 'gauge',
     help: '1 while a limit holds for all instances together, 0 while the shared store is away and each limits alone',
-    labels: { limit: ['read', 'write', 'failed_authentication', 'oauth_requests'] },
+    labels: { limit: ['read', 'write', 'platform', 'failed_authentication', 'oauth_requests'] },
     together: 'min',
   },
   overload_refusals_total: {

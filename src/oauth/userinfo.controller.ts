@@ -62,8 +62,10 @@ export class UserinfoController {
   }
 
   async #authenticate(credential: Credential, request: Request): Promise<Principal> {
-    if (credential.kind === 'api_key')
-      throw refusal(this.config.publicUrl, credential, request, 'not a token');
-    return this.authentication.authenticate(credential, request);
+    const refuse = () => refusal(this.config.publicUrl, credential, request, 'not a token');
+    if (credential.kind === 'api_key') throw refuse();
+    const caller = await this.authentication.authenticate(credential, request);
+    if (caller.userId === null) throw refuse();
+    return caller;
   }
 }

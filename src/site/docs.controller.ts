@@ -78,9 +78,15 @@ export class DocsController {
 
   /** The calls by group, each with its request in every language and with what the demo answered. */
   #groups() {
-    const { tags } = this.document.read() as { tags: { name: string; description: string }[] };
-    const endpoints = endpointsOf(this.document.read());
-    return tags
+    const documents = [this.document.read(), this.document.readPlatform()] as {
+      tags: { name: string; description: string }[];
+    }[];
+    const endpoints = documents.flatMap((document) => endpointsOf(document));
+    const tags = new Map(
+      documents.flatMap((each) => each.tags).map(({ name, description }) => [name, description]),
+    );
+    return [...tags]
+      .map(([name, description]) => ({ name, description }))
       .map(({ name, description }) => ({
         name,
         description,
@@ -100,7 +106,7 @@ export class DocsController {
       body: this.#here(JSON.stringify(response.body, null, 2)),
     }));
     const { method, path, scope, fixed } = endpoint;
-    const bare = { method: method as 'GET' | 'PUT', path };
+    const bare = { method: method as 'GET' | 'PUT' | 'POST', path };
     const request = examples[0]?.request ?? bare;
     return {
       ...endpoint,

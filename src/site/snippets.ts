@@ -13,6 +13,8 @@ interface Sent {
   readonly url: string;
   /** JSON text. */
   readonly body: string | undefined;
+  /** Of the body. */
+  readonly type: string;
   readonly withKey: boolean;
 }
 
@@ -26,7 +28,7 @@ const LANGUAGES: readonly { language: string; title: string; write: (sent: Sent)
 
 /** The request of the example in each language, with nothing but what the language brings. */
 export function snippetsOf(
-  { method, path, body }: Example['request'],
+  { method, path, body, type = 'application/json' }: Example['request'],
   publicUrl: string,
   withKey: boolean,
 ): Snippet[] {
@@ -34,24 +36,25 @@ export function snippetsOf(
     method,
     url: publicUrl + path,
     body: body === undefined ? undefined : JSON.stringify(body),
+    type,
     withKey,
   };
   return LANGUAGES.map(({ language, title, write }) => ({ language, title, code: write(sent) }));
 }
 
-function curl({ method, url, body, withKey }: Sent): string {
+function curl({ method, url, body, type, withKey }: Sent): string {
   const options = [
     ...(method === 'GET' ? [] : [`-X ${method}`]),
     ...(withKey ? ['-H "X-API-Key: $API_KEY"'] : []),
-    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d '${body}'`]),
+    ...(body === undefined ? [] : [`-H 'Content-Type: ${type}'`, `-d '${body}'`]),
   ];
   return ['curl', ...options, `'${url}'`].join(' \\\n  ').replace(/^curl \\\n {2}/, 'curl ');
 }
 
-function javascript({ method, url, body, withKey }: Sent): string {
+function javascript({ method, url, body, type, withKey }: Sent): string {
   const headers = [
     ...(withKey ? [`'X-API-Key': process.env.API_KEY`] : []),
-    ...(body === undefined ? [] : [`'Content-Type': 'application/json'`]),
+    ...(body === undefined ? [] : [`'Content-Type': '${type}'`]),
   ];
   const options = [
     ...(method === 'GET' ? [] : [`  method: '${method}',`]),
@@ -63,10 +66,10 @@ function javascript({ method, url, body, withKey }: Sent): string {
 console.log(response.status, await response.json());`;
 }
 
-function python({ method, url, body, withKey }: Sent): string {
+function python({ method, url, body, type, withKey }: Sent): string {
   const headers = [
     ...(withKey ? [`"X-API-Key": os.environ["API_KEY"]`] : []),
-    ...(body === undefined ? [] : [`"Content-Type": "application/json"`]),
+    ...(body === undefined ? [] : [`"Content-Type": "${type}"`]),
   ];
   const options = [
     `    "${url}",`,
@@ -83,7 +86,7 @@ with urllib.request.urlopen(request) as response:
     print(response.status, json.load(response))`;
 }
 
-function go({ method, url, body, withKey }: Sent): string {
+function go({ method, url, body, type, withKey }: Sent): string {
   const packages = [
     'fmt',
     'io',
@@ -93,7 +96,7 @@ function go({ method, url, body, withKey }: Sent): string {
   ];
   const headers = [
     ...(withKey ? ['\trequest.Header.Set("X-API-Key", os.Getenv("API_KEY"))'] : []),
-    ...(body === undefined ? [] : ['\trequest.Header.Set("Content-Type", "application/json")']),
+    ...(body === undefined ? [] : [`\trequest.Header.Set("Content-Type", "${type}")`]),
   ];
   const reader = body === undefined ? 'nil' : `strings.NewReader(\`${body}\`)`;
   return `package main
@@ -114,10 +117,10 @@ ${headers.map((line) => `${line}\n`).join('')}\tresponse, err := http.DefaultCli
 }`;
 }
 
-function php({ method, url, body, withKey }: Sent): string {
+function php({ method, url, body, type, withKey }: Sent): string {
   const headers = [
     ...(withKey ? [`'X-API-Key: ' . getenv('API_KEY')`] : []),
-    ...(body === undefined ? [] : [`'Content-Type: application/json'`]),
+    ...(body === undefined ? [] : [`'Content-Type: ${type}'`]),
   ];
   const options = [
     ...(method === 'GET' ? [] : [`  'method' => '${method}',`]),

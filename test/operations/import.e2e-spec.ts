@@ -1113,6 +1113,43 @@ describe('pua import', () => {
       expect(await rows('SELECT FROM participants')).toEqual([]);
     });
 
+    it('deletes what has a field of its own in files: members are erased, events deleted, achievements retired, progress goes', async () => {
+      await pua(api.environment, ['import', '-'], input);
+      await load({
+        achievements: [{ id: 1, name: 'a', category: 'b' }],
+        user_achievements: [{ user_id: 1, achievement_id: 1, progress: 1 }],
+      });
+      const lines = [
+        line('user_achievements', { user_id: 1, achievement_id: 1 }, 'delete'),
+        line('events', { id: 1 }, 'delete'),
+        line('achievements', { id: 1 }, 'delete'),
+        line('users', { id: 1 }, 'delete'),
+        line('users', { id: 99 }, 'delete'),
+      ].join('');
+      for (const [deleted, unchanged] of [
+        [1, 1],
+        [0, 2],
+      ]) {
+        const { stdout } = await pua(api.environment, ['import', '-', '--json'], lines);
+        expect(JSON.parse(stdout).files.users).toMatchObject({ deleted, unchanged });
+      }
+      expect(
+        await rows(`SELECT (SELECT erased_at IS NOT NULL FROM users WHERE id = 1) AS erased,
+  (SELECT deleted_at IS NOT NULL FROM events WHERE id = 1) AS deleted,
+  (SELECT retired_at IS NOT NULL FROM achievements WHERE id = 1) AS retired,
+  (SELECT count(*) FROM user_achievements) AS progress`),
+      ).toEqual([{ erased: true, deleted: true, retired: true, progress: 0 }]);
+    });
+
+    it('ignores a version that is not newer than what is there, and counts it', async () => {
+      const named = (bio: string, version: number) =>
+        `${JSON.stringify({ type: 'users', record: { ...user(1), bio }, version })}\n`;
+      await pua(api.environment, ['import', '-'], named('second', 2));
+      const { stdout } = await pua(api.environment, ['import', '-', '--json'], named('first', 1));
+      expect(JSON.parse(stdout).files.users).toMatchObject({ read: 1, updated: 0, unchanged: 0, stale: 1 });
+      expect(await rows('SELECT bio FROM users')).toEqual([{ bio: 'second' }]);
+    });
+
     it.each<[what: string, text: string, reason: RegExp]>([
       ['what is not JSON', 'what?', /^-:1: is not JSON/],
       ['no object', '5', /must be a JSON object/],
@@ -1125,9 +1162,9 @@ describe('pua import', () => {
         /x: is not a field here/,
       ],
       [
-        'a delete of what only ends otherwise',
+        'a delete of a member whom other lines bring',
         '{"type":"users","op":"delete","record":{"id":1}}',
-        /op: there is no delete of users/,
+        /line 5 deletes the member 1/,
       ],
       ['a bad record', '{"type":"users","record":{"id":0,"username":"a"}}', /id: must be an integer/],
       ['U+0000 in a name', '{"type":"users","record":{"\\u0000":1}}', /\ufffd: is not a field here/],

@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import type { Response } from 'supertest';
 import type { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
-import { ALL_SCOPES } from '../../src/auth/scopes.js';
+import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../../src/auth/scopes.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
@@ -16,7 +16,10 @@ type Headers = Record<string, string>;
 /** A running application over a database of its own, and what a test does with it. */
 export class TestApi {
   readonly platform: Platform;
-  #validate: ((path: string, method: string, response: Response) => void) | undefined;
+  readonly #validators = new Map<
+    string,
+    Promise<(path: string, method: string, response: Response) => void>
+  >();
 
   private constructor(
     readonly app: NestExpressApplication,
@@ -68,14 +71,41 @@ export class TestApi {
     return key;
   }
 
+  /** A key of the platform itself. */
+  async platformKey(scopes: readonly string[] = ALL_PLATFORM_SCOPES): Promise<string> {
+    const { key } = await new ApiKeysService(this.dataSource, this.config).create({
+      userId: null,
+      name: 'test',
+      scopes: [...scopes],
+      environment: 'live',
+      cidrs: [],
+      expiresInSeconds: 3600,
+      actor: 'admin',
+    });
+    return key;
+  }
+
+  /** POST of a feed with a key of the platform: each line as it stands, or as JSON. */
+  feed(key: string, lines: readonly unknown[], headers: Headers = {}): Promise<Response> {
+    const body = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
+    return this.send(
+      'POST',
+      '/api/platform/records',
+      { 'X-API-Key': key, 'Content-Type': 'application/x-ndjson', ...headers },
+      body,
+    );
+  }
+
   /** Sends a request as it stands. Every answer is compared with the OpenAPI document. */
   async send(method: string, path: string, headers: Headers = {}, body?: string | Buffer): Promise<Response> {
     const verb = method.toLowerCase() as 'get';
     let request = supertest(this.app.getHttpServer())[verb](path).set(headers);
     if (body !== undefined) request = request.send(body as string);
     const response = await request;
-    this.#validate ??= await this.#makeValidator();
-    this.#validate(path, method, response);
+    const prefix = path.startsWith('/api/platform') ? '/api/platform' : '/api/public';
+    if (!this.#validators.has(prefix)) this.#validators.set(prefix, this.#makeValidator(prefix));
+    const validate = await this.#validators.get(prefix)!;
+    validate(path, method, response);
     return response;
   }
 
@@ -95,8 +125,8 @@ export class TestApi {
     );
   }
 
-  async #makeValidator() {
-    const document = (await supertest(this.app.getHttpServer()).get('/api/public/openapi.json')).body as {
+  async #makeValidator(prefix: string) {
+    const document = (await supertest(this.app.getHttpServer()).get(`${prefix}/openapi.json`)).body as {
       paths: Record<
         string,
         Record<string, { responses: Record<string, { headers?: object; content?: object }> }>
@@ -114,7 +144,7 @@ export class TestApi {
       const type = String(response.headers['content-type'] ?? '').split(';')[0]!;
       if (!operation) {
         // Not a documented call: whatever it is answered must still be a problem, or have no content.
-        if (response.status >= 400 && path.startsWith('/api/public'))
+        if (response.status >= 400 && path.startsWith(prefix))
           check('#/components/schemas/Problem', response);
         return;
       }

@@ -93,7 +93,7 @@ export function testConfig(environment: Record<string, string>, overrides: Parti
   const rateLimits = { read: 1e6, write: 1e6, auth: 1e6 };
   // What half a second is for is tested where it is there.
   const patient = { databaseDeadlines: deadlines, signInPatience: 10_000, shortestRefusal: 0 };
-  return { ...config, ...patient, rateLimits, ...overrides };
+  return { ...config, ...patient, rateLimits, platformRateLimit: 1e6, ...overrides };
 }
 
 /** Resolves when somebody waits for a lock in this database: what a test is about has come that far. */

@@ -5,7 +5,7 @@ import type { Authenticator } from '../authenticator.js';
 import { refusal } from '../www-authenticate.js';
 import type { KnownCredential } from '../credential-cache.js';
 import type { Credential } from '../credentials.js';
-import type { Principal } from '../principal.js';
+import type { Caller } from '../principal.js';
 import { isScope } from '../scopes.js';
 import { PROOF_SECONDS, verifyProof } from './dpop.js';
 import { GrantUsageRecorder } from './grant-usage.js';
@@ -90,7 +90,7 @@ export class AccessTokens implements Authenticator {
     };
   }
 
-  recordUse({ credentialId }: Principal): void {
+  recordUse({ credentialId }: Caller): void {
     this.usage.record(credentialId);
   }
 

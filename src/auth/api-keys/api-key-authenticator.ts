@@ -6,8 +6,8 @@ import type { Authenticator } from '../authenticator.js';
 import { refusal } from '../www-authenticate.js';
 import type { KnownCredential } from '../credential-cache.js';
 import type { Credential } from '../credentials.js';
-import type { Principal } from '../principal.js';
-import type { Scope } from '../scopes.js';
+import type { Caller } from '../principal.js';
+import type { PlatformScope, Scope } from '../scopes.js';
 import { peppersOf } from '../../crypto/peppers.js';
 import type { Pepper } from '../../crypto/peppers.js';
 import { parseKey } from './api-key-format.js';
@@ -15,8 +15,9 @@ import { ApiKeyUsageRecorder } from './api-key-usage.js';
 import { Config } from '../../config/config.js';
 
 interface KeyRow extends Record<string, unknown> {
-  user_id: number;
-  scopes: Scope[];
+  /** null: a key of the platform itself. */
+  user_id: number | null;
+  scopes: (Scope | PlatformScope)[];
   hash: Buffer;
   pepper_id: Buffer;
   allowed_cidrs: string[];
@@ -35,7 +36,7 @@ const FIND_KEY = {
   k.revoked_at IS NOT NULL AS revoked,
   CASE WHEN k.expires_at IS NULL THEN 'Infinity' ELSE EXTRACT(epoch FROM k.expires_at - now()) END::float8 AS seconds_left,
   u.disabled_at IS NOT NULL AS owner_disabled
-FROM api_keys k JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
+FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
 /** Compared with where the id is unknown, so that this takes as long as a wrong secret. */
@@ -86,18 +87,18 @@ export class ApiKeyAuthenticator implements Authenticator {
         clientId: null,
         expiresAt: row.expires_at,
         createdAt: row.created_at,
-      },
+      } as Caller, // the database takes no key of a member with scopes of the platform, and none the other way round
       expiresAtMs: performance.now() + row.seconds_left * 1000,
       allowed: row.allowed_cidrs.length > 0 ? networksOf(row.allowed_cidrs) : undefined,
     };
   }
 
-  recordUse({ credentialId }: Principal, ip: string | undefined): void {
+  recordUse({ credentialId }: Caller, ip: string | undefined): void {
     this.usage.record(credentialId, ip);
   }
 
   /** The key was sent by a browser: it can be in other hands. */
-  recordExposure({ credentialId, userId }: Principal, origin: string): Promise<void> {
+  recordExposure({ credentialId, userId }: Caller, origin: string): Promise<void> {
     return this.usage.recordExposure(credentialId, userId, origin);
   }
 }

@@ -62,7 +62,7 @@ export class ApiKeyUsageRecorder implements OnModuleInit, OnApplicationShutdown 
    *
    * @param origin the header Origin, or Sec-Fetch-Site, as it was sent
    */
-  async recordExposure(keyId: string, userId: number, origin: string): Promise<void> {
+  async recordExposure(keyId: string, userId: number | null, origin: string): Promise<void> {
     await this.database.rows(
       `WITH first AS (
   INSERT INTO api_key_usage (key_id, exposed_at, exposed_origin) VALUES ($1, now(), $2)

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
-import type { Scope } from '../scopes.js';
+import type { PlatformScope, Scope } from '../scopes.js';
 import { peppersOf } from '../../crypto/peppers.js';
 import type { Pepper } from '../../crypto/peppers.js';
 import { makeKey } from './api-key-format.js';
@@ -12,7 +12,8 @@ import type { KeyEnvironment } from './api-key-format.js';
 type Actor = NewAuthEvent['actor'];
 
 export interface NewKey {
-  readonly userId: number;
+  /** null: a key of the platform itself, with scopes of its own. */
+  readonly userId: number | null;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly environment: KeyEnvironment;
@@ -29,11 +30,12 @@ export interface KeyDetails {
   readonly id: string;
   /** `replaced`: rotated, and accepted until `expires_at`. */
   readonly status: 'active' | 'replaced' | 'expired' | 'revoked' | 'owner_disabled';
-  readonly user_id: number;
-  readonly username: string;
+  /** null, as the next: a key of the platform itself. */
+  readonly user_id: number | null;
+  readonly username: string | null;
   readonly name: string;
   readonly environment: KeyEnvironment;
-  readonly scopes: Scope[];
+  readonly scopes: (Scope | PlatformScope)[];
   readonly allowed_cidrs: string[];
   readonly last_four: string;
   readonly created_at: string;
@@ -57,7 +59,7 @@ const DETAILS = `SELECT k.id,
   api_time(k.revoked_at) AS revoked_at, k.revocation_reason, k.replaced_by,
   api_time(s.last_used_at) AS last_used_at, host(s.last_used_ip) AS last_used_ip, COALESCE(s.uses_count, 0) AS uses_count,
   api_time(s.exposed_at) AS exposed_at, s.exposed_origin
-FROM api_keys k JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s ON s.key_id = k.id`;
+FROM api_keys k LEFT JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s ON s.key_id = k.id`;
 
 /** Issues, lists, rotates and revokes API keys; used by the command line. */
 export class ApiKeysService {
@@ -105,18 +107,25 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
   /**
    * Of one member or of all, the newest first.
    *
+   * @param ofPlatform only the platform's own
    * @param expiringWithin only those that are accepted now and will not be so many seconds from now, the first to end first; what
    *   was rotated is left out, since its successor is there
    */
   list({
     userId,
+    ofPlatform = false,
     expiringWithin,
-  }: { userId?: number | undefined; expiringWithin?: number | undefined } = {}): Promise<KeyDetails[]> {
+  }: {
+    userId?: number | undefined;
+    ofPlatform?: boolean | undefined;
+    expiringWithin?: number | undefined;
+  } = {}): Promise<KeyDetails[]> {
     return this.dataSource.query<KeyDetails[]>(
-      `${DETAILS} WHERE ($1::bigint IS NULL OR k.user_id = $1) AND ($2::bigint IS NULL OR k.revoked_at IS NULL
+      `${DETAILS} WHERE ($1::bigint IS NULL OR k.user_id = $1) AND (NOT $3 OR k.user_id IS NULL)
+  AND ($2::bigint IS NULL OR k.revoked_at IS NULL
   AND k.replaced_by IS NULL AND k.expires_at > now() AND k.expires_at <= now() + make_interval(secs => $2))
 ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id`,
-      [userId ?? null, expiringWithin ?? null],
+      [userId ?? null, expiringWithin ?? null, ofPlatform],
     );
   }
 
@@ -145,7 +154,7 @@ SELECT $2, user_id, name, environment, scopes, $3, $4, $5, allowed_cidrs, now() 
 FROM api_keys WHERE id = $1`,
         [id, newId, ...this.#stored(key)],
       );
-      const [replaced] = await manager.query<[{ user_id: number }[], number]>(
+      const [replaced] = await manager.query<[{ user_id: number | null }[], number]>(
         `UPDATE api_keys SET replaced_by = $2, expires_at = LEAST(expires_at, now() + make_interval(secs => $3))
 WHERE id = $1 AND revoked_at IS NULL AND replaced_by IS NULL AND (expires_at IS NULL OR expires_at > now())
 RETURNING user_id`,
@@ -171,7 +180,7 @@ RETURNING user_id`,
    */
   async revoke(id: string, reason: string, actor: Actor): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
-      const [revoked] = await manager.query<[{ user_id: number }[], number]>(
+      const [revoked] = await manager.query<[{ user_id: number | null }[], number]>(
         `UPDATE api_keys SET revoked_at = now(), revocation_reason = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING user_id`,
         [id, reason],
       );

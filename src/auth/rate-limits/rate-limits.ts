@@ -8,7 +8,7 @@ import type { LabelsOf } from '../../http/metrics.js';
 import { networkOf } from '../../values/network.js';
 import { Problem } from '../../http/output/problems.js';
 import type { Credential } from '../credentials.js';
-import type { Principal } from '../principal.js';
+import type { Caller } from '../principal.js';
 import { Limit } from './limit.js';
 import type { Count } from './limit.js';
 import { Membership } from './membership.js';
@@ -48,7 +48,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   async onModuleInit(): Promise<void> {
-    const { redisUrl, databaseUrl, rateLimits, databaseDeadlines } = this.config;
+    const { redisUrl, databaseUrl, rateLimits, platformRateLimit, databaseDeadlines } = this.config;
     if (redisUrl !== undefined) this.#shared = await RedisCounts.connect(redisUrl, databaseDeadlines);
     else if (databaseUrl !== undefined)
       this.#shared = await PostgresCounts.connect(this.config, this.database);
@@ -60,6 +60,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     const quotas: Record<LimitName, number> = {
       read: rateLimits.read,
       write: rateLimits.write,
+      platform: platformRateLimit,
       failed_authentication: rateLimits.auth,
       oauth_requests: rateLimits.auth * OAUTH_REQUESTS_PER_REFUSAL,
     };
@@ -88,8 +89,8 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
    * @returns the problem to answer where the limit is used up; the caller decides when, since scope goes first
    */
   countCall(
-    name: 'read' | 'write',
-    principal: Principal,
+    name: 'read' | 'write' | 'platform',
+    principal: Caller,
     response: Response,
   ): Problem | undefined | Promise<Problem | undefined> {
     const limit = this.#limits.get(name);
@@ -101,7 +102,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
       this.meter.count('rate_limit_refusals_total', { limit: name, credential: principal.kind });
       return rateLimited(resetSeconds);
     };
-    const counted = limit.take(`${name}:${principal.userId}:${principal.credentialId}`);
+    const counted = limit.take(`${name}:${principal.userId ?? 'platform'}:${principal.credentialId}`);
     return counted instanceof Promise ? counted.then(answer) : answer(counted);
   }
 

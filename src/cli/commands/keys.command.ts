@@ -3,9 +3,10 @@ import type { Command } from 'commander';
 import { ApiKeysService, unknownKey } from '../../auth/api-keys/api-keys.service.js';
 import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import type { KeyEnvironment } from '../../auth/api-keys/api-key-format.js';
-import type { Scope } from '../../auth/scopes.js';
+import { isPlatformScope } from '../../auth/scopes.js';
+import type { PlatformScope, Scope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
-import { collectCidr, durationBetween, parseScopes, textOf } from '../arguments.js';
+import { collectCidr, durationBetween, parseKeyScopes, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
@@ -15,9 +16,10 @@ const DEFAULT_EXPIRY = 90 * DAY;
 const LONGEST_EXPIRY = 365 * DAY;
 
 interface CreateOptions {
-  user: string;
+  user?: string;
+  platform?: boolean;
   name: string;
-  scopes: Scope[];
+  scopes: (Scope | PlatformScope)[];
   expires?: number;
   /** false: --no-expiry */
   expiry: boolean;
@@ -27,9 +29,16 @@ interface CreateOptions {
   json?: boolean;
 }
 
+interface ListOptions {
+  user?: string;
+  platform?: boolean;
+  expiring?: number;
+  json?: boolean;
+}
+
 /** Adds `pua keys` and what it holds. */
 export function keysCommands(program: Command): void {
-  const keys = addGroup(program, 'keys', 'API keys of members');
+  const keys = addGroup(program, 'keys', 'API keys of members, and of the platform itself');
 
   addCommand(
     keys,
@@ -37,12 +46,18 @@ export function keysCommands(program: Command): void {
     'Make a key. It is shown once: stdout has the key alone, with --json its details too',
     "pua keys create --user ada --name 'Ada’s calendar' --scopes profile:read,events:read",
   )
-    .requiredOption('--user <id|username>', 'the member whose data the key opens')
+    .option('--user <id|username>', 'the member whose data the key opens')
+    .addOption(
+      new Option(
+        '--platform',
+        'in place of --user: a key of the platform itself, for its backend, with the scopes platform:read and platform:write',
+      ).conflicts('user'),
+    )
     .requiredOption('--name <text>', 'what the key is for', textOf([1, 100]))
     .requiredOption(
       '--scopes <list>',
       'what the key may do, comma separated; "" for nothing but /credential',
-      parseScopes,
+      parseKeyScopes,
     )
     .option(
       '--expires <duration>',
@@ -68,11 +83,20 @@ export function keysCommands(program: Command): void {
         command.error('error: --no-expiry needs --reason <text>: say why the key needs no end');
       if (options.expiry && options.reason !== undefined)
         command.error('error: --reason belongs to --no-expiry: leave it out, or add --no-expiry');
+      const { platform: ofPlatform = false, scopes } = options;
+      if (!ofPlatform && options.user === undefined)
+        command.error('error: name a member with --user, or say --platform');
+      if (scopes.some((scope) => isPlatformScope(scope) !== ofPlatform))
+        command.error(
+          'error: platform:read and platform:write are for --platform, and the others for --user',
+        );
+      if (ofPlatform && scopes.length === 0) command.error('error: a key of the platform needs a scope');
       await withDatabase(async ({ config, dataSource }) => {
-        const user = await new UsersService(dataSource).find(options.user);
+        const user =
+          options.user === undefined ? undefined : await new UsersService(dataSource).find(options.user);
         const keys = new ApiKeysService(dataSource, config);
         const { key, id } = await keys.create({
-          userId: user.id,
+          userId: user?.id ?? null,
           name: options.name,
           scopes: options.scopes,
           environment: options.env,
@@ -82,26 +106,33 @@ export function keysCommands(program: Command): void {
             : { noExpiryReason: options.reason! }),
           actor: 'admin',
         });
-        if (user.disabled_at) note(`${user.username} is disabled: the key works once they are enabled`);
+        if (user?.disabled_at) note(`${user.username} is disabled: the key works once they are enabled`);
         await printNew(keys, key, id, options.json);
         if (!options.json)
           note(
-            `Use it: export API_KEY=<the key>; curl -H "X-API-Key: $API_KEY" ${config.publicUrl}/api/public/credential`,
+            ofPlatform
+              ? `Use it: export API_KEY=<the key>; the calls that it opens stand in ${config.publicUrl}/docs#platform`
+              : `Use it: export API_KEY=<the key>; curl -H "X-API-Key: $API_KEY" ${config.publicUrl}/api/public/credential`,
           );
       });
     });
 
   addCommand(keys, 'list', 'List keys, the newest first', 'pua keys list --user ada')
     .option('--user <id|username>', 'only the keys of this member')
+    .addOption(new Option('--platform', 'only the keys of the platform itself').conflicts('user'))
     .option(
       '--expiring <duration>',
       'only those that end within this time and were not rotated, the first to end first: number and s, m, h or d',
       durationBetween(1, LONGEST_EXPIRY),
     )
-    .action(async ({ user, expiring, json }: { user?: string; expiring?: number; json?: boolean }) => {
+    .action(async ({ user, platform, expiring, json }: ListOptions) => {
       const found = await withDatabase(async ({ config, dataSource }) => {
         const userId = user === undefined ? undefined : (await new UsersService(dataSource).find(user)).id;
-        return new ApiKeysService(dataSource, config).list({ userId, expiringWithin: expiring });
+        return new ApiKeysService(dataSource, config).list({
+          userId,
+          ofPlatform: platform,
+          expiringWithin: expiring,
+        });
       });
       print(json, { data: found }, () => table(found, COLUMNS));
     });
@@ -161,7 +192,7 @@ export function keysCommands(program: Command): void {
 
 const COLUMNS: Record<string, (key: KeyDetails) => string | null | readonly string[]> = {
   ID: ({ id }) => id,
-  USER: ({ user_id, username }) => `${user_id} ${username}`,
+  USER: ({ user_id, username }) => (user_id === null ? 'platform' : `${user_id} ${username}`),
   NAME: ({ name }) => name,
   ENV: ({ environment }) => environment,
   SCOPES: ({ scopes }) => scopes,

@@ -2,18 +2,19 @@ import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from '
 import type { Relation } from 'typeorm';
 import { User } from './user.entity.js';
 
-/** A partner's key to one member's data. The key itself is stored nowhere. */
+/** A partner's key to one member's data, or one of the platform itself. The key itself is stored nowhere. */
 @Entity('api_keys')
 export class ApiKey {
   @PrimaryColumn('text')
   id: string;
 
-  @Column('bigint')
-  user_id: number;
+  /** null: the platform's own, which `api_keys_owner_check` gives other scopes. */
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
 
   @ManyToOne(() => User)
   @JoinColumn({ name: 'user_id' })
-  user: Relation<User>;
+  user: Relation<User> | null;
 
   @Column('text')
   name: string;

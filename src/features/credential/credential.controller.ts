@@ -13,7 +13,7 @@ import {
 } from '../../http/output/fields.js';
 import { RespondsWith } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
-import { ALL_SCOPES } from '../../auth/scopes.js';
+import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
 import type { Scope } from '../../auth/scopes.js';
 
 @ApiSchema({ name: 'Endpoint' })
@@ -82,11 +82,12 @@ export class CredentialController {
     };
   }
 
-  /** Every route that looks at credentials, with whether this one is let through. */
+  /** Every route for credentials of members, with whether this one is let through. */
   #endpointsFor(principal: Principal): Endpoint[] {
     return this.routeTable.routes.flatMap(({ method, path, handler, controller }) => {
       const access = accessOf(handler, controller);
       if (access === undefined || access === 'public') return [];
+      if (access !== null && isPlatformScope(access)) return [];
       const allowed = access === null || principal.scopes.includes(access);
       return [{ method, path: path.replace(/:(\w+)/g, '{$1}'), scope: access, allowed }];
     });

@@ -6,10 +6,12 @@ export interface Example {
   readonly name: string;
   readonly summary: string;
   readonly request: {
-    readonly method: 'GET' | 'PUT';
+    readonly method: 'GET' | 'PUT' | 'POST';
     /** With its query. */
     readonly path: string;
     readonly body?: unknown;
+    /** Of the body; JSON unless said. */
+    readonly type?: string;
   };
   readonly response: {
     readonly status: number;

@@ -4,10 +4,11 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { accessOf } from '../../auth/auth.decorators.js';
 import type { Access } from '../../auth/auth.decorators.js';
-import { ALL_SCOPES, SCOPES } from '../../auth/scopes.js';
+import { ALL_PLATFORM_SCOPES, ALL_SCOPES, isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { PROBLEMS } from '../../http/output/problems.js';
 import type { ProblemCode } from '../../http/output/problems.js';
+import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
 import { parameterNames } from '../../http/input/parameters.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { queryOfHandler } from '../../http/input/query.js';
@@ -20,11 +21,12 @@ import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;
 
-/** OpenAPI 3.1 of the running application, made once, when it is first asked for. */
+/** OpenAPI 3.1 of the running application: of what members' credentials open, and of what the platform's keys do. */
 @Injectable()
 export class OpenApiDocument {
   #application: INestApplication | undefined;
   #answer: JsonResponse | undefined;
+  #ofPlatform: JsonResponse | undefined;
 
   constructor(
     private readonly config: Config,
@@ -36,7 +38,12 @@ export class OpenApiDocument {
   }
 
   get answer(): JsonResponse {
-    return (this.#answer ??= JsonResponse.unchanging(this.#build()));
+    return (this.#answer ??= JsonResponse.unchanging(this.#build(this.#ofMembers(), API_PREFIX)));
+  }
+
+  /** Of what the platform's own backend calls. */
+  get platformAnswer(): JsonResponse {
+    return (this.#ofPlatform ??= JsonResponse.unchanging(this.#build(this.#platform(), PLATFORM_PREFIX)));
   }
 
   /** The document as its readers get it: plain JSON, a copy of its own. */
@@ -44,19 +51,48 @@ export class OpenApiDocument {
     return JSON.parse(String(this.answer.json)) as Json;
   }
 
-  #build(): OpenAPIObject {
+  /** The same of the platform's. */
+  readPlatform(): Json {
+    return JSON.parse(String(this.platformAnswer.json)) as Json;
+  }
+
+  #started(title: string): DocumentBuilder {
     const { publicUrl } = this.config;
-    const base = new DocumentBuilder()
-      .setTitle(apiNameOf(this.config))
+    return new DocumentBuilder()
+      .setTitle(title)
       .setVersion('1.0.0')
+      .setExternalDoc('Reference and guides', `${publicUrl}/docs`)
+      .setOpenAPIVersion('3.1.0')
+      .addServer(publicUrl);
+  }
+
+  #platform(): Omit<OpenAPIObject, 'paths'> {
+    return this.#started(`${apiNameOf(this.config)}, for the platform`)
+      .setDescription(
+        'What the platform’s own backend calls: it feeds the data of all members. Keys are issued by `pua keys create --platform`, ' +
+          'belong to no member, and open nothing under `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
+      )
+      .addApiKey(
+        {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-API-Key',
+          description:
+            'Of the platform’s backend. For servers only: one that comes from a browser is refused.',
+        },
+        'api_key',
+      )
+      .build();
+  }
+
+  #ofMembers(): Omit<OpenAPIObject, 'paths'> {
+    const { publicUrl } = this.config;
+    return this.#started(apiNameOf(this.config))
       .setDescription(
         'A member’s own profile, events, connections and achievements. Every response holds only data of the member ' +
           'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
           '`application/problem+json` (RFC 9457) with a `code`.',
       )
-      .setExternalDoc('Reference and guides', `${publicUrl}/docs`)
-      .setOpenAPIVersion('3.1.0')
-      .addServer(publicUrl)
       .addApiKey(
         {
           type: 'apiKey',
@@ -82,18 +118,22 @@ export class OpenApiDocument {
         'oauth2',
       )
       .build();
+  }
+
+  #build(base: Omit<OpenAPIObject, 'paths'>, prefix: string): OpenAPIObject {
     const document = SwaggerModule.createDocument(this.#application!, base, {
       operationIdFactory: (_controller, method) => method,
     });
     document.info.license = LICENSE;
     document.info.contact = this.#contact();
-    document.components!.schemas!.Problem = PROBLEM as never;
+    document.components!.schemas!.Problem = (prefix === API_PREFIX ? PROBLEM : PLATFORM_PROBLEM) as never;
     for (const schema of Object.values(document.components!.schemas!) as Json[]) closeObject(schema);
     document.components!.headers = HEADERS as never;
     for (const route of this.routeTable.routes) this.#complete(document, route);
     document.paths = Object.fromEntries(
-      Object.entries(document.paths).filter(([path]) => path.startsWith('/api/public')),
+      Object.entries(document.paths).filter(([path]) => isUnder(prefix, path)),
     );
+    document.components!.schemas = usedSchemas(document) as never;
     const used = Object.values(document.paths).flatMap((item) =>
       Object.values(item as Record<string, { tags: string[] }>).flatMap(({ tags }) => tags),
     );
@@ -114,7 +154,10 @@ export class OpenApiDocument {
     operation.tags = [tagOf(path)];
     if (access === 'public') operation.security = [];
     else {
-      operation.security = [{ api_key: [] }, { oauth2: access === null ? [] : [access] }];
+      operation.security = [
+        { api_key: [] },
+        ...(isPlatformScope(access ?? '') ? [] : [{ oauth2: access === null ? [] : [access] }]),
+      ];
       operation['x-required-scope'] = access;
     }
     operation.parameters = [
@@ -130,23 +173,33 @@ export class OpenApiDocument {
               description: 'ETag of GET /profile',
             },
           ]
-        : [
-            {
-              name: 'If-None-Match',
-              in: 'header',
-              required: false,
-              schema: { type: 'string' },
-              description: 'ETag of an earlier answer',
-            },
-          ]),
+        : route.method !== 'GET'
+          ? []
+          : [
+              {
+                name: 'If-None-Match',
+                in: 'header',
+                required: false,
+                schema: { type: 'string' },
+                description: 'ETag of an earlier answer',
+              },
+            ]),
     ];
+    if (problemsOf(route.handler).includes('idempotency_conflict'))
+      (operation.parameters as Json[]).push({
+        name: 'Idempotency-Key',
+        in: 'header',
+        required: false,
+        schema: { type: 'string', minLength: 1, maxLength: 200, pattern: '^[!-~]+$' },
+        description: 'Of your choice, visible ASCII: the same key and body get the same answer for 24 hours',
+      });
     const variants = describeVariants(route);
     if (variants) operation['x-variants'] = variants;
     const responses = operation.responses as Record<string, Json>;
     const success = Object.keys(responses).find((status) => status.startsWith('2'))!;
     const isList = JSON.stringify(responses[success]).includes('schemas/Pagination');
     responses[success]!.description ||= operation.summary;
-    responses[success]!.headers = headerRefs(successHeaders(access, isList));
+    responses[success]!.headers = headerRefs(successHeaders(access, isList, route.method));
     if (route.method === 'GET')
       responses['304'] = { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id']) };
     const examples = [operation.operationId as string, ...(variants ?? []).map(({ name }) => name as string)]
@@ -285,6 +338,7 @@ function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode
       'invalid_credentials',
       'api_key_in_browser',
       'ip_not_allowed',
+      'wrong_credential_kind',
       'rate_limited',
     );
     if (access !== null) codes.push('insufficient_scope');
@@ -301,8 +355,8 @@ function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode
   return byStatus;
 }
 
-function successHeaders(access: Access, isList: boolean): string[] {
-  const names = ['X-Request-Id', 'ETag', 'Cache-Control', 'Vary'];
+function successHeaders(access: Access, isList: boolean, method: string): string[] {
+  const names = ['X-Request-Id', ...(method === 'POST' ? [] : ['ETag']), 'Cache-Control', 'Vary'];
   if (access !== 'public')
     names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes', 'RateLimit', 'RateLimit-Policy');
   if (isList) names.push('Link', 'X-Total-Count');
@@ -331,11 +385,13 @@ const TAGS: Readonly<Record<string, string>> = {
   Connections: 'The people whom the member is connected with.',
   Achievements: 'What the member has earned, and how far they are with the rest.',
   Credential: 'What the credential of a request is, and what it may do.',
+  Platform: 'What the platform’s own backend calls, with a key of its own.',
   Documents: 'What the API says of itself. No credential is needed.',
 };
 
 /** The first segment of the path, for a few that belong together the group's name. */
 function tagOf(path: string): string {
+  if (isUnder(PLATFORM_PREFIX, path) && !path.endsWith('.json')) return 'Platform';
   const [segment = ''] = path.split('/').slice(3);
   const groups: Readonly<Record<string, string>> = {
     me: 'Profile',
@@ -366,6 +422,18 @@ const HEADERS = {
   'X-Total-Count': header('`pagination.total`', { type: 'integer', minimum: 0 }),
   'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),
   'Retry-After': header('Seconds', { type: 'integer', minimum: 1 }),
+};
+
+const PROBLEM_PARAMETER: Json = {
+  type: 'object',
+  required: ['parameter', 'code', 'detail'],
+  additionalProperties: false,
+  properties: {
+    parameter: { type: 'string' },
+    code: { type: 'string' },
+    detail: { type: 'string' },
+    allowed: { type: 'array', items: { type: 'string' } },
+  },
 };
 
 const PROBLEM: Json = {
@@ -399,17 +467,7 @@ const PROBLEM: Json = {
               actual: { type: 'integer' },
             },
           },
-          {
-            type: 'object',
-            required: ['parameter', 'code', 'detail'],
-            additionalProperties: false,
-            properties: {
-              parameter: { type: 'string' },
-              code: { type: 'string' },
-              detail: { type: 'string' },
-              allowed: { type: 'array', items: { type: 'string' } },
-            },
-          },
+          PROBLEM_PARAMETER,
         ],
       },
     },
@@ -418,6 +476,51 @@ const PROBLEM: Json = {
     retry_after: { type: 'integer', minimum: 1 },
   },
 };
+
+/** The same of the platform's calls, whose errors can be lines of a feed. */
+const PLATFORM_PROBLEM: Json = {
+  ...PROBLEM,
+  properties: {
+    ...(PROBLEM.properties as Json),
+    errors: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 100,
+      items: {
+        oneOf: [
+          {
+            type: 'object',
+            required: ['line', 'pointer', 'code', 'detail'],
+            additionalProperties: false,
+            properties: {
+              line: { type: 'integer', minimum: 1 },
+              pointer: { type: 'string' },
+              code: { type: 'string' },
+              detail: { type: 'string' },
+            },
+          },
+          PROBLEM_PARAMETER,
+        ],
+      },
+    },
+    required_scope: { type: 'string', enum: ALL_PLATFORM_SCOPES },
+  },
+};
+
+/** Only those that the calls name, or that these name. */
+function usedSchemas(document: OpenAPIObject): Record<string, unknown> {
+  const schemas = document.components!.schemas! as Record<string, unknown>;
+  const used = new Set<string>();
+  const look = (value: unknown) => {
+    for (const [, name] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (used.has(name!)) continue;
+      used.add(name!);
+      look(schemas[name!]);
+    }
+  };
+  look(document.paths);
+  return Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
+}
 
 /** What is not documented is not there: answers are checked against this. */
 function closeObject(schema: Json): void {

@@ -40,3 +40,20 @@ export class OpenApiController {
     ));
   }
 }
+
+/** The same for the platform's backend. */
+@Controller('api/platform')
+@Public()
+export class PlatformOpenApiController {
+  constructor(private readonly document: OpenApiDocument) {}
+
+  @Get('openapi.json')
+  @RespondsWith(
+    'Get the platform’s document',
+    { schema: { type: 'object' }, models: [] },
+    'OpenAPI 3.1 of the calls of the platform’s backend, as the running server has them.',
+  )
+  getPlatformOpenApi(): JsonResponse {
+    return this.document.platformAnswer;
+  }
+}

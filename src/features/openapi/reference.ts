@@ -126,7 +126,7 @@ function canHave(code: string, parameters: readonly Json[]): boolean {
 
 function schemaOf(content: Json | undefined): Json | undefined {
   const types = content?.content as Record<string, { schema: Json }> | undefined;
-  return types?.['application/json']?.schema;
+  return (types?.['application/json'] ?? types?.['application/x-ndjson'])?.schema;
 }
 
 function codesOf(response: Json): string[] {

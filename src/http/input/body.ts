@@ -1,6 +1,6 @@
 import { applyDecorators, createParamDecorator } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
-import { ApiBody, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsOptional, IsString, validateSync } from 'class-validator';
 import express from 'express';
 import type { Request, Response } from 'express';
@@ -20,7 +20,8 @@ const MOST_FIELDS = 32;
 /** The body itself is 1. */
 const DEEPEST = 8;
 
-const readRaw = express.raw({ type: () => true, limit: BODY_LIMIT_BYTES });
+const rawReader = (limit: number) => express.raw({ type: () => true, limit });
+const readRaw = rawReader(BODY_LIMIT_BYTES);
 
 const readFields = createParamDecorator(async (Fields: Model, context: ExecutionContext): Promise<object> => {
   const http = context.switchToHttp();
@@ -61,11 +62,47 @@ async function readJsonObject(request: Request, response: Response): Promise<Rec
   return value as Record<string, unknown>;
 }
 
-async function readBytes(request: Request, response: Response): Promise<Buffer> {
+/**
+ * Injects the bytes of a body of lines of JSON (`application/x-ndjson`), read when everything else was checked. What stands in the
+ * lines is the handler's to say.
+ *
+ * @param Line what a line is, for the OpenAPI document
+ * @throws Problem payload_too_large, unsupported_media_type
+ */
+export const NdjsonBody = (Line: Model, mostBytes: number): ParameterDecorator => {
+  const read = rawReader(mostBytes);
+  const inject = createParamDecorator(async (_: unknown, context: ExecutionContext): Promise<Buffer> => {
+    const http = context.switchToHttp();
+    const request = http.getRequest<Request>();
+    const bytes = await readBytes(request, http.getResponse<Response>(), read);
+    if (
+      !/^\s*application\/x-ndjson\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i.test(
+        request.headers['content-type'] ?? '',
+      )
+    )
+      throw new Problem('unsupported_media_type', {
+        detail: 'The request body is not application/x-ndjson.',
+      });
+    return bytes;
+  });
+  return (controller, name, index) => {
+    const method = Object.getOwnPropertyDescriptor(controller, name!)!;
+    ApiConsumes('application/x-ndjson')(controller, name!, method);
+    ApiBody({ type: Line, description: 'One line for each record' })(controller, name!, method);
+    RespondsWithProblems('payload_too_large', 'unsupported_media_type', 'validation_failed')(
+      controller,
+      name!,
+      method,
+    );
+    inject()(controller, name, index);
+  };
+};
+
+async function readBytes(request: Request, response: Response, read = readRaw): Promise<Buffer> {
   const { context } = request;
   context.readingBody = true;
   await new Promise<void>((resolve, reject) => {
-    readRaw(request, response, (error?: unknown) => {
+    read(request, response, (error?: unknown) => {
       context.readingBody = false;
       context.waitsSince = performance.now();
       if (error === undefined || error === null) resolve();

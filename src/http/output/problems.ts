@@ -57,6 +57,12 @@ const table = {
     'The credential is valid, but was not granted the scope that this endpoint needs.',
     'Ask for `required_scope` when you sign the member in, or have a key issued with it.',
   ],
+  wrong_credential_kind: [
+    403,
+    'Wrong kind of credential',
+    'A key of the platform opens no member’s data, and a member’s credential none of the platform’s endpoints.',
+    'Use a member’s access token or key under `/api/public`, and a key of `pua keys create --platform` under `/api/platform`.',
+  ],
   api_key_in_browser: [
     403,
     'API key in a browser',
@@ -99,6 +105,12 @@ const table = {
     'The Accept header excludes application/json, and there is nothing else.',
     'Send Accept: application/json, or none.',
   ],
+  idempotency_conflict: [
+    409,
+    'Idempotency key in use',
+    'The Idempotency-Key was used within 24 hours for another body.',
+    'Send a new key with a new body, and the same key only with the same one.',
+  ],
   precondition_failed: [
     412,
     'Precondition failed',
@@ -108,20 +120,20 @@ const table = {
   payload_too_large: [
     413,
     'Payload too large',
-    'The request body has more than 16384 bytes.',
-    'Send only the fields that change.',
+    'The request body is larger than the endpoint takes: 16384 bytes, or of a feed 8 MB or 5,000 lines.',
+    'Send only the fields that change, and a feed in parts.',
   ],
   unsupported_media_type: [
     415,
     'Unsupported media type',
-    'The request body is not application/json.',
-    'Send Content-Type: application/json.',
+    'The request body is not of the type that the endpoint takes: application/json, or of a feed application/x-ndjson.',
+    'Send Content-Type: application/json, or application/x-ndjson to a feed.',
   ],
   validation_failed: [
     422,
     'Validation failed',
-    'The body is a JSON object, but some of its fields are not allowed; nothing was saved.',
-    'Read `errors`: every wrong field stands there with its own code.',
+    'The body can be read, but some of its fields or lines are not allowed; nothing was saved.',
+    'Read `errors`: every wrong field, or line of a feed, stands there with its own code.',
   ],
   rate_limited: [
     429,
@@ -160,10 +172,11 @@ export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
   }),
 );
 
-/** What is wrong with one field of the body or one query parameter (docs/api-contract.md §8). */
+/** What is wrong with one field of the body, one query parameter or one line of a feed (docs/api-contract.md §8). */
 export type ProblemDetail =
   | { pointer: string; field: string | null; code: string; detail: string; max?: number; actual?: number }
-  | { parameter: string; code: string; detail: string; allowed?: readonly string[] };
+  | { parameter: string; code: string; detail: string; allowed?: readonly string[] }
+  | { line: number; pointer: string; code: string; detail: string };
 
 export interface ProblemOptions {
   /** What happened, for this request; the table's meaning where there is nothing to add. */

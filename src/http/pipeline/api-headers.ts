@@ -3,9 +3,17 @@ import type { NextFunction, Request, Response } from 'express';
 /** The prefix of everything that callers of the API see. */
 export const API_PREFIX = '/api/public';
 
-/** Tells whether a path is the API’s: {@link API_PREFIX} itself, or below it. */
+/** The prefix of what the platform's own backend calls. */
+export const PLATFORM_PREFIX = '/api/platform';
+
+/** Tells whether a path is the API’s: one of the prefixes itself, or below it. */
 export function isUnderApi(path: string): boolean {
-  return path === API_PREFIX || path.startsWith(`${API_PREFIX}/`);
+  return isUnder(API_PREFIX, path) || isUnder(PLATFORM_PREFIX, path);
+}
+
+/** Tells whether a path is the prefix itself, or below it. */
+export function isUnder(prefix: string, path: string): boolean {
+  return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
 }
 
 const EXPOSED = [
@@ -39,7 +47,7 @@ export const SHARED_HEADERS = {
 const OF_EVERY_ANSWER = Object.entries({ 'Cache-Control': 'private, no-cache', ...SHARED_HEADERS });
 
 /**
- * Headers of every answer under {@link API_PREFIX} (docs/api-contract.md §9, §10), errors and unknown routes too, and the
+ * Headers of every answer under the prefixes (docs/api-contract.md §9, §10), errors and unknown routes too, and the
  * answer to preflight requests, which need no credential.
  */
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {

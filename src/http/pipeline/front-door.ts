@@ -2,22 +2,24 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import { Admission } from './admission.js';
 import type { Caller, Capacity } from './admission.js';
-import { isUnderApi } from './api-headers.js';
+import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { CONNECTION_BOUNDS, Connections } from './connections.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest } from './request-context.js';
 import type { RequestContext } from './request-context.js';
 
 /**
- * What is admitted apart, so that a flood of one kind leaves the others alone: the API, what programs and browsers ask the
+ * What is admitted apart, so that a flood of one kind leaves the others alone: the API, what the platform's backend asks for, what programs and browsers ask the
  * authorization server for, and the pages with whatever else there is.
  */
-export type Kind = 'api' | 'oauth' | 'pages';
+export type Kind = 'api' | 'platform' | 'oauth' | 'pages';
 
 /** 64 requests are answered in 110 ms by a process that answers 600 a second; requests for tokens take twice as much work each. */
 export const CAPACITIES: Readonly<Record<Kind, Capacity>> = {
   // One caller's share of a burst, 2/3, is what the two pipelined connections take.
   api: { steady: 64, burst: 192 },
+  // Feeds write for seconds, one or two at a time: the others wait.
+  platform: { steady: 32, burst: 64 },
   oauth: { steady: 32, burst: 256 },
   // Those who sign in mostly wait: half a second each, whatever the password.
   pages: { steady: 128, burst: 256 },
@@ -47,11 +49,17 @@ export class FrontDoor {
   readonly connections: Connections;
   readonly admissions: Readonly<Record<Kind, Admission>> = {
     api: new Admission(CAPACITIES.api),
+    platform: new Admission(CAPACITIES.platform),
     oauth: new Admission(CAPACITIES.oauth),
     pages: new Admission(CAPACITIES.pages),
   };
   /** How each kind is refused; bare until the application says. */
-  readonly refusals: Record<Kind, Refuse> = { api: refuseBarely, oauth: refuseBarely, pages: refuseBarely };
+  readonly refusals: Record<Kind, Refuse> = {
+    api: refuseBarely,
+    platform: refuseBarely,
+    oauth: refuseBarely,
+    pages: refuseBarely,
+  };
   readonly #application: RequestListener;
   readonly #options: FrontDoorOptions;
   readonly #addresses = new WeakMap<Socket, string>();
@@ -87,7 +95,7 @@ export class FrontDoor {
     }
     const kind = kindOf(request.context);
     // What needs no credential has no place while its body is still on its way: else who never ends one would keep it.
-    if (kind === 'api' || !hasBody(request)) this.#admit(kind, request, response);
+    if (kind === 'api' || kind === 'platform' || !hasBody(request)) this.#admit(kind, request, response);
     else whenBodyArrived(request, () => this.#admit(kind, request, response));
   }
 
@@ -147,6 +155,7 @@ export class FrontDoor {
 
 /** @returns undefined where it is always answered */
 function kindOf({ path, valid }: RequestContext): Kind | undefined {
+  if (valid && isUnder(PLATFORM_PREFIX, path)) return 'platform';
   if (!valid || isUnderApi(path)) return 'api';
   if (path.startsWith('/oauth/') || path.startsWith('/.well-known/')) return 'oauth';
   return HEALTH.includes(path) ? undefined : 'pages';

@@ -3,6 +3,11 @@ import type { NextFunction, Request, Response } from 'express';
 import type { ProblemFilter } from '../output/problem.filter.js';
 import { Problem } from '../output/problems.js';
 
+/** Gives a request so much longer for its answer than others have, in ms, from now on. */
+export function extendDeadline({ context }: IncomingMessage, milliseconds: number): void {
+  context.waitsSince = performance.now() + milliseconds;
+}
+
 /** How often requests under way are looked at. A timer of each would cost more than all that is done here. */
 const LOOK_MS = 25;
 

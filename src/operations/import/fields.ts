@@ -4,10 +4,43 @@ import { parseTimestamp } from '../../values/timestamps.js';
 import { COUNTRY_CODE_PATTERN, LENGTHS, MAX_TAGS, TAG_LENGTH } from '../../values/vocabulary.js';
 import type { Length } from '../../values/vocabulary.js';
 
+/** What kind of fault it is, for programs: of a value, of a line, or of a record beside others. */
+export type FaultCode =
+  | 'invalid_type'
+  | 'invalid_length'
+  | 'invalid_characters'
+  | 'invalid_value'
+  | 'missing'
+  | 'unknown_field'
+  | 'inconsistent'
+  | 'invalid_line'
+  | 'duplicate'
+  | 'unknown_reference'
+  | 'taken'
+  | 'member_erased';
+
 /** Why a value cannot be imported; follows the field's name. */
 export class Fault {
-  constructor(readonly text: string) {}
+  constructor(
+    readonly text: string,
+    readonly code: FaultCode = 'invalid_value',
+  ) {}
 }
+
+/** What is wrong with a line, and where. */
+export interface LineFault {
+  /** Names from the line, or the record of a file, to the value, joined by dots; empty for the whole. */
+  readonly path: string;
+  readonly code: FaultCode;
+  readonly text: string;
+}
+
+/** Of a name that is none of ours as little as is good to know: it may hold anything. */
+export const shownName = (name: string) =>
+  (name.length > 100 ? `${name.slice(0, 100)}…` : name).toWellFormed().replaceAll('\0', '\u{fffd}');
+
+/** Says a fault to people: the place, and what is wrong there. */
+export const spell = ({ path, text }: LineFault) => (path === '' ? text : `${path}: ${text}`);
 
 /** One field of a record: how its JSON value becomes a column of the staging table. */
 export interface Field {
@@ -85,13 +118,14 @@ export const text = ([shortest, longest]: Length): Field => ({
       ? `a text of at most ${longest} characters`
       : `a text of ${shortest} to ${longest} characters`,
   read: (value) => {
-    if (typeof value !== 'string') return new Fault('must be a string');
-    if (!isStorable(value)) return new Fault('must not contain U+0000 or half of a surrogate pair');
+    if (typeof value !== 'string') return new Fault('must be a string', 'invalid_type');
+    if (!isStorable(value))
+      return new Fault('must not contain U+0000 or half of a surrogate pair', 'invalid_characters');
     // Code units are never fewer than code points: only a text that may be too long is taken apart.
     const length = value.length <= longest && value.length > shortest ? value.length : [...value].length;
     if (length >= shortest && length <= longest) return value;
     const limits = shortest === 0 ? `at most ${longest}` : `${shortest} to ${longest}`;
-    return new Fault(`must have ${limits} characters, it has ${length}`);
+    return new Fault(`must have ${limits} characters, it has ${length}`, 'invalid_length');
   },
 });
 
@@ -144,7 +178,7 @@ export const tags: Field = {
     const tag = text(TAG_LENGTH);
     if (!Array.isArray(value) || value.length > MAX_TAGS) return new Fault(`must be ${tags.rule}`);
     const fault = value.map((item) => tag.read(item)).find((read) => read instanceof Fault);
-    return fault ? new Fault(`has an item that ${fault.text}`) : value;
+    return fault ? new Fault(`has an item that ${fault.text}`, fault.code) : value;
   },
 };
 
@@ -152,12 +186,12 @@ export const tags: Field = {
 export function readRecord(
   fields: Fields,
   value: unknown,
-): { row: Record<string, unknown>; faults: readonly string[] } {
+): { row: Record<string, unknown>; faults: readonly LineFault[] } {
   const row: Record<string, unknown> = {};
-  const faults: string[] = [];
+  const faults: LineFault[] = [];
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     readFields(fields, value as Record<string, unknown>, row, faults, '', '');
-  else faults.push('must be a JSON object');
+  else faults.push({ path: '', code: 'invalid_type', text: 'must be a JSON object' });
   return { row, faults };
 }
 
@@ -165,17 +199,19 @@ function readFields(
   fields: Fields,
   record: Record<string, unknown>,
   row: Record<string, unknown>,
-  faults: string[],
+  faults: LineFault[],
   path: string,
   prefix: string,
 ): void {
   for (const name of Object.keys(record)) {
-    if (!Object.hasOwn(fields, name)) faults.push(`${path}${name.toWellFormed()}: is not a field here`);
+    if (!Object.hasOwn(fields, name))
+      faults.push({ path: path + shownName(name), code: 'unknown_field', text: 'is not a field here' });
   }
   for (const [name, field] of Object.entries(fields)) {
     const value = record[name] ?? null;
     if ('fields' in field) {
-      if (typeof value !== 'object' || Array.isArray(value)) faults.push(`${path}${name}: must be an object`);
+      if (typeof value !== 'object' || Array.isArray(value))
+        faults.push({ path: path + name, code: 'invalid_type', text: 'must be an object' });
       else
         readFields(
           field.fields,
@@ -190,10 +226,10 @@ function readFields(
     const read =
       value === null
         ? field.required
-          ? new Fault('is needed')
+          ? new Fault('is needed', 'missing')
           : (field.fallback ?? null)
         : field.read(value);
-    if (read instanceof Fault) faults.push(`${path}${name}: ${read.text}`);
+    if (read instanceof Fault) faults.push({ path: path + name, code: read.code, text: read.text });
     else row[prefix + (field.column ?? name)] = read;
   }
 }

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { ImportSet, noCounts, SHOWN_REJECTS } from './import-set.js';
+import { beginImport, ImportSet, noCounts, SHOWN_REJECTS } from './import-set.js';
 import type { Portion, Reject, RecordCounts } from './import-set.js';
 import { RECORD_TYPES } from './record-types.js';
 import { RejectsFile } from './rejects-file.js';
@@ -167,6 +167,7 @@ class ImportRun {
     try {
       await runner.startTransaction();
       stop = await cancelOn(signal, this.dataSource, runner);
+      await beginImport(runner.manager);
       const set = new ImportSet(runner.manager, this.source, this.options);
       const written = await work(set);
       signal?.throwIfAborted();
@@ -188,7 +189,8 @@ class ImportRun {
   #add(set: ImportSet): void {
     for (const [name, counts] of set.counts) {
       const sum = this.#counts.get(name) ?? noCounts();
-      for (const key of Object.keys(counts) as (keyof RecordCounts)[]) sum[key] += counts[key];
+      for (const key of Object.keys(counts) as (keyof RecordCounts)[])
+        sum[key] = (sum[key] ?? 0) + (counts[key] ?? 0);
       this.#counts.set(name, sum);
     }
     this.#rejected += set.rejected;

@@ -1,20 +1,34 @@
 import type { EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { stagingColumns } from './fields.js';
+import { spell, stagingColumns } from './fields.js';
+import type { FaultCode, LineFault } from './fields.js';
 import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
-import type { RecordType } from './record-types.js';
+import type { Author, RecordType } from './record-types.js';
 import type { RejectsFile } from './rejects-file.js';
-import type { ReadLine, Source } from './sources.js';
+import type { ReadLine, SourceFile } from './sources.js';
 
 /** Of the staging: large enough to be fast, small enough to stay flat. */
 const CHUNK_RECORDS = 4_000;
 const CHUNK_CHARACTERS = 4_000_000;
 export const SHOWN_REJECTS = 20;
+/** Of one line. */
+const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
 /** PostgreSQL, appendix A: who changes the platform at the same moment came first. */
 const LOST_RACE = /^(23...|40001|40P01)$/;
+
+/** Tells whether whoever changes the same rows came first: in another transaction the same may succeed. */
+export function isLostRace(error: unknown): boolean {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  return LOST_RACE.test(String(code)) || (cause !== undefined && isLostRace(cause));
+}
+
+/** A later version of the same record was written meanwhile. */
+class VersionRace extends Error {
+  readonly code = '40001';
+}
 
 /** Some lines of one file of the source. */
 export interface Portion {
@@ -30,6 +44,15 @@ export interface Reject {
   readonly reason: string;
 }
 
+/** A bad line, for programs. */
+export interface BadLine {
+  readonly line: number;
+  /** Names from the line to the value, joined by dots; empty for the whole line. */
+  readonly path: string;
+  readonly code: FaultCode;
+  readonly reason: string;
+}
+
 /** What became of the lines of one type. */
 export interface RecordCounts {
   read: number;
@@ -38,6 +61,8 @@ export interface RecordCounts {
   deleted: number;
   unchanged: number;
   rejected: number;
+  /** Ignored, since the record is there in the same or a later version; absent where there were none. */
+  stale?: number;
 }
 
 /** Makes counts that all begin with nothing. */
@@ -54,35 +79,88 @@ export interface SetOptions {
   readonly dryRun?: boolean | undefined;
   readonly keepProfile?: boolean | undefined;
   readonly progress?: { phase(name: string): void } | undefined;
+  /** Who brings the records; an admin, unless said. */
+  readonly by?: Author | undefined;
+  /** How often it is tried to write them where others change the same rows. */
+  readonly attempts?: number | undefined;
 }
 
-/** Lines that are staged, checked and written together, in a transaction that is the caller's. */
+/** Takes the place of the one import, which takes as long as it takes. It ends with whoever started it. */
+export async function beginImport(manager: EntityManager): Promise<void> {
+  const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
+    ADVISORY_LOCKS.import,
+  ]);
+  if (!row!.free) throw new OperatorError('Another import is running: wait until it has ended');
+  await manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
+DO $$ BEGIN
+  SET LOCAL client_connection_check_interval = '500ms';
+EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not on this system
+END $$`);
+  await createStaging(manager);
+}
+
+/**
+ * Makes the staging tables, for as long as the transaction.
+ *
+ * @param types those of which there are records, and with them all that these refer to; each table takes a millisecond
+ */
+export async function createStaging(
+  manager: EntityManager,
+  types: readonly RecordType[] = RECORD_TYPES,
+): Promise<void> {
+  const needed = RECORD_TYPES.filter((type) =>
+    types.some(({ name, refersTo }) => name === type.name || refersTo.includes(type.name)),
+  );
+  const tables = needed.map((type) => {
+    const columns = columnsOf(type).map(([name, sql]) => `${name} ${sql}`);
+    return `CREATE TEMP TABLE ${staged(type.name)} (line integer NOT NULL, text text, ${columns.join(', ')}) ON COMMIT DROP`;
+  });
+  await manager.query(
+    [
+      ...tables,
+      `CREATE TEMP TABLE ${NEW_USERS} (id bigint PRIMARY KEY) ON COMMIT DROP`,
+      `CREATE TEMP TABLE import_rejects (file integer NOT NULL, type text, line integer NOT NULL, path text, code text NOT NULL,
+  reason text NOT NULL, text text) ON COMMIT DROP`,
+    ].join(';\n'),
+  );
+}
+
+/** Empties them for the next set. */
+export async function clearStaging(manager: EntityManager, types: readonly RecordType[]): Promise<void> {
+  const tables = [...types.map(({ name }) => staged(name)), NEW_USERS, 'import_rejects'];
+  await manager.query(tables.map((table) => `DELETE FROM ${table}`).join(';\n'));
+}
+
+/** Lines that are staged, checked and written together, in a transaction that is the caller's and has the staging tables. */
 export class ImportSet {
   /** By type of record; lines that do not say theirs, by file. */
   readonly counts = new Map<string, RecordCounts>();
   rejected = 0;
   firstRejects: readonly Reject[] = [];
   readonly #types = new Map<RecordType, number>();
+  /** Types of which a line has a version. */
+  readonly #versioned = new Set<RecordType>();
 
   constructor(
     readonly manager: EntityManager,
-    private readonly source: Source,
+    private readonly source: { readonly files: readonly Pick<SourceFile, 'name'>[] },
     private readonly options: SetOptions,
   ) {}
 
   /**
    * @returns whether it was written: neither a dry run, nor stopped by bad lines
-   * @throws OperatorError where another import runs, or the platform changed under it again and again
+   * @throws OperatorError where the platform changed under it again and again
    */
   async run(
     portions: Iterable<Portion> | AsyncIterable<Portion>,
     rejects: RejectsFile | undefined,
   ): Promise<boolean> {
     const { dryRun = false, progress } = this.options;
-    await this.#begin();
     await this.#stage(portions, rejects !== undefined);
     for (let attempt = 1; ; attempt++) {
       progress?.phase('checking');
+      for (const type of this.#versioned) await this.#dropStale(type);
       await this.#check();
       const goesOn = !dryRun && (this.rejected === 0 || rejects !== undefined);
       if (goesOn) {
@@ -95,48 +173,29 @@ export class ImportSet {
     }
   }
 
-  async #begin(): Promise<void> {
-    const [row] = await this.manager.query<{ free: boolean }[]>(
-      'SELECT pg_try_advisory_xact_lock($1) AS free',
-      [ADVISORY_LOCKS.import],
-    );
-    if (!row!.free) throw new OperatorError('Another import is running: wait until it has ended');
-    // Waits of a server are bounded; an import takes as long as it takes. It ends with whoever started it.
-    await this.manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
-SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
-DO $$ BEGIN
-  SET LOCAL client_connection_check_interval = '500ms';
-EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not on this system
-END $$`);
-    for (const type of RECORD_TYPES) {
-      const columns = columnsOf(type).map(([name, sql]) => `${name} ${sql}`);
-      await this.manager.query(
-        `CREATE TEMP TABLE ${staged(type.name)} (line integer NOT NULL, text text, ${columns.join(', ')}) ON COMMIT DROP`,
-      );
-    }
-    await this.manager.query(`CREATE TEMP TABLE ${NEW_USERS} (id bigint PRIMARY KEY) ON COMMIT DROP`);
-    await this.manager
-      .query(`CREATE TEMP TABLE import_rejects (file integer NOT NULL, type text, line integer NOT NULL,
-  reason text NOT NULL, text text) ON COMMIT DROP`);
-  }
-
   /** Reads lines into the staging tables; those that are wrong in themselves become rejects. */
   async #stage(portions: Iterable<Portion> | AsyncIterable<Portion>, keepsText: boolean): Promise<void> {
     const rows = new Map(RECORD_TYPES.map((type) => [type, this.#chunks(type)]));
     const bad = new Chunks((json) =>
       this.manager.query(
         `INSERT INTO import_rejects SELECT * FROM jsonb_to_recordset($1::jsonb)
-AS r (file integer, type text, line integer, reason text, text text)`,
+AS r (file integer, type text, line integer, path text, code text, reason text, text text)`,
         [json],
       ),
     );
     for await (const { position, lines } of portions) {
-      for (const { type, number: line, row, reason, text } of lines) {
+      for (const { type, number: line, row, faults, text } of lines) {
         this.#countsOf(type?.name ?? this.source.files[position]!.name).read++;
         if (type) this.#types.set(type, position);
         const kept = keepsText ? { text: encode(text) } : {};
-        if (reason === undefined) await rows.get(type!)!.add({ line, ...kept, ...row });
-        else await bad.add({ file: position, type: type?.name, line, reason, ...kept });
+        if (row) {
+          await rows.get(type!)!.add({ line, ...kept, ...row });
+          if (row.version !== undefined) this.#versioned.add(type!);
+        } else {
+          const [{ path, code }] = faults as readonly [LineFault];
+          const reason = faults!.slice(0, SHOWN_FAULTS).map(spell).join('; ');
+          await bad.add({ file: position, type: type?.name, line, path, code, reason, ...kept });
+        }
       }
     }
     for (const chunks of [...rows.values(), bad]) await chunks.flush();
@@ -179,14 +238,54 @@ AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).
     const broken = type.rules.map((rule) => `(${rule})`).join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
       const [row] = await this.manager.query<{ fell: number }[]>(
-        `WITH broken AS (SELECT line, string_agg(reason, '; ') AS reason FROM (${broken}) AS broken (line, reason) GROUP BY line),
-gone AS (DELETE FROM ${staged(type.name)} s USING broken WHERE s.line = broken.line RETURNING s.line, broken.reason, s.text),
-noted AS (INSERT INTO import_rejects SELECT $1, $2, line, reason, text FROM gone RETURNING 1)
+        `WITH broken AS (SELECT line, min(code) AS code, string_agg(reason, '; ') AS reason
+  FROM (${broken}) AS broken (line, code, reason) GROUP BY line),
+gone AS (DELETE FROM ${staged(type.name)} s USING broken WHERE s.line = broken.line RETURNING s.line, broken.code, broken.reason, s.text),
+noted AS (INSERT INTO import_rejects SELECT $1, $2, line, NULL, code, reason, text FROM gone RETURNING 1)
 SELECT count(*) AS fell FROM noted`,
         [this.#types.get(type), type.name],
       );
       fell = row!.fell;
     }
+  }
+
+  /**
+   * Leaves out what is there in the same version or a later one. The versions that are there stay as they are until this has
+   * written: they are locked, in order.
+   */
+  async #dropStale(type: RecordType): Promise<void> {
+    const [user, id] = versionKey(type);
+    const [row] = await this.manager.query<{ stale: number }[]>(
+      // Each is looked up by itself: what the planner knows of either table is as old as the last ANALYZE.
+      `WITH wanted AS MATERIALIZED (
+  SELECT s.line, ${user} AS user_id, ${id} AS id, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3
+), known AS MATERIALIZED (
+  SELECT w.line FROM wanted w CROSS JOIN LATERAL (
+    SELECT v.version FROM record_versions v WHERE v.type = $1 AND v.user_id = w.user_id AND v.id = w.id FOR UPDATE
+  ) v WHERE w.version <= v.version
+), gone AS (
+  DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
+) SELECT count(*) AS stale FROM gone`,
+      [type.name],
+    );
+    const counts = this.#countsOf(type.name);
+    if (row!.stale > 0) counts.stale = (counts.stale ?? 0) + row!.stale;
+  }
+
+  /** One conditional write: of two that come at once the later version stays, whichever is first. */
+  async #recordVersions(type: RecordType): Promise<void> {
+    const [user, id] = versionKey(type);
+    const [row] = await this.manager.query<{ recorded: number; wanted: number }[]>(
+      `WITH recorded AS (
+  INSERT INTO record_versions AS v (type, user_id, id, version)
+  SELECT $1, ${user}, ${id}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3
+  ON CONFLICT (type, user_id, id) DO UPDATE SET version = EXCLUDED.version WHERE v.version < EXCLUDED.version
+  RETURNING 1
+) SELECT (SELECT count(*) FROM recorded) AS recorded,
+  (SELECT count(*) FROM ${staged(type.name)} WHERE version IS NOT NULL) AS wanted`,
+      [type.name],
+    );
+    if (row!.recorded < row!.wanted) throw new VersionRace('a later version was written at the same moment');
   }
 
   /** Counts what a write would do. */
@@ -197,21 +296,16 @@ SELECT count(*) AS fell FROM noted`,
   count(*) FILTER (WHERE NOT (${isNew}) AND ${this.#differs(type)}) AS updated
 FROM ${withPresent(type)}`,
     );
-    const [removal] = type.removal
-      ? await this.manager.query<{ deleted: number; all: number }[]>(
-          `SELECT (SELECT count(*) FROM (${type.removal.rows}) r) AS deleted,
+    const [removal] = await this.manager.query<{ deleted: number; all: number }[]>(
+      `SELECT (SELECT count(*) FROM (${type.removal.rows}) r) AS deleted,
   (SELECT count(*) FROM ${staged(type.name)} WHERE deleted) AS all`,
-        )
-      : [];
+    );
     const counts = this.#countsOf(type.name);
     counts.inserted = Math.ceil(row!.inserted / type.rowsPerRecord);
     counts.updated = Math.ceil(row!.updated / type.rowsPerRecord);
-    counts.deleted = Math.ceil((removal?.deleted ?? 0) / type.rowsPerRecord);
+    counts.deleted = Math.ceil(removal!.deleted / type.rowsPerRecord);
     counts.unchanged =
-      row!.all / type.rowsPerRecord -
-      counts.inserted -
-      counts.updated +
-      ((removal?.all ?? 0) - counts.deleted);
+      row!.all / type.rowsPerRecord - counts.inserted - counts.updated + (removal!.all - counts.deleted);
   }
 
   /**
@@ -223,19 +317,23 @@ FROM ${withPresent(type)}`,
   async #tryToWrite(attempt: number): Promise<boolean> {
     await this.manager.query('SAVEPOINT checked');
     try {
-      await this.manager.query(
-        `INSERT INTO ${NEW_USERS} SELECT id FROM ${staged('users')} s WHERE NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
-      );
-      await this.manager.query(`ANALYZE ${NEW_USERS}`);
+      for (const type of this.#versioned) await this.#recordVersions(type);
+      if (this.#inOrder.some(({ name }) => name === 'users')) {
+        await this.manager.query(
+          `INSERT INTO ${NEW_USERS} SELECT id FROM ${staged('users')} s
+WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
+        );
+        await this.manager.query(`ANALYZE ${NEW_USERS}`);
+      }
       for (const type of this.#inOrder) await this.#remove(type);
       for (const type of this.#inOrder) await this.#write(type);
       return true;
     } catch (error) {
-      const { code } = error as { code?: string };
-      if (!LOST_RACE.test(code ?? '')) throw error;
-      if (attempt === ATTEMPTS)
+      if (!isLostRace(error)) throw error;
+      const { attempts = ATTEMPTS } = this.options;
+      if (attempt === attempts)
         throw new OperatorError(
-          `The platform changed what the import was writing, ${ATTEMPTS} times (${(error as Error).message}): nothing was imported, run it again`,
+          `The platform changed what the import was writing, ${attempts} times (${(error as Error).message}): nothing was imported, run it again`,
           { cause: error },
         );
       await this.manager.query('ROLLBACK TO SAVEPOINT checked');
@@ -244,10 +342,28 @@ FROM ${withPresent(type)}`,
   }
 
   async #remove(type: RecordType): Promise<void> {
-    if (!type.removal || this.#countsOf(type.name).deleted === 0) return;
-    const { rows, key } = type.removal;
+    if (this.#countsOf(type.name).deleted === 0) return;
+    const { rows, key, ends, remove } = type.removal;
+    const columns = key.map((column) => `t.${column}`).join(', ');
+    // In the order in which they are written: whoever writes the same rows waits for this, and this never for them meanwhile.
+    const locked = await this.manager.query<{ id: number }[]>(
+      `SELECT ${columns} FROM ${type.name} t WHERE (${columns}) IN (${rows}) ORDER BY ${columns} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
+    );
+    if (remove) {
+      await remove(
+        this.manager,
+        locked.map(({ id }) => id),
+        this.options.by ?? { actor: 'admin' },
+      );
+      return;
+    }
+    const done = ends
+      ? `UPDATE ${type.name} t SET ${Object.entries(ends)
+          .map(([column, sql]) => `${column} = ${sql}`)
+          .join(', ')} FROM (${rows}) gone`
+      : `DELETE FROM ${type.name} t USING (${rows}) gone`;
     await this.manager.query(
-      `DELETE FROM ${type.name} t USING (${rows}) gone WHERE ${key.map((column) => `t.${column} = gone.${column}`).join(' AND ')}`,
+      `${done} WHERE ${key.map((column) => `t.${column} = gone.${column}`).join(' AND ')}`,
     );
   }
 
@@ -257,7 +373,7 @@ FROM ${withPresent(type)}`,
     if (inserted + updated > 0) await this.manager.query(this.#upsert(type));
     if (type.sequence) {
       await this.manager.query(
-        `SELECT setval('${type.sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)}) s
+        `SELECT setval('${type.sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)} WHERE NOT deleted) s
 WHERE last >= (SELECT last_value FROM ${type.sequence})`,
       );
     }
@@ -301,6 +417,18 @@ ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `$
     }
   }
 
+  /** The first bad lines, for programs. */
+  async badLines(limit: number): Promise<BadLine[]> {
+    const rows = await this.manager.query<(Omit<BadLine, 'path'> & { path: string | null })[]>(
+      `SELECT line, path, code, reason FROM import_rejects ORDER BY file, line LIMIT ${limit}`,
+    );
+    return rows.map(({ path, ...row }) => ({
+      ...row,
+      // A rule begins its reason with the field.
+      path: path ?? `record.${/^[\w.]+/.exec(row.reason)![0]}`,
+    }));
+  }
+
   /** The next rejects in the order of the files. */
   async #rejectsAfter(position: number, line: number, limit: number): Promise<Reject[]> {
     const rows = await this.manager.query<{ file: number; line: number; reason: string }[]>(
@@ -309,6 +437,12 @@ ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `$
     );
     return rows.map(({ file, ...reject }) => ({ file: this.source.files[file]!.name, ...reject }));
   }
+}
+
+/** SQL of the member and the id under which the version of a staged record `s` is kept; 0 where it is no member's. */
+function versionKey({ version }: RecordType): readonly [user: string, id: string] {
+  const [first, second] = version.map((column) => `s.${column}`) as [string, string?];
+  return second === undefined ? ['0', first] : [first, second];
 }
 
 /** A line may hold U+0000, which no text of PostgreSQL can. */
@@ -346,7 +480,12 @@ class Chunks {
 }
 
 function columnsOf(type: RecordType): readonly (readonly [string, string])[] {
-  return [...stagingColumns(type.fields), ...(type.extraColumns ?? [])];
+  const own = [...stagingColumns(type.fields), ...(type.extraColumns ?? [])];
+  const shared = [
+    ['deleted', 'boolean'],
+    ['version', 'bigint'],
+  ] as const;
+  return [...own, ...shared.filter(([name]) => !own.some(([column]) => column === name))];
 }
 
 /** Staged rows `s` with what is there, `t`. */

@@ -1,3 +1,6 @@
+import type { EntityManager } from 'typeorm';
+import { eraseMembers } from '../../accounts/erasure.js';
+import type { NewAuthEvent } from '../../audit/audit.js';
 import {
   absent,
   countryCode,
@@ -16,7 +19,7 @@ import {
   timeZone,
   url,
 } from './fields.js';
-import type { Fields } from './fields.js';
+import type { FaultCode, Fields, LineFault } from './fields.js';
 import {
   CONNECTION_SOURCES,
   EVENT_ROLES,
@@ -36,13 +39,15 @@ export interface RecordType {
   /** Of the file and the table. */
   readonly name: string;
   readonly fields: Fields;
+  /** Names of other types that records of this one refer to. */
+  readonly refersTo: readonly string[];
   /** Columns of the staging table beside the fields', made by {@link RecordType.complete}. */
   readonly extraColumns?: readonly (readonly [column: string, type: string])[];
   /** Adds the extra columns to a row. */
   readonly complete?: (row: Record<string, unknown>, record: Record<string, unknown>) => void;
   /** What is wrong between the fields of one record. */
-  readonly check?: (row: Record<string, unknown>) => string | undefined;
-  /** Queries for (line, reason) of staged records `s` that other records or the database rule out. */
+  readonly check?: (row: Record<string, unknown>) => LineFault | undefined;
+  /** Queries for (line, code, reason) of staged records `s` that other records or the database rule out. */
   readonly rules: readonly string[];
   /** Rows of the table for the staged records: `s`, with every name that {@link RecordType.values} uses. */
   readonly source: string;
@@ -63,19 +68,31 @@ export interface RecordType {
   readonly kept?: Readonly<Record<string, string>>;
   /** Columns of the staging table that name what a record is about, each of them alone. */
   readonly identities: readonly (readonly string[])[];
-  /** How records say that something ended: `"deleted": true`, and what names it. */
-  readonly removal?: Removal;
+  /** Columns of the staging table that name a record for good, and under which its version is kept. */
+  readonly version: readonly string[];
+  /** What `"op": "delete"` does, and in some files `"deleted": true`. */
+  readonly removal: Removal;
 }
 
 export interface Removal {
-  /** Whatever else such a record says is ignored. */
+  /** What names a record. Whatever else the line says is ignored. */
   readonly fields: Fields;
-  readonly check?: (row: Record<string, unknown>) => string | undefined;
+  readonly check?: (row: Record<string, unknown>) => LineFault | undefined;
   readonly complete?: (row: Record<string, unknown>) => void;
   /** Query for the {@link Removal.key} of the rows that go. */
   readonly rows: string;
   /** Primary key of the table. */
   readonly key: readonly string[];
+  /** Columns that say that a row ended, where it stays: column → SQL. */
+  readonly ends?: Readonly<Record<string, string>>;
+  /** How rows go that do not go alone. @param ids of the rows, in order */
+  readonly remove?: (manager: EntityManager, ids: number[], by: Author) => Promise<unknown>;
+}
+
+/** Who brings the records, for the audit trail. */
+export interface Author {
+  readonly actor: NewAuthEvent['actor'];
+  readonly keyId?: string;
 }
 
 /** Names the temporary table in which records of the type are staged. */
@@ -84,28 +101,37 @@ export const staged = (name: string) => `import_${name}`;
 /** Temporary table of the members that this import brings. */
 export const NEW_USERS = 'import_new_users';
 
+const code = (name: FaultCode) => `'${name}'`;
+
+/** What is wrong between fields of one record. */
+const together = (path: string, text: string): LineFault => ({ path, code: 'inconsistent', text });
+
 /** Same `columns` as an earlier line. */
 const twice = (name: string, columns: string, what: string) =>
-  `SELECT s.line, '${what} already stands in line ' || d.first FROM ${staged(name)} s
+  `SELECT s.line, ${code('duplicate')}, '${what} already stands in line ' || d.first FROM ${staged(name)} s
   JOIN (SELECT ${columns}, min(line) AS first FROM ${staged(name)} GROUP BY ${columns} HAVING count(*) > 1) d
     USING (${columns}) WHERE s.line > d.first`;
 
 /** `column` names a row of `table` that is neither in the folder nor in the database. */
-const missing = (name: string, column: string, table: string, of = 'true') =>
-  `SELECT s.line, '${column}: there is no such record in ${table}: ' || s.${column} FROM ${staged(name)} s
-  WHERE ${of} AND s.${column} IS NOT NULL AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column})
+const missing = (name: string, column: string, table: string) =>
+  `SELECT s.line, ${code('unknown_reference')}, '${column}: there is no such record in ${table}: ' || s.${column} FROM ${staged(name)} s
+  WHERE NOT s.deleted AND s.${column} IS NOT NULL
+    AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column} AND NOT r.deleted)
     AND NOT EXISTS (SELECT FROM ${table} r WHERE r.id = s.${column})`;
 
-/** `column` names a member who was erased: nothing of them comes back. */
-const erased = (name: string, column: string, of = 'true') =>
-  `SELECT s.line, '${column}: the member ' || r.id || ' was erased' FROM ${staged(name)} s
-  JOIN users r ON r.id = s.${column} WHERE ${of} AND r.erased_at IS NOT NULL`;
+/** `column` names a member who was erased, or is by another line: nothing of them comes back. */
+const erased = (name: string, column: string) =>
+  `SELECT s.line, ${code('member_erased')}, '${column}: the member ' || r.id || ' was erased' FROM ${staged(name)} s
+  JOIN users r ON r.id = s.${column} WHERE NOT s.deleted AND r.erased_at IS NOT NULL
+  UNION ALL SELECT s.line, ${code('member_erased')}, '${column}: line ' || r.line || ' deletes the member ' || r.id FROM ${staged(name)} s
+  JOIN ${staged('users')} r ON r.id = s.${column} AND r.deleted WHERE NOT s.deleted`;
 
 /** Each column as the record has it. */
 const as = (...columns: string[]) => Object.fromEntries(columns.map((column) => [column, `s.${column}`]));
 
 const users: RecordType = {
   name: 'users',
+  refersTo: [],
   identities: [['id']],
   fields: {
     id: required(id),
@@ -134,10 +160,10 @@ const users: RecordType = {
   rules: [
     twice('users', 'id', 'id: the same'),
     erased('users', 'id'),
-    `SELECT s.line, 'username: line ' || d.first || ' has the same' FROM import_users s
+    `SELECT s.line, ${code('duplicate')}, 'username: line ' || d.first || ' has the same' FROM import_users s
   JOIN (SELECT fold_case(username) AS folded, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d
     ON d.folded = fold_case(s.username) WHERE s.line > d.first`,
-    `SELECT s.line, 'username: is taken by member ' || t.id FROM import_users s
+    `SELECT s.line, ${code('taken')}, 'username: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.folded_username = fold_case(s.username) AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id)`,
     `SELECT s.line, 'external_id: line ' || d.first || ' has the same' FROM import_users s
@@ -147,7 +173,7 @@ const users: RecordType = {
   JOIN users t ON t.external_id = s.external_id AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id AND r.says_external_id)`,
   ],
-  source: 'import_users s',
+  source: '(SELECT * FROM import_users WHERE NOT deleted) s',
   rowsPerRecord: 1,
   key: ['id'],
   values: {
@@ -175,10 +201,18 @@ UPDATE users t SET external_id = NULL FROM import_users s
   WHERE s.id = t.id AND s.says_external_id AND s.external_id IS DISTINCT FROM t.external_id
     AND EXISTS (SELECT FROM import_users r WHERE r.external_id = t.external_id)`,
   sequence: 'users_id_seq',
+  version: ['id'],
+  removal: {
+    fields: { id: required(id) },
+    rows: `SELECT t.id FROM import_users s JOIN users t ON t.id = s.id WHERE s.deleted AND t.erased_at IS NULL`,
+    key: ['id'],
+    remove: eraseMembers,
+  },
 };
 
 const achievements: RecordType = {
   name: 'achievements',
+  refersTo: [],
   identities: [['id']],
   fields: {
     id: required(id),
@@ -197,11 +231,11 @@ const achievements: RecordType = {
   rules: [
     twice('achievements', 'id', 'id: the same'),
     twice('achievements', 'key', 'key: the same'),
-    `SELECT s.line, 'key: is taken by achievement ' || t.id FROM import_achievements s
+    `SELECT s.line, ${code('taken')}, 'key: is taken by achievement ' || t.id FROM import_achievements s
   JOIN achievements t ON t.key = s.key AND t.id <> s.id
-  WHERE NOT EXISTS (SELECT FROM import_achievements r WHERE r.id = t.id)`,
+  WHERE NOT EXISTS (SELECT FROM import_achievements r WHERE r.id = t.id AND NOT r.deleted)`,
   ],
-  source: 'import_achievements s',
+  source: '(SELECT * FROM import_achievements WHERE NOT deleted) s',
   rowsPerRecord: 1,
   key: ['id'],
   values: as(
@@ -218,12 +252,21 @@ const achievements: RecordType = {
     'position',
     'retired_at',
   ),
-  release: `UPDATE achievements t SET key = NULL FROM import_achievements s WHERE s.id = t.id AND s.key IS DISTINCT FROM t.key`,
+  release: `UPDATE achievements t SET key = NULL FROM import_achievements s
+  WHERE s.id = t.id AND NOT s.deleted AND s.key IS DISTINCT FROM t.key`,
   sequence: 'achievements_id_seq',
+  version: ['id'],
+  removal: {
+    fields: { id: required(id) },
+    rows: `SELECT t.id FROM import_achievements s JOIN achievements t ON t.id = s.id WHERE s.deleted AND t.retired_at IS NULL`,
+    key: ['id'],
+    ends: { retired_at: 'now()' },
+  },
 };
 
 const events: RecordType = {
   name: 'events',
+  refersTo: ['users'],
   identities: [['id']],
   fields: {
     id: required(id),
@@ -260,14 +303,16 @@ const events: RecordType = {
     deleted_at: moment,
   },
   check: ({ starts_at, ends_at }) =>
-    starts_at && ends_at && ends_at < starts_at ? 'ends_at: must not be before starts_at' : undefined,
+    starts_at && ends_at && ends_at < starts_at
+      ? together('ends_at', 'must not be before starts_at')
+      : undefined,
   rules: [
     twice('events', 'id', 'id: the same'),
     missing('events', 'organizer_id', 'users'),
-    `SELECT s.line, 'timezone: must be an IANA time zone' FROM import_events s
+    `SELECT s.line, ${code('invalid_value')}, 'timezone: must be an IANA time zone' FROM import_events s
   WHERE s.timezone NOT IN (SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)/|^(posixrules|localtime|Factory)$')`,
   ],
-  source: 'import_events s',
+  source: '(SELECT * FROM import_events WHERE NOT deleted) s',
   rowsPerRecord: 1,
   key: ['id'],
   values: {
@@ -290,10 +335,18 @@ const events: RecordType = {
   },
   compared: { updated_at: 'COALESCE(s.updated_at, t.updated_at)' },
   sequence: 'events_id_seq',
+  version: ['id'],
+  removal: {
+    fields: { id: required(id) },
+    rows: `SELECT t.id FROM import_events s JOIN events t ON t.id = s.id WHERE s.deleted AND t.deleted_at IS NULL`,
+    key: ['id'],
+    ends: { deleted_at: 'now()', updated_at: 'now()' },
+  },
 };
 
 const participants: RecordType = {
   name: 'participants',
+  refersTo: ['users', 'events'],
   identities: [['event_id', 'user_id']],
   fields: {
     event_id: required(id),
@@ -308,13 +361,16 @@ const participants: RecordType = {
     const statuses: readonly string[] = RSVP_STATUSES_BY_ROLE[role as EventRole] ?? [];
     const allowed: unknown[] = statuses.length > 0 ? [...statuses] : [null];
     if (role === undefined || rsvp_status === undefined || allowed.includes(rsvp_status)) return undefined;
-    return `rsvp_status: must be ${allowed.map(String).join(' or ')} for the role ${role as string}`;
+    return together(
+      'rsvp_status',
+      `must be ${allowed.map(String).join(' or ')} for the role ${role as string}`,
+    );
   },
   rules: [
     twice('participants', 'event_id, user_id', 'event_id, user_id: the same pair'),
-    missing('participants', 'event_id', 'events', 'NOT s.deleted'),
-    missing('participants', 'user_id', 'users', 'NOT s.deleted'),
-    erased('participants', 'user_id', 'NOT s.deleted'),
+    missing('participants', 'event_id', 'events'),
+    missing('participants', 'user_id', 'users'),
+    erased('participants', 'user_id'),
   ],
   source: '(SELECT * FROM import_participants WHERE NOT deleted) s',
   rowsPerRecord: 1,
@@ -335,8 +391,9 @@ const participants: RecordType = {
     event_is_deleted: 't.event_is_deleted',
   },
   joins: `JOIN events o ON o.id = s.event_id LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,
+  version: ['user_id', 'event_id'],
   removal: {
-    fields: { event_id: required(id), user_id: required(id), deleted: orElse(true, flag) },
+    fields: { event_id: required(id), user_id: required(id) },
     rows: `SELECT t.user_id, t.event_id FROM import_participants s
   JOIN participants t ON t.user_id = s.user_id AND t.event_id = s.event_id WHERE s.deleted`,
     key: ['user_id', 'event_id'],
@@ -351,6 +408,7 @@ const SIDES = `(SELECT line, id, requester_id AS user_id, addressee_id AS peer_i
 
 const connections: RecordType = {
   name: 'connections',
+  refersTo: ['users', 'events'],
   identities: [['id'], ['requester_id', 'addressee_id']],
   fields: {
     id: required(id),
@@ -365,28 +423,29 @@ const connections: RecordType = {
   },
   check: ({ requester_id, addressee_id, status, connected_at }) => {
     if (requester_id !== undefined && requester_id === addressee_id)
-      return 'addressee_id: nobody can be connected with themselves';
+      return together('addressee_id', 'nobody can be connected with themselves');
     if (connected_at === undefined) return undefined;
     if (status === 'accepted' && connected_at === null)
-      return 'connected_at: is needed where status is accepted';
+      return together('connected_at', 'is needed where status is accepted');
     if (status === 'pending' && connected_at !== null)
-      return 'connected_at: must be null where status is pending';
+      return together('connected_at', 'must be null where status is pending');
     return undefined;
   },
   rules: [
     twice('connections', 'id', 'id: the same'),
-    `SELECT s.line, 'requester_id, addressee_id: line ' || d.first || ' connects the two already' FROM import_connections s
+    `SELECT s.line, ${code('duplicate')}, 'requester_id, addressee_id: line ' || d.first || ' connects the two already'
+  FROM import_connections s
   JOIN (SELECT least(requester_id, addressee_id) AS one, greatest(requester_id, addressee_id) AS other, min(line) AS first
     FROM import_connections GROUP BY 1, 2 HAVING count(*) > 1) d
     ON d.one = least(s.requester_id, s.addressee_id) AND d.other = greatest(s.requester_id, s.addressee_id)
   WHERE s.line > d.first`,
-    missing('connections', 'requester_id', 'users', 'NOT s.deleted'),
-    missing('connections', 'addressee_id', 'users', 'NOT s.deleted'),
-    erased('connections', 'requester_id', 'NOT s.deleted'),
-    erased('connections', 'addressee_id', 'NOT s.deleted'),
-    missing('connections', 'met_at_event_id', 'events', 'NOT s.deleted'),
+    missing('connections', 'requester_id', 'users'),
+    missing('connections', 'addressee_id', 'users'),
+    erased('connections', 'requester_id'),
+    erased('connections', 'addressee_id'),
+    missing('connections', 'met_at_event_id', 'events'),
     // Unless that one gives its id up: it is in the folder, with another id or deleted.
-    `SELECT s.line, 'id: is that of a connection between other members' FROM import_connections s
+    `SELECT s.line, ${code('taken')}, 'id: is that of a connection between other members' FROM import_connections s
   JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
   WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))
     AND NOT EXISTS (SELECT FROM import_connections r
@@ -415,11 +474,16 @@ const connections: RecordType = {
   WHERE t.user_id = s.user_id AND t.peer_id = s.peer_id AND t.id <> s.id RETURNING s.line, t.requested_at
 ) UPDATE import_connections s SET requested_at = COALESCE(s.requested_at, gone.requested_at) FROM gone WHERE gone.line = s.line`,
   sequence: 'connections_id_seq',
+  version: ['id'],
   removal: {
-    fields: { id, requester_id: id, addressee_id: id, deleted: orElse(true, flag) },
+    fields: { id, requester_id: id, addressee_id: id },
     check: (row) =>
       row.id === null && (row.requester_id === null || row.addressee_id === null)
-        ? 'id, or requester_id and addressee_id: are needed to delete a connection'
+        ? {
+            path: '',
+            code: 'missing',
+            text: 'id, or requester_id and addressee_id, are needed to delete a connection',
+          }
         : undefined,
     complete: (row) => {
       if (row.id !== null) row.requester_id = row.addressee_id = null; // the id alone counts
@@ -435,6 +499,7 @@ const connections: RecordType = {
 
 const userAchievements: RecordType = {
   name: 'user_achievements',
+  refersTo: ['users', 'achievements'],
   identities: [['user_id', 'achievement_id']],
   fields: {
     user_id: required(id),
@@ -445,7 +510,7 @@ const userAchievements: RecordType = {
   },
   check: ({ earned_at, pin_position }) =>
     earned_at === null && typeof pin_position === 'number'
-      ? 'pin_position: only what is earned can be pinned'
+      ? together('pin_position', 'only what is earned can be pinned')
       : undefined,
   rules: [
     twice('user_achievements', 'user_id, achievement_id', 'user_id, achievement_id: the same pair'),
@@ -453,13 +518,13 @@ const userAchievements: RecordType = {
     missing('user_achievements', 'user_id', 'users'),
     erased('user_achievements', 'user_id'),
     missing('user_achievements', 'achievement_id', 'achievements'),
-    `SELECT s.line, 'pin_position: is taken by achievement ' || t.achievement_id FROM import_user_achievements s
+    `SELECT s.line, ${code('taken')}, 'pin_position: is taken by achievement ' || t.achievement_id FROM import_user_achievements s
   JOIN user_achievements t ON t.user_id = s.user_id AND t.pin_position = s.pin_position
     AND t.achievement_id <> s.achievement_id
   WHERE NOT EXISTS (SELECT FROM import_user_achievements r
     WHERE r.user_id = t.user_id AND r.achievement_id = t.achievement_id)`,
   ],
-  source: 'import_user_achievements s',
+  source: '(SELECT * FROM import_user_achievements WHERE NOT deleted) s',
   rowsPerRecord: 1,
   key: ['user_id', 'achievement_id'],
   values: {
@@ -472,6 +537,13 @@ const userAchievements: RecordType = {
   release: `UPDATE user_achievements t SET pin_position = NULL FROM import_user_achievements s
   WHERE s.user_id = t.user_id AND s.achievement_id = t.achievement_id
     AND t.pin_position IS NOT NULL AND s.pin_position IS DISTINCT FROM t.pin_position`,
+  version: ['user_id', 'achievement_id'],
+  removal: {
+    fields: { user_id: required(id), achievement_id: required(id) },
+    rows: `SELECT t.user_id, t.achievement_id FROM import_user_achievements s
+  JOIN user_achievements t ON t.user_id = s.user_id AND t.achievement_id = s.achievement_id WHERE s.deleted`,
+    key: ['user_id', 'achievement_id'],
+  },
 };
 
 /** In the order in which they refer to one another. */

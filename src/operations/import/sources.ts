@@ -2,7 +2,8 @@ import { createReadStream, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { OperatorError } from '../../values/operator-error.js';
-import { readRecord } from './fields.js';
+import { readRecord, shownName } from './fields.js';
+import type { FaultCode, LineFault } from './fields.js';
 import { readLines } from './ndjson-reader.js';
 import type { Line } from './ndjson-reader.js';
 import { RECORD_TYPES } from './record-types.js';
@@ -17,7 +18,8 @@ export interface ReadLine {
   /** Unknown where the line does not say it. */
   readonly type?: RecordType;
   readonly row?: Record<string, unknown>;
-  readonly reason?: string;
+  /** At least one, where there is no row. */
+  readonly faults?: readonly LineFault[];
 }
 
 /** A file of the import, or standard input. */
@@ -81,69 +83,98 @@ export function folderSource(folder: string): Source {
   };
 }
 
-/** Opens one stream of lines that each say their type: `{"type": "participants", "op": "put", "record": {…}}`. */
+/**
+ * Reads a line of a stream or a feed, which says its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`.
+ * `op` and `version` may be absent.
+ */
+export function readFeedLine(line: Line): ReadLine {
+  return { ...line, ...readStreamLine(line) };
+}
+
+/** Opens one stream of such lines. */
 export function streamSource(stream: Readable, name = '-'): Source {
   const file: SourceFile = {
     name,
     types: RECORD_TYPES,
     async *lines(progress) {
       stream.on('data', (chunk: Buffer) => progress(chunk.length));
-      for await (const lines of readLines(stream, name))
-        yield lines.map((line) => ({ ...line, ...readStreamLine(line) }));
+      for await (const lines of readLines(stream, name)) yield lines.map(readFeedLine);
     },
   };
   return { files: [file], bytes: 0, ignored: [] };
 }
 
-function readFileLine(type: RecordType, line: Line): Pick<ReadLine, 'row' | 'reason'> {
-  const { value, reason } = parse(line);
-  return reason === undefined ? rowOf(type, value) : { reason };
+function readFileLine(type: RecordType, line: Line): Pick<ReadLine, 'row' | 'faults'> {
+  const { value, faults } = parse(line);
+  if (faults) return { faults };
+  const removed = 'deleted' in type.fields && (value as { deleted?: unknown } | null)?.deleted === true;
+  return rowOf(type, value, removed);
 }
 
-const ENVELOPE = ['type', 'op', 'record'];
+const ENVELOPE = ['type', 'op', 'record', 'version'];
 
-function readStreamLine(line: Line): Pick<ReadLine, 'type' | 'row' | 'reason'> {
-  const { value, reason } = parse(line);
-  if (reason !== undefined) return { reason };
+function readStreamLine(line: Line): Pick<ReadLine, 'type' | 'row' | 'faults'> {
+  const { value, faults: unread } = parse(line);
+  if (unread) return { faults: unread };
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { reason: 'must be a JSON object' };
-  const { type: name, op = 'put', record } = value as Record<string, unknown>;
+    return { faults: [{ path: '', code: 'invalid_type', text: 'must be a JSON object' }] };
+  const { type: name, op = 'put', record, version = null } = value as Record<string, unknown>;
   const type = RECORD_TYPES.find((known) => known.name === name);
-  const faults = Object.keys(value)
+  const faults: LineFault[] = Object.keys(value)
     .filter((key) => !ENVELOPE.includes(key))
-    .map((key) => `${key.toWellFormed()}: is not a field here`);
-  if (!type) faults.push(`type: must be one of ${RECORD_TYPES.map((known) => known.name).join(', ')}`);
-  if (op !== 'put' && op !== 'delete') faults.push('op: must be put or delete');
-  if (type && op === 'delete' && !type.removal) faults.push(`op: there is no delete of ${type.name}`);
+    .map((key) => ({ path: shownName(key), code: 'unknown_field', text: 'is not a field here' }));
+  const fault = (path: string, code: FaultCode, text: string) => faults.push({ path, code, text });
+  if (!type)
+    fault('type', 'invalid_value', `must be one of ${RECORD_TYPES.map((known) => known.name).join(', ')}`);
+  if (op !== 'put' && op !== 'delete') fault('op', 'invalid_value', 'must be put or delete');
+  if (version !== null && !(Number.isSafeInteger(version) && (version as number) >= 0))
+    fault('version', 'invalid_value', `must be an integer from 0 to ${Number.MAX_SAFE_INTEGER}`);
   if (typeof record !== 'object' || record === null || Array.isArray(record))
-    faults.push('record: must be an object');
-  if (faults.length > 0) return { reason: faults.slice(0, 10).join('; ') };
-  return {
-    type: type!,
-    ...rowOf(type!, op === 'delete' ? { ...(record as object), deleted: true } : record),
-  };
+    fault('record', record === undefined ? 'missing' : 'invalid_type', 'must be an object');
+  if (faults.length > 0) return { faults };
+  const { row, faults: inRecord } = rowOf(type!, record, op === 'delete');
+  if (inRecord)
+    return {
+      type: type!,
+      faults: inRecord.map(({ path, ...rest }) => ({
+        path: path === '' ? 'record' : `record.${path}`,
+        ...rest,
+      })),
+    };
+  if (version !== null) {
+    if (type!.version.some((column) => (row![column] ?? null) === null))
+      return {
+        type: type!,
+        faults: [
+          { path: 'record', code: 'missing', text: `needs ${type!.version.join(', ')} beside a version` },
+        ],
+      };
+    row!.version = version;
+  }
+  return { type: type!, row: row! };
 }
 
-function parse({ text, fault }: Line): { value?: unknown; reason?: string } {
-  if (fault !== undefined) return { reason: fault };
+function parse({ text, fault }: Line): { value?: unknown; faults?: readonly LineFault[] } {
+  const invalid = (why: string) => ({ faults: [{ path: '', code: 'invalid_line', text: why } as const] });
+  if (fault !== undefined) return invalid(fault);
   try {
     return { value: JSON.parse(text) };
   } catch {
-    return { reason: 'is not JSON' };
+    return invalid('is not JSON');
   }
 }
 
 /** The row of the staging table, or everything that is wrong with the record. */
-function rowOf(type: RecordType, value: unknown): Pick<ReadLine, 'row' | 'reason'> {
-  const removed = type.removal && (value as { deleted?: unknown } | null)?.deleted === true;
+function rowOf(type: RecordType, value: unknown, removed: boolean): Pick<ReadLine, 'row' | 'faults'> {
   const { row, faults } = removed
-    ? readRecord(type.removal!.fields, pick(value as Record<string, unknown>, type.removal!.fields))
+    ? readRecord(type.removal.fields, pick(value as Record<string, unknown>, type.removal.fields))
     : readRecord(type.fields, value);
-  const together = (removed ? type.removal!.check : type.check)?.(row);
-  const reasons = together === undefined ? faults : [...faults, together];
-  if (reasons.length > 0) return { reason: reasons.slice(0, 10).join('; ').replaceAll('\0', '\u{fffd}') };
-  if (removed) type.removal!.complete?.(row);
+  const together = (removed ? type.removal.check : type.check)?.(row);
+  if (together !== undefined || faults.length > 0)
+    return { faults: together === undefined ? faults : [...faults, together] };
+  if (removed) type.removal.complete?.(row);
   else type.complete?.(row, value as Record<string, unknown>);
+  row.deleted = removed;
   return { row };
 }
 

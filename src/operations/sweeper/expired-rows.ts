@@ -63,6 +63,13 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
     before: `now() - interval '1 hour'`,
   },
   {
+    // So long the same Idempotency-Key gets the same answer.
+    name: 'idempotent_responses',
+    table: 'idempotent_responses',
+    moment: 'created_at',
+    before: `now() - interval '24 hours'`,
+  },
+  {
     name: 'oauth_refusals',
     table: 'oauth_refusals',
     moment: 'occurred_at',

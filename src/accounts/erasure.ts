@@ -1,0 +1,60 @@
+import type { EntityManager } from 'typeorm';
+import { recordEvent } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
+
+/** How many of each went with members. */
+export interface ErasedRows {
+  readonly connections: number;
+  readonly participations: number;
+  readonly achievements: number;
+  readonly api_keys: number;
+}
+
+/**
+ * Takes away everything of members but their ids, for good (GDPR art. 17), in a transaction that is the caller's: profile, password,
+ * connections on both sides, answers, achievements, API keys, sign-ins, and of the audit trail addresses and details. Events that
+ * they organised are the platform's, and stay.
+ *
+ * @param by who does it, for the audit trail
+ * @returns what went; undefined where all of them were erased already, or never were
+ */
+export async function eraseMembers(
+  manager: EntityManager,
+  userIds: readonly number[],
+  by: { readonly actor: NewAuthEvent['actor']; readonly keyId?: string },
+): Promise<ErasedRows | undefined> {
+  // First: it ends what is signed in, and keeps others from adding to the members meanwhile.
+  const [erased] = await manager.query<[{ id: number }[], number]>(
+    `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
+  username = 'erased-' || id, password_hash = NULL, first_name = NULL, last_name = NULL, stored_display_name = NULL, bio = NULL,
+  profile_picture = NULL, external_id = NULL, edited_fields = '{}' WHERE id = ANY ($1::bigint[]) AND erased_at IS NULL RETURNING id`,
+    [userIds],
+  );
+  if (erased.length === 0) return undefined;
+  const ids = erased.map(({ id }) => id).toSorted((one, other) => one - other);
+  const gone = async (sql: string) => (await manager.query<[unknown[], number]>(sql, [ids]))[1];
+  const sides = await gone(
+    'DELETE FROM connections WHERE user_id = ANY ($1::bigint[]) OR peer_id = ANY ($1::bigint[])',
+  );
+  const rows = {
+    connections: sides / 2,
+    participations: await gone('DELETE FROM participants WHERE user_id = ANY ($1::bigint[])'),
+    achievements: await gone('DELETE FROM user_achievements WHERE user_id = ANY ($1::bigint[])'),
+    api_keys: await eraseKeys(gone),
+  };
+  await gone('DELETE FROM oauth_consents WHERE user_id = ANY ($1::bigint[])');
+  await gone(
+    `DELETE FROM record_versions WHERE type IN ('participants', 'user_achievements') AND user_id = ANY ($1::bigint[])`,
+  );
+  await gone(`UPDATE auth_events SET ip = NULL, details = '{}' WHERE user_id = ANY ($1::bigint[])`);
+  for (const userId of ids)
+    await recordEvent(manager, { type: 'user.erased', actor: by.actor, userId, keyId: by.keyId ?? null });
+  return rows;
+}
+
+async function eraseKeys(gone: (sql: string) => Promise<number>): Promise<number> {
+  await gone(
+    'DELETE FROM api_key_usage WHERE key_id IN (SELECT id FROM api_keys WHERE user_id = ANY ($1::bigint[]))',
+  );
+  return gone('DELETE FROM api_keys WHERE user_id = ANY ($1::bigint[])');
+}

@@ -1,0 +1,27 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { ApiKey } from './api-key.entity.js';
+
+/** What was answered to a request with an Idempotency-Key, for a day. */
+@Entity('idempotent_responses')
+export class IdempotentResponse {
+  @PrimaryColumn('text')
+  key_id: string;
+
+  @ManyToOne(() => ApiKey, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'key_id' })
+  key: Relation<ApiKey>;
+
+  @PrimaryColumn('text')
+  idempotency_key: string;
+
+  /** SHA-256. */
+  @Column('bytea')
+  body_hash: Buffer;
+
+  @Column('jsonb')
+  response: unknown;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+}

@@ -1,0 +1,220 @@
+import { Readable } from 'node:stream';
+import { setImmediate, setTimeout } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import type { DataSource, EntityManager } from 'typeorm';
+import { Config } from '../config/config.js';
+import { sha256 } from '../crypto/digests.js';
+import { createDataSource, FEEDS_AT_ONCE } from '../database/data-source.js';
+import { Turnstile } from '../database/turnstile.js';
+import { Unavailable } from '../database/unavailable.js';
+import { Problem } from '../http/output/problems.js';
+import type { ProblemDetail } from '../http/output/problems.js';
+import { spell } from '../operations/import/fields.js';
+import type { FaultCode } from '../operations/import/fields.js';
+import { clearStaging, createStaging, ImportSet, isLostRace } from '../operations/import/import-set.js';
+import { readLines } from '../operations/import/ndjson-reader.js';
+import { readFeedLine, recordKeys } from '../operations/import/sources.js';
+import type { ReadLine } from '../operations/import/sources.js';
+import type { FeedCounts } from './feed.dto.js';
+
+export const MOST_FEED_BYTES = 8 * 1024 * 1024;
+const MOST_LINES = 5_000;
+/** Bytes that are parsed in one turn of the event loop: 5 ms of work. */
+const PIECE_BYTES = 65_536;
+const SHOWN_BAD_LINES = 100;
+
+/** Feeds that wait for their turn, and for how long. */
+const MOST_WAITING = 64;
+const WAIT_MS = 10_000;
+/** Of a feed as a whole, its wait for a turn with it. */
+export const FEED_PATIENCE_MS = 30_000;
+
+/** How often a feed is tried that meets others at the same rows. */
+const ATTEMPTS = 5;
+const LONGEST_PAUSE_MS = 100;
+
+const FEED = { files: [{ name: 'feed' }] };
+
+/** Takes what the platform sends, by the rules and statements of the import, a few feeds at a time on connections of their own. */
+@Injectable()
+export class FeedService implements OnApplicationShutdown {
+  readonly #places = new Turnstile(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
+  #dataSource: Promise<DataSource> | undefined;
+
+  constructor(private readonly config: Config) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await (await this.#dataSource?.catch(() => undefined))?.destroy();
+  }
+
+  /**
+   * Writes all lines, in their order, or none.
+   *
+   * @throws Problem payload_too_large for too many lines, validation_failed, idempotency_conflict; Unavailable where others held
+   * the same rows for too long
+   */
+  feed(keyId: string, body: Buffer, idempotencyKey: string | undefined): Promise<FeedCounts> {
+    return this.#places.take(async () => {
+      const lines = await readFeed(body);
+      const request = idempotencyKey === undefined ? undefined : { keyId, idempotencyKey, body };
+      const dataSource = await this.#connection();
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await dataSource.transaction((manager) => writeOnce(manager, keyId, lines, request));
+        } catch (error) {
+          if (!isLostRace(error)) throw error;
+          if (attempt === ATTEMPTS)
+            throw new Unavailable('others changed what a feed was writing, again and again', {
+              cause: error,
+            });
+          await setTimeout(Math.random() * LONGEST_PAUSE_MS * attempt);
+        }
+      }
+    });
+  }
+
+  /** Made when it is first needed: most instances get no feed. */
+  #connection(): Promise<DataSource> {
+    this.#dataSource ??= createDataSource(this.config, 'feeding')
+      .initialize()
+      .catch((error: unknown) => {
+        this.#dataSource = undefined;
+        throw error;
+      });
+    return this.#dataSource;
+  }
+}
+
+async function readFeed(body: Buffer): Promise<ReadLine[]> {
+  const lines: ReadLine[] = [];
+  for await (const read of readLines(Readable.from(piecesOf(body)), 'feed')) {
+    lines.push(...read.map(readFeedLine));
+    if (lines.length > MOST_LINES)
+      throw new Problem('payload_too_large', { detail: `A feed has at most ${MOST_LINES} lines.` });
+    await setImmediate(); // who reads has a turn
+  }
+  return lines;
+}
+
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let start = 0; start < body.length; start += PIECE_BYTES)
+    yield body.subarray(start, start + PIECE_BYTES);
+}
+
+/**
+ * Lines that can be written together: no record twice, so that the later line wins; and members are deleted apart from everything
+ * else, since what stands before such a line takes effect before it.
+ */
+function* setsOf(lines: readonly ReadLine[]): Generator<ReadLine[]> {
+  let set: ReadLine[] = [];
+  let erases: boolean | undefined;
+  const seen = new Set<string>();
+  for (const line of lines) {
+    const keys = recordKeys(line);
+    const erasing = line.type?.name === 'users' && line.row?.deleted === true;
+    if (set.length > 0 && ((line.row && erasing !== erases) || keys.some((key) => seen.has(key)))) {
+      yield set;
+      set = [];
+      seen.clear();
+    }
+    set.push(line);
+    if (line.row) erases = erasing;
+    for (const key of keys) seen.add(key);
+  }
+  if (set.length > 0) yield set;
+}
+
+interface IdempotentRequest {
+  readonly keyId: string;
+  readonly idempotencyKey: string;
+  readonly body: Buffer;
+}
+
+/** @throws Problem idempotency_conflict where the key came with another body */
+async function writeOnce(
+  manager: EntityManager,
+  keyId: string,
+  lines: readonly ReadLine[],
+  request: IdempotentRequest | undefined,
+): Promise<FeedCounts> {
+  if (request === undefined) return write(manager, keyId, lines);
+  const { idempotencyKey, body } = request;
+  const bodyHash = Buffer.from(sha256(body, 'hex'), 'hex');
+  // Of two that come at once the second waits here for what becomes of the first.
+  const first = await manager.query<unknown[]>(
+    `INSERT INTO idempotent_responses AS r (key_id, idempotency_key, body_hash, response) VALUES ($1, $2, $3, '{}')
+ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_hash, created_at = now()
+  WHERE r.created_at < now() - interval '24 hours' RETURNING 1`,
+    [keyId, idempotencyKey, bodyHash],
+  );
+  if (first.length === 0) {
+    const [answered] = await manager.query<{ body_hash: Buffer; response: FeedCounts }[]>(
+      'SELECT body_hash, response FROM idempotent_responses WHERE key_id = $1 AND idempotency_key = $2',
+      [keyId, idempotencyKey],
+    );
+    if (!answered?.body_hash.equals(bodyHash)) throw new Problem('idempotency_conflict');
+    return answered.response;
+  }
+  const counts = await write(manager, keyId, lines);
+  await manager.query(
+    'UPDATE idempotent_responses SET response = $3 WHERE key_id = $1 AND idempotency_key = $2',
+    [keyId, idempotencyKey, JSON.stringify(counts)],
+  );
+  return counts;
+}
+
+/** @throws Problem validation_failed with every bad line of the first set that has one, and those behind it that are bad in themselves */
+async function write(manager: EntityManager, keyId: string, lines: readonly ReadLine[]): Promise<FeedCounts> {
+  const counts: FeedCounts = {
+    received: lines.length,
+    created: 0,
+    updated: 0,
+    deleted: 0,
+    unchanged: 0,
+    stale: 0,
+  };
+  const types = [...new Set(lines.flatMap(({ type }) => type ?? []))];
+  await createStaging(manager, types);
+  let behind = 0;
+  for (const part of setsOf(lines)) {
+    if (behind > 0) await clearStaging(manager, types);
+    behind += part.length;
+    const set = new ImportSet(manager, FEED, { by: { actor: 'client', keyId }, attempts: 1 });
+    const written = await set.run([{ position: 0, lines: part }], undefined);
+    if (!written) {
+      const shown = await set.badLines(SHOWN_BAD_LINES);
+      const later = lines.slice(behind).filter(({ faults }) => faults);
+      throw badLines(set.rejected + later.length, [
+        ...shown.map(({ line, path, code, reason }) => badLine(line, path, code, reason)),
+        ...later.map(({ number, faults }) =>
+          badLine(number, faults![0]!.path, faults![0]!.code, faults!.map(spell).join('; ')),
+        ),
+      ]);
+    }
+    for (const each of set.counts.values()) {
+      counts.created += each.inserted;
+      counts.updated += each.updated;
+      counts.deleted += each.deleted;
+      counts.unchanged += each.unchanged;
+      counts.stale += each.stale ?? 0;
+    }
+  }
+  return counts;
+}
+
+function badLine(line: number, path: string, code: FaultCode, detail: string): ProblemDetail {
+  const names = path.split('.').filter(Boolean);
+  const pointer = [
+    '#',
+    ...names.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))),
+  ];
+  return { line, pointer: pointer.join('/'), code, detail };
+}
+
+function badLines(count: number, errors: readonly ProblemDetail[]): Problem {
+  return new Problem('validation_failed', {
+    detail: `${count === 1 ? '1 line is' : `${count} lines are`} invalid; nothing was changed.`,
+    errors: errors.slice(0, SHOWN_BAD_LINES),
+  });
+}

@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { folderSource } from '../../src/operations/import/sources.js';
+import { importRecords } from '../../src/operations/import/import-records.js';
+import { TestApi } from '../support/api.js';
+import { PROCESS } from '../support/command-line.js';
+import { postgres } from '../support/database.js';
+import { ServerProcess } from '../support/server.js';
+
+const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
+const available = existsSync(MONTANA);
+if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not at ${MONTANA}`);
+
+/** Starts the example as a platform would. */
+function feedFolder(url: string, key: string, folder: string, batch: number) {
+  const child = spawn(process.execPath, ['examples/platform/feed.mjs', folder, '--batch', String(batch)], {
+    env: { ...PROCESS, API_KEY: key, API_URL: url },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(
+    ([stdout, stderr, [code]]) => ({ code: code as number | null, stdout, stderr }),
+  );
+  return ended;
+}
+
+/** Everything that the platform brings, but for the moments at which it came. */
+async function brought(dataSource: DataSource): Promise<Record<string, unknown>> {
+  const tables = {
+    users: 'id',
+    achievements: 'id',
+    events: 'id',
+    participants: 'user_id, event_id',
+    connections: 'user_id, peer_id',
+    user_achievements: 'user_id, achievement_id',
+  };
+  const all: Record<string, unknown> = {};
+  for (const [table, order] of Object.entries(tables))
+    all[table] = await dataSource.query(
+      `SELECT count(*) AS rows, md5(string_agg((to_jsonb(t) - '{changed_in,version}'::text[])::text, ',' ORDER BY ${order})) AS content FROM ${table} t`,
+    );
+  return all;
+}
+
+function smallFolder(): string {
+  const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'feed-'));
+  const write = (name: string, records: object[]) =>
+    writeFileSync(
+      join(folder, `${name}.ndjson`),
+      records.map((record) => `${JSON.stringify(record)}\n`).join(''),
+    );
+  const created_at = '2024-01-01 10:00:00';
+  write(
+    'users',
+    Array.from({ length: 25 }, (_, i) => ({ id: i + 1, username: `member${i + 1}`, created_at })),
+  );
+  write('participants', [{ event_id: 1, user_id: 1, deleted: true }]);
+  return folder;
+}
+
+describe('examples/platform', () => {
+  it.each([1, 10, 5_000])('feeds a folder in batches of %s as an import brings it', async (batch) => {
+    const api = await TestApi.start();
+    try {
+      const folder = smallFolder();
+      const { code, stdout, stderr } = await feedFolder(api.url, await api.platformKey(), folder, batch);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/received: 26,\n {2}created: 25,\n[^]*unchanged: 1,/);
+      const before = await brought(api.dataSource);
+      const { imported, files } = await importRecords(api.dataSource, folderSource(folder));
+      expect([imported, files.users]).toMatchObject([true, { inserted: 0, updated: 0, unchanged: 25 }]);
+      expect(await brought(api.dataSource)).toEqual(before);
+    } finally {
+      await api.close();
+    }
+  });
+
+  it('says which line is bad, and ends', async () => {
+    const api = await TestApi.start();
+    try {
+      const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'feed-'));
+      writeFileSync(join(folder, 'users.ndjson'), '{"id":1,"username":"a"}\n{"id":2}\n');
+      const { code, stderr } = await feedFolder(api.url, await api.platformKey(), folder, 10);
+      expect(code).toBe(1);
+      expect(stderr).toContain('line 2: missing: record.username: is needed');
+    } finally {
+      await api.close();
+    }
+  });
+
+  (available ? postgres.it : it.skip)(
+    'feeds montana-meetups while the server is killed again and again: then an import of it changes nothing',
+    async () => {
+      const api = await TestApi.start();
+      const port = new URL(api.url).port; // of the application of the test, which is not asked here
+      const environment = { ...api.environment, RATE_LIMIT_PLATFORM: '0', PORT: '0' };
+      let server = await ServerProcess.start(environment);
+      const own = new URL(server.url).port;
+      expect(own).not.toBe(port);
+      try {
+        let ended = false;
+        const feeding = feedFolder(server.url, await api.platformKey(), MONTANA, 500).finally(
+          () => (ended = true),
+        );
+        let kills = 0;
+        while (!ended && kills < 4) {
+          await Promise.race([feeding, setTimeout(400)]);
+          if (ended) break;
+          await server.kill('SIGKILL');
+          kills++;
+          server = await ServerProcess.start({ ...environment, PORT: own });
+        }
+        const { code, stderr } = await feeding;
+        expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+        expect(kills).toBeGreaterThan(0);
+        const { files } = await importRecords(api.dataSource, folderSource(MONTANA));
+        for (const [name, { inserted, updated, deleted }] of Object.entries(files))
+          expect([name, inserted, updated, deleted]).toEqual([name, 0, 0, 0]);
+      } finally {
+        await server.kill('SIGKILL');
+        await api.close();
+      }
+    },
+    180_000,
+  );
+});

@@ -1,0 +1,517 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { TestApi } from '../support/api.js';
+import { postgres } from '../support/database.js';
+
+const put = (type: string, record: object, version?: number) => ({
+  type,
+  op: 'put',
+  record,
+  ...(version === undefined ? {} : { version }),
+});
+const drop = (type: string, record: object, version?: number) => ({
+  ...put(type, record, version),
+  op: 'delete',
+});
+const user = (id: number, fields: object = {}) => put('users', { id, username: `fed${id}`, ...fields });
+const event = (id: number, organizer_id: number, fields: object = {}) =>
+  put('events', {
+    id,
+    title: `Fed ${id}`,
+    status: 'scheduled',
+    visibility: 'public',
+    starts_at: '2031-05-01 18:00:00',
+    timezone: 'Europe/Vienna',
+    organizer_id,
+    ...fields,
+  });
+const participant = (event_id: number, user_id: number, rsvp_status = 'going') =>
+  put('participants', { event_id, user_id, role: 'attendee', rsvp_status });
+
+describe('POST /api/platform/records', () => {
+  let api: TestApi;
+  let key: string;
+  let last = 1_000_000;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    key = await api.platformKey(['platform:write']);
+  });
+  afterAll(() => api.close());
+
+  const id = () => ++last;
+  const feed = (lines: readonly unknown[], headers: Record<string, string> = {}) =>
+    api.feed(key, lines, headers);
+  const rows = <Row>(sql: string, values: unknown[] = []) => api.dataSource.query<Row[]>(sql, values);
+  const counts = (some: object) => ({
+    received: 0,
+    created: 0,
+    updated: 0,
+    deleted: 0,
+    unchanged: 0,
+    stale: 0,
+    ...some,
+  });
+  const bio = async (member: number) =>
+    (await rows<{ bio: string | null }>('SELECT bio FROM users WHERE id = $1', [member]))[0]?.bio;
+  /** Everything that a feed may change. */
+  const everything = () =>
+    rows(`SELECT (SELECT json_agg(t ORDER BY id) FROM users t) AS users, (SELECT json_agg(t ORDER BY id) FROM events t) AS events,
+  (SELECT json_agg(t ORDER BY user_id, event_id) FROM participants t) AS participants,
+  (SELECT json_agg(t ORDER BY user_id, peer_id) FROM connections t) AS connections,
+  (SELECT json_agg(t ORDER BY id) FROM achievements t) AS achievements,
+  (SELECT json_agg(t ORDER BY user_id, achievement_id) FROM user_achievements t) AS progress,
+  (SELECT json_agg(t ORDER BY type, user_id, id) FROM record_versions t) AS versions,
+  (SELECT count(*) FROM idempotent_responses) AS responses`);
+
+  it('writes records of every type, which the member’s API then shows', async () => {
+    const [one, other, night, badge] = [id(), id(), id(), id()];
+    const lines = [
+      user(one, { first_name: 'Ada' }),
+      user(other),
+      event(night, other),
+      participant(night, one),
+      put('connections', {
+        id: id(),
+        requester_id: one,
+        addressee_id: other,
+        status: 'accepted',
+        connected_at: '2024-01-01 10:00:00',
+      }),
+      put('achievements', { id: badge, name: 'Fed', category: 'events' }),
+      put('user_achievements', { user_id: one, achievement_id: badge, earned_at: '2024-01-01 10:00:00' }),
+    ];
+    const { status, body } = await feed(lines);
+    expect([status, body]).toEqual([200, counts({ received: 7, created: 7 })]);
+    const member = await api.key(one);
+    expect((await api.get('/me', member)).body).toMatchObject({ first_name: 'Ada' });
+    expect((await api.get('/profile', member)).body).toMatchObject({
+      connections_count: 1,
+      achievements_count: 1,
+    });
+    expect((await api.get('/events', member)).body.data).toEqual([expect.objectContaining({ id: night })]);
+    expect((await feed(lines)).body).toEqual(counts({ received: 7, unchanged: 7 }));
+  });
+
+  it('takes its lines in their order: of a record that comes again the last one stays', async () => {
+    const [one, night] = [id(), id()];
+    const { body } = await feed([
+      user(one, { bio: 'first' }),
+      event(night, one),
+      participant(night, one),
+      user(one, { bio: 'second' }),
+      drop('participants', { event_id: night, user_id: one }),
+      participant(night, one, 'maybe'),
+      user(one, { bio: 'third' }),
+    ]);
+    expect(body).toEqual(counts({ received: 7, created: 4, updated: 2, deleted: 1 }));
+    expect(await bio(one)).toBe('third');
+    expect(await rows('SELECT rsvp_status FROM participants WHERE user_id = $1', [one])).toEqual([
+      { rsvp_status: 'maybe' },
+    ]);
+  });
+
+  it('deletes by what names a record, and what is not there is unchanged', async () => {
+    const [one, other, night, badge, pair] = [id(), id(), id(), id(), id()];
+    await feed([
+      user(one),
+      user(other),
+      event(night, other),
+      participant(night, one),
+      put('connections', { id: pair, requester_id: one, addressee_id: other, status: 'pending' }),
+      put('achievements', { id: badge, name: 'Fed', category: 'events' }),
+      put('user_achievements', { user_id: one, achievement_id: badge, progress: 1 }),
+    ]);
+    const lines = [
+      drop('participants', { event_id: night, user_id: one }),
+      drop('connections', { id: pair }),
+      drop('user_achievements', { user_id: one, achievement_id: badge }),
+      drop('events', { id: night }),
+      drop('achievements', { id: badge }),
+    ];
+    expect((await feed(lines)).body).toEqual(counts({ received: 5, deleted: 5 }));
+    expect((await feed(lines)).body).toEqual(counts({ received: 5, unchanged: 5 }));
+    expect(
+      await rows(
+        `SELECT (SELECT count(*) FROM participants WHERE user_id = $1) AS answers,
+  (SELECT count(*) FROM connections WHERE id = $2) AS sides, (SELECT count(*) FROM user_achievements WHERE user_id = $1) AS progress,
+  (SELECT deleted_at IS NOT NULL FROM events WHERE id = $3) AS deleted`,
+        [one, pair, night],
+      ),
+    ).toEqual([{ answers: 0, sides: 0, progress: 0, deleted: true }]);
+  });
+
+  it('erases a member who is deleted: rows, keys, sign-ins; the trail says by which key, and nothing comes back', async () => {
+    const [one, other, night] = [id(), id(), id()];
+    const mark = `Erased${one}q`;
+    await feed([
+      put('users', { id: one, username: mark, bio: mark }, 5),
+      user(other),
+      event(night, other),
+      put('participants', { event_id: night, user_id: one, role: 'attendee', rsvp_status: 'going' }, 5),
+      put('connections', { id: id(), requester_id: one, addressee_id: other, status: 'pending' }),
+    ]);
+    const member = await api.key(one);
+    expect((await feed([participant(night, one, 'maybe'), drop('users', { id: one }, 6)])).body).toEqual(
+      counts({ received: 2, updated: 1, deleted: 1 }),
+    );
+    expect((await api.get('/me', member)).status).toBe(401);
+    expect(
+      await rows(
+        `SELECT username, bio, (SELECT count(*) FROM participants WHERE user_id = $1) AS answers,
+  (SELECT count(*) FROM connections WHERE peer_id = $1) AS sides, (SELECT count(*) FROM api_keys WHERE user_id = $1) AS keys,
+  (SELECT count(*) FROM record_versions WHERE user_id = $1) AS versions FROM users WHERE id = $1`,
+        [one],
+      ),
+    ).toEqual([{ username: `erased-${one}`, bio: null, answers: 0, sides: 0, keys: 0, versions: 0 }]);
+    expect(
+      await rows(`SELECT actor, key_id FROM auth_events WHERE type = 'user.erased' AND user_id = $1`, [one]),
+    ).toEqual([{ actor: 'client', key_id: key.split('_')[2] }]);
+    expect((await feed([drop('users', { id: one })])).body).toEqual(counts({ received: 1, unchanged: 1 }));
+    expect((await feed([put('users', { id: one, username: mark }, 5)])).body).toEqual(
+      counts({ received: 1, stale: 1 }),
+    );
+    const back = await feed([user(one), participant(night, one)]);
+    expect(back.body.errors.map(({ line, code }: { line: number; code: string }) => [line, code])).toEqual([
+      [1, 'member_erased'],
+      [2, 'member_erased'],
+    ]);
+  });
+
+  it('brings a member and deletes them in one feed, in that order alone', async () => {
+    const one = id();
+    expect((await feed([user(one), drop('users', { id: one })])).body).toEqual(
+      counts({ received: 2, created: 1, deleted: 1 }),
+    );
+    const { status, body } = await feed([
+      drop('users', { id: one }),
+      event(id(), one),
+      participant(last, one),
+    ]);
+    expect([status, body.errors[0].code, body.errors[0].line]).toEqual([422, 'member_erased', 3]);
+  });
+
+  describe('a version', () => {
+    it('that is lower than what is there, or the same, is counted and ignored', async () => {
+      const one = id();
+      const versioned = (text: string, version: number) =>
+        put('users', { id: one, username: `fed${one}`, bio: text }, version);
+      expect((await feed([versioned('two', 2)])).body).toEqual(counts({ received: 1, created: 1 }));
+      expect((await feed([versioned('one', 1), versioned('again', 2)])).body).toEqual(
+        counts({ received: 2, stale: 2 }),
+      );
+      expect(await bio(one)).toBe('two');
+      expect((await feed([versioned('three', 3)])).body).toEqual(counts({ received: 1, updated: 1 }));
+      expect((await feed([versioned('three', 4)])).body).toEqual(counts({ received: 1, unchanged: 1 }));
+      expect((await feed([versioned('late', 4)])).body).toEqual(counts({ received: 1, stale: 1 }));
+      expect(await bio(one)).toBe('three');
+    });
+
+    it('of a record that was deleted keeps a late one from bringing it back', async () => {
+      const [one, night] = [id(), id()];
+      await feed([user(one), event(night, one)]);
+      const answer = { event_id: night, user_id: one, role: 'attendee', rsvp_status: 'going' };
+      await feed([put('participants', answer, 1)]);
+      await feed([drop('participants', { event_id: night, user_id: one }, 3)]);
+      expect((await feed([put('participants', answer, 2)])).body).toEqual(counts({ received: 1, stale: 1 }));
+      expect((await feed([put('participants', answer, 4)])).body).toEqual(
+        counts({ received: 1, created: 1 }),
+      );
+    });
+
+    it('that is stale is no bad line, whatever it refers to', async () => {
+      const [one, night] = [id(), id()];
+      await feed([
+        user(one),
+        event(night, one, {}),
+        put('participants', { event_id: night, user_id: one, role: 'organizer' }, 9),
+      ]);
+      const { status, body } = await feed([
+        put('participants', { event_id: night, user_id: one, role: 'organizer' }, 8),
+        user(id()),
+      ]);
+      expect([status, body]).toEqual([200, counts({ received: 2, created: 1, stale: 1 })]);
+    });
+
+    it('is not kept of a feed that was refused', async () => {
+      const one = id();
+      expect((await feed([put('users', { id: one, username: 'x' }, 7), { type: 'badges' }])).status).toBe(
+        422,
+      );
+      expect((await feed([put('users', { id: one, username: `fed${one}` }, 7)])).body).toEqual(
+        counts({ received: 1, created: 1 }),
+      );
+    });
+
+    it('belongs to a connection by its id alone', async () => {
+      const { body } = await feed([drop('connections', { requester_id: 1, addressee_id: 2 }, 1)]);
+      expect(body.errors).toEqual([
+        { line: 1, pointer: '#/record', code: 'missing', detail: 'record: needs id beside a version' },
+      ]);
+    });
+  });
+
+  describe('an Idempotency-Key', () => {
+    it('gets the same answer for the same body, without doing it again', async () => {
+      const one = id();
+      const headers = { 'Idempotency-Key': `feed-${one}` };
+      const first = await feed([user(one, { bio: 'fed' })], headers);
+      expect(first.body).toEqual(counts({ received: 1, created: 1 }));
+      await feed([user(one, { bio: 'changed since' })]);
+      const again = await feed([user(one, { bio: 'fed' })], headers);
+      expect([again.status, again.body]).toEqual([200, first.body]);
+      expect(await bio(one)).toBe('changed since');
+    });
+
+    it('is refused for another body, and is another key’s own', async () => {
+      const one = id();
+      const headers = { 'Idempotency-Key': `feed-${one}` };
+      await feed([user(one)], headers);
+      const { status, body } = await feed([user(one, { bio: 'x' })], headers);
+      expect([status, body.code]).toEqual([409, 'idempotency_conflict']);
+      const other = await api.feed(await api.platformKey(), [user(one, { bio: 'x' })], headers);
+      expect(other.body).toEqual(counts({ received: 1, updated: 1 }));
+    });
+
+    it('of a feed that was refused may be used for the corrected one', async () => {
+      const one = id();
+      const headers = { 'Idempotency-Key': `feed-${one}` };
+      expect((await feed(['nonsense'], headers)).status).toBe(422);
+      expect((await feed([user(one)], headers)).body).toEqual(counts({ received: 1, created: 1 }));
+    });
+
+    it('is forgotten after 24 hours, and stored with a hash of the body alone', async () => {
+      const one = id();
+      const headers = { 'Idempotency-Key': `feed-${one}` };
+      await feed([user(one, { bio: `Secret${one}` })], headers);
+      const stored = await rows<{ row: string }>(
+        'SELECT r::text AS row FROM idempotent_responses r WHERE idempotency_key = $1',
+        [`feed-${one}`],
+      );
+      expect(stored).toHaveLength(1);
+      expect(stored[0]!.row).not.toContain(`Secret${one}`);
+      await rows(
+        `UPDATE idempotent_responses SET created_at = now() - interval '25 hours' WHERE idempotency_key = $1`,
+        [`feed-${one}`],
+      );
+      expect((await feed([user(one, { bio: 'next day' })], headers)).body).toEqual(
+        counts({ received: 1, updated: 1 }),
+      );
+    });
+
+    it.each(['', ' ', 'a b', 'x'.repeat(201), 'naïve'])('that is %j is 400', async (value) => {
+      const { status, body } = await feed([], { 'Idempotency-Key': value });
+      expect([status, body.errors?.[0].parameter]).toEqual([400, 'Idempotency-Key']);
+    });
+  });
+
+  describe('that cannot be taken', () => {
+    it('names each bad line with its place, a code and words, and changes nothing', async () => {
+      const before = await everything();
+      const [one, night] = [id(), id()];
+      const { status, body } = await feed([
+        user(one),
+        'nonsense',
+        '[]',
+        { type: 'badges', record: {} },
+        { type: 'users', op: 'drop', record: { id: 1 }, x: 1 },
+        { type: 'users' },
+        put('users', { id: one, username: '' }, -1),
+        put('users', { id: 0, username: 'a', bio: 5, hobby: 'x' }),
+        event(night, 999_999_999),
+        event(id(), one, { location: { city: 'x'.repeat(201) }, timezone: 'Mars/Base' }),
+        put('participants', { event_id: night, user_id: one, role: 'attendee' }),
+        put('connections', { id: 1, requester_id: one, addressee_id: one, status: 'pending' }),
+      ]);
+      expect([status, body.code]).toEqual([422, 'validation_failed']);
+      expect(body.detail).toBe('11 lines are invalid; nothing was changed.');
+      expect(
+        body.errors.map(({ line, pointer, code }: Record<string, unknown>) => [line, pointer, code]),
+      ).toEqual([
+        [2, '#', 'invalid_line'],
+        [3, '#', 'invalid_type'],
+        [4, '#/type', 'invalid_value'],
+        [5, '#/x', 'unknown_field'],
+        [6, '#/record', 'missing'],
+        [7, '#/version', 'invalid_value'],
+        [8, '#/record/hobby', 'unknown_field'],
+        [9, '#/record/organizer_id', 'unknown_reference'],
+        [10, '#/record/location/city', 'invalid_length'],
+        [11, '#/record/rsvp_status', 'inconsistent'],
+        [12, '#/record/addressee_id', 'inconsistent'],
+      ]);
+      expect(body.errors[6].detail).toBe(
+        'record.hobby: is not a field here; record.id: must be an integer from 1 to 9000000000000000; record.bio: must be a string',
+      );
+      expect(await everything()).toEqual(before);
+    });
+
+    it('names the first 100 bad lines', async () => {
+      const { body } = await feed(Array.from({ length: 150 }, () => 'nonsense'));
+      expect(body.errors.map(({ line }: { line: number }) => line)).toEqual(
+        Array.from({ length: 100 }, (_, i) => i + 1),
+      );
+      expect(body.detail).toBe('150 lines are invalid; nothing was changed.');
+    });
+
+    it('undoes what stood before the bad line', async () => {
+      const one = id();
+      const { status, body } = await feed([
+        user(one, { bio: 'a' }),
+        user(one, { bio: 'b' }),
+        user(one, { bio: 5 }),
+        'x',
+      ]);
+      expect([status, body.errors.map(({ line }: { line: number }) => line)]).toEqual([422, [3, 4]]);
+      expect(await bio(one)).toBeUndefined();
+    });
+
+    it.each(['application/json', 'text/plain', 'application/x-ndjson; charset=latin1', undefined])(
+      'is 415 as %s',
+      async (type) => {
+        const headers = { 'X-API-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) };
+        const { status, body } = await api.send('POST', '/api/platform/records', headers, Buffer.from('{}'));
+        expect([status, body.code]).toEqual([415, 'unsupported_media_type']);
+      },
+    );
+
+    it('is 413 with more than 5,000 lines or 8 MB, packed or not', async () => {
+      const lines = Array.from({ length: 5_001 }, () => '{}');
+      expect((await feed(lines)).body.code).toBe('payload_too_large');
+      expect((await feed(lines.slice(1))).body.detail).toMatch(/^5000 lines/);
+      const large = Buffer.alloc(8 * 1024 * 1024 + 1, 10);
+      const headers = { 'X-API-Key': key, 'Content-Type': 'application/x-ndjson' };
+      const packed = await api.send(
+        'POST',
+        '/api/platform/records',
+        { ...headers, 'Content-Encoding': 'gzip' },
+        gzipSync(large),
+      );
+      expect(packed.body.code).toBe('payload_too_large');
+      expect((await api.send('POST', '/api/platform/records', headers, large.subarray(1))).body).toEqual(
+        counts({}),
+      );
+    });
+
+    it('of whatever nonsense changes nothing, and never fails the server', async () => {
+      const before = await everything();
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.json(), nonsense()), { maxLength: 20 }),
+          async (lines) => {
+            // One line is bad for sure: the others may be good by chance.
+            const { status } = await feed([...lines, 'nonsense']);
+            expect(status).toBe(422);
+          },
+        ),
+        { numRuns: 60 },
+      );
+      expect(await everything()).toEqual(before);
+    });
+  });
+
+  postgres.describe('beside others', () => {
+    it('neither deadlocks nor loses a record: twenty feeds of the same records in other orders', async () => {
+      const ids = Array.from({ length: 30 }, id);
+      const night = id();
+      await feed([...ids.map((one) => user(one)), event(night, ids[0]!)]);
+      const shuffled = (seed: number) => ids.toSorted((a, b) => ((a * seed) % 31) - ((b * seed) % 31));
+      // Where five attempts met others, 503 says to send it again.
+      const feedAll = async (lines: readonly unknown[]) => {
+        for (;;) {
+          const { status } = await feed(lines);
+          if (status !== 503) return status;
+        }
+      };
+      const statuses = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          feedAll(
+            shuffled(i + 2).flatMap((one) => [
+              put('users', { id: one, username: `fed${one}`, bio: `of ${i}` }, i + 1),
+              participant(night, one, i % 2 ? 'going' : 'maybe'),
+              ...(i % 5 === 4 ? [event(night, ids[0]!, { starts_at: `2031-05-01 1${i % 10}:00:00` })] : []),
+            ]),
+          ),
+        ),
+      );
+      expect(statuses).toEqual(statuses.map(() => 200));
+      const bios = await rows<{ bio: string }>('SELECT DISTINCT bio FROM users WHERE id = ANY ($1)', [ids]);
+      expect(bios).toEqual([{ bio: 'of 19' }]);
+    });
+
+    it('answers two of one Idempotency-Key at once alike, and does it once', async () => {
+      const one = id();
+      const headers = { 'Idempotency-Key': `feed-${one}` };
+      const answers = await Promise.all(Array.from({ length: 8 }, () => feed([user(one)], headers)));
+      for (const { status, body } of answers)
+        expect([status, body]).toEqual([200, counts({ received: 1, created: 1 })]);
+    });
+
+    it('of two versions that come at once keeps the later, in each of 20 rounds', async () => {
+      const one = id();
+      await feed([user(one)]);
+      for (let round = 0; round < 20; round++) {
+        const versions = [2 * round + 1, 2 * round + 2];
+        await Promise.all(
+          versions.map((version) =>
+            feed([put('users', { id: one, username: `fed${one}`, bio: `v${version}` }, version)]),
+          ),
+        );
+        expect(await bio(one)).toBe(`v${versions[1]}`);
+      }
+    });
+
+    it('is 503 where somebody holds a row for too long, and goes through afterwards', async () => {
+      const one = id();
+      await feed([user(one)]);
+      const holder = api.dataSource.createQueryRunner();
+      await holder.startTransaction();
+      await holder.query('UPDATE users SET bio = $2 WHERE id = $1', [one, 'held']);
+      const { status, body } = await feed([user(one, { bio: 'fed' })]);
+      await holder.rollbackTransaction();
+      await holder.release();
+      expect([status, body.code]).toEqual([503, 'temporarily_unavailable']);
+      expect((await feed([user(one, { bio: 'fed' })])).status).toBe(200);
+    });
+  });
+});
+
+/** Lines that look like those of a feed. */
+function nonsense(): fc.Arbitrary<string> {
+  const value = fc.oneof(
+    fc.jsonValue(),
+    fc.constantFrom('\0', '\ud800', 1e300, -0, 9e15, '2031-13-45', null, []),
+  );
+  const field = fc.constantFrom(
+    'id',
+    'username',
+    'bio',
+    'event_id',
+    'user_id',
+    'role',
+    'starts_at',
+    'location',
+    'deleted',
+    '__proto__',
+    'constructor',
+    '\0',
+  );
+  return fc
+    .record({
+      type: fc.oneof(
+        fc.constantFrom(
+          'users',
+          'events',
+          'participants',
+          'connections',
+          'achievements',
+          'user_achievements',
+        ),
+        value,
+      ),
+      op: fc.constantFrom('put', 'delete', 'drop', null),
+      record: fc.oneof(fc.dictionary(field, value), value),
+      version: fc.oneof(fc.integer(), value),
+    })
+    .map((line) => JSON.stringify(line));
+}
