@@ -275,6 +275,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
         api_keys: await this.#eraseKeys(gone),
       };
       await gone('DELETE FROM oauth_consents WHERE user_id = $1');
+      await gone('DELETE FROM changes WHERE user_id = $1');
       await gone(`UPDATE auth_events SET ip = NULL, details = '{}' WHERE user_id = $1`);
       await recordEvent(manager, { type: 'user.erased', actor, userId });
       return rows;

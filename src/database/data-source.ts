@@ -21,12 +21,14 @@ import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/17637000400
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import { DescribeClients1763700062000 } from '../../migrations/1763700062000-describe-clients.js';
 import { KnowClientDocuments1763700063000 } from '../../migrations/1763700063000-know-client-documents.js';
+import { RecordChanges1763700070000 } from '../../migrations/1763700070000-record-changes.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';
+import { Change, ChangePlace } from './entities/change.entity.js';
 import { ChangeMark } from './entities/change-mark.entity.js';
 import { CompatibleMigration } from './entities/compatible-migration.entity.js';
 import { Connection } from './entities/connection.entity.js';
@@ -54,6 +56,8 @@ const ENTITIES = [
   Event,
   Participant,
   ChangeMark,
+  Change,
+  ChangePlace,
   Connection,
   Achievement,
   UserAchievement,
@@ -100,6 +104,7 @@ export const MIGRATIONS = [
   KnowInstances1763700050000,
   DescribeClients1763700062000,
   KnowClientDocuments1763700063000,
+  RecordChanges1763700070000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping';

@@ -99,6 +99,12 @@ const table = {
     'The Accept header excludes application/json, and there is nothing else.',
     'Send Accept: application/json, or none.',
   ],
+  cursor_expired: [
+    410,
+    'Cursor expired',
+    'What changed since this cursor is not kept any more, or the database was restored or replaced meanwhile.',
+    'Get a new cursor, then read everything anew, and go on from that cursor.',
+  ],
   precondition_failed: [
     412,
     'Precondition failed',
