@@ -15,7 +15,7 @@ export class SyncQuery {
   @WholeNumber(1, 1000, 'How many changes at most')
   limit = 100;
 
-  @Cursor('`next` of the last answer; without it there is no change in the answer, but a place to start from')
+  @Cursor('`next` of the last response; without it the response has no change, but a place to start from')
   cursor?: string;
 
   @ListOf(RESOURCES, 'Only changes of these; a cursor is good for the ones that it was made for')
@@ -48,7 +48,7 @@ export class SyncAnswer {
   more: boolean;
 
   @EnumListField(RESOURCES, {
-    description: 'What the answer is about: of what was asked, what the credential may read',
+    description: 'What the response is about: of what was asked, what the credential may read',
   })
   resources: readonly Resource[];
 }
