@@ -21,16 +21,12 @@ export class ChangesCoalescer extends BackgroundWork {
   }
 
   /** Coalesces until nothing is left, or another instance is at it. */
-  async coalesce(): Promise<void> {
+  protected async work(): Promise<void> {
     for (let seen = BATCH; seen === BATCH && !this.ended;) {
       const [row] = await this.database.prepared<{ seen: number }>('SELECT coalesce_changes($1) AS seen', [
         BATCH,
       ]);
       seen = row!.seen;
     }
-  }
-
-  protected async work(): Promise<void> {
-    await this.coalesce();
   }
 }

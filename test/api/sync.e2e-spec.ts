@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { ChangesCoalescer } from '../../src/changes/changes-coalescer.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import type { MemberChange } from '../../src/changes/changes.js';
@@ -21,7 +20,7 @@ describe('GET /api/public/sync', () => {
   };
 
   const settled = () => api.platform.settleChanges();
-  const coalesce = () => api.app.get(ChangesCoalescer, { strict: false }).coalesce();
+  const coalesce = () => api.platform.coalesceChanges();
   const sync = async (key: string, query: Record<string, string> = {}) => {
     const response = await api.get(`/sync?${new URLSearchParams(query).toString()}`, key);
     expect([response.status, response.text]).toEqual([200, response.text]);

@@ -135,7 +135,7 @@ asyncio.run(main())
       achievements: 'position',
       pinned: [],
       earned: 0,
-      changes: { data: [], next: expect.any(String), more: false, resources: ['events'] },
+      changes: { data: expect.any(Array), next: expect.any(String), more: false, resources: ['events'] },
       type: 'api_key',
     });
   });

@@ -113,7 +113,7 @@ describe('the TypeScript client', () => {
     expect(await api.pinnedAchievements()).toEqual([]);
     const { next } = await api.changes({ resources: ['events', 'profile'] });
     expect(await api.changes({ resources: ['events', 'profile'], cursor: next })).toMatchObject({
-      data: [],
+      more: false,
       resources: ['profile', 'events'],
     });
     expect(await api.achievementStatistics()).toMatchObject({ earned: 0 });

@@ -107,6 +107,14 @@ export class Platform {
     while ((await number('pg_snapshot_xmin(pg_current_snapshot())')) <= now);
   }
 
+  /** Coalesces changes, as every server does each second; waits for one that is at it. */
+  async coalesceChanges(): Promise<void> {
+    await this.dataSource.transaction(async (manager) => {
+      await manager.query(`SELECT FROM change_places WHERE name = 'coalesced' FOR UPDATE`);
+      await manager.query('SELECT coalesce_changes(1000000)');
+    });
+  }
+
   /** Until there is nothing left to do. */
   async #alone(lock: number, step: string): Promise<void> {
     for (let steps = Infinity; steps > 0;) {
