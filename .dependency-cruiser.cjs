@@ -42,8 +42,13 @@ module.exports = {
       'runs beside the features; an import brings password hashes',
     ),
     only(
+      'changes',
+      ['http', 'database', 'config', 'crypto', 'values'],
+      'what changed is known from tables, whoever asks or wrote',
+    ),
+    only(
       'features',
-      ['auth', 'http', 'database', 'config', 'crypto', 'values'],
+      ['changes', 'auth', 'http', 'database', 'config', 'crypto', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
     only(

@@ -10,7 +10,7 @@ const DAY = new Date('2026-03-02T00:00:00Z');
 /** So is what is signed with it: cursors. It guards nothing. */
 const SECRET_KEY = Buffer.from('Of the examples, and of nothing else').toString('base64');
 /** Made at the moment of the recording: it stays as it was recorded first. */
-const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id'];
+const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id', 'next'];
 /** Beside them, of a key. */
 const OF_KEY = ['created_at', 'expires_at'];
 /** Headers that say something of the one response. */
@@ -61,6 +61,7 @@ const CALLS = {
     ['achievement_not_found', 'None', '/achievements?action=detail&id=1'],
   ],
   listPinnedAchievements: [['pinned', 'Those that the member shows first', '/achievements?action=pinned']],
+  listChanges: [['start', 'A place to start from', '/sync']],
   getCredential: [['credential', 'A key', '/credential']],
   listProblems: [['problems', 'Every error code', '/problems', { key: null }]],
   getProblem: [

@@ -13,6 +13,7 @@ import { EventsModule } from './features/events/events.module.js';
 import { OpenApiModule } from './features/openapi/openapi.module.js';
 import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
+import { SyncModule } from './features/sync/sync.module.js';
 import { DemoController } from './oauth/demo.controller.js';
 import { OauthModule } from './oauth/oauth.module.js';
 import { ChangeMarksModule } from './operations/change-marks/change-marks.module.js';
@@ -47,6 +48,7 @@ export class AppModule {
         EventsModule,
         ConnectionsModule,
         AchievementsModule,
+        SyncModule,
         OpenApiModule,
         PlatformModule,
         MetricsModule,

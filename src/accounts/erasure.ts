@@ -43,6 +43,7 @@ export async function eraseMembers(
     api_keys: await eraseKeys(gone),
   };
   await gone('DELETE FROM oauth_consents WHERE user_id = ANY ($1::bigint[])');
+  await gone('DELETE FROM changes WHERE user_id = ANY ($1::bigint[])');
   await gone(
     `DELETE FROM record_versions WHERE type IN ('participants', 'user_achievements') AND user_id = ANY ($1::bigint[])`,
   );

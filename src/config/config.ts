@@ -80,6 +80,8 @@ export abstract class Config {
   abstract readonly sweepIntervalSeconds: number;
   /** Age after which audit events are swept; 0: never. */
   abstract readonly auditRetentionSeconds: number;
+  /** Age after which changes are swept that apps sync by; 0: never. */
+  abstract readonly changesRetentionSeconds: number;
   /** Whether a client_id may be the address of a document about the client. */
   abstract readonly clientIdMetadataDocuments: boolean;
   abstract readonly upstream: UpstreamConfig | undefined;
@@ -188,6 +190,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     sweepIntervalSeconds: env.SWEEP_INTERVAL ?? 60,
     auditRetentionSeconds: env.AUDIT_RETENTION ?? 400 * 86_400,
+    changesRetentionSeconds: env.CHANGES_RETENTION ?? 30 * 86_400,
     clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS ?? false,
     upstream,
     localSignIn: env.LOCAL_SIGN_IN ?? true,

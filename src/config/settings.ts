@@ -159,6 +159,11 @@ export const SETTINGS = {
     '400d',
     'age after which audit events are swept: a whole number and s, m, h or d, 7 days at least; 0: never',
   ),
+  CHANGES_RETENTION: setting(
+    duration('1d', '3650d'),
+    '30d',
+    'for how long what changed is kept for apps that sync: a whole number and s, m, h or d, a day at least; 0: for ever. Who comes later reads everything anew',
+  ),
   CLIENT_ID_METADATA_DOCUMENTS: setting(
     flag,
     'false',

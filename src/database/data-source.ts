@@ -21,6 +21,7 @@ import { KnowOwnPasswordHashes1763700040000 } from '../../migrations/17637000400
 import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-instances.js';
 import { DescribeClients1763700062000 } from '../../migrations/1763700062000-describe-clients.js';
 import { KnowClientDocuments1763700063000 } from '../../migrations/1763700063000-know-client-documents.js';
+import { RecordChanges1763700070000 } from '../../migrations/1763700070000-record-changes.js';
 import { KnowPlatformKeys1763700075000 } from '../../migrations/1763700075000-know-platform-keys.js';
 import { KeepRecordVersions1763700076000 } from '../../migrations/1763700076000-keep-record-versions.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
@@ -31,6 +32,7 @@ import { embeddedAddress } from './embedded-address.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';
+import { Change, ChangePlace } from './entities/change.entity.js';
 import { ChangeMark } from './entities/change-mark.entity.js';
 import { CompatibleMigration } from './entities/compatible-migration.entity.js';
 import { Connection } from './entities/connection.entity.js';
@@ -60,6 +62,8 @@ const ENTITIES = [
   Event,
   Participant,
   ChangeMark,
+  Change,
+  ChangePlace,
   Connection,
   Achievement,
   UserAchievement,
@@ -108,6 +112,7 @@ export const MIGRATIONS = [
   KnowInstances1763700050000,
   DescribeClients1763700062000,
   KnowClientDocuments1763700063000,
+  RecordChanges1763700070000,
   KnowPlatformKeys1763700075000,
   KeepRecordVersions1763700076000,
   KnowExternalIds1763700080000,

@@ -4,10 +4,9 @@ import type { Place } from '../database/keyset.js';
 import { filtersOf } from '../database/list.js';
 import type { List, ListQuery, PageRow } from '../database/list.js';
 import { JsonResponse } from './output/json-response.js';
-import { Problem } from './output/problems.js';
 import { Cursor, WholeNumber } from './input/parameters.js';
 import { Config } from '../config/config.js';
-import { Hmac } from '../crypto/hmac.js';
+import { SignedCursors } from './signed-cursors.js';
 
 /** What every list takes. */
 export class PageQuery {
@@ -30,22 +29,20 @@ interface ListIdentity {
   readonly fixed: boolean;
 }
 
-const MAC_BYTES = 16;
-
 const HEAD = Buffer.from('{"data":[');
 const NOTHING = Buffer.alloc(0);
 
 /** Keyset paging with opaque, signed cursors (docs/api-contract.md §7). */
 @Injectable()
 export class Paging {
-  readonly #hmac: Hmac;
+  readonly #cursors: SignedCursors;
   readonly #publicUrl: string;
 
   constructor(
     private readonly database: Database,
     config: Config,
   ) {
-    this.#hmac = new Hmac(config.secrets, 'cursor', MAC_BYTES);
+    this.#cursors = new SignedCursors(config.secrets);
     this.#publicUrl = config.publicUrl;
   }
 
@@ -71,17 +68,11 @@ export class Paging {
 
   #place(list: ListIdentity, cursor: string | undefined): Place | undefined {
     if (cursor === undefined) return undefined;
-    const bytes = Buffer.from(cursor, 'base64url');
-    const canonical = bytes.toString('base64url') === cursor;
-    const payload = bytes.subarray(MAC_BYTES);
-    const mac = bytes.subarray(0, MAC_BYTES);
-    const genuine = canonical && this.#hmac.verify(mac, textOf(list), payload);
-    if (!genuine) {
-      throw new Problem('invalid_cursor', {
-        errors: [{ parameter: 'cursor', code: 'invalid_cursor', detail: 'cursor is not one of this list.' }],
-      });
-    }
-    const [side, key, id] = JSON.parse(payload.toString('utf8')) as [Place['side'], string | null, number];
+    const [side, key, id] = this.#cursors.read<[Place['side'], string | null, number]>(
+      identityOf(list),
+      cursor,
+      'this list',
+    );
     return { side, key, id };
   }
 
@@ -130,14 +121,13 @@ export class Paging {
   }
 
   #cursor(list: ListIdentity, place: Place): string {
-    const payload = Buffer.from(JSON.stringify([place.side, place.key, place.id]));
-    return Buffer.concat([this.#hmac.of(textOf(list), payload), payload]).toString('base64url');
+    return this.#cursors.make(identityOf(list), [place.side, place.key, place.id]);
   }
 }
 
-/** What a cursor is bound to, with an end that the text itself cannot hold. */
-function textOf({ userId, path, sort, filters }: ListIdentity): string {
-  return `${JSON.stringify([userId, path, sort, filters])}\0`;
+/** What a cursor is bound to. */
+function identityOf({ userId, path, sort, filters }: ListIdentity): unknown[] {
+  return [userId, path, sort, filters];
 }
 
 function queryText(list: ListIdentity, limit: number): string {

@@ -64,6 +64,7 @@ describe('GET /api/public/openapi.json', () => {
       'getProfile',
       'listAchievements',
       'listAllAchievements',
+      'listChanges',
       'listConnections',
       'listEvents',
       'listPinnedAchievements',
@@ -207,7 +208,7 @@ describe('GET /api/public/postman.json', () => {
   it('is a collection in which every request succeeds, once its variable has a key', async () => {
     const key = await api.key(FIRST_ID);
     const items = collection.item.flatMap(({ item }) => item);
-    expect(items.length).toBe(16);
+    expect(items.length).toBe(17);
     for (const { name, request } of items) {
       const { raw, variable = [] } = request.url;
       expect(raw).toMatch(/^\{\{base_url\}\}\/api\/public\//);

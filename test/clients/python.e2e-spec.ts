@@ -118,6 +118,7 @@ async def main():
             "achievements": (await api.achievements(action="all", earned=False).page())["pagination"]["sort"],
             "pinned": await api.pinned_achievements(),
             "earned": (await api.achievement_statistics())["earned"],
+            "changes": await api.changes(resources=["events"], cursor=(await api.changes(resources=["events"]))["next"]),
             "type": (await api.credential())["type"],
         }))
 
@@ -134,6 +135,7 @@ asyncio.run(main())
       achievements: 'position',
       pinned: [],
       earned: 0,
+      changes: { data: expect.any(Array), next: expect.any(String), more: false, resources: ['events'] },
       type: 'api_key',
     });
   });

@@ -111,6 +111,11 @@ postgres.describe('the TypeScript client', () => {
     expect((await api.achievements({ sort: 'name' }).page()).data).toEqual([]);
     expect((await api.allAchievements({ earned: false }).page()).pagination.sort).toBe('position');
     expect(await api.pinnedAchievements()).toEqual([]);
+    const { next } = await api.changes({ resources: ['events', 'profile'] });
+    expect(await api.changes({ resources: ['events', 'profile'], cursor: next })).toMatchObject({
+      more: false,
+      resources: ['profile', 'events'],
+    });
     expect(await api.achievementStatistics()).toMatchObject({ earned: 0 });
     await expect(api.achievement(1_000_000)).rejects.toMatchObject({ code: 'achievement_not_found' });
     expect((await api.credential()).type).toBe('api_key');

@@ -117,7 +117,7 @@ describe('GET /docs', () => {
           expect(blocks.map(([, code]) => unescape(code!.replaceAll(/<[^>]+>/g, '')))).toContain(json);
           shown++;
         }
-    expect(shown).toBe(14);
+    expect(shown).toBe(15);
     for (const part of html.split('<section class="row call"').slice(1))
       expect([...part.matchAll(/<pre class="in-(\w+)"/g)].map(([, language]) => language)).toEqual([
         'curl',

@@ -96,6 +96,25 @@ export class Platform {
     while ((await left()).length > 0) await this.copyNames();
   }
 
+  /**
+   * Until every transaction has ended that is under way now, those of other databases of the cluster, too: then what they changed is
+   * told.
+   */
+  async settleChanges(): Promise<void> {
+    const number = async (sql: string) =>
+      (await this.dataSource.query<{ number: number }[]>(`SELECT ${sql}::text::bigint AS number`))[0]!.number;
+    const now = await number('pg_current_xact_id()');
+    while ((await number('pg_snapshot_xmin(pg_current_snapshot())')) <= now);
+  }
+
+  /** Coalesces changes, as every server does each second; waits for one that is at it. */
+  async coalesceChanges(): Promise<void> {
+    await this.dataSource.transaction(async (manager) => {
+      await manager.query(`SELECT FROM change_places WHERE name = 'coalesced' FOR UPDATE`);
+      await manager.query('SELECT coalesce_changes(1000000)');
+    });
+  }
+
   /** Until there is nothing left to do. */
   async #alone(lock: number, step: string): Promise<void> {
     for (let steps = Infinity; steps > 0;) {

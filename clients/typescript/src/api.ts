@@ -6,6 +6,7 @@ import type {
   AchievementsQuery,
   AchievementStatistics,
   ChangedProfile,
+  Changes,
   Connection,
   ConnectionsQuery,
   Credential,
@@ -17,6 +18,7 @@ import type {
   Profile,
   ProfileChanges,
   ProfileUpdated,
+  SyncQuery,
 } from './schema.js';
 
 /** Of the achievements that the member has earned. */
@@ -112,6 +114,16 @@ export class PublicUserApi {
   /** Those that the member has earned. Needs the scope `achievements:read`, as all of achievements. */
   achievements(query: EarnedQuery = {}, options?: CallOptions): List<Achievement> {
     return this.#list('/achievements', { ...query }, options);
+  }
+
+  /**
+   * What to read again, or drop, so that a copy of the member's data stays right. Without a cursor: a place to start from. Any
+   * credential.
+   *
+   * @throws ApiError `cursor_expired` where everything is to be read anew
+   */
+  changes(query: SyncQuery = {}, options?: CallOptions): Promise<Changes> {
+    return this.#get('/sync', { ...query }, options);
   }
 
   /** Earned or not. */

@@ -400,6 +400,26 @@ export interface AchievementDetail {
   readonly rarity_computed_at: string;
 }
 
+export interface Change {
+  /** Where it is read. */
+  readonly resource: "profile" | "events" | "connections" | "achievements";
+  /** Of the event, connection or achievement; of a profile, the member’s. */
+  readonly id: number;
+  /** updated: it is new, or something of it is; removed: it is in the member’s lists no more. */
+  readonly kind: "updated" | "removed";
+}
+
+export interface Changes {
+  /** Each thing once, in the order in which they changed last. */
+  readonly data: readonly (Change)[];
+  /** Where to go on from. */
+  readonly next: string;
+  /** Whether there is more to read at once. */
+  readonly more: boolean;
+  /** What the response is about: of what was asked, what the credential may read. */
+  readonly resources: readonly ("profile" | "events" | "connections" | "achievements")[];
+}
+
 /** RFC 9457. */
 export interface Problem {
   readonly type: string;
@@ -407,7 +427,7 @@ export interface Problem {
   readonly status: number;
   readonly detail: string;
   readonly instance: string;
-  readonly code: "invalid_json" | "invalid_parameter" | "unknown_parameter" | "missing_parameter" | "invalid_cursor" | "ambiguous_credentials" | "missing_credentials" | "invalid_credentials" | "insufficient_scope" | "api_key_in_browser" | "ip_not_allowed" | "not_found" | "event_not_found" | "achievement_not_found" | "method_not_allowed" | "not_acceptable" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "rate_limited" | "internal_error" | "temporarily_unavailable";
+  readonly code: "invalid_json" | "invalid_parameter" | "unknown_parameter" | "missing_parameter" | "invalid_cursor" | "ambiguous_credentials" | "missing_credentials" | "invalid_credentials" | "insufficient_scope" | "api_key_in_browser" | "ip_not_allowed" | "not_found" | "event_not_found" | "achievement_not_found" | "method_not_allowed" | "not_acceptable" | "cursor_expired" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "rate_limited" | "internal_error" | "temporarily_unavailable";
   readonly request_id: string;
   readonly errors?: readonly ({ readonly pointer: string; readonly field: string | null; readonly code: string; readonly detail: string; readonly max?: number; readonly actual?: number } | { readonly parameter: string; readonly code: string; readonly detail: string; readonly allowed?: readonly (string)[] })[];
   readonly required_scope?: "profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read";
@@ -484,4 +504,13 @@ export interface AchievementsQuery {
   readonly earned?: boolean | undefined;
   /** With action=detail: the achievement. */
   readonly id?: number | undefined;
+}
+
+export interface SyncQuery {
+  /** How many changes at most. Default: `100`. */
+  readonly limit?: number | undefined;
+  /** `next` of the last response; without it the response has no change, but a place to start from. */
+  readonly cursor?: string | undefined;
+  /** Only changes of these; a cursor is good for the ones that it was made for; for several, repeat the parameter or separate them by commas. */
+  readonly resources?: readonly ("profile" | "events" | "connections" | "achievements")[] | undefined;
 }

@@ -384,6 +384,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Events: 'The events that the member organises, attends or is invited to.',
   Connections: 'The people whom the member is connected with.',
   Achievements: 'What the member has earned, and how far they are with the rest.',
+  Sync: 'What changed of the member’s data, so that a copy of it stays right.',
   Credential: 'What the credential of a request is, and what it may do.',
   Platform: 'What the platform’s own backend calls, with a key of its own.',
   Documents: 'What the API says of itself. No credential is needed.',

@@ -153,11 +153,8 @@ export const Search = (minimum: number, maximum: number, description: string) =>
 };
 
 /** Declares any text: whether it is a cursor of this very list is decided where the list is known. */
-export const Cursor = () =>
-  parameter({
-    rules: [IsString(must('be a text'))],
-    schema: { type: 'string', description: '`next_cursor` or `prev_cursor` of an answer to the same query' },
-  });
+export const Cursor = (description = '`next_cursor` or `prev_cursor` of an answer to the same query') =>
+  parameter({ rules: [IsString(must('be a text'))], schema: { type: 'string', description } });
 
 /** Declares any integer in decimal digits; what is read is its text, since it may be beyond every id. */
 export const RequiredInteger = (description: string) =>

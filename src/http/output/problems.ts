@@ -111,6 +111,12 @@ const table = {
     'The Idempotency-Key was used within 24 hours for another body.',
     'Send a new key with a new body, and the same key only with the same one.',
   ],
+  cursor_expired: [
+    410,
+    'Cursor expired',
+    'What changed since this cursor is not kept any more, or the database was restored or replaced meanwhile.',
+    'Get a new cursor, then read everything anew, and go on from that cursor.',
+  ],
   precondition_failed: [
     412,
     'Precondition failed',

@@ -33,7 +33,7 @@ const END_GRANTS = `UPDATE oauth_grants SET expires_at = now() WHERE ctid = ANY(
       AND NOT EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at >= now() - ${MINUTE})
     FOR UPDATE SKIP LOCKED))`;
 
-/** Everything that expires, in the order in which it is swept. Audit events: {@link auditEventsOlderThan}. */
+/** Everything that expires, in the order in which it is swept. Of settings' ages: {@link auditEventsOlderThan}, {@link changesOlderThan}. */
 export const EXPIRED_ROWS: readonly ExpiredRows[] = [
   {
     // A code that comes a second time within ten minutes betrays a theft: that it was used must still be known.
@@ -76,6 +76,23 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
     before: `now() - interval '30 days'`,
   },
 ];
+
+/** What a cursor from before it can lead to no more is remembered: `change_places`. */
+export function changesOlderThan(seconds: number): ExpiredRows {
+  return {
+    name: 'changes',
+    table: 'changes',
+    moment: 'changed_at',
+    before: `now() - make_interval(secs => ${seconds})`,
+    also: {
+      columns: 'changed_in, sequence',
+      statement: `UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence
+    FROM (SELECT changed_in, sequence FROM gone
+      WHERE changed_in < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY changed_in DESC, sequence DESC LIMIT 1) last
+    WHERE p.name = 'swept' AND (p.changed_in, p.sequence) < (last.changed_in, last.sequence)`,
+    },
+  };
+}
 
 /** The database refuses the deletion of audit events that are younger than a week. */
 export function auditEventsOlderThan(seconds: number): ExpiredRows {

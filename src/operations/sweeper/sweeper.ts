@@ -4,7 +4,13 @@ import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../database/data-source.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
-import { auditEventsOlderThan, deleteExpired, EXPIRED_ROWS, oldestStatement } from './expired-rows.js';
+import {
+  auditEventsOlderThan,
+  changesOlderThan,
+  deleteExpired,
+  EXPIRED_ROWS,
+  oldestStatement,
+} from './expired-rows.js';
 import type { ExpiredRows } from './expired-rows.js';
 import { Config } from '../../config/config.js';
 
@@ -59,10 +65,11 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
       'sweeper_failures_total',
       readings(({ failures }) => failures),
     );
-    const { auditRetentionSeconds } = config;
+    const { auditRetentionSeconds, changesRetentionSeconds } = config;
     this.#rows = [
       ...EXPIRED_ROWS,
       ...(auditRetentionSeconds > 0 ? [auditEventsOlderThan(auditRetentionSeconds)] : []),
+      ...(changesRetentionSeconds > 0 ? [changesOlderThan(changesRetentionSeconds)] : []),
     ];
     for (const { name } of this.#rows) {
       this.#sweeping.set(name, {

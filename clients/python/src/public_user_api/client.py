@@ -17,6 +17,7 @@ from .schema import (
     AchievementsQuery,
     AchievementStatistics,
     ChangedProfile,
+    Changes,
     Connection,
     ConnectionsQuery,
     Credential,
@@ -27,6 +28,7 @@ from .schema import (
     Pagination,
     Profile,
     ProfileChanges,
+    SyncQuery,
 )
 
 T = TypeVar("T")
@@ -175,6 +177,10 @@ class Client(_Base):
     def achievement_statistics(self) -> AchievementStatistics:
         return self._run(self._calls.get("/achievements", {"action": "stats"}))
 
+    def changes(self, **query: Unpack[SyncQuery]) -> Changes:
+        """What to read again, or drop, so that a copy of the member's data stays right; without a cursor a place to start from."""
+        return self._run(self._calls.get("/sync", dict(query)))
+
     def credential(self) -> Credential:
         """What the key or token is, and which calls it may make."""
         return self._run(self._calls.get("/credential"))
@@ -247,6 +253,10 @@ class AsyncClient(_Base):
 
     async def achievement_statistics(self) -> AchievementStatistics:
         return await self._run(self._calls.get("/achievements", {"action": "stats"}))
+
+    async def changes(self, **query: Unpack[SyncQuery]) -> Changes:
+        """What to read again, or drop, so that a copy of the member's data stays right; without a cursor a place to start from."""
+        return await self._run(self._calls.get("/sync", dict(query)))
 
     async def credential(self) -> Credential:
         return await self._run(self._calls.get("/credential"))

@@ -265,6 +265,19 @@ class AchievementDetail(TypedDict):
     rarity_computed_at: str
 
 
+class Change(TypedDict):
+    resource: Literal['profile', 'events', 'connections', 'achievements']
+    id: int
+    kind: Literal['updated', 'removed']
+
+
+class Changes(TypedDict):
+    data: list[Change]
+    next: str
+    more: bool
+    resources: list[Literal['profile', 'events', 'connections', 'achievements']]
+
+
 class Problem(TypedDict):
     """RFC 9457"""
 
@@ -273,7 +286,7 @@ class Problem(TypedDict):
     status: int
     detail: str
     instance: str
-    code: Literal['invalid_json', 'invalid_parameter', 'unknown_parameter', 'missing_parameter', 'invalid_cursor', 'ambiguous_credentials', 'missing_credentials', 'invalid_credentials', 'insufficient_scope', 'api_key_in_browser', 'ip_not_allowed', 'not_found', 'event_not_found', 'achievement_not_found', 'method_not_allowed', 'not_acceptable', 'precondition_failed', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'temporarily_unavailable']
+    code: Literal['invalid_json', 'invalid_parameter', 'unknown_parameter', 'missing_parameter', 'invalid_cursor', 'ambiguous_credentials', 'missing_credentials', 'invalid_credentials', 'insufficient_scope', 'api_key_in_browser', 'ip_not_allowed', 'not_found', 'event_not_found', 'achievement_not_found', 'method_not_allowed', 'not_acceptable', 'cursor_expired', 'precondition_failed', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'temporarily_unavailable']
     request_id: str
     errors: NotRequired[list[dict[str, Any]]]
     required_scope: NotRequired[Literal['profile:read', 'profile:write', 'events:read', 'connections:read', 'achievements:read']]
@@ -319,3 +332,9 @@ class AchievementsQuery(TypedDict):
     action: NotRequired[Literal['all', 'stats', 'detail', 'pinned']]
     earned: NotRequired[bool]
     id: NotRequired[int]
+
+
+class SyncQuery(TypedDict):
+    limit: NotRequired[int]
+    cursor: NotRequired[str]
+    resources: NotRequired[list[Literal['profile', 'events', 'connections', 'achievements']]]

@@ -1,0 +1,181 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../database/database.js';
+import { EVENT_ACCESS } from '../database/sql.js';
+
+/** What a member's API shows, as changes name it. */
+export const RESOURCES = ['profile', 'events', 'connections', 'achievements'] as const;
+export type Resource = (typeof RESOURCES)[number];
+
+/** removed: it is in the member's lists no more, for whatever reason. */
+export const CHANGE_KINDS = ['updated', 'removed'] as const;
+
+/** A thing that changed, and how the member finds it now. */
+export interface MemberChange {
+  readonly resource: Resource;
+  readonly id: number;
+  readonly kind: (typeof CHANGE_KINDS)[number];
+}
+
+/** A place among a member's changes: behind one thing that this change, by its number and that of its transaction, is about. */
+export interface ChangePlace {
+  /** The database whose transactions are counted, and its timeline: after a restore or a failover the numbers may mean others. */
+  readonly origin: string;
+  readonly changedIn: number;
+  readonly sequence: number;
+  /** One change may be about several things: that of an organizer's name, say. '' and 0 before all of them. */
+  readonly resource: Resource | '';
+  readonly id: number;
+}
+
+/** Some changes of a member, in their order. */
+export interface ChangesPage {
+  readonly changes: readonly MemberChange[];
+  /** Behind them; where there are no more, behind everything that can be read now. */
+  readonly next: ChangePlace;
+  readonly more: boolean;
+}
+
+/** What no open transaction can add to any more stands before this number: read so far, no gap is left that fills later. */
+const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
+const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
+
+/** A number that is not below it is from another server, of which this database was a dump. */
+const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
+
+const READ_PLACE = {
+  name: 'read-change-place',
+  text: `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon`,
+};
+
+const AFTER = (s: string) =>
+  `(${s}.changed_in, ${s}.sequence) >= ($2::bigint, $3::bigint) AND ${s}.changed_in < ${HORIZON}`;
+const SHARED = (resource: string, id: string) =>
+  `JOIN changes s ON s.user_id IS NULL AND s.resource = '${resource}' AND s.id = ${id} AND ${AFTER('s')}`;
+const ASKED = (...resources: Resource[]) => `$4::text[] && '{${resources.join(',')}}'`;
+const AT = 's.changed_in, s.sequence';
+
+/**
+ * The changes of the member ($1) in the resources ($4) behind a place ($2, $3, $5, $6), each thing once, where it changed last; $7: how
+ * many at most. Rows of the member's own are in the log; of what others see, too, the log is asked for each thing in the member's lists.
+ * Planned for each call: one who was here a second ago and one who was away for a month need other ways through it.
+ */
+const READ_CHANGES = `WITH events_changed AS MATERIALIZED (
+  SELECT s.id, ${AT} FROM changes s WHERE s.user_id = $1 AND s.resource = 'events' AND ${AFTER('s')} AND ${ASKED('events', 'connections')}
+  UNION ALL
+  SELECT p.event_id, ${AT} FROM participants p ${SHARED('events', 'p.event_id')}
+    WHERE p.user_id = $1 AND (p.is_visible OR s.kind = 'removed') AND ${ASKED('events', 'connections')}
+), changed AS (
+  SELECT text 'events' COLLATE "C" AS resource, id, changed_in, sequence FROM events_changed
+  UNION ALL
+  -- Who organises an event is shown with it.
+  SELECT 'events', p.event_id, ${AT} FROM participants p JOIN events e ON e.id = p.event_id ${SHARED('people', 'e.organizer_id')}
+    WHERE ${EVENT_ACCESS} AND ${ASKED('events')}
+  UNION ALL
+  SELECT 'events', p.event_id, ${AT} FROM participants p
+    JOIN participants c ON c.event_id = p.event_id AND c.role = 'co_organizer' ${SHARED('people', 'c.user_id')}
+    WHERE ${EVENT_ACCESS} AND ${ASKED('events')}
+  UNION ALL
+  SELECT 'connections', s.id, ${AT} FROM changes s
+    WHERE s.user_id = $1 AND s.resource = 'connections' AND ${AFTER('s')} AND ${ASKED('connections')}
+  UNION ALL
+  SELECT 'connections', c.id, ${AT} FROM connections c ${SHARED('people', 'c.peer_id')}
+    WHERE c.user_id = $1 AND (NOT c.peer_is_disabled OR s.kind = 'removed') AND ${ASKED('connections')}
+  UNION ALL
+  -- So is the event where two people met.
+  SELECT 'connections', c.id, ${AT} FROM connections c JOIN events_changed s ON s.id = c.met_at_event_id
+    WHERE c.user_id = $1 AND NOT c.peer_is_disabled AND ${ASKED('connections')}
+  UNION ALL
+  SELECT 'achievements', s.id, ${AT} FROM changes s
+    WHERE s.user_id = $1 AND s.resource = 'achievements' AND ${AFTER('s')} AND ${ASKED('achievements')}
+  UNION ALL
+  SELECT 'achievements', a.achievement_id, ${AT} FROM user_achievements a ${SHARED('achievements', 'a.achievement_id')}
+    WHERE a.user_id = $1 AND a.earned_at IS NOT NULL AND ${ASKED('achievements')}
+  UNION ALL
+  -- The profile counts connections and achievements.
+  SELECT 'profile', s.user_id, ${AT} FROM changes s
+    WHERE s.user_id = $1 AND s.resource IN ('profile', 'connections', 'achievements') AND ${AFTER('s')} AND ${ASKED('profile')}
+  UNION ALL
+  SELECT 'profile', c.user_id, ${AT} FROM connections c ${SHARED('people', 'c.peer_id')}
+    WHERE c.user_id = $1 AND c.status = 'accepted' AND s.kind <> 'updated' AND ${ASKED('profile')}
+), last AS (
+  SELECT DISTINCT ON (resource, id) resource, id, changed_in, sequence FROM changed
+  ORDER BY resource, id, changed_in DESC, sequence DESC
+), page AS (
+  SELECT * FROM last WHERE (changed_in, sequence, resource, id) > ($2, $3, $5, $6::bigint)
+  ORDER BY changed_in, sequence, resource, id LIMIT $7::int + 1
+)
+SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
+  EXISTS (SELECT FROM change_places
+    WHERE name = 'swept' AND (changed_in, sequence) >= ($2, $3) AND changed_in < ${AHEAD}) AS swept,
+  (SELECT COALESCE(json_agg(json_build_object('resource', resource, 'id', id, 'changedIn', changed_in, 'sequence', sequence,
+    'kind', CASE WHEN CASE resource
+      WHEN 'events' THEN EXISTS (SELECT FROM participants p WHERE ${EVENT_ACCESS} AND p.event_id = page.id)
+      WHEN 'connections' THEN EXISTS (SELECT FROM connections c WHERE c.user_id = $1 AND c.id = page.id AND NOT c.peer_is_disabled)
+      WHEN 'achievements' THEN EXISTS (SELECT FROM user_achievements a
+        WHERE a.user_id = $1 AND a.achievement_id = page.id AND a.earned_at IS NOT NULL)
+      ELSE true END THEN 'updated' ELSE 'removed' END) ORDER BY changed_in, sequence, resource, id), '[]') FROM page) AS items`;
+
+interface Reading extends Record<string, unknown> {
+  origin: string;
+  horizon: number;
+  ahead: number;
+  swept: boolean;
+  items: (MemberChange & Pick<ChangePlace, 'changedIn' | 'sequence'>)[];
+}
+
+/** What changed of what members' APIs show (docs/changes.md): the database records it, whoever writes. */
+@Injectable()
+export class Changes {
+  constructor(private readonly database: Database) {}
+
+  /** The place behind everything that can be read now: what is read after it was taken holds all that was before it. */
+  async here(): Promise<ChangePlace> {
+    const [row] = await this.database.read<Pick<Reading, 'origin' | 'horizon'>>(READ_PLACE, []);
+    return before(row!.origin, row!.horizon);
+  }
+
+  /**
+   * What changed for the member behind a place, each thing once.
+   *
+   * @returns undefined where that is not known any more
+   */
+  async of(
+    userId: number,
+    resources: readonly Resource[],
+    place: ChangePlace,
+    limit: number,
+  ): Promise<ChangesPage | undefined> {
+    const [row] = await this.database.long<Reading>({ text: READ_CHANGES }, [
+      userId,
+      place.changedIn,
+      place.sequence,
+      resources,
+      place.resource,
+      place.id,
+      limit,
+    ]);
+    const { origin, horizon, ahead, swept, items } = row!;
+    if (swept || origin !== place.origin || place.changedIn > ahead) return undefined;
+    const more = items.length > limit;
+    const shown = items.slice(0, limit);
+    const last = shown.at(-1)!;
+    return {
+      changes: shown.map(({ resource, id, kind }) => ({ resource, id, kind })),
+      next: more
+        ? {
+            origin,
+            changedIn: last.changedIn,
+            sequence: last.sequence,
+            resource: last.resource,
+            id: last.id,
+          }
+        : before(origin, horizon),
+      more,
+    };
+  }
+}
+
+/** The place before everything that this transaction and later ones write. */
+function before(origin: string, transaction: number): ChangePlace {
+  return { origin, changedIn: transaction, sequence: 0, resource: '', id: 0 };
+}

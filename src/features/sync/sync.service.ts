@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import type { Principal } from '../../auth/principal.js';
+import { Changes, RESOURCES } from '../../changes/changes.js';
+import type { ChangePlace } from '../../changes/changes.js';
+import { Config } from '../../config/config.js';
+import { Problem } from '../../http/output/problems.js';
+import { SignedCursors } from '../../http/signed-cursors.js';
+import type { SyncAnswer, SyncQuery } from './sync.dto.js';
+
+type CursorPlace = [
+  origin: string,
+  changedIn: number,
+  sequence: number,
+  resource: ChangePlace['resource'],
+  id: number,
+];
+
+/** A member's changes, for a credential. */
+@Injectable()
+export class SyncService {
+  readonly #cursors: SignedCursors;
+
+  constructor(
+    private readonly recorded: Changes,
+    config: Config,
+  ) {
+    this.#cursors = new SignedCursors(config.secrets);
+  }
+
+  /**
+   * Answers the changes behind the cursor; without one, a place to start from.
+   *
+   * @throws Problem invalid_cursor where the cursor is another member's, or of other resources than the credential may read now
+   * @throws Problem cursor_expired where what changed since is not known any more
+   */
+  async changes({ userId, scopes }: Principal, query: SyncQuery): Promise<SyncAnswer> {
+    const { cursor, limit, resources: asked = RESOURCES } = query;
+    const resources = RESOURCES.filter(
+      (resource) => asked.includes(resource) && scopes.includes(`${resource}:read`),
+    );
+    const binding = ['sync', userId, resources];
+    const cursorOf = ({ origin, changedIn, sequence, resource, id }: ChangePlace) =>
+      this.#cursors.make(binding, [origin, changedIn, sequence, resource, id] satisfies CursorPlace);
+    if (cursor === undefined)
+      return { data: [], next: cursorOf(await this.recorded.here()), more: false, resources };
+
+    const [origin, changedIn, sequence, resource, id] = this.#cursors.read<CursorPlace>(
+      binding,
+      cursor,
+      'these resources of this member',
+    );
+    const place = { origin, changedIn, sequence, resource, id };
+    const page = await this.recorded.of(userId, resources, place, limit);
+    if (!page) throw new Problem('cursor_expired');
+    return { data: [...page.changes], next: cursorOf(page.next), more: page.more, resources };
+  }
+}

@@ -1,0 +1,446 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import type { MemberChange } from '../../src/changes/changes.js';
+import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
+import { TestApi } from '../support/api.js';
+import { postgres } from '../support/database.js';
+
+describe('GET /api/public/sync', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+
+  const sql = <Row>(text: string, values: unknown[] = []) => api.dataSource.query<Row[]>(text, values);
+  const member = async (scopes?: string[]) => {
+    const id = await api.platform.user();
+    return { id, key: await api.key(id, scopes) };
+  };
+
+  const settled = () => api.platform.settleChanges();
+  const coalesce = () => api.platform.coalesceChanges();
+  const sync = async (key: string, query: Record<string, string> = {}) => {
+    const response = await api.get(`/sync?${new URLSearchParams(query).toString()}`, key);
+    expect([response.status, response.text]).toEqual([200, response.text]);
+    return response.body as SyncAnswer;
+  };
+  const start = async (key: string, query: Record<string, string> = {}) => {
+    await settled();
+    return (await sync(key, query)).next;
+  };
+  /** All that changed since. */
+  const since = async (key: string, cursor: string, query: Record<string, string> = {}) => {
+    await settled();
+    const changes: MemberChange[] = [];
+    for (let next = cursor; ;) {
+      const answer = await sync(key, { ...query, cursor: next });
+      changes.push(...answer.data);
+      next = answer.next;
+      if (!answer.more) return changes;
+    }
+  };
+  const updated = (resource: MemberChange['resource'], id: number): MemberChange => ({
+    resource,
+    id,
+    kind: 'updated',
+  });
+  const removed = (resource: MemberChange['resource'], id: number): MemberChange => ({
+    resource,
+    id,
+    kind: 'removed',
+  });
+  const sorted = (changes: MemberChange[]) =>
+    changes.map(({ resource, id, kind }) => `${resource} ${id} ${kind}`).toSorted();
+
+  describe('starts', () => {
+    it('at a place, with nothing in it: what was there before is no change', async () => {
+      const { id, key } = await member();
+      await api.platform.participant(await api.platform.event(), id);
+      await settled();
+      const answer = await sync(key);
+      expect(answer).toEqual({
+        data: [],
+        next: expect.any(String),
+        more: false,
+        resources: ['profile', 'events', 'connections', 'achievements'],
+      });
+      expect(await since(key, answer.next)).toEqual([]);
+    });
+
+    it('for any credential, with what it may read', async () => {
+      const { id, key } = await member(['events:read', 'profile:write']);
+      expect((await sync(key)).resources).toEqual(['events']);
+      expect((await sync(key, { resources: 'profile,events' })).resources).toEqual(['events']);
+      expect((await sync(key, { resources: 'profile' })).resources).toEqual([]);
+      const cursor = await start(key);
+      await sql(`UPDATE users SET bio = 'new' WHERE id = $1`, [id]);
+      await api.platform.connection(id, await api.platform.user());
+      const event = await api.platform.event();
+      await api.platform.participant(event, id);
+      expect(await since(key, cursor)).toEqual([updated('events', event)]);
+    });
+
+    it('for nobody without a credential', async () => {
+      expect((await api.send('GET', '/api/public/sync')).status).toBe(401);
+    });
+  });
+
+  describe('tells of', () => {
+    /** A member with one thing of each kind, and what else a case needs. */
+    const world = async () => {
+      const { id, key } = await member();
+      const organizer = await api.platform.user();
+      const coOrganizer = await api.platform.user();
+      const event = await api.platform.event({ organizer_id: organizer });
+      await api.platform.participant(event, id);
+      await api.platform.participant(event, coOrganizer, { role: 'co_organizer', rsvp_status: null });
+      const peer = await api.platform.user();
+      const connection = await api.platform.connection(id, peer, { met_at_event_id: event });
+      const achievement = await api.platform.achievement();
+      await api.platform.progress(id, achievement, { earned_at: '2024-01-01T10:00:00Z', pin_position: 1 });
+      const other = await api.platform.achievement();
+      await api.platform.progress(id, other, { earned_at: '2024-01-02T10:00:00Z', pin_position: 2 });
+      return { id, key, organizer, coOrganizer, event, peer, connection, achievement, other };
+    };
+    type World = Awaited<ReturnType<typeof world>>;
+
+    it.each<[what: string, change: (of: World) => Promise<unknown>, changes: (of: World) => MemberChange[]]>([
+      [
+        'a new bio',
+        ({ id }) => sql(`UPDATE users SET bio = 'new' WHERE id = $1`, [id]),
+        ({ id }) => [updated('profile', id)],
+      ],
+      [
+        'a new title of an event, also where two people met',
+        ({ event }) => sql(`UPDATE events SET title = 'new' WHERE id = $1`, [event]),
+        ({ event, connection }) => [updated('events', event), updated('connections', connection)],
+      ],
+      [
+        'an event that became a draft',
+        ({ event }) => sql(`UPDATE events SET status = 'draft' WHERE id = $1`, [event]),
+        ({ event, connection }) => [removed('events', event), updated('connections', connection)],
+      ],
+      [
+        'a deleted event',
+        ({ event }) => sql('UPDATE events SET deleted_at = now() WHERE id = $1', [event]),
+        ({ event, connection }) => [removed('events', event), updated('connections', connection)],
+      ],
+      [
+        'an event that was hidden and came back',
+        async ({ event }) => {
+          await sql(`UPDATE events SET status = 'draft' WHERE id = $1`, [event]);
+          await sql(`UPDATE events SET status = 'scheduled' WHERE id = $1`, [event]);
+        },
+        ({ event, connection }) => [updated('events', event), updated('connections', connection)],
+      ],
+      [
+        'another answer of the member',
+        ({ event, id }) =>
+          sql(`UPDATE participants SET rsvp_status = 'maybe' WHERE event_id = $1 AND user_id = $2`, [
+            event,
+            id,
+          ]),
+        ({ event, connection }) => [updated('events', event), updated('connections', connection)],
+      ],
+      [
+        'an answer that was withdrawn',
+        ({ event, id }) => sql('DELETE FROM participants WHERE event_id = $1 AND user_id = $2', [event, id]),
+        ({ event, connection }) => [removed('events', event), updated('connections', connection)],
+      ],
+      [
+        'an answer withdrawn from an event that had been hidden',
+        async ({ event, id }) => {
+          await sql('UPDATE events SET deleted_at = now() WHERE id = $1', [event]);
+          await sql('DELETE FROM participants WHERE event_id = $1 AND user_id = $2', [event, id]);
+        },
+        ({ event, connection }) => [removed('events', event), updated('connections', connection)],
+      ],
+      [
+        'an organizer with another name',
+        ({ organizer }) => sql(`UPDATE users SET first_name = 'new' WHERE id = $1`, [organizer]),
+        ({ event }) => [updated('events', event)],
+      ],
+      [
+        'a co-organizer with another picture',
+        ({ coOrganizer }) =>
+          sql(`UPDATE users SET profile_picture = 'https://example.com/new' WHERE id = $1`, [coOrganizer]),
+        ({ event }) => [updated('events', event)],
+      ],
+      [
+        'a co-organizer who left',
+        ({ event, coOrganizer }) =>
+          sql('DELETE FROM participants WHERE event_id = $1 AND user_id = $2', [event, coOrganizer]),
+        ({ event, connection }) => [updated('events', event), updated('connections', connection)],
+      ],
+      [
+        'a connection with another name',
+        ({ peer }) => sql(`UPDATE users SET username = username || 'x' WHERE id = $1`, [peer]),
+        ({ connection }) => [updated('connections', connection)],
+      ],
+      [
+        'a connection who was disabled',
+        ({ peer }) => sql('UPDATE users SET disabled_at = now() WHERE id = $1', [peer]),
+        ({ id, connection }) => [removed('connections', connection), updated('profile', id)],
+      ],
+      [
+        'a connection who was disabled and enabled again',
+        async ({ peer }) => {
+          await sql('UPDATE users SET disabled_at = now() WHERE id = $1', [peer]);
+          await sql('UPDATE users SET disabled_at = NULL WHERE id = $1', [peer]);
+        },
+        ({ id, connection }) => [updated('connections', connection), updated('profile', id)],
+      ],
+      [
+        'a connection who was erased',
+        ({ peer }) => new UsersService(api.dataSource).erase(peer, 'admin'),
+        ({ id, connection }) => [removed('connections', connection), updated('profile', id)],
+      ],
+      [
+        'a connection that ended',
+        ({ connection }) => sql('DELETE FROM connections WHERE id = $1', [connection]),
+        ({ id, connection }) => [removed('connections', connection), updated('profile', id)],
+      ],
+      [
+        'an achievement that was taken back, and the pins that close up',
+        ({ id, achievement }) =>
+          sql('DELETE FROM user_achievements WHERE user_id = $1 AND achievement_id = $2', [id, achievement]),
+        ({ id, achievement, other }) => [
+          removed('achievements', achievement),
+          updated('achievements', other),
+          updated('profile', id),
+        ],
+      ],
+      [
+        'an achievement that is called something else',
+        ({ achievement }) => sql(`UPDATE achievements SET name = 'new' WHERE id = $1`, [achievement]),
+        ({ achievement }) => [updated('achievements', achievement)],
+      ],
+    ])('%s', async (_, change, changes) => {
+      const of = await world();
+      const cursor = await start(of.key);
+      await change(of);
+      expect(sorted(await since(of.key, cursor))).toEqual(sorted(changes(of)));
+      expect(await since(of.key, await start(of.key))).toEqual([]);
+    });
+
+    it('nothing that the member never saw: drafts of others, what disabled people did', async () => {
+      const { id, key } = await member();
+      const draft = await api.platform.event({ status: 'draft' });
+      const gone = await api.platform.user({ disabled_at: '2024-01-01T10:00:00Z' });
+      const cursor = await start(key);
+      await api.platform.participant(draft, id);
+      await api.platform.connection(id, gone);
+      await sql(`UPDATE events SET title = 'new' WHERE id = $1`, [draft]);
+      await sql('UPDATE events SET deleted_at = now() WHERE id = $1', [draft]);
+      await sql('DELETE FROM participants WHERE event_id = $1', [draft]);
+      await sql(`UPDATE users SET first_name = 'new' WHERE id = $1`, [gone]);
+      await sql('DELETE FROM connections WHERE user_id = $1 OR peer_id = $1', [id]);
+      expect(await since(key, cursor, {})).toEqual([]);
+    });
+
+    it('a draft that its organizer sees, and sees no more', async () => {
+      const { id, key } = await member();
+      const draft = await api.platform.event({ status: 'draft', organizer_id: id });
+      await api.platform.participant(draft, id, { role: 'organizer' });
+      const cursor = await start(key);
+      await sql(`UPDATE events SET title = 'new' WHERE id = $1`, [draft]);
+      expect(await since(key, cursor)).toEqual([updated('events', draft)]);
+      await sql('UPDATE events SET deleted_at = now() WHERE id = $1', [draft]);
+      expect(await since(key, cursor)).toEqual([removed('events', draft)]);
+    });
+
+    it('nothing of other members, nor of what others answered', async () => {
+      const of = await world();
+      const cursor = await start(of.key);
+      await world();
+      await api.platform.participant(of.event, await api.platform.user());
+      await api.platform.fold();
+      expect(await since(of.key, cursor)).toEqual([]);
+    });
+  });
+
+  describe('in pages', () => {
+    it('holds each thing once, the one that changed last at the end, however small they are', async () => {
+      const { id, key } = await member();
+      const organizer = await api.platform.user();
+      const events: number[] = [];
+      for (let i = 0; i < 5; i++) {
+        events.push(await api.platform.event({ organizer_id: organizer }));
+        await api.platform.participant(events[i]!, id);
+      }
+      const cursor = await start(key);
+      // One row of the log, five things.
+      await sql(`UPDATE users SET first_name = 'new' WHERE id = $1`, [organizer]);
+      for (const limit of ['1', '2', '5', '1000'])
+        expect(await since(key, cursor, { limit })).toEqual(events.map((event) => updated('events', event)));
+      await sql(`UPDATE events SET title = 'new' WHERE id = $1`, [events[1]]);
+      const order = [events[0], events[2], events[3], events[4], events[1]];
+      for (const limit of ['1', '3'])
+        expect((await since(key, cursor, { limit })).map(({ id: event }) => event)).toEqual(order);
+    });
+
+    it('goes on where a thing changes again in the middle of it', async () => {
+      const { id, key } = await member();
+      const events = [await api.platform.event(), await api.platform.event()];
+      const cursor = await start(key);
+      for (const event of events) await api.platform.participant(event, id);
+      await settled();
+      const first = await sync(key, { cursor, limit: '1' });
+      expect(first).toMatchObject({ data: [updated('events', events[0]!)], more: true });
+      await sql('DELETE FROM participants WHERE event_id = $1', [events[0]]);
+      expect(await since(key, first.next)).toEqual([
+        updated('events', events[1]!),
+        removed('events', events[0]!),
+      ]);
+    });
+
+    it('keeps one row of what was written again and again, and loses nothing by it', async () => {
+      const { id, key } = await member();
+      const event = await api.platform.event();
+      await api.platform.participant(event, id);
+      const cursor = await start(key);
+      for (let i = 0; i < 20; i++) {
+        await sql(`UPDATE users SET bio = $2 WHERE id = $1`, [id, `bio ${i}`]);
+        await sql(`UPDATE events SET title = $2 WHERE id = $1`, [event, `title ${i}`]);
+      }
+      await sql(`UPDATE events SET status = 'draft' WHERE id = $1`, [event]);
+      await sql(`UPDATE events SET title = 'hidden' WHERE id = $1`, [event]);
+      const before = await since(key, cursor);
+      await coalesce();
+      const rows = await sql<{ n: number }>(
+        `SELECT count(*)::int AS n FROM changes WHERE user_id = $1 OR (user_id IS NULL AND resource = 'events' AND id = $2)
+GROUP BY resource, user_id, kind`,
+        [id, event],
+      );
+      // The server's own may have taken some of them before others were written.
+      expect(Math.max(...rows.map(({ n }) => n))).toBeLessThan(20);
+      expect(await since(key, cursor)).toEqual(before);
+      expect(sorted(before)).toEqual(sorted([updated('profile', id), removed('events', event)]));
+    });
+  });
+
+  describe('refuses', () => {
+    it('a cursor of another member, of other resources, an altered one, and one of a list: 400', async () => {
+      const [one, other] = [await member(), await member()];
+      const { next } = await sync(one.key);
+      const narrow = await api.key(one.id, ['profile:read']);
+      const list = await api.platform.event();
+      await api.platform.participant(list, one.id);
+      for (const [key, cursor, query] of [
+        [other.key, next, ''],
+        [one.key, next, '&resources=events'],
+        [narrow, next, ''],
+        [one.key, `${next.slice(0, -2)}AA`, ''],
+        [one.key, `${next}=`, ''],
+        [one.key, 'x', ''],
+        [one.key, '', ''],
+      ] as const) {
+        const response = await api.get(`/sync?cursor=${cursor}${query}`, key);
+        expect([response.status, response.body.code]).toEqual([400, 'invalid_cursor']);
+      }
+      const lists = await api.get(`/events?cursor=${next}`, one.key);
+      expect([lists.status, lists.body.code]).toEqual([400, 'invalid_cursor']);
+    });
+
+    it.each(['limit=0', 'limit=1001', 'resources=people', 'resources=', 'since=1', 'limit=1&limit=1'])(
+      '%s: 400',
+      async (query) => {
+        const { key } = await member();
+        expect((await api.get(`/sync?${query}`, key)).status).toBe(400);
+      },
+    );
+
+    it('a cursor from before what was swept: 410', async () => {
+      const { id, key } = await member();
+      const cursor = await start(key);
+      await sql(`UPDATE users SET bio = 'old' WHERE id = $1`, [id]);
+      await sql(`UPDATE changes SET changed_at = now() - interval '29 days' WHERE user_id = $1`, [id]);
+      await api.app.get(Sweeper).sweep();
+      expect(await since(key, cursor)).toEqual([updated('profile', id)]);
+      await sql(`UPDATE changes SET changed_at = now() - interval '31 days' WHERE user_id = $1`, [id]);
+      await api.app.get(Sweeper).sweep();
+      expect(await sql('SELECT FROM changes WHERE user_id = $1', [id])).toEqual([]);
+      const response = await api.get(`/sync?cursor=${cursor}`, key);
+      expect([response.status, response.body.code]).toEqual([410, 'cursor_expired']);
+      expect(await since(key, await start(key))).toEqual([]);
+    });
+
+    it('nothing because of what another server had swept, of which the database was a dump', async () => {
+      const { id, key } = await member();
+      await sql('UPDATE change_places SET changed_in = 9000000000000');
+      await sql(
+        `INSERT INTO changes (changed_in, user_id, resource, id, kind, changed_at)
+VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')`,
+        [id],
+      );
+      const cursor = await start(key);
+      for (const bio of ['one', 'two']) await sql('UPDATE users SET bio = $2 WHERE id = $1', [id, bio]);
+      await settled();
+      await coalesce();
+      await api.app.get(Sweeper).sweep();
+      expect(await since(key, cursor)).toEqual([updated('profile', id)]);
+      expect(await sql('SELECT FROM changes WHERE user_id = $1', [id])).toHaveLength(1);
+    });
+  });
+
+  postgres.describe('beside other transactions', () => {
+    let other: DataSource;
+    beforeAll(async () => void (other = await createDataSource(api.config, 'maintenance').initialize()));
+    afterAll(() => other.destroy());
+
+    it.each(['READ COMMITTED', 'REPEATABLE READ'] as const)(
+      'leaves no gap that fills later: what was committed waits for what began before it (%s)',
+      async (isolation) => {
+        const { id, key } = await member();
+        const events = [await api.platform.event(), await api.platform.event()];
+        const cursor = await start(key);
+        const long = other.createQueryRunner();
+        await long.startTransaction(isolation);
+        await long.query(
+          `INSERT INTO participants (event_id, user_id, role, rsvp_status) VALUES ($1, $2, 'attendee', 'going')`,
+          [events[0], id],
+        );
+        await api.platform.participant(events[1]!, id);
+        const held = await sync(key, { cursor });
+        expect(held).toMatchObject({ data: [], more: false });
+        await long.commitTransaction();
+        await long.release();
+        const both = events.map((event) => updated('events', event));
+        expect(await since(key, held.next)).toEqual(both);
+        expect(await since(key, cursor)).toEqual(both);
+      },
+    );
+
+    it('tells nothing of what was undone', async () => {
+      const { id, key } = await member();
+      const cursor = await start(key);
+      const runner = other.createQueryRunner();
+      await runner.startTransaction();
+      await runner.query(`UPDATE users SET bio = 'undone' WHERE id = $1`, [id]);
+      await runner.rollbackTransaction();
+      await runner.release();
+      expect(await since(key, cursor)).toEqual([]);
+    });
+
+    it('starts before what is not committed yet: a full read after it misses nothing', async () => {
+      const { id, key } = await member();
+      const runner = other.createQueryRunner();
+      await runner.startTransaction();
+      await runner.query(`UPDATE users SET bio = 'late' WHERE id = $1`, [id]);
+      const { next } = await sync(key);
+      expect((await api.get('/profile', key)).body).toMatchObject({ bio: null });
+      await runner.commitTransaction();
+      await runner.release();
+      expect(await since(key, next)).toEqual([updated('profile', id)]);
+    });
+  });
+
+  it('has no row of a member who was erased', async () => {
+    const { id } = await member();
+    await sql(`UPDATE users SET bio = 'new' WHERE id = $1`, [id]);
+    await new UsersService(api.dataSource).erase(id, 'admin');
+    expect(await sql('SELECT FROM changes WHERE user_id = $1', [id])).toEqual([]);
+  });
+});

@@ -1,0 +1,242 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { DataSource } from 'typeorm';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
+import { importRecords } from '../../src/operations/import/import-records.js';
+import { folderSource } from '../../src/operations/import/sources.js';
+import { TestApi } from '../support/api.js';
+import { onPostgres } from '../support/database.js';
+import {
+  DEADLOCK,
+  EVENTS,
+  FOREIGN_KEY_VIOLATION,
+  MEMBERS,
+  SERIALIZATION_FAILURE,
+  UNIQUE_VIOLATION,
+  manyThings,
+  writeThem,
+} from '../support/writers.js';
+
+type Item = Record<string, unknown> & { id: number };
+
+describe('a walk of GET /api/public/sync', () => {
+  const FOLLOWED = [1, 2];
+  const WRITERS = 4;
+  const WAYS = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE', 'replication'] as const;
+  const LOST_RACES = [UNIQUE_VIOLATION, FOREIGN_KEY_VIOLATION, SERIALIZATION_FAILURE, DEADLOCK];
+  const LISTS: Record<string, string> = {
+    events: '/events?limit=100',
+    connections: '/connections?limit=100&status=accepted,pending_sent,pending_received',
+    achievements: '/achievements?limit=100',
+  };
+  const keys = new Map<number, string>();
+  let api: TestApi;
+  let writers: DataSource[];
+  beforeAll(async () => {
+    api = await TestApi.start();
+    writers = await Promise.all(
+      Array.from({ length: WRITERS }, () => createDataSource(api.config, 'maintenance').initialize()),
+    );
+    await writeThem(api.platform);
+    for (const id of FOLLOWED) keys.set(id, await api.key(id));
+  });
+  afterAll(async () => {
+    await Promise.all(writers.map((writer) => writer.destroy()));
+    await api.close();
+  });
+
+  const anyone = fc.oneof(fc.constantFrom(...FOLLOWED), fc.integer({ min: 1, max: MEMBERS }));
+  const anyEvent = fc.integer({ min: 1, max: EVENTS });
+  const word = fc.constantFrom('one', 'two', 'three');
+  /** What the shared statements do not touch, and members see. */
+  const statement = fc
+    .oneof(
+      { weight: 3, arbitrary: manyThings },
+      fc
+        .tuple(anyEvent, word)
+        .map(([id, w]) => `UPDATE events SET title = '${w}', summary = '${w}' WHERE id = ${id}`),
+      fc.tuple(anyEvent, anyone).map(([id, m]) => `UPDATE events SET organizer_id = ${m} WHERE id = ${id}`),
+      fc
+        .tuple(anyone, word)
+        .map(([id, w]) => `UPDATE users SET profile_picture = 'https://x.example/${w}' WHERE id = ${id}`),
+      fc.tuple(anyone, word).map(([id, w]) => `UPDATE users SET bio = '${w}' WHERE id = ${id}`),
+      fc.tuple(anyone, anyEvent).map(
+        ([m, e]) => `INSERT INTO participants (user_id, event_id, role) VALUES (${m}, ${e}, 'co_organizer')
+ON CONFLICT (user_id, event_id) DO UPDATE SET role = 'co_organizer', rsvp_status = NULL`,
+      ),
+      fc
+        .tuple(anyone, anyEvent)
+        .map(([m, e]) => `UPDATE connections SET met_at_event_id = ${e} WHERE user_id = ${m}`),
+      fc.tuple(anyone, fc.integer({ min: 1, max: 3 })).map(
+        ([m, a]) => `UPDATE user_achievements SET pin_position = CASE WHEN pin_position IS NULL THEN ${a} END
+WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
+      ),
+      fc
+        .tuple(fc.integer({ min: 1, max: 3 }), word)
+        .map(([a, w]) => `UPDATE achievements SET name = '${w}' WHERE id = ${a}`),
+      fc.constant('SELECT coalesce_changes(3)'),
+    )
+    .filter(
+      (text) =>
+        !FOLLOWED.some((id) => new RegExp(`disabled_at = (now|CASE).* WHERE id = ${id}\\b`).test(text)),
+    );
+
+  /** Without what is counted of others. */
+  const shown = (item: Item) => {
+    const { attendees_count: _a, spots_left: _s, rarity: _r, rarity_percentage: _p, ...rest } = item;
+    return JSON.stringify(rest);
+  };
+  const read = async (id: number, resource: string) => {
+    const key = keys.get(id)!;
+    if (resource === 'profile') {
+      const parts = [await api.get('/me', key), await api.get('/profile', key)];
+      return new Map([[id, JSON.stringify(parts.map(({ body }) => body as object))]]);
+    }
+    const { body } = (await api.get(LISTS[resource]!, key)) as { body: { data: Item[] } };
+    const items = new Map(body.data.map((item) => [item.id, shown(item)]));
+    if (resource !== 'events') return items;
+    for (const event of body.data.map((item) => item.id)) {
+      const detail = await api.get(`/events/${event}`, key);
+      // It may have been hidden between the two.
+      if (detail.status === 200) items.set(event, shown(detail.body as Item));
+      else items.delete(event);
+    }
+    return items;
+  };
+
+  const sync = async (id: number, query = '') => {
+    const response = await api.get(`/sync${query}`, keys.get(id)!);
+    expect([response.status, response.text]).toEqual([200, response.text]);
+    return response.body as SyncAnswer;
+  };
+
+  class App {
+    readonly copy = new Map<string, Map<number, string>>();
+    changes = 0;
+    #next = '';
+    constructor(readonly id: number) {}
+
+    async readAll() {
+      this.#next = (await sync(this.id)).next;
+      for (const resource of ['profile', ...Object.keys(LISTS)])
+        this.copy.set(resource, await read(this.id, resource));
+    }
+
+    /** Takes what changed over, and nothing else. */
+    async walk() {
+      for (let more = true; more;) {
+        const answer = await sync(this.id, `?limit=3&cursor=${this.#next}`);
+        const fresh = new Map<string, Map<number, string>>();
+        for (const { resource, id, kind } of answer.data) {
+          this.changes++;
+          const copy = this.copy.get(resource)!;
+          if (kind === 'updated' && !fresh.has(resource)) fresh.set(resource, await read(this.id, resource));
+          const item = kind === 'updated' ? fresh.get(resource)!.get(id) : undefined;
+          if (item === undefined) copy.delete(id);
+          else copy.set(id, item);
+        }
+        ({ more, next: this.#next } = answer);
+      }
+    }
+  }
+
+  it('keeps the copy of an app the same as a fresh full read after random histories of many writers, at whatever isolation level and by replication', async () => {
+    const apps = FOLLOWED.map((id) => new App(id));
+    await fc.assert(
+      fc.asyncProperty(fc.array(statement, { minLength: 60, maxLength: 120 }), async (statements) => {
+        await Promise.all(apps.map((app) => app.readAll()));
+        let writing = true;
+        await Promise.all([
+          Promise.all(
+            writers.map(async (writer, i) => {
+              for (const [n, text] of statements.entries()) {
+                if (n % WRITERS !== i) continue;
+                const way = WAYS[n % WAYS.length]!;
+                await writer
+                  .transaction(way === 'replication' ? 'READ COMMITTED' : way, async (manager) => {
+                    if (way === 'replication')
+                      await manager.query('SET LOCAL session_replication_role = replica');
+                    await manager.query(text);
+                  })
+                  .catch((error: { code: string }) => {
+                    if (!LOST_RACES.includes(error.code)) throw error;
+                  });
+              }
+            }),
+          ).finally(() => (writing = false)),
+          (async () => {
+            while (writing) await Promise.all(apps.map((app) => app.walk()));
+          })(),
+        ]);
+        await api.platform.settleChanges();
+        for (const app of apps) {
+          await app.walk();
+          for (const [resource, copy] of app.copy)
+            expect([app.id, resource, Object.fromEntries(copy)]).toEqual([
+              app.id,
+              resource,
+              Object.fromEntries(await read(app.id, resource)),
+            ]);
+        }
+      }),
+      { numRuns: onPostgres ? 12 : 4, endOnFailure: true },
+    );
+    for (const app of apps) expect(app.changes).toBeGreaterThan(5);
+  }, 120_000);
+
+  it('keeps it the same after imports and erasures', async () => {
+    const apps = FOLLOWED.map((id) => new App(id));
+    await api.dataSource.query('UPDATE users SET disabled_at = NULL');
+    await Promise.all(apps.map((app) => app.readAll()));
+    const load = (files: Record<string, object[]>) => {
+      const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'sync-'));
+      for (const [name, records] of Object.entries(files))
+        writeFileSync(
+          join(folder, `${name}.ndjson`),
+          records.map((record) => JSON.stringify(record)).join('\n'),
+        );
+      return importRecords(api.dataSource, folderSource(folder));
+    };
+    const event = {
+      status: 'scheduled',
+      visibility: 'public',
+      starts_at: '2031-05-01 18:00:00',
+      timezone: 'UTC',
+      organizer_id: 3,
+      updated_at: '2024-04-01 10:00:00',
+    };
+    await load({
+      events: [1, 900_001, 900_002].map((id) => ({ ...event, id, title: `Imported ${id}` })),
+      participants: FOLLOWED.flatMap((user_id) =>
+        [900_001, 900_002].map((event_id) => ({
+          user_id,
+          event_id,
+          role: 'attendee',
+          rsvp_status: 'going',
+        })),
+      ),
+    });
+    for (const app of apps) await app.walk();
+    await load({
+      events: [{ ...event, id: 900_001, title: 'Imported again', status: 'draft' }],
+      participants: [{ user_id: 1, event_id: 900_002, deleted: true }],
+    });
+    await api.platform.connection(1, await api.platform.user({ id: 700 }));
+    for (const id of [3, 4, 700]) await new UsersService(api.dataSource).erase(id, 'admin');
+    await api.platform.settleChanges();
+    for (const app of apps) {
+      await app.walk();
+      expect(app.changes).toBeGreaterThan(2);
+      for (const [resource, copy] of app.copy)
+        expect([app.id, resource, Object.fromEntries(copy)]).toEqual([
+          app.id,
+          resource,
+          Object.fromEntries(await read(app.id, resource)),
+        ]);
+    }
+  });
+});
