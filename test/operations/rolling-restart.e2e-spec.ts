@@ -63,7 +63,8 @@ postgres.describe('two servers behind nginx', () => {
       while (restarted < RESTARTS) {
         const answer = await send().catch((error: Error) => ({ status: 0, body: error.message }));
         if (answer.status === 200) answered[kind]++;
-        else if (answer.status === 503) busy++; // asked again: what it would have used up is still good
+        else if (answer.status === 503)
+          busy++; // asked again: what it would have used up is still good
         else lost.push([kind, answer]);
       }
     };

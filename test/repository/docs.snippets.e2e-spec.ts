@@ -79,6 +79,7 @@ describe('the snippets of README and docs', () => {
       'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/scaling.md ini: the settings of PgBouncer',
+      'docs/sign-in.md sh: there is no such login',
       ...['swift', 'kotlin'].map(
         (language) =>
           `docs/guides/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,
