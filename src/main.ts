@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { connect, createServer } from 'node:net';
+import type { DataSource } from 'typeorm';
 import { loadConfig, loadDotEnv } from './config/config.js';
 import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
@@ -14,7 +15,7 @@ import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
 import { superviseWorkers } from './workers.js';
 import { OperatorError } from './values/operator-error.js';
 
-/** Two thirds of a start go into loading it: at the same time as the database is opened, and only where requests are served. */
+/** Takes much of a start: done while the embedded database is opened, and only where requests are served. */
 const loadApp = () => import('./app.js');
 
 /** Makes everything ready that processes share, then serves: itself, or through workers. */
@@ -22,7 +23,7 @@ async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
   if (!config.production) console.log(beginning(config));
   let demo: DemoFacts | undefined;
-  const opening = openDatabase(config, async (dataSource) => {
+  const prepare = async (dataSource: DataSource) => {
     if (!config.loopbackOnly) await refuseDemoMembers(dataSource);
     await registerDocsClient(dataSource, config);
     if (!config.seedDemo) return;
@@ -30,9 +31,8 @@ async function start(config: Config): Promise<void> {
     if (!(await hasDemo(dataSource))) return;
     await registerDemoClient(dataSource, config);
     demo = { key: await testKey(dataSource, config), members: await demoMembers(dataSource) };
-  });
-  if (config.workers === 1) void loadApp();
-  const database = await opening;
+  };
+  const database = await openDatabase(config, prepare, config.workers === 1 ? loadApp : undefined);
   const endWith = (end: () => Promise<void>) => onSignal(() => end().then(() => database.close()));
   if (config.workers > 1) {
     const metrics = new WorkersMetrics();

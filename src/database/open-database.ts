@@ -15,13 +15,17 @@ export interface OpenDatabase {
  * Makes the database ready for a server: opens the embedded one and holds its lock, or checks that the other one
  * answers; migrates outside production, and refuses to start over a schema that does not fit.
  *
+ * @param meanwhile what takes a while and needs no database: the embedded one is opened in a thread of its own, and nobody waits for an
+ *   answer with a deadline yet, which a busy event loop would miss
  * @throws OperatorError
  */
 export async function openDatabase(
   config: Config,
   prepare?: (dataSource: DataSource) => Promise<void>,
+  meanwhile?: () => Promise<unknown>,
 ): Promise<OpenDatabase> {
-  const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
+  const opening = config.databaseUrl ? undefined : openEmbedded(config.dataDir);
+  const [embedded] = await Promise.all([opening, meanwhile?.()]);
   if (!config.databaseUrl && !embedded) {
     throw new OperatorError(
       `The data folder ${config.dataDir} is in use by another running server: stop that one, or name another DATA_DIR`,
