@@ -11,7 +11,10 @@ FROM node:24-bookworm-slim
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force
+# What development alone has a use for goes again: `npm ci --omit=optional` would take the native parts of other packages, too.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force \
+  && npm pkg delete dependencies.@electric-sql/pglite dependencies.@electric-sql/pglite-socket dependencies.pino-pretty \
+  && npm prune --omit=dev --ignore-scripts --offline --no-audit --no-fund
 COPY --from=build /app/dist dist
 COPY bin bin
 # `pua` and `npx pua`. npx would install a package that has a command of that name itself, and has no network.

@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import { readClientKey } from '../crypto/client-key.js';
 import type { KeyObject } from '../crypto/client-key.js';
 import { makeSecretKey, Secrets } from '../crypto/secrets.js';
+import { isInstalled } from './optional-packages.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SETTINGS } from './settings.js';
 import type { SettingName } from './settings.js';
@@ -141,6 +142,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const host = env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1');
   const loopbackOnly = isLoopback(new URL(publicUrl).hostname) && isLoopback(host);
 
+  if (env.LOG_FORMAT === 'pretty' && !isInstalled('pino-pretty'))
+    faults.push('LOG_FORMAT must be json: pretty logs are not part of this installation');
   if (production) {
     if (!given('SECRET_KEY'))
       faults.push('SECRET_KEY is required in production: make one with `npx pua secrets generate`');
@@ -203,7 +206,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     signUpUrl: env.SIGN_UP_URL,
     passwordResetUrl: env.PASSWORD_RESET_URL,
     logLevel: env.LOG_LEVEL ?? 'info',
-    logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
+    logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY && isInstalled('pino-pretty') ? 'pretty' : 'json'),
     loopbackOnly,
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && (env.NODE_ENV ?? 'development') === 'development'),
   });

@@ -284,7 +284,7 @@ export const SETTINGS = {
   ),
   LOG_FORMAT: setting(
     z.enum(['json', 'pretty'], { error: 'must be json or pretty' }),
-    'pretty on a terminal, else json',
+    'pretty on a terminal (not in the image), else json',
     'form of the log lines',
   ),
   SEED_DEMO: setting(

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { isInstalled } from '../config/optional-packages.js';
 import { ownFolder, secretFolder, UnsafeFolder } from '../config/own-folder.js';
 import { embeddedAddress, socketPath } from './embedded-address.js';
 import type { EmbeddedAddress } from './embedded-address.js';
@@ -21,9 +22,14 @@ export interface EmbeddedDatabase extends EmbeddedAddress {
  * all files that it makes to its user.
  *
  * @returns `undefined` where another living process serves it already; it can be reached at the same address.
- * @throws OperatorError where others could lay something into its folders, or it cannot be opened
+ * @throws OperatorError where it is not installed, others could lay something into its folders, or it cannot be opened
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
+  if (!isInstalled('@electric-sql/pglite')) {
+    throw new OperatorError(
+      'The embedded database is not part of this installation, which is for production: set DATABASE_URL',
+    );
+  }
   const address = embeddedAddress(dataDir);
   const socket = socketPath(address.host);
   const folder = join(dataDir, 'embedded');

@@ -3,6 +3,8 @@ import { pua, puaJson } from '../support/command-line.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
 
+const CREATE = ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI];
+
 describe('pua', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -19,16 +21,7 @@ describe('pua', () => {
   }
 
   it('registers a client that signs members in, disables and enables it', async () => {
-    const { stdout } = await run(
-      'clients',
-      'create',
-      '--name',
-      'App',
-      '--type',
-      'web',
-      '--redirect-uri',
-      REDIRECT_URI,
-    );
+    const { stdout } = await run(...CREATE);
     const clientId = stdout.trim();
     const { username } = await oauth.member();
     const { access_token } = await oauth.tokens(clientId, username);
@@ -41,14 +34,7 @@ describe('pua', () => {
 
   it('says on stderr where to send members to sign in, after a client is registered', async () => {
     const { stdout, stderr } = await pua({ ...oauth.api.environment, PUBLIC_URL: oauth.issuer }, [
-      'clients',
-      'create',
-      '--name',
-      'App',
-      '--type',
-      'web',
-      '--redirect-uri',
-      REDIRECT_URI,
+      ...CREATE,
       '--scopes',
       'profile:read',
     ]);

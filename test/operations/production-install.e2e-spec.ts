@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, expect, it } from '@jest/globals';
+import { createTestDatabase, postgres } from '../support/database.js';
+import { PROCESS } from '../support/command-line.js';
+import { ServerProcess } from '../support/server.js';
+
+/** What Dockerfile takes out again. */
+const LEFT_OUT = [...readFileSync('Dockerfile', 'utf8').matchAll(/dependencies\.(\S+)/g)].map(
+  ([, name]) => name!,
+);
+const SECRET_KEY = process.env.TEST_SECRET_KEY!;
+
+postgres.describe('an installation as the image has it', () => {
+  let root: string;
+  /** The built program, beside all packages but those. */
+  beforeAll(() => {
+    root = mkdtempSync(join(process.env.TEST_FOLDER!, 'installed-'));
+    cpSync('dist', join(root, 'dist'), { recursive: true, filter: (path) => !path.startsWith('dist/.') });
+    writeFileSync(join(root, 'package.json'), '{"type": "module"}');
+    for (const name of readdirSync('node_modules')) {
+      if (name === '.bin') continue;
+      const nested = name.startsWith('@') ? readdirSync(join('node_modules', name)) : [undefined];
+      for (const inner of nested) {
+        const path = inner === undefined ? name : `${name}/${inner}`;
+        if (LEFT_OUT.includes(path)) continue;
+        mkdirSync(join(root, 'node_modules', path, '..'), { recursive: true });
+        symlinkSync(join(process.cwd(), 'node_modules', path), join(root, 'node_modules', path));
+      }
+    }
+  });
+
+  /** @returns what the server says that does not start */
+  const refusal = async (environment: Record<string, string>) => {
+    const env = { ...PROCESS, NODE_ENV: 'test', SECRET_KEY, PORT: '0', ...environment };
+    const main = promisify(execFile)(process.execPath, ['dist/src/main.js'], { cwd: root, env });
+    return await main.then(
+      () => 'started',
+      ({ code, stderr }: { code: number; stderr: string }) => `${code}: ${stderr}`,
+    );
+  };
+
+  it('is without the embedded database and pretty logs, and serves over PostgreSQL', async () => {
+    expect(LEFT_OUT).toEqual(['@electric-sql/pglite', '@electric-sql/pglite-socket', 'pino-pretty']);
+    const { environment, drop } = await createTestDatabase();
+    const server = await ServerProcess.start(environment, root);
+    try {
+      expect((await fetch(`${server.url}/api/public/problems`)).status).toBe(200);
+    } finally {
+      await server.kill();
+      await drop();
+    }
+  });
+
+  it('says in one line that it wants DATABASE_URL', async () => {
+    expect(await refusal({ DATA_DIR: join(root, 'data') })).toMatch(
+      /^1: The embedded database is not part of this installation, which is for production: set DATABASE_URL\n$/,
+    );
+  });
+
+  it('says in one line that it has no pretty logs', async () => {
+    expect(await refusal({ DATABASE_URL: 'postgres://127.0.0.1:1/none', LOG_FORMAT: 'pretty' })).toMatch(
+      /^1: A setting is wrong: LOG_FORMAT must be json: pretty logs are not part of this installation\n$/,
+    );
+  });
+});
