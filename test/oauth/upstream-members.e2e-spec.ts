@@ -135,7 +135,7 @@ FROM users WHERE external_id IS NOT NULL`,
       7,
       'a\0',
     ]) {
-      const page = await signIn({ ...(preferred === undefined ? {} : { preferred_username: preferred }) });
+      const page = await signIn(preferred === undefined ? {} : { preferred_username: preferred });
       expect(page.html).toMatch(/<bdi>@member-[a-z2-9]{10}<\/bdi>/);
     }
   });
