@@ -111,6 +111,76 @@ describe('settings', () => {
     );
   });
 
+  const upstream = {
+    UPSTREAM_ISSUER: 'https://login.example',
+    UPSTREAM_CLIENT_ID: 'pua',
+    UPSTREAM_CLIENT_SECRET: 'hunter2',
+  };
+
+  it('take the platform’s own login, with what most have as the default', () => {
+    expect(loadConfig({ ...production, ...upstream }).upstream).toEqual({
+      issuer: 'https://login.example',
+      clientId: 'pua',
+      clientSecret: 'hunter2',
+      clientKey: undefined,
+      scopes: 'openid',
+      label: 'login.example',
+      claim: 'sub',
+      match: 'external_id',
+      createMembers: false,
+      logout: false,
+    });
+    expect(loadConfig(production)).toMatchObject({ upstream: undefined, localSignIn: true });
+    const local = { DATA_DIR: folder, ...upstream, UPSTREAM_ISSUER: 'http://127.0.0.1:9' };
+    expect(loadConfig(local).upstream?.issuer).toBe('http://127.0.0.1:9');
+    expect(loadConfig({ ...local, PLATFORM_NAME: 'Example' }).upstream?.label).toBe('Example');
+  });
+
+  it.each<[string, Record<string, string>, RegExp]>([
+    [
+      'a part of it',
+      { UPSTREAM_LABEL: 'x' },
+      /UPSTREAM_ISSUER and UPSTREAM_CLIENT_ID are needed for UPSTREAM_LABEL/,
+    ],
+    [
+      'no secret',
+      { ...upstream, UPSTREAM_CLIENT_SECRET: '' },
+      /UPSTREAM_CLIENT_SECRET or UPSTREAM_CLIENT_KEY_FILE is/,
+    ],
+    ['secret and key', { ...upstream, UPSTREAM_CLIENT_KEY_FILE: '/dev/null' }, /one of them/],
+    [
+      'a key that is none',
+      { ...upstream, UPSTREAM_CLIENT_SECRET: '', UPSTREAM_CLIENT_KEY_FILE: '/dev/null' },
+      /UPSTREAM_CLIENT_KEY_FILE must be a readable file/,
+    ],
+    ['http', { ...upstream, UPSTREAM_ISSUER: 'http://login.example' }, /UPSTREAM_ISSUER must be https/],
+    [
+      'http in production',
+      { ...upstream, UPSTREAM_ISSUER: 'http://localhost:1' },
+      /UPSTREAM_ISSUER must be https/,
+    ],
+    [
+      'scopes without openid',
+      { ...upstream, UPSTREAM_SCOPES: 'profile' },
+      /UPSTREAM_SCOPES must have openid/,
+    ],
+    [
+      'a match by what is not stored',
+      { ...upstream, UPSTREAM_MATCH: 'email' },
+      /UPSTREAM_MATCH must be external_id, id/,
+    ],
+    [
+      'members made by ids that are given here',
+      { ...upstream, UPSTREAM_MATCH: 'id', UPSTREAM_CREATE_MEMBERS: 'true' },
+      /UPSTREAM_CREATE_MEMBERS cannot be true with UPSTREAM_MATCH=id/,
+    ],
+    ['no way to sign in', { LOCAL_SIGN_IN: 'false' }, /LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER/],
+  ])('refuse of the platform’s own login %s, and never tell a secret', (_, settings, why) => {
+    const refuse = () => loadConfig({ ...production, ...settings });
+    expect(refuse).toThrow(why);
+    expect(refuse).not.toThrow('hunter2');
+  });
+
   it('are all read by something', () => {
     const source = readFileSync('src/config/config.ts', 'utf8');
     for (const name of Object.keys(SETTINGS)) expect(source).toMatch(new RegExp(`\\benv\\.${name}\\b`));

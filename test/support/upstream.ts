@@ -109,6 +109,7 @@ export class UpstreamServer {
     };
     this.#provider = new Provider(this.issuer, this.#configuration());
     this.#provider.on('server_error', (_ctx, error) => console.error(error));
+    this.#provider.on('backchannel.error', (_ctx, error) => console.error(error));
   }
 
   /** Goes through the provider's pages in a browser of its own, unless said. @returns where it leads back to */
@@ -159,6 +160,8 @@ export class UpstreamServer {
       cookies: { keys: ['cookies of the upstream'] },
       clientAuthMethods: ['client_secret_basic'],
       pkce: { required: () => true },
+      // Default: no address of this machine.
+      fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
       acrValues: ['gold'],
       claims: {
         openid: ['sub', 'amr', 'acr', 'sid', 'auth_time'],

@@ -46,11 +46,9 @@ export class InteractionsController {
   @Get()
   async show(@Req() request: Request, @Res() response: Response): Promise<void> {
     const step = await this.#step(request, response);
-    const { prompt, lastSubmission, uid } = step.interaction;
+    const { prompt, uid } = step.interaction;
     if (prompt.name !== 'login') await this.#showConsent(request, response, step);
-    // Who has just signed in, and was not whom the app asks for, is not sent round and round.
-    else if (this.config.localSignIn || lastSubmission?.login !== undefined)
-      this.#showSignIn(request, response, step, 200);
+    else if (this.config.localSignIn) this.#showSignIn(request, response, step, 200);
     else redirect(response, `/interaction/${uid}/upstream`);
   }
 

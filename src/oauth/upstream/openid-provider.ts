@@ -178,17 +178,17 @@ export class OpenidProvider implements OnApplicationBootstrap {
   /**
    * Where a member who signs out here is led, so that the provider signs them out too (OpenID Connect RP-Initiated Logout 1.0).
    *
-   * @param state comes back with the browser
+   * @param state comes back with the browser, where there is one
    * @returns undefined where the provider has no such address, or is away
    */
-  async endSessionUrl(state: string): Promise<URL | undefined> {
+  async endSessionUrl(state: string | undefined): Promise<URL | undefined> {
     try {
       const { configuration } = await this.#provider();
       if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined;
       return client.buildEndSessionUrl(configuration, {
         client_id: this.#upstream!.clientId,
         post_logout_redirect_uri: `${this.config.publicUrl}/sign-in/signed-out`,
-        state,
+        ...(state === undefined ? {} : { state }),
       });
     } catch {
       return undefined;

@@ -43,7 +43,7 @@ export class SignOuts {
   async addressFor(target?: string): Promise<string | undefined> {
     if (this.config.upstream?.logout !== true || !this.database.current?.upstream) return undefined;
     const until = Math.floor(Date.now() / 1000) + LONGEST_SECONDS;
-    const state = target === undefined ? '' : this.#seal({ target, until });
+    const state = target === undefined ? undefined : this.#seal({ target, until });
     return (await this.provider.endSessionUrl(state))?.href;
   }
 

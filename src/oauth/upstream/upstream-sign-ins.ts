@@ -239,10 +239,10 @@ export class UpstreamSignIns {
 }
 
 /**
- * Which parameters of an app's request are passed on, and whether the member is to prove anew who they are: where the app asks
- * for that, where they are signed in and asked all the same, and where what they proved did not do.
+ * Which parameters of an app's request are passed on, and whether the member is to prove anew who they are: where the app or they
+ * themselves ask for that, and where their sign-in here is older than the app allows.
  */
-export function wishesOf({ params, prompt, session, lastSubmission }: Interaction, other: boolean): Wishes {
+export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
   const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
     typeof params[name] === 'string' ? [[name, params[name]] as const] : [],
   );
@@ -250,7 +250,7 @@ export function wishesOf({ params, prompt, session, lastSubmission }: Interactio
   const asked = typeof params.prompt === 'string' && params.prompt.split(' ').includes('login');
   const isOld = prompt.reasons.includes('max_age') && session?.accountId !== undefined;
   return {
-    anew: other || asked || isOld || lastSubmission?.login !== undefined,
+    anew: other || asked || isOld,
     maxAge: Number.isSafeInteger(maxAge) && maxAge >= 0 ? maxAge : undefined,
     parameters: Object.fromEntries(passedOn),
   };

@@ -1,0 +1,232 @@
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { closeApp, createApp } from '../../src/app.js';
+import type { Config } from '../../src/config/config.js';
+import { postgres } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
+import type { Browser, FormPage, OauthTest } from '../support/oauth.js';
+import { startWithUpstream, upstreamLink } from '../support/upstream.js';
+import type { UpstreamServer } from '../support/upstream.js';
+
+type Settings = Parameters<typeof startWithUpstream>[0];
+
+let oauth: OauthTest;
+let upstream: UpstreamServer;
+const stop = async () => {
+  await oauth.close();
+  upstream.close();
+};
+const start = async (settings: Settings, overrides: Partial<Config> = {}) =>
+  void ({ oauth, upstream } = await startWithUpstream(settings, overrides));
+
+/** Signs in to the account pages, as who the provider says. */
+async function signIn(claims: Record<string, unknown>, browser = oauth.browser()): Promise<FormPage> {
+  upstream.account = { sub: (claims.sub as string | undefined) ?? randomUUID(), claims };
+  const page = (await browser.open('/account/sessions')) as FormPage;
+  const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL);
+  return (await browser.open(back)) as FormPage;
+}
+
+const nobody = (page: FormPage) =>
+  expect([page.status, /There is no account for you here/.test(page.html)]).toEqual([403, true]);
+const signedInAs = (page: FormPage, name: string) => {
+  expect(page.status).toBe(200);
+  expect(page.html).toContain(`<bdi>@${name}</bdi>`);
+};
+const rows = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+
+describe('A member is whom the claim names', () => {
+  afterEach(() => stop());
+
+  it('by username, in any case', async () => {
+    await start({ claim: 'preferred_username', match: 'username', scopes: 'openid profile' });
+    const { username } = await oauth.member();
+    signedInAs(await signIn({ preferred_username: username.toUpperCase() }), username);
+    nobody(await signIn({ preferred_username: `${username}x` }));
+    nobody(await signIn({ preferred_username: 'nul\0' }));
+    nobody(await signIn({ preferred_username: 'x'.repeat(5000) }));
+    nobody(await signIn({ preferred_username: ['a'] }));
+  });
+
+  it('by id, and nothing else that reads like one', async () => {
+    await start({ claim: 'preferred_username', match: 'id', scopes: 'openid profile' });
+    const { id, username } = await oauth.member();
+    signedInAs(await signIn({ preferred_username: String(id) }), username);
+    signedInAs(await signIn({ preferred_username: id }), username);
+    for (const other of [
+      `0${id}`,
+      ` ${id}`,
+      `${id}.0`,
+      `${id};`,
+      '99999999999999999999',
+      '-1',
+      1.5,
+      true,
+      {},
+    ])
+      nobody(await signIn({ preferred_username: other }));
+  });
+
+  it('by an e-mail address only where that was verified', async () => {
+    await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
+    const { username } = await oauth.member({ external_id: 'ada@example.com' });
+    nobody(await signIn({ email: 'ada@example.com' }));
+    nobody(await signIn({ email: 'ada@example.com', email_verified: false }));
+    nobody(await signIn({ email: 'ada@example.com', email_verified: 'true' }));
+    signedInAs(await signIn({ email: 'ada@example.com', email_verified: true }), username);
+  });
+
+  it('and where the provider says nothing of the claim, that is told to whoever reads the log, not to the member', async () => {
+    await start({ claim: 'employee_number' });
+    const page = await signIn({});
+    expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
+    expect(page.html).not.toContain('employee_number');
+  });
+});
+
+describe('UPSTREAM_CREATE_MEMBERS', () => {
+  afterEach(() => stop());
+
+  it('makes a member of what the provider says, once', async () => {
+    await start({ createMembers: true, scopes: 'openid profile' });
+    const claims = {
+      sub: randomUUID(),
+      preferred_username: 'grace',
+      name: 'Rear Admiral Hopper',
+      given_name: 'Grace',
+      family_name: 'Hopper',
+      picture: 'https://example.com/grace.png',
+    };
+    signedInAs(await signIn(claims), 'grace');
+    signedInAs(await signIn({ ...claims, preferred_username: 'renamed' }), 'grace');
+    expect(
+      await rows(
+        `SELECT username, external_id, first_name, last_name, display_name, profile_picture, password_hash
+FROM users WHERE external_id IS NOT NULL`,
+      ),
+    ).toEqual([
+      {
+        username: 'grace',
+        external_id: claims.sub,
+        first_name: 'Grace',
+        last_name: 'Hopper',
+        display_name: 'Rear Admiral Hopper',
+        profile_picture: claims.picture,
+        password_hash: null,
+      },
+    ]);
+    expect(await rows(`SELECT type, actor FROM auth_events ORDER BY id LIMIT 2`)).toEqual([
+      { type: 'user.created', actor: 'system' },
+      { type: 'sign_in.succeeded', actor: 'user' },
+    ]);
+  });
+
+  it('makes up a name where there is none, it is taken, or nobody can have it', async () => {
+    await start({ createMembers: true, scopes: 'openid profile' });
+    const { username } = await oauth.member();
+    for (const preferred of [
+      undefined,
+      username,
+      username.toUpperCase(),
+      '12345',
+      'erased-7',
+      ' x',
+      'x'.repeat(101),
+      7,
+      'a\0',
+    ]) {
+      const page = await signIn(preferred === undefined ? {} : { preferred_username: preferred });
+      expect(page.html).toMatch(/<bdi>@member-[a-z2-9]{10}<\/bdi>/);
+    }
+  });
+
+  it('takes of the rest what can be stored, and leaves out what cannot', async () => {
+    await start({ createMembers: true, scopes: 'openid profile' });
+    signedInAs(
+      await signIn({
+        preferred_username: 'odd',
+        name: 'n'.repeat(300),
+        given_name: 'a\0b',
+        family_name: 5,
+        picture: 'javascript:alert(1)',
+      }),
+      'odd',
+    );
+    expect(
+      await rows(
+        `SELECT char_length(stored_display_name) AS name, first_name, last_name, profile_picture FROM users`,
+      ),
+    ).toEqual([{ name: 200, first_name: null, last_name: null, profile_picture: null }]);
+  });
+
+  it('makes nobody of an address that was not verified, nor another one of who is disabled', async () => {
+    await start({ createMembers: true, claim: 'email', scopes: 'openid email' });
+    nobody(await signIn({ email: 'new@example.com' }));
+    await oauth.member({ external_id: 'gone@example.com', disabled_at: '2026-01-01T00:00:00Z' });
+    nobody(await signIn({ email: 'gone@example.com', email_verified: true }));
+    expect(await rows('SELECT external_id FROM users')).toEqual([{ external_id: 'gone@example.com' }]);
+  });
+
+  postgres.it('makes one member of 12 sign-ins at the same time, at two instances', async () => {
+    await start({ createMembers: true, scopes: 'openid profile' });
+    const port = await freePort();
+    const second = await createApp({ ...oauth.api.config, port });
+    await second.listen(port, '127.0.0.1');
+    try {
+      const claims = { sub: randomUUID(), preferred_username: 'racer' };
+      upstream.account = { sub: claims.sub, claims };
+      const browsers: [Browser, URL][] = [];
+      for (let i = 0; i < 12; i++) {
+        const browser = oauth.browser(i % 2 ? `http://127.0.0.1:${port}` : undefined);
+        const page = (await browser.open('/account/sessions')) as FormPage;
+        browsers.push([browser, await upstream.visit((await browser.open(upstreamLink(page))) as URL)]);
+      }
+      const pages = await Promise.all(
+        browsers.map(async ([browser, back]) => (await browser.open(back)) as FormPage),
+      );
+      for (const page of pages) signedInAs(page, 'racer');
+      expect(await rows('SELECT username FROM users')).toEqual([{ username: 'racer' }]);
+    } finally {
+      await closeApp(second);
+    }
+  });
+});
+
+describe('LOCAL_SIGN_IN=false', () => {
+  afterAll(() => stop());
+
+  it('leads straight to the platform’s login, for apps and the account, and takes no password', async () => {
+    await start({}, { localSignIn: false });
+    const sub = randomUUID();
+    const { username } = await oauth.member({ external_id: sub });
+    upstream.account = { sub };
+    const clientId = await oauth.client();
+    const { url } = oauth.request(clientId);
+    const browser = oauth.browser();
+    const away = (await browser.open(url)) as URL;
+    expect(away.origin).toBe(upstream.issuer);
+    const consent = (await browser.open(await upstream.visit(away))) as FormPage;
+    expect(consent.html).toMatch(/to use your account/);
+    const other = oauth.browser();
+    expect(((await other.open('/account/apps')) as URL).origin).toBe(upstream.issuer);
+
+    const csrf = /name="csrf" value="([^"]*)"/.exec(consent.html)![1]!;
+    for (const path of ['/account/apps/sign-in', '/account/sessions/sign-in']) {
+      const refused = await browser.send(path, {
+        method: 'POST',
+        body: new URLSearchParams({ csrf, username, password: 'correct horse battery staple' }),
+      });
+      expect([path, refused.status]).toEqual([path, 400]);
+    }
+    const step = oauth.browser();
+    await step.open(oauth.request(clientId).url);
+    const [interaction] = [...step.cookies.keys()].filter((name) => name.startsWith('pua_interaction;'));
+    const token = [...browser.cookies].find(([name]) => name.startsWith('pua_csrf;'))!;
+    step.cookies.set(...token); // with a token that is good
+    const refused = await step.send(`${interaction!.split(';')[1]}/sign-in`, {
+      method: 'POST',
+      body: new URLSearchParams({ csrf, username, password: 'correct horse battery staple' }),
+    });
+    expect(refused.status).toBe(400);
+  });
+});

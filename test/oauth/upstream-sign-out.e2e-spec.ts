@@ -1,0 +1,345 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Browser, freePort, OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import type { FormPage, TokenBody } from '../support/oauth.js';
+import { startWithUpstream, upstreamLink } from '../support/upstream.js';
+import type { UpstreamServer } from '../support/upstream.js';
+
+const AFTERWARDS = 'https://app.example/signed-out';
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+const DISABLED = 'https://schemas.openid.net/secevent/risc/event-type/account-disabled';
+
+let oauth: OauthTest;
+let upstream: UpstreamServer;
+let clientId: string;
+beforeAll(async () => {
+  ({ oauth, upstream } = await startWithUpstream({ logout: true }));
+  clientId = await oauth.client({ postLogoutRedirectUris: [AFTERWARDS] });
+});
+afterAll(async () => {
+  await oauth.close();
+  upstream.close();
+});
+beforeEach(() => void (upstream.faults = {}));
+
+const rows = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+
+interface SignedIn {
+  readonly id: number;
+  readonly sub: string;
+  /** Of the provider's session. */
+  readonly sid: string;
+  readonly browser: Browser;
+  /** At the provider. */
+  readonly there: Browser;
+  readonly tokens: TokenBody;
+}
+
+/** A member who is signed in to an app, and to the account pages. */
+async function member(of?: { id: number; sub: string }): Promise<SignedIn> {
+  const sub = of?.sub ?? randomUUID();
+  const id = of?.id ?? (await oauth.member({ external_id: sub })).id;
+  upstream.account = { sub };
+  const [browser, there] = [oauth.browser(), new Browser(upstream.issuer, upstream.issuer)];
+  let sid = '';
+  upstream.faults = { claims: (claims) => ((sid = claims.sid as string), claims) };
+  const { url, verifier } = oauth.request(clientId);
+  const page = (await browser.open(url)) as FormPage;
+  const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL, there);
+  let at = await browser.open(back);
+  if (!(at instanceof URL))
+    at = await browser.submit(at, { decision: 'allow', scope: 'profile:read' }, /\/consent$/);
+  const { body: tokens } = await oauth.token({
+    grant_type: 'authorization_code',
+    client_id: clientId,
+    code: (at as URL).searchParams.get('code')!,
+    code_verifier: verifier,
+    redirect_uri: REDIRECT_URI,
+  });
+  upstream.faults = {};
+  return { id, sub, sid, browser, there, tokens };
+}
+
+const isSignedIn = async (browser: Browser) =>
+  !/Continue with/.test(((await browser.open('/account/apps')) as FormPage).html);
+
+async function logOut(token: string | undefined, origin = oauth.issuer) {
+  const response = await fetch(`${origin}/sign-in/backchannel-logout`, {
+    method: 'POST',
+    body: new URLSearchParams(token === undefined ? {} : { logout_token: token }),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+describe('signing out with UPSTREAM_LOGOUT', () => {
+  it('on the account pages ends the session here, then there, and comes back to a page that says so', async () => {
+    const { browser, there } = await member();
+    const account = (await browser.open('/account/apps')) as FormPage;
+    expect(account.headers.get('content-security-policy')).toContain(
+      `form-action 'self' ${upstream.issuer};`,
+    );
+    const onwards = (await browser.submit(account, {}, /\/sign-out$/)) as URL;
+    expect(onwards.origin).toBe(upstream.issuer);
+    expect(Object.fromEntries(onwards.searchParams)).toEqual({
+      client_id: 'public-user-api',
+      post_logout_redirect_uri: `${oauth.issuer}/sign-in/signed-out`,
+    });
+    expect(await isSignedIn(browser)).toBe(false);
+    const confirm = (await there.open(onwards)) as FormPage;
+    const back = (await there.submit(confirm, {})) as URL;
+    expect(back.origin + back.pathname).toBe(`${oauth.issuer}/sign-in/signed-out`);
+    expect(((await browser.open(back)) as FormPage).html).toMatch(/You are signed out/);
+  });
+
+  it('that an app asks for goes on to the app afterwards, with its state', async () => {
+    const { browser, there, tokens } = await member();
+    const url = new URL('/oauth/logout', oauth.issuer);
+    url.search = String(
+      new URLSearchParams({
+        id_token_hint: tokens.id_token!,
+        post_logout_redirect_uri: AFTERWARDS,
+        state: 'mine',
+      }),
+    );
+    const page = (await browser.open(url)) as FormPage;
+    expect(page.headers.get('content-security-policy')).toContain(upstream.issuer);
+    const onwards = (await browser.submit(page, { logout: 'yes' })) as URL;
+    expect(onwards.origin).toBe(upstream.issuer);
+    expect(await isSignedIn(browser)).toBe(false);
+    const confirm = (await there.open(onwards)) as FormPage;
+    const back = (await there.submit(confirm, {})) as URL;
+    expect(((await browser.open(back)) as URL).href).toBe(`${AFTERWARDS}?state=mine`);
+  });
+
+  it('stays here where the member signed in with a password, says no, or the provider is away', async () => {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const page = (await browser.open('/account/apps')) as FormPage;
+    const account = (await browser.submit(
+      page,
+      { username, password: 'correct horse battery staple' },
+      /sign-in$/,
+    )) as FormPage;
+    expect(((await browser.submit(account, {}, /\/sign-out$/)) as FormPage).html).toMatch(
+      /You are signed out/,
+    );
+
+    const { browser: other, tokens } = await member();
+    const ask = new URL('/oauth/logout', oauth.issuer);
+    ask.search = String(
+      new URLSearchParams({ id_token_hint: tokens.id_token!, post_logout_redirect_uri: AFTERWARDS }),
+    );
+    const stay = (await other.open(ask)) as FormPage;
+    expect(((await other.submit(stay, {})) as URL).href).toBe(AFTERWARDS);
+    expect(await isSignedIn(other)).toBe(true);
+  });
+
+  it('leads nowhere that it was not told here, whatever comes back with the browser', async () => {
+    const browser = oauth.browser();
+    const sealed = Buffer.from(JSON.stringify({ target: 'https://evil.example', until: 9e9 })).toString(
+      'base64url',
+    );
+    for (const state of ['https://evil.example', sealed, '', 'A'.repeat(9000), '%00'])
+      expect(((await browser.open(`/sign-in/signed-out?state=${state}`)) as FormPage).html).toMatch(
+        /You are signed out/,
+      );
+  });
+});
+
+describe('a logout token of the platform’s login', () => {
+  it('that names a session ends what came of it, and no other session of the member, nor what apps were allowed', async () => {
+    const one = await member();
+    const other = await member(one);
+    expect(one.sid).not.toBe(other.sid);
+    const { status, headers, text } = await logOut(
+      await upstream.logoutToken({ sub: one.sub, sid: one.sid }),
+    );
+    expect([status, text, headers.get('cache-control')]).toEqual([200, '', 'no-store']);
+    expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([false, true]);
+    expect(await oauth.me(one.tokens.access_token)).toBe(200);
+    expect(
+      await rows(`SELECT actor, details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`, [
+        one.id,
+      ]),
+    ).toEqual([{ actor: 'system', details: { sessions: 1 } }]);
+  });
+
+  it('that names a member ends all their sessions that came of the provider, and those of nobody else', async () => {
+    const one = await member();
+    const other = await member(one);
+    const stranger = await member();
+    expect((await logOut(await upstream.logoutToken({ sub: one.sub }))).status).toBe(200);
+    expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([false, false]);
+    expect(await isSignedIn(stranger.browser)).toBe(true);
+  });
+
+  it('that the provider itself sends when the member signs out there is taken', async () => {
+    const { browser, there } = await member();
+    const confirm = (await there.open('/session/end')) as FormPage;
+    await there.submit(confirm, {});
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  it('that says the member is gone ends what apps were allowed, too', async () => {
+    const { sub, tokens, browser, id } = await member();
+    const events = { [EVENT]: {}, [DISABLED]: {} };
+    expect((await logOut(await upstream.logoutToken({ sub, events }))).status).toBe(200);
+    expect(await isSignedIn(browser)).toBe(false);
+    expect((await oauth.refresh(clientId, tokens.refresh_token)).status).toBe(400);
+    expect(await rows(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
+  });
+
+  it('still ends the session after the member came back with the same one at the provider', async () => {
+    const { browser, sub } = await member();
+    await browser.open(oauth.request(clientId).url); // the session is stored anew
+    await browser.open('/account/apps');
+    await logOut(await upstream.logoutToken({ sub }));
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  it('does not end a session that has been signed in to with a password since', async () => {
+    const { sub, browser } = await member();
+    const { username } = await oauth.member();
+    await browser.authorize(oauth.request(clientId, { prompt: 'login' }).url, { username });
+    await logOut(await upstream.logoutToken({ sub }));
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['of another issuer', { iss: 'https://attacker.example' }],
+    ['for another client', { aud: 'somebody-else' }],
+    ['with a nonce, as an ID token has it', { nonce: 'n' }],
+    ['about nothing', { events: {} }],
+    ['about something else', { events: { [DISABLED]: {} } }],
+    ['whose events are no object', { events: 'logout' }],
+    ['without events', { events: undefined }],
+    ['without an id', { jti: undefined }],
+    ['that has expired', { iat: 1_700_000_000, exp: 1_700_000_100 }],
+    ['that was made long ago', { iat: Math.floor(Date.now() / 1000) - 3600 }],
+    ['with a session that is no text', { sid: 5 }],
+    ['of another type', { header: { typ: 'at+jwt' } }],
+    ['with a key that is unknown', { header: { kid: 'unknown' } }],
+  ])('%s is refused, and ends nothing', async (_, { header, ...claims }) => {
+    const { sub, browser } = await member();
+    const { status, text } = await logOut(
+      await upstream.logoutToken({ sub, ...claims }, header as Record<string, unknown> | undefined),
+    );
+    expect([status, JSON.parse(text)]).toEqual([
+      400,
+      { error: 'invalid_request', error_description: expect.any(String), error_id: expect.any(String) },
+    ]);
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  it('that names neither member nor session, is none, or names one’s session and another’s subject ends nothing', async () => {
+    const one = await member();
+    const other = await member();
+    for (const token of [undefined, '', 'x.y.z', '\0', 'a'.repeat(10_000), await upstream.logoutToken({})])
+      expect((await logOut(token)).status).toBe(400);
+    expect((await logOut(await upstream.logoutToken({ sub: one.sub, sid: other.sid }))).status).toBe(200);
+    expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([true, true]);
+  });
+
+  it('is taken once of ten that come at the same time', async () => {
+    const { sub, browser } = await member();
+    const token = await upstream.logoutToken({ sub });
+    const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await logOut(token)).status));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses.filter((status) => status === 400)).toHaveLength(9);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+});
+
+describe('a server whose login is away when it starts', () => {
+  it('starts, is ready, says so to who signs in, and signs them in when it is back', async () => {
+    const port = await freePort();
+    const server = await OauthTest.start({
+      upstream: { ...upstream.config, issuer: `http://127.0.0.1:${port}` },
+    });
+    try {
+      expect((await fetch(`${server.issuer}/readyz`)).status).toBe(200);
+      const browser = server.browser();
+      const page = (await browser.open('/account/apps')) as FormPage;
+      const away = (await browser.open(upstreamLink(page))) as FormPage;
+      expect([away.status, /does not answer/.test(away.html)]).toEqual([503, true]);
+      expect(away.html).toMatch(/href="\/account\/apps">Try again/);
+      expect((await logOut(await upstream.logoutToken({ sub: 'x' }), server.issuer)).status).toBe(503);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('says that it does not work where another one answers at its address', async () => {
+    const port = await freePort();
+    const server = await OauthTest.start({
+      upstream: { ...upstream.config, issuer: `${upstream.issuer}/other` },
+      port,
+      publicUrl: `http://127.0.0.1:${port}`,
+    });
+    try {
+      const browser = server.browser();
+      const page = (await browser.open('/account/apps')) as FormPage;
+      const answer = (await browser.open(upstreamLink(page))) as FormPage;
+      expect(answer.status).toBeGreaterThanOrEqual(502);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe('a chain of two of these servers', () => {
+  it('signs a member of the first in to an app of the second, and says how', async () => {
+    const { calculateJwkThumbprint, exportPKCS8, exportJWK, generateKeyPair } = await import('jose');
+    const { createPrivateKey } = await import('node:crypto');
+    const first = await OauthTest.start();
+    const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
+    const jwk = await exportJWK(publicKey);
+    const port = await freePort();
+    const publicUrl = `http://127.0.0.1:${port}`;
+    const asClient = await first.client({
+      name: 'Second server',
+      redirectUris: [`${publicUrl}/sign-in/callback`],
+      jwks: { keys: [{ ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' } as never] },
+    });
+    const { id: there, username } = await first.member();
+    const second = await OauthTest.start({
+      port,
+      publicUrl,
+      upstream: {
+        ...upstream.config,
+        issuer: first.issuer,
+        clientId: asClient,
+        clientSecret: undefined,
+        clientKey: createPrivateKey(await exportPKCS8(privateKey)),
+      },
+    });
+    try {
+      const { id } = await second.member({ external_id: String(there) });
+      const app = await second.client();
+      const { url, verifier } = second.request(app, { max_age: '100' });
+      const browser = second.browser();
+      const page = (await browser.open(url)) as FormPage;
+      const away = (await browser.open(upstreamLink(page))) as URL;
+      const back = await first.browser().authorize(away, { username });
+      const consent = (await browser.open(back)) as FormPage;
+      const end = (await browser.submit(consent, { decision: 'allow' }, /\/consent$/)) as URL;
+      const { body } = await second.token({
+        grant_type: 'authorization_code',
+        client_id: app,
+        code: end.searchParams.get('code')!,
+        code_verifier: verifier,
+        redirect_uri: REDIRECT_URI,
+      });
+      const { decodeJwt } = await import('jose');
+      expect(decodeJwt(body.id_token!)).toMatchObject({
+        iss: second.issuer,
+        sub: String(id),
+        amr: ['pwd'],
+        auth_time: expect.any(Number),
+      });
+    } finally {
+      await second.close();
+      await first.close();
+    }
+  });
+});
