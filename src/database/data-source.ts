@@ -22,6 +22,7 @@ import { KnowInstances1763700050000 } from '../../migrations/1763700050000-know-
 import { DescribeClients1763700062000 } from '../../migrations/1763700062000-describe-clients.js';
 import { KnowClientDocuments1763700063000 } from '../../migrations/1763700063000-know-client-documents.js';
 import { RecordChanges1763700070000 } from '../../migrations/1763700070000-record-changes.js';
+import { IndexChangesOnce1763700071000 } from '../../migrations/1763700071000-index-changes-once.js';
 import { KnowPlatformKeys1763700075000 } from '../../migrations/1763700075000-know-platform-keys.js';
 import { KeepRecordVersions1763700076000 } from '../../migrations/1763700076000-keep-record-versions.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
@@ -113,6 +114,7 @@ export const MIGRATIONS = [
   DescribeClients1763700062000,
   KnowClientDocuments1763700063000,
   RecordChanges1763700070000,
+  IndexChangesOnce1763700071000,
   KnowPlatformKeys1763700075000,
   KeepRecordVersions1763700076000,
   KnowExternalIds1763700080000,
