@@ -166,10 +166,10 @@ const users: RecordType = {
     `SELECT s.line, ${code('taken')}, 'username: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.folded_username = fold_case(s.username) AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id)`,
-    `SELECT s.line, 'external_id: line ' || d.first || ' has the same' FROM import_users s
+    `SELECT s.line, ${code('duplicate')}, 'external_id: line ' || d.first || ' has the same' FROM import_users s
   JOIN (SELECT external_id, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d USING (external_id)
   WHERE s.line > d.first`,
-    `SELECT s.line, 'external_id: is taken by member ' || t.id FROM import_users s
+    `SELECT s.line, ${code('taken')}, 'external_id: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.external_id = s.external_id AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id AND r.says_external_id)`,
   ],
