@@ -5,6 +5,8 @@ import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
 import { Authentication } from './authentication.js';
 import { CredentialCache } from './credential-cache.js';
+import { MemberUsageRecorder } from './usage/member-usage.js';
+import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { RevocationChannel } from './revocation-channel.js';
 
@@ -15,10 +17,12 @@ import { RevocationChannel } from './revocation-channel.js';
     ApiKeyUsageRecorder,
     AccessTokens,
     GrantUsageRecorder,
+    MemberUsageRecorder,
+    Usage,
     CredentialCache,
     RateLimits,
     RevocationChannel,
   ],
-  exports: [Authentication, CredentialCache, GrantUsageRecorder, RateLimits, RevocationChannel],
+  exports: [Authentication, CredentialCache, GrantUsageRecorder, RateLimits, RevocationChannel, Usage],
 })
 export class AuthModule {}

@@ -46,12 +46,8 @@ export class Authentication {
   #use(known: KnownCredential, credential: Credential, request: Request): Caller | Promise<Caller> {
     const { principal } = known;
     request.context.credentialId = principal.credentialId;
-    const use = () => {
-      this.#authenticatorOf(credential.kind).recordUse(principal, addressOf(request));
-      return principal;
-    };
     const permitted = this.#permit(known, credential, request);
-    return permitted ? permitted.then(use) : use();
+    return permitted ? permitted.then(() => principal) : principal;
   }
 
   #authenticatorOf(kind: Credential['kind']): Authenticator {

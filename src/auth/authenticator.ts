@@ -1,7 +1,6 @@
 import type { Request } from 'express';
 import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './credentials.js';
-import type { Caller } from './principal.js';
 
 /** What there is to know of one kind of credential; {@link Authentication} decides what it is good for. */
 export interface Authenticator {
@@ -10,7 +9,4 @@ export interface Authenticator {
 
   /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
   lookUp(credential: Credential, request: Request): Promise<KnownCredential>;
-
-  /** @param ip address of the caller */
-  recordUse(principal: Caller, ip: string | undefined): void;
 }

@@ -8,6 +8,7 @@ import { missingCredentials } from './www-authenticate.js';
 import { credentialOf } from './credentials.js';
 import type { Credential } from './credentials.js';
 import type { Caller } from './principal.js';
+import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { requestOf, responseOf } from '../http/pipeline/exchange.js';
@@ -19,6 +20,7 @@ export class CredentialsGuard implements CanActivate {
     private readonly config: Config,
     private readonly authentication: Authentication,
     private readonly rateLimits: RateLimits,
+    private readonly usage: Usage,
   ) {}
 
   /** Waits for nothing where the credential is known, and its calls are counted here. */
@@ -29,7 +31,7 @@ export class CredentialsGuard implements CanActivate {
     const request = requestOf(context);
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl);
-    const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
+    const goOn = (principal: Caller) => this.#count(principal, access, request, responseOf(context));
     let principal: Caller | Promise<Caller>;
     try {
       principal = this.authentication.authenticate(credential, request);
@@ -44,8 +46,14 @@ export class CredentialsGuard implements CanActivate {
     throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
   }
 
-  #count(principal: Caller, request: Request, response: Response): boolean | Promise<boolean> {
+  #count(
+    principal: Caller,
+    scope: string | null,
+    request: Request,
+    response: Response,
+  ): boolean | Promise<boolean> {
     request.principal = principal;
+    this.usage.watch(request, scope);
     request.context.userId = principal.userId ?? undefined;
     request.context.credentialId = principal.credentialId;
     response.gather('X-OAuth-Scopes', principal.scopesText);

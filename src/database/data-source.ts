@@ -25,6 +25,7 @@ import { RecordChanges1763700070000 } from '../../migrations/1763700070000-recor
 import { IndexChangesOnce1763700071000 } from '../../migrations/1763700071000-index-changes-once.js';
 import { KnowPlatformKeys1763700075000 } from '../../migrations/1763700075000-know-platform-keys.js';
 import { KeepRecordVersions1763700076000 } from '../../migrations/1763700076000-keep-record-versions.js';
+import { CountUsage1763700077000 } from '../../migrations/1763700077000-count-usage.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
 import type { Config } from '../config/config.js';
@@ -52,6 +53,7 @@ import {
 import { LoginThrottle } from './entities/login-throttle.entity.js';
 import { OauthRefusal } from './entities/oauth-refusal.entity.js';
 import { RateLimitCount, RateLimitInstances } from './entities/rate-limit.entity.js';
+import { MemberUsage } from './entities/member-usage.entity.js';
 import { RecordVersion } from './entities/record-version.entity.js';
 import { RenamedUser } from './entities/renamed-user.entity.js';
 import { PlatformTotals } from './entities/totals.entity.js';
@@ -87,6 +89,7 @@ const ENTITIES = [
   RenamedUser,
   RecordVersion,
   IdempotentResponse,
+  MemberUsage,
 ];
 
 /** In the order in which they run. */
@@ -117,6 +120,7 @@ export const MIGRATIONS = [
   IndexChangesOnce1763700071000,
   KnowPlatformKeys1763700075000,
   KeepRecordVersions1763700076000,
+  CountUsage1763700077000,
   KnowExternalIds1763700080000,
   KnowUpstreamSessions1763700081000,
 ];

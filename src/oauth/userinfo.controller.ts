@@ -8,6 +8,7 @@ import { credentialOf } from '../auth/credentials.js';
 import type { Credential } from '../auth/credentials.js';
 import type { Principal } from '../auth/principal.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
+import { Usage } from '../auth/usage/usage.js';
 import { Database } from '../database/database.js';
 import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
@@ -39,6 +40,7 @@ export class UserinfoController {
     private readonly authentication: Authentication,
     private readonly database: Database,
     private readonly rateLimits: RateLimits,
+    private readonly usage: Usage,
   ) {}
 
   @All()
@@ -51,6 +53,8 @@ export class UserinfoController {
     const principal = await this.#authenticate(credential, request).catch(async (error: unknown) => {
       throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
     });
+    request.principal = principal;
+    this.usage.watch(request, 'openid');
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
     // POST reads, too (OpenID Connect Core §5.3.1).

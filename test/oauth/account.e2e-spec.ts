@@ -267,3 +267,31 @@ FROM generate_series(1, 7999) n`,
     expect(browser.cookies.get('pua_session;/')!.value).not.toBe(before);
   });
 });
+
+describe('GET and POST /account/activity', () => {
+  it('leads through sign-in, and shows who used what of the member, how often, and how access changed', async () => {
+    const [member, other] = [await oauth.member(), await oauth.member()];
+    const client = await oauth.client({ name: 'Reads <b>me</b>' });
+    const { access_token } = await oauth.tokens(client, member.username);
+    const theirs = await oauth.tokens(await oauth.client({ name: 'Reads others' }), other.username);
+    expect(await oauth.me(theirs.access_token)).toBe(200);
+    for (let i = 0; i < 3; i++) expect(await oauth.me(access_token)).toBe(200);
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/activity', member.username);
+    expect([page.status, page.url.pathname]).toEqual([200, '/account/activity']);
+    expect(page.html).toMatch(
+      /<td><bdi>Reads &lt;b&gt;me&lt;\/b&gt;<\/bdi>\s*<\/td><td>See your profile[^<]*<\/td><td>3<\/td><td><time/,
+    );
+    expect(page.html).toContain('You allowed <bdi>Reads &lt;b&gt;me&lt;/b&gt;</bdi> to use your account');
+    expect(page.html).toContain('You signed in');
+    expect(page.html).toContain('3 in all, 3 at most on one day');
+    expect(page.html.match(/<rect x=/g)).toHaveLength(90);
+    expect(page.html).not.toContain('Reads others');
+  });
+
+  it('says that nobody used anything where nobody did', async () => {
+    const member = await oauth.member();
+    const page = await signedIn(oauth.browser(), '/account/activity', member.username);
+    expect(page.html).toContain('Nobody used your data in the last 90 days.');
+  });
+});

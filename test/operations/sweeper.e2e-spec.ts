@@ -313,6 +313,20 @@ SELECT ${key}, ${key}, lpad(to_hex(n), 32, '0')::uuid, 1, '', ${expiry} FROM ${s
       `INSERT INTO auth_events (type, actor, user_id, occurred_at)
 SELECT 'token.issued', 'client', 1, now() - CASE WHEN n <= ${EXPIRED} THEN interval '401 days' ELSE interval '1 day' END FROM ${series}`,
     );
+    await manager.query(
+      `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, no_expiry_reason)
+VALUES ('many00000000', 1, 'many', 'live', '{}', ${key.replace('n', '1')}, '\\x00000000', 'many', 'many')`,
+    );
+    await manager.query(
+      `INSERT INTO idempotent_responses (key_id, idempotency_key, body_hash, response, created_at)
+SELECT 'many00000000', n::text, ${key}, '{}', now() - CASE WHEN n <= ${EXPIRED} THEN interval '25 hours' ELSE interval '1 hour' END
+FROM ${series}`,
+    );
+    await manager.query(
+      `INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
+SELECT 1, now() - CASE WHEN n <= ${EXPIRED} THEN interval '92 days' ELSE interval '1 day' * (n % 80) END, 'client', n::text,
+  'events:read', 1, now() FROM ${series}`,
+    );
     for (const { definition } of indexes) await manager.query(definition);
   });
   await dataSource.query('ANALYZE');

@@ -163,6 +163,53 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       },
     ],
   },
+  activity: {
+    name: 'activity',
+    csrf: 'token',
+    user,
+    days: Array.from({ length: 90 }, (_, i) => ({ day: `2026-09-${(i % 30) + 1}`, uses: (i * 7) % 23 })),
+    used: [
+      {
+        day: '2026-11-20',
+        app_name: 'Trailmix',
+        app_kind: 'client',
+        scope: 'events:read',
+        uses: 128,
+        last_used_at: '2026-11-20 07:15:00',
+      },
+      {
+        day: '2026-11-19',
+        app_name: null,
+        app_kind: 'key',
+        scope: 'profile:read',
+        uses: 3,
+        last_used_at: '2026-11-19 21:04:00',
+      },
+    ],
+    events: [
+      { occurred_at: '2026-11-20 07:00:00', type: 'sign_in.succeeded', app_name: null },
+      { occurred_at: '2026-11-19 21:00:00', type: 'consent.granted', app_name: 'Trailmix' },
+      { occurred_at: '2026-11-18 21:00:00', type: 'access.revoked', app_name: null },
+    ],
+  },
+  'no activity': { name: 'activity', csrf: 'token', user, days: [], used: [], events: [] },
+  'hostile activity': {
+    name: 'activity',
+    csrf: 'token',
+    user: { username: HOSTILE, display_name: HOSTILE },
+    days: [{ day: '2026-11-20', uses: 1 }],
+    used: [
+      {
+        day: '2026-11-20',
+        app_name: HOSTILE,
+        app_kind: 'client',
+        scope: 'events:read',
+        uses: 1,
+        last_used_at: '2026-11-20 07:15:00',
+      },
+    ],
+    events: [{ occurred_at: '2026-11-20 07:00:00', type: 'consent.granted', app_name: HOSTILE }],
+  },
   'hostile consent': {
     ...consent,
     client: { name: HOSTILE, host: HOSTILE },

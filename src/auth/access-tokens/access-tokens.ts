@@ -5,10 +5,8 @@ import type { Authenticator } from '../authenticator.js';
 import { refusal } from '../www-authenticate.js';
 import type { KnownCredential } from '../credential-cache.js';
 import type { Credential } from '../credentials.js';
-import type { Caller } from '../principal.js';
 import { isScope } from '../scopes.js';
 import { PROOF_SECONDS, verifyProof } from './dpop.js';
-import { GrantUsageRecorder } from './grant-usage.js';
 import { USE_ONCE } from './use-once.js';
 import { Config } from '../../config/config.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
@@ -51,7 +49,6 @@ export class AccessTokens implements Authenticator {
   constructor(
     private readonly config: Config,
     private readonly database: Database,
-    private readonly usage: GrantUsageRecorder,
   ) {
     this.#keys = new TokenKeys(config.secrets);
     this.#audience = `${config.publicUrl}/api/public`;
@@ -88,10 +85,6 @@ export class AccessTokens implements Authenticator {
       allowed: undefined,
       ...(row.jkt === null ? {} : { thumbprint: row.jkt }),
     };
-  }
-
-  recordUse({ credentialId }: Caller): void {
-    this.usage.record(credentialId);
   }
 
   /**

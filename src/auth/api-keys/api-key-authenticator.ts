@@ -93,10 +93,6 @@ export class ApiKeyAuthenticator implements Authenticator {
     };
   }
 
-  recordUse({ credentialId }: Caller, ip: string | undefined): void {
-    this.usage.record(credentialId, ip);
-  }
-
   /** The key was sent by a browser: it can be in other hands. */
   recordExposure({ credentialId, userId }: Caller, origin: string): Promise<void> {
     return this.usage.recordExposure(credentialId, userId, origin);

@@ -73,7 +73,10 @@ export class FrontDoor {
       CONNECTION_BOUNDS,
       {
         // Not the end of sending: who does not read the answer keeps no place.
-        written: (request) => this.#leave(request),
+        written: (request, response) => {
+          request.context.whenWritten?.(request, response);
+          this.#leave(request);
+        },
         closed: (request, response) => this.#end(request, response),
       },
     );

@@ -30,6 +30,10 @@ export interface RequestContext {
   placeUnderWay: number;
   /** Until it was answered: see {@link Admission}. */
   place: Place | undefined;
+  /** The scope that an answer uses; null for none. */
+  scope: string | null;
+  /** To be called as its answer is written, before the caller can have it. */
+  whenWritten: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
   /** To be called when it is over, whatever became of it. */
   readonly whenOver: ((request: IncomingMessage, response: ServerResponse) => void)[];
 }
@@ -71,6 +75,8 @@ export function describeRequest(request: IncomingMessage): void {
     waitsSince: 0,
     placeUnderWay: 0,
     place: undefined,
+    scope: null,
+    whenWritten: undefined,
     whenOver: [],
   };
 }

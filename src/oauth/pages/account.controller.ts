@@ -4,10 +4,11 @@ import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { cookiesNamed } from '../../accounts/cookies.js';
 import { Csrf } from '../../accounts/csrf.js';
-import { GrantUsageRecorder } from '../../auth/access-tokens/grant-usage.js';
+import { Usage } from '../../auth/usage/usage.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { addressOf } from '../../values/network.js';
+import { activityOf } from '../admin/activity.js';
 import { ConnectedApps } from '../admin/connected-apps.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
@@ -39,14 +40,14 @@ export class AccountController {
 
   constructor(
     private readonly config: Config,
-    dataSource: DataSource,
+    private readonly dataSource: DataSource,
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly database: OauthDatabase,
     private readonly signInForm: SignInForm,
     private readonly csrf: Csrf,
     private readonly credentials: CredentialCache,
-    private readonly usage: GrantUsageRecorder,
+    private readonly usage: Usage,
     private readonly upstream: UpstreamSignIns,
     private readonly signOuts: SignOuts,
   ) {
@@ -67,6 +68,16 @@ export class AccountController {
     return this.#show('sessions', request, response);
   }
 
+  @Get('activity')
+  activity(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#show('activity', request, response);
+  }
+
+  @Get('activity/upstream')
+  signInToActivityUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#signInUpstream('activity', request, response);
+  }
+
   @Get('apps/upstream')
   signInToAppsUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.#signInUpstream('apps', request, response);
@@ -80,6 +91,15 @@ export class AccountController {
   @Post('apps/sign-in')
   signInToApps(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     return this.#signIn('apps', request, response, form);
+  }
+
+  @Post('activity/sign-in')
+  signInToActivity(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    return this.#signIn('activity', request, response, form);
   }
 
   @Post('sessions/sign-in')
@@ -101,7 +121,11 @@ export class AccountController {
     const sending = { formTargets: this.signOuts.formTargets };
     const { session, user } = current;
     const csrf = this.csrf.token(request, response);
-    if (page === 'apps') {
+    if (page === 'activity') {
+      await this.usage.flush(); // what this process has seen shows at once
+      const activity = await activityOf(this.dataSource, user.id);
+      this.pages.send(response, 200, { name: 'activity', csrf, user, ...activity }, sending);
+    } else if (page === 'apps') {
       await this.usage.flush(); // what this process has seen shows at once
       const { shown, count } = await this.#access.listApps(user.id);
       const apps = shown.map((app) => ({

@@ -6,6 +6,7 @@ import type { Response } from 'express';
 import { Config } from '../../config/config.js';
 import { sha256 } from '../../crypto/digests.js';
 import { mixed, readableOn } from '../../values/colors.js';
+import type { Activity } from '../admin/activity.js';
 import { Moments } from './moments.js';
 import { PlatformLogo } from './platform-logo.js';
 import type { FaultName, Texts } from './texts/en.js';
@@ -117,6 +118,7 @@ export type Page =
       /** How many others there are. */
       readonly more?: number;
     }
+  | ({ readonly name: 'activity'; readonly csrf: string; readonly user: PageUser } & Activity)
   | {
       readonly name: 'sessions';
       readonly csrf: string;

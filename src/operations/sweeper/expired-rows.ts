@@ -69,6 +69,7 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
     moment: 'created_at',
     before: `now() - interval '24 hours'`,
   },
+  { name: 'member_usage', table: 'member_usage', moment: 'day', before: `now() - interval '90 days'` },
   {
     name: 'oauth_refusals',
     table: 'oauth_refusals',

@@ -8,6 +8,7 @@ export const de: Texts = {
   nav: 'Konto',
   appsTitle: 'Verbundene Apps',
   sessionsTitle: 'Sitzungen',
+  activityTitle: 'Aktivität',
   signOut: 'Abmelden',
   signedInAs: 'Angemeldet als {name}',
   nativeApp: 'App auf diesem Gerät, {host}',
@@ -86,6 +87,30 @@ export const de: Texts = {
     more: 'Und {count} weitere, länger nicht gesehen: „{endOthers}“ beendet auch sie.',
     appsStay:
       'Abmelden beendet die Sitzung eines Browsers. Verbundene Apps behalten ihren Zugriff, bis du ihn widerrufst.',
+  },
+
+  activity: {
+    lead: 'Welche App oder welcher Schlüssel deine Daten in den letzten 90 Tagen verwendet hat, nach Tag und Art. Abgelehnte Anfragen zählen nicht.',
+    none: 'In den letzten 90 Tagen hat niemand deine Daten verwendet.',
+    noneWhy: 'Hier erscheinen Anfragen von Apps und Schlüsseln, die für dich handeln.',
+    chart: 'Anfragen pro Tag in den letzten 90 Tagen: {total} insgesamt, höchstens {most} an einem Tag',
+    day: 'Tag',
+    app: 'App oder Schlüssel',
+    what: 'Was sie verwendet hat',
+    requests: 'Anfragen',
+    last: 'Zuletzt',
+    key: '(Schlüssel)',
+    gone: 'Entfernte App',
+    access: 'Anmeldungen und Zugriff',
+    noAccess: 'Nichts in den letzten 90 Tagen.',
+    within: 'Die Tage sind die von UTC. Neue Anfragen erscheinen hier innerhalb einer Minute.',
+    events: {
+      'sign_in.succeeded': 'Du hast dich angemeldet',
+      'consent.granted': 'Du hast {app} erlaubt, dein Konto zu verwenden',
+      'access.revoked': 'Ein Zugriff wurde beendet: {app}',
+      'key.created': 'Ein Schlüssel zu deinen Daten wurde ausgestellt: {app}',
+      'key.revoked': 'Ein Schlüssel zu deinen Daten wurde widerrufen: {app}',
+    },
   },
 
   done: {

@@ -63,6 +63,7 @@ export const en = {
   nav: 'Account',
   appsTitle: 'Connected apps',
   sessionsTitle: 'Sessions',
+  activityTitle: 'Activity',
   signOut: 'Sign out',
   signedInAs: 'Signed in as {name}',
   nativeApp: 'App on this device, {host}',
@@ -139,6 +140,30 @@ export const en = {
     endOthers: 'Sign out of all others',
     more: 'And {count} more, seen longer ago: “{endOthers}” ends them, too.',
     appsStay: 'Signing out ends a browser’s session. Connected apps keep their access until you revoke it.',
+  },
+
+  activity: {
+    lead: 'Which app or key used your data in the last 90 days, by day and by what it used. Requests that were refused are not counted.',
+    none: 'Nobody used your data in the last 90 days.',
+    noneWhy: 'Requests of apps and keys that act for you appear here.',
+    chart: 'Requests a day over the last 90 days: {total} in all, {most} at most on one day',
+    day: 'Day',
+    app: 'App or key',
+    what: 'What it used',
+    requests: 'Requests',
+    last: 'Last',
+    key: '(key)',
+    gone: 'Removed app',
+    access: 'Sign-ins and access',
+    noAccess: 'Nothing in the last 90 days.',
+    within: 'Days are those of UTC. Use shows here within a minute.',
+    events: {
+      'sign_in.succeeded': 'You signed in',
+      'consent.granted': 'You allowed {app} to use your account',
+      'access.revoked': 'Access was ended: {app}',
+      'key.created': 'A key to your data was issued: {app}',
+      'key.revoked': 'A key to your data was revoked: {app}',
+    },
   },
 
   /** What an action has done, said on the page that follows it. */

@@ -1,0 +1,34 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { User } from './user.entity.js';
+
+/** How often an app or a key used a scope of a member on a day, written in batches. */
+@Entity('member_usage')
+export class MemberUsage {
+  @PrimaryColumn('bigint')
+  user_id: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User>;
+
+  /** In UTC. */
+  @PrimaryColumn('date')
+  day: string;
+
+  @PrimaryColumn('text')
+  app_kind: 'client' | 'key';
+
+  /** Of the client or the key, which may be gone. */
+  @PrimaryColumn('text')
+  app_id: string;
+
+  @PrimaryColumn('text')
+  scope: string;
+
+  @Column('bigint')
+  uses: number;
+
+  @Column('timestamptz')
+  last_used_at: Date;
+}
