@@ -427,7 +427,7 @@ export interface Problem {
   readonly status: number;
   readonly detail: string;
   readonly instance: string;
-  readonly code: "invalid_json" | "invalid_parameter" | "unknown_parameter" | "missing_parameter" | "invalid_cursor" | "ambiguous_credentials" | "missing_credentials" | "invalid_credentials" | "insufficient_scope" | "api_key_in_browser" | "ip_not_allowed" | "not_found" | "event_not_found" | "achievement_not_found" | "method_not_allowed" | "not_acceptable" | "cursor_expired" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "rate_limited" | "internal_error" | "temporarily_unavailable";
+  readonly code: "invalid_json" | "invalid_parameter" | "unknown_parameter" | "missing_parameter" | "invalid_cursor" | "ambiguous_credentials" | "missing_credentials" | "invalid_credentials" | "insufficient_scope" | "wrong_credential_kind" | "api_key_in_browser" | "ip_not_allowed" | "not_found" | "event_not_found" | "achievement_not_found" | "method_not_allowed" | "not_acceptable" | "idempotency_conflict" | "cursor_expired" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "rate_limited" | "internal_error" | "temporarily_unavailable";
   readonly request_id: string;
   readonly errors?: readonly ({ readonly pointer: string; readonly field: string | null; readonly code: string; readonly detail: string; readonly max?: number; readonly actual?: number } | { readonly parameter: string; readonly code: string; readonly detail: string; readonly allowed?: readonly (string)[] })[];
   readonly required_scope?: "profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read";
