@@ -22,6 +22,9 @@ interface OpenApi {
   paths: Record<string, Record<string, { security: object[]; parameters?: Parameter[] }>>;
 }
 
+/** The place that it starts from moves on with every transaction, whosever that is. */
+const MOVING = '/api/public/sync';
+
 describe('every answer', () => {
   let api: TestApi;
   let key: string;
@@ -201,7 +204,9 @@ describe('every answer', () => {
     it('that let a caller ask again: 304 for If-None-Match on each GET', async () => {
       for (const path of gets()) {
         const { headers } = await get(path);
-        for (const tag of [headers.etag!, `W/${headers.etag}`, `"x", ${headers.etag}`, '*']) {
+        for (const tag of path === MOVING
+          ? ['*']
+          : [headers.etag!, `W/${headers.etag}`, `"x", ${headers.etag}`, '*']) {
           const again = await get(path, { 'If-None-Match': tag });
           expect([path, tag, again.status, again.text]).toEqual([path, tag, 304, '']);
         }
@@ -214,7 +219,8 @@ describe('every answer', () => {
         const answer = await get(path);
         const head = await api.send('HEAD', path, { 'X-API-Key': key });
         expect([path, head.status, head.text ?? '']).toEqual([path, 200, '']);
-        for (const name of ['etag', 'content-length', 'content-type', 'x-total-count', 'link']) {
+        const ofBody = path === MOVING ? [] : ['etag', 'content-length'];
+        for (const name of [...ofBody, 'content-type', 'x-total-count', 'link']) {
           expect([path, name, head.headers[name]]).toEqual([path, name, answer.headers[name]]);
         }
       }

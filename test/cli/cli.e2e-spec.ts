@@ -1059,6 +1059,19 @@ describe('pua doctor', () => {
     expect(await api.platform.event()).toBe(501);
   });
 
+  it('leaves out the ids of the demo, which are beyond every sequence on purpose', async () => {
+    await api.platform.event({ id: 900_000_001 });
+    expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
+  it('finds a trigger that records changes, but no replicated ones any more', async () => {
+    await api.dataSource.query('ALTER TABLE events ENABLE TRIGGER events_record_change');
+    const [check, ...others] = bad(await examine());
+    expect([check!.name, others]).toEqual(['events.events_record_change', []]);
+    await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
+    expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
   it('finds a trigger that somebody disabled, and says how to enable it as it was', async () => {
     await api.dataSource.query('ALTER TABLE participants DISABLE TRIGGER participants_delete_count');
     const [check, ...others] = bad(await examine());

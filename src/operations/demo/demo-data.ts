@@ -4,6 +4,8 @@
  */
 
 export const FIRST_ID = 900_000_001;
+/** Up to here ids are the demo's, in every table. */
+export const LAST_ID = 900_000_999;
 /** Printed at start: the demo is refused where anybody but this machine's own user could use it. */
 export const DEMO_PASSWORD = 'correct-horse-battery';
 export const DEMO_USERNAMES = ['ada', 'grace'] as const;

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { FIRST_ID, LAST_ID } from '../demo/demo-data.js';
 
 /** Tables whose ids come from a sequence, `<table>_id_seq`. */
 const NUMBERED = ['users', 'events', 'connections', 'achievements'];
@@ -10,11 +11,14 @@ export interface LateSequence {
   readonly highest: string;
 }
 
+/** The demo's own ids are far beyond those of any sequence, on purpose. */
+const HIGHEST = `max(id) FILTER (WHERE id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID})`;
+
 /** Finds sequences that will give an id that is taken. */
 export async function findLateSequences(manager: EntityManager): Promise<LateSequence[]> {
   const each = NUMBERED.map(
-    (table) => `SELECT '${table}_id_seq' AS sequence, last_value::text AS last, max(id)::text AS highest
-FROM ${table}, ${table}_id_seq GROUP BY last_value HAVING max(id) > last_value`,
+    (table) => `SELECT '${table}_id_seq' AS sequence, last_value::text AS last, (${HIGHEST})::text AS highest
+FROM ${table}, ${table}_id_seq GROUP BY last_value HAVING ${HIGHEST} > last_value`,
   );
   return manager.query<LateSequence[]>(each.join(' UNION ALL '));
 }
@@ -26,7 +30,7 @@ export async function mendSequences(manager: EntityManager): Promise<Record<stri
     const table = sequence.replace(/_id_seq$/, '');
     // Never backwards: others may have taken numbers meanwhile.
     await manager.query(
-      `SELECT setval('${sequence}', highest) FROM (SELECT max(id) AS highest FROM ${table}) h
+      `SELECT setval('${sequence}', highest) FROM (SELECT ${HIGHEST} AS highest FROM ${table}) h
 WHERE highest > (SELECT last_value FROM ${sequence})`,
     );
   }
@@ -45,8 +49,8 @@ WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORD
 
 /** Triggers of ours that fire where changes are replicated into this database alone. */
 const ON_REPLICATION_ONLY = '_on_replication$';
-/** Those that fire there, too: what counts, copies and refuses. */
-const ALWAYS = '(_count|_attendee|_derive|_queue_names|_copy_\\w+|_refuse_\\w+)$';
+/** Those that fire there, too: what counts, copies, refuses, and records changes of what is there. */
+const ALWAYS = '(_count|_attendee|_derive|_queue_names|_copy_\\w+|_refuse_\\w+|_record_change|_record_removal)$';
 
 /** Finds triggers that somebody disabled, or enabled in another way than the migrations do. */
 export async function findDisabledTriggers(
