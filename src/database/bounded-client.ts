@@ -13,7 +13,7 @@ const REFUSED_MS = 1_000;
 
 // Functions of ours that write, too.
 const WRITE =
-  /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION|fold_totals|copy_names|take_change_mark)\b/i;
+  /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION|fold_totals|copy_names|take_change_mark|coalesce_changes)\b/i;
 
 /**
  * Whether writes are worth trying. With a synchronous standby that is lost each of them waits until it is cancelled, and would
