@@ -50,7 +50,8 @@ WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORD
 /** Triggers of ours that fire where changes are replicated into this database alone. */
 const ON_REPLICATION_ONLY = '_on_replication$';
 /** Those that fire there, too: what counts, copies, refuses, and records changes of what is there. */
-const ALWAYS = '(_count|_attendee|_derive|_queue_names|_copy_\\w+|_refuse_\\w+|_record_change|_record_removal)$';
+const ALWAYS =
+  '(_count|_attendee|_derive|_queue_names|_copy_\\w+|_refuse_\\w+|_record_change|_record_removal)$';
 
 /** Finds triggers that somebody disabled, or enabled in another way than the migrations do. */
 export async function findDisabledTriggers(
