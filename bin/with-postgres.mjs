@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 // Runs a command over a throw-away PostgreSQL: `node bin/with-postgres.mjs npm test`. The command finds it in
-// TEST_DATABASE_URL. The cluster listens on loopback only and is gone afterwards.
+// TEST_DATABASE_URL, as a role that is no superuser and owns its databases: as the server is run in production. What only a
+// superuser may is done through TEST_SUPERUSER_URL. The cluster listens on loopback only and is gone afterwards.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { startPostgres } from './postgres.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'pua-postgres-'));
@@ -16,10 +18,25 @@ const postgres = await startPostgres(folder, {
   shared_buffers: process.env.PG_SHARED_BUFFERS ?? '256MB',
 });
 
+const superuser = new pg.Client({ connectionString: postgres.url });
+await superuser.connect();
+// Tests make databases and roles, write as a subscriber's worker does, which fires no ordinary triggers, and COPY what a program says.
+await superuser.query(`
+  CREATE ROLE pua LOGIN NOSUPERUSER CREATEDB CREATEROLE;
+  GRANT SET ON PARAMETER session_replication_role TO pua;
+  GRANT pg_execute_server_program TO pua;
+  ALTER DATABASE postgres OWNER TO pua`);
+await superuser.end();
+
 const [command, ...parameters] = process.argv.slice(2);
 const child = spawn(command, parameters, {
   stdio: 'inherit',
-  env: { ...process.env, TEST_DATABASE_URL: postgres.url, TEST_POSTGRES_PID: String(postgres.pid) },
+  env: {
+    ...process.env,
+    TEST_DATABASE_URL: postgres.url.replace('postgres@', 'pua@'),
+    TEST_SUPERUSER_URL: postgres.url,
+    TEST_POSTGRES_PID: String(postgres.pid),
+  },
 });
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal));
 child.on('close', async (code) => {

@@ -2,6 +2,78 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { CreatePlatform1763700000000 } from './1763700000000-create-platform.js';
 
 /**
+ * The function fold_totals. Triggers know by `public_user_api.folds` that it is the one who writes. It is set in the body: as a SET of
+ * the function (so it was here until 1763700120000) PostgreSQL 15 lets nobody but a superuser write it.
+ */
+export const FOLD_TOTALS = `
+-- Puts one row in place of at most so many changes of each kind and what was folded before, in one statement each, so that the sum
+-- is the same to every snapshot. One at a time in the whole database, whoever calls; where another is at it, nothing is done.
+CREATE OR REPLACE FUNCTION fold_totals(most integer) RETURNS integer LANGUAGE plpgsql
+  SET search_path = public, pg_temp AS $$
+DECLARE
+  folded integer := 0;
+  n integer;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013003) THEN RETURN 0; END IF;
+  PERFORM set_config('public_user_api.folds', 'yes', true);
+
+  WITH deltas AS (
+    DELETE FROM user_totals WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM user_totals WHERE is_delta ORDER BY user_id LIMIT most))
+      RETURNING user_id, events_count, connections_count, achievements_count
+  ), bases AS (
+    DELETE FROM user_totals WHERE NOT is_delta AND user_id = ANY (ARRAY(SELECT DISTINCT user_id FROM deltas))
+      RETURNING user_id, events_count, connections_count, achievements_count
+  ), sums AS (
+    INSERT INTO user_totals (user_id, events_count, connections_count, achievements_count, is_delta)
+      SELECT user_id, sum(events_count), sum(connections_count), sum(achievements_count), false
+        FROM (TABLE deltas UNION ALL TABLE bases) parts GROUP BY user_id
+  ) SELECT count(*) INTO n FROM deltas;
+  folded := folded + n;
+
+  WITH deltas AS (
+    DELETE FROM event_totals WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM event_totals WHERE is_delta ORDER BY event_id LIMIT most))
+      RETURNING event_id, attendees_count
+  ), bases AS (
+    DELETE FROM event_totals WHERE NOT is_delta AND event_id = ANY (ARRAY(SELECT DISTINCT event_id FROM deltas))
+      RETURNING event_id, attendees_count
+  ), sums AS (
+    INSERT INTO event_totals (event_id, attendees_count, is_delta)
+      SELECT event_id, sum(attendees_count), false FROM (TABLE deltas UNION ALL TABLE bases) parts GROUP BY event_id
+  ) SELECT count(*) INTO n FROM deltas;
+  folded := folded + n;
+
+  -- Those of achievements that somebody is writing, an import say, wait until that has ended; nobody waits for it.
+  IF EXISTS (SELECT FROM achievement_total_deltas) THEN
+    WITH free AS MATERIALIZED (
+      SELECT id FROM achievements FOR NO KEY UPDATE SKIP LOCKED
+    ), deltas AS (
+      DELETE FROM achievement_total_deltas WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM achievement_total_deltas
+          WHERE achievement_id NOT IN (SELECT id FROM achievements EXCEPT SELECT id FROM free) LIMIT most))
+        RETURNING achievement_id, earners_count
+    ), sums AS (
+      UPDATE achievements a SET earners_count = a.earners_count + d.earners_count
+        FROM (SELECT achievement_id, sum(earners_count) AS earners_count FROM deltas GROUP BY achievement_id) d
+        WHERE a.id = d.achievement_id AND d.earners_count <> 0
+    ) SELECT count(*) INTO n FROM deltas;
+    folded := folded + n;
+  END IF;
+
+  WITH deltas AS (
+    DELETE FROM platform_total_deltas WHERE ctid = ANY (ARRAY(SELECT ctid FROM platform_total_deltas LIMIT most))
+      RETURNING active_users_count
+  ), sums AS (
+    UPDATE platform_totals SET active_users_count = active_users_count + (SELECT sum(active_users_count) FROM deltas)
+      WHERE EXISTS (SELECT FROM deltas)
+  ) SELECT count(*) INTO n FROM deltas;
+  PERFORM set_config('public_user_api.folds', '', true);
+  RETURN folded + n;
+END $$;
+`;
+
+/**
  * What decides stands in the member's own row, and totals are a base and its deltas.
  *
  * Copies: `participants` carries what visibility and order need of the event, `connections` what lists need of the other
@@ -176,71 +248,8 @@ CREATE TABLE achievement_total_deltas (
 CREATE TABLE platform_total_deltas (
   active_users_count integer NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0);
-
--- Puts one row in place of at most so many changes of each kind and what was folded before, in one statement each, so that the sum
--- is the same to every snapshot. One at a time in the whole database, whoever calls; where another is at it, nothing is done.
-CREATE FUNCTION fold_totals(most integer) RETURNS integer LANGUAGE plpgsql
-  SET search_path = public, pg_temp SET public_user_api.folds = 'yes' AS $$
-DECLARE
-  folded integer := 0;
-  n integer;
-BEGIN
-  IF NOT pg_try_advisory_xact_lock(7862013003) THEN RETURN 0; END IF;
-
-  WITH deltas AS (
-    DELETE FROM user_totals WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM user_totals WHERE is_delta ORDER BY user_id LIMIT most))
-      RETURNING user_id, events_count, connections_count, achievements_count
-  ), bases AS (
-    DELETE FROM user_totals WHERE NOT is_delta AND user_id = ANY (ARRAY(SELECT DISTINCT user_id FROM deltas))
-      RETURNING user_id, events_count, connections_count, achievements_count
-  ), sums AS (
-    INSERT INTO user_totals (user_id, events_count, connections_count, achievements_count, is_delta)
-      SELECT user_id, sum(events_count), sum(connections_count), sum(achievements_count), false
-        FROM (TABLE deltas UNION ALL TABLE bases) parts GROUP BY user_id
-  ) SELECT count(*) INTO n FROM deltas;
-  folded := folded + n;
-
-  WITH deltas AS (
-    DELETE FROM event_totals WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM event_totals WHERE is_delta ORDER BY event_id LIMIT most))
-      RETURNING event_id, attendees_count
-  ), bases AS (
-    DELETE FROM event_totals WHERE NOT is_delta AND event_id = ANY (ARRAY(SELECT DISTINCT event_id FROM deltas))
-      RETURNING event_id, attendees_count
-  ), sums AS (
-    INSERT INTO event_totals (event_id, attendees_count, is_delta)
-      SELECT event_id, sum(attendees_count), false FROM (TABLE deltas UNION ALL TABLE bases) parts GROUP BY event_id
-  ) SELECT count(*) INTO n FROM deltas;
-  folded := folded + n;
-
-  -- Those of achievements that somebody is writing, an import say, wait until that has ended; nobody waits for it.
-  IF EXISTS (SELECT FROM achievement_total_deltas) THEN
-    WITH free AS MATERIALIZED (
-      SELECT id FROM achievements FOR NO KEY UPDATE SKIP LOCKED
-    ), deltas AS (
-      DELETE FROM achievement_total_deltas WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM achievement_total_deltas
-          WHERE achievement_id NOT IN (SELECT id FROM achievements EXCEPT SELECT id FROM free) LIMIT most))
-        RETURNING achievement_id, earners_count
-    ), sums AS (
-      UPDATE achievements a SET earners_count = a.earners_count + d.earners_count
-        FROM (SELECT achievement_id, sum(earners_count) AS earners_count FROM deltas GROUP BY achievement_id) d
-        WHERE a.id = d.achievement_id AND d.earners_count <> 0
-    ) SELECT count(*) INTO n FROM deltas;
-    folded := folded + n;
-  END IF;
-
-  WITH deltas AS (
-    DELETE FROM platform_total_deltas WHERE ctid = ANY (ARRAY(SELECT ctid FROM platform_total_deltas LIMIT most))
-      RETURNING active_users_count
-  ), sums AS (
-    UPDATE platform_totals SET active_users_count = active_users_count + (SELECT sum(active_users_count) FROM deltas)
-      WHERE EXISTS (SELECT FROM deltas)
-  ) SELECT count(*) INTO n FROM deltas;
-  RETURN folded + n;
-END $$;
 `);
+    await runner.query(FOLD_TOTALS);
 
     await runner.query(`
 CREATE FUNCTION users_bump_version() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$

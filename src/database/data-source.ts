@@ -28,6 +28,7 @@ import { KeepRecordVersions1763700076000 } from '../../migrations/1763700076000-
 import { CountUsage1763700077000 } from '../../migrations/1763700077000-count-usage.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
+import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
@@ -123,6 +124,7 @@ export const MIGRATIONS = [
   CountUsage1763700077000,
   KnowExternalIds1763700080000,
   KnowUpstreamSessions1763700081000,
+  FoldAsAnyOwner1763700120000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding';

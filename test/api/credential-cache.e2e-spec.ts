@@ -118,9 +118,9 @@ postgres.describe('what is remembered', () => {
 
   it('is looked up again after 30 seconds, though nobody announced anything', async () => {
     const { key, id } = await rememberedKey();
-    await sql('ALTER TABLE api_keys DISABLE TRIGGER ALL');
+    await sql('ALTER TABLE api_keys DISABLE TRIGGER USER');
     await sql(`UPDATE api_keys SET revoked_at = now(), revocation_reason = 'in silence' WHERE id = $1`, [id]);
-    await sql('ALTER TABLE api_keys ENABLE TRIGGER ALL');
+    await sql('ALTER TABLE api_keys ENABLE TRIGGER USER');
     for (const trigger of ['api_keys_announce_update', 'api_keys_announce_delete', 'announce_truncate'])
       await sql(`ALTER TABLE api_keys ENABLE ALWAYS TRIGGER ${trigger}`);
     expect(await ask(ME, asKey(key))).toBe(200);

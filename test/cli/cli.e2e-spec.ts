@@ -878,7 +878,7 @@ describe('pua on an empty database', () => {
     const { code, stdout, stderr } = await run('db', 'rollback');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`--yes is missing. ${applied.at(-1)} would be undone`);
-    expect(stderr).toMatch(/^(DROP|ALTER) /m);
+    expect(stderr).toMatch(/^(DROP|ALTER|DELETE) /m);
     expect(await status()).toMatchObject({ applied });
   });
 

@@ -236,7 +236,7 @@ postgres.describe('pua on a terminal', () => {
     expect(ended.map(({ written }) => written.includes('Go on? [y/N]'))).toEqual(Array(5).fill(true));
     expect(ended[0]!.written).toMatch(/Of lost \(id \d+\) would go for good[^]*error: nothing was done/);
     expect(ended[2]!.written).toMatch(
-      /would be undone by the following[^]*(DROP|ALTER)[^]*error: nothing was done/,
+      /would be undone by the following[^]*(DROP|ALTER|DELETE)[^]*error: nothing was done/,
     );
     expect(ended[3]!.written).toContain(`${two} is deleted`);
     expect(ended[4]!.written).toContain(`${one.id} is erased`);

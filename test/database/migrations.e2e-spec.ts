@@ -4,12 +4,19 @@ import type { DataSource } from 'typeorm';
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
 import { BoundAuditTrail1763700011000 } from '../../migrations/1763700011000-bound-audit-trail.js';
 import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
+import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { migrate, rollback } from '../../src/database/migrate.js';
 import { readSchema } from '../../src/database/schema.js';
 import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { startPua } from '../support/command-line.js';
-import { createEmptyDatabase, createTestDatabase, postgres, testConfig } from '../support/database.js';
+import {
+  asSuperuser,
+  createEmptyDatabase,
+  createTestDatabase,
+  postgres,
+  testConfig,
+} from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 
 /** Everything that migrations make: tables with their columns and constraints, indexes, functions, triggers. */
@@ -179,6 +186,30 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     },
     60_000,
   );
+
+  postgres.it('need no superuser, nor leave behind what only one could have made', async () => {
+    const [me] = await dataSource.query<object[]>(
+      'SELECT rolsuper AS superuser, datdba = r.oid AS owner FROM pg_roles r, pg_database WHERE rolname = current_user AND datname = current_database()',
+    );
+    expect(me).toEqual({ superuser: false, owner: true });
+    // As the migration of totals made it where a superuser ran it.
+    // As the migration of totals made it where a superuser ran it.
+    await asSuperuser(database, (superuser) =>
+      superuser.query("ALTER FUNCTION fold_totals SET public_user_api.folds = 'yes'"),
+    );
+    const runner = dataSource.createQueryRunner();
+    try {
+      await new FoldAsAnyOwner1763700120000().down(runner);
+      await new FoldAsAnyOwner1763700120000().up(runner);
+    } finally {
+      await runner.release();
+    }
+    const set = await dataSource.query<object[]>(
+      'SELECT proname AS name, proconfig AS settings, proowner::regrole::text AS owner FROM pg_proc WHERE pronamespace = $1::regnamespace AND proconfig::text LIKE $2 OR proname = $3',
+      ['public', '%public_user_api%', 'fold_totals'],
+    );
+    expect(set).toEqual([{ name: 'fold_totals', settings: ['search_path=public, pg_temp'], owner: 'pua' }]);
+  });
 
   it('make no table that no entity describes', async () => {
     const tables = await dataSource.query<Table[]>(TABLES);

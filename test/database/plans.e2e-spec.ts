@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Database } from '../../src/database/database.js';
 import { mendCopiesAndTotals } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
-import { postgres } from '../support/database.js';
+import { asSuperuser, postgres } from '../support/database.js';
 
 /** Tables that grow with the platform. The catalogue of achievements is read whole where all of it is the answer. */
 const GROWING = [
@@ -96,7 +96,9 @@ postgres.describe('plans over 200,000 members', () => {
   beforeAll(async () => {
     api = await TestApi.start();
     // Every row is right by itself: what triggers check, copy and count would only take its time.
-    for (const table of LOADED) await api.dataSource.query(`ALTER TABLE ${table} DISABLE TRIGGER ALL`);
+    await asSuperuser(api, async (superuser) => {
+      for (const table of LOADED) await superuser.query(`ALTER TABLE ${table} DISABLE TRIGGER ALL`);
+    });
     for (const table of ['users', 'events'])
       await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ${table}_derive`);
     await api.dataSource.query(`
@@ -120,7 +122,9 @@ postgres.describe('plans over 200,000 members', () => {
       INSERT INTO user_achievements (user_id, achievement_id, progress, earned_at, user_is_disabled)
         SELECT u, 1 + (u + k) % 100, 10, now(), false FROM generate_series(1, 20000) u, generate_series(1, 6) k;
     `);
-    for (const table of LOADED) await api.dataSource.query(`ALTER TABLE ${table} ENABLE TRIGGER ALL`);
+    await asSuperuser(api, async (superuser) => {
+      for (const table of LOADED) await superuser.query(`ALTER TABLE ${table} ENABLE TRIGGER ALL`);
+    });
     await mendCopiesAndTotals(api.dataSource);
     await api.platform.fold();
     await api.dataSource.query(`

@@ -358,6 +358,7 @@ describe('an audit event', () => {
     async () => {
       const role = `server_${randomBytes(4).toString('hex')}`;
       await query(`CREATE ROLE ${role} LOGIN;
+GRANT ${role} TO CURRENT_USER;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
       const url = new URL(oauth.api.environment.DATABASE_URL!);

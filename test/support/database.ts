@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
 import { loadConfig } from '../../src/config/config.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
@@ -53,7 +54,12 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
     await query(admin, `CREATE DATABASE ${name} TEMPLATE ${migrated ? 'template_pua' : 'template0'}`);
     return {
       environment: { ...common, DATABASE_URL: server.replace(/\/postgres$/, `/${name}`) },
-      drop: () => query(admin, `DROP DATABASE ${name} WITH (FORCE)`),
+      // Ends whoever is still in it, autovacuum included: an owner may not.
+      drop: () =>
+        query(
+          { ...common, DATABASE_URL: process.env.TEST_SUPERUSER_URL! },
+          `DROP DATABASE ${name} WITH (FORCE)`,
+        ),
     };
   }
   const folder = join(process.env.TEST_DATABASES_FOLDER!, name);
@@ -105,6 +111,22 @@ export async function waitingForLock(dataSource: { query<T>(sql: string): Promis
     );
     if (row!.waiting > 0) return;
     if (Date.now() > deadline) throw new Error('nobody waits for a lock');
+  }
+}
+
+/** For what only a superuser may do in a database on PostgreSQL; its owner, as whom tests run, is none. */
+export async function asSuperuser<T>(
+  { environment }: Pick<TestDatabase, 'environment'>,
+  work: (dataSource: DataSource) => Promise<T>,
+): Promise<T> {
+  const url = new URL(process.env.TEST_SUPERUSER_URL!);
+  url.pathname = new URL(environment.DATABASE_URL!).pathname;
+  const dataSource = createDataSource(loadConfig({ ...environment, DATABASE_URL: url.href }), 'maintenance');
+  await dataSource.initialize();
+  try {
+    return await work(dataSource);
+  } finally {
+    await dataSource.destroy();
   }
 }
 
