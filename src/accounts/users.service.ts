@@ -1,7 +1,9 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import { IsNull, Not } from 'typeorm';
+import type { DataSource, EntityManager, FindOptionsWhere } from 'typeorm';
 import { recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
+import { User } from '../database/entities/user.entity.js';
 import { contains, totalOfMember } from '../database/sql.js';
 import { eraseMembers } from './erasure.js';
 import type { ErasedRows } from './erasure.js';
@@ -87,20 +89,24 @@ export class UsersService {
   async create(user: NewUser, actor: Actor): Promise<number> {
     const passwordHash = user.password === undefined ? null : await hashPassword(user.password);
     return this.dataSource.transaction(async (manager) => {
-      const [row] = await manager.query<{ id: number }[]>(
-        `INSERT INTO users (username, password_hash, first_name, last_name, stored_display_name, bio, profile_picture, external_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING id`,
-        [
-          user.username,
-          passwordHash,
-          user.first_name ?? null,
-          user.last_name ?? null,
-          user.display_name ?? null,
-          user.bio ?? null,
-          user.profile_picture ?? null,
-          user.external_id ?? null,
-        ],
-      );
+      const made = await manager
+        .createQueryBuilder()
+        .insert()
+        .into(User)
+        .values({
+          username: user.username,
+          external_id: user.external_id ?? null,
+          password_hash: passwordHash,
+          first_name: user.first_name ?? null,
+          last_name: user.last_name ?? null,
+          stored_display_name: user.display_name ?? null,
+          bio: user.bio ?? null,
+          profile_picture: user.profile_picture ?? null,
+        })
+        .orIgnore()
+        .returning('id')
+        .execute();
+      const [row] = made.raw as { id: number }[];
       if (!row) throw await this.#taken(manager, user);
       await recordEvent(manager, { type: 'user.created', actor, userId: row.id });
       return row.id;
@@ -148,21 +154,20 @@ ORDER BY u.id DESC LIMIT $1`,
     await this.#refuseErased(userId);
     const wanted = Object.entries(changes)
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => [name === 'display_name' ? 'stored_display_name' : name, value] as const);
-    const columns = wanted.map(([column]) => column);
-    return this.dataSource.transaction(async (manager) => {
-      const [before] = await manager.query<Record<string, string | null>[]>(
-        `SELECT ${columns.join(', ')} FROM users WHERE id = $1 FOR UPDATE`,
-        [userId],
+      .map(
+        ([name, value]) =>
+          [(name === 'display_name' ? 'stored_display_name' : name) as keyof User, value] as const,
       );
+    return this.dataSource.transaction(async (manager) => {
+      const before = await manager.findOne(User, {
+        where: { id: userId },
+        lock: { mode: 'pessimistic_write' },
+      });
       if (!before) throw unknownUser(String(userId));
       const different = wanted.filter(([column, value]) => before[column] !== value);
       if (different.length === 0) return [];
       await manager
-        .query(
-          `UPDATE users SET ${different.map(([column], i) => `${column} = $${i + 2}`).join(', ')} WHERE id = $1`,
-          [userId, ...different.map(([, value]) => value)],
-        )
+        .update(User, { id: userId }, Object.fromEntries(different))
         .catch((error: { code?: string; constraint?: string }) => {
           if (error.code !== UNIQUE_VIOLATION) throw error;
           throw error.constraint === EXTERNAL_ID_KEY
@@ -211,10 +216,13 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     await this.#refuseErased(userId);
     const passwordHash = await hashPassword(password);
     await this.dataSource.transaction(async (manager) => {
-      await manager.query(
-        `UPDATE users SET password_hash = $2,
-  sign_ins_valid_since = CASE WHEN $3 THEN sign_ins_valid_since ELSE clock_timestamp() END WHERE id = $1`,
-        [userId, passwordHash, keepSessions],
+      await manager.update(
+        User,
+        { id: userId },
+        {
+          password_hash: passwordHash,
+          ...(keepSessions ? {} : { sign_ins_valid_since: () => 'clock_timestamp()' }),
+        },
       );
       await recordEvent(manager, {
         type: 'user.password_set',
@@ -227,12 +235,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
 
   /** The member's keys and sign-ins end with it. @returns false where it was so already */
   async disable(userId: number, actor: Actor): Promise<boolean> {
-    return this.#change(
-      'UPDATE users SET disabled_at = now() WHERE id = $1 AND disabled_at IS NULL RETURNING id',
-      'user.disabled',
-      userId,
-      actor,
-    );
+    return this.#setDisabled({ id: userId, disabled_at: IsNull() }, true, actor);
   }
 
   /**
@@ -243,12 +246,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
    */
   async enable(userId: number, actor: Actor): Promise<boolean> {
     await this.#refuseErased(userId);
-    return this.#change(
-      'UPDATE users SET disabled_at = NULL WHERE id = $1 AND disabled_at IS NOT NULL AND erased_at IS NULL RETURNING id',
-      'user.enabled',
-      userId,
-      actor,
-    );
+    return this.#setDisabled({ id: userId, disabled_at: Not(IsNull()), erased_at: IsNull() }, false, actor);
   }
 
   /**
@@ -272,23 +270,23 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   }
 
   async #refuseErased(userId: number): Promise<void> {
-    const erased = await this.dataSource.query<unknown[]>(
-      'SELECT FROM users WHERE id = $1 AND erased_at IS NOT NULL',
-      [userId],
-    );
-    if (erased.length > 0) throw new OperatorError(`The member ${userId} was erased: that cannot be undone`);
+    const erased = await this.dataSource.manager.existsBy(User, { id: userId, erased_at: Not(IsNull()) });
+    if (erased) throw new OperatorError(`The member ${userId} was erased: that cannot be undone`);
   }
 
-  async #change(
-    update: string,
-    type: 'user.disabled' | 'user.enabled',
-    userId: number,
+  async #setDisabled(
+    who: FindOptionsWhere<User> & { id: number },
+    disabled: boolean,
     actor: Actor,
   ): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
-      const [changed] = await manager.query<[unknown[], number]>(update, [userId]);
-      if (changed.length === 0) return false;
-      await recordEvent(manager, { type, actor, userId });
+      const { affected } = await manager.update(User, who, { disabled_at: disabled ? () => 'now()' : null });
+      if (affected === 0) return false;
+      await recordEvent(manager, {
+        type: disabled ? 'user.disabled' : 'user.enabled',
+        actor,
+        userId: who.id,
+      });
       return true;
     });
   }

@@ -1,5 +1,7 @@
+import { IsNull } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
+import { ApiKey } from '../../database/entities/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
@@ -141,12 +143,9 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
    */
   async rotate(id: string, overlapSeconds: number, actor: Actor): Promise<{ key: string; id: string }> {
     return this.dataSource.transaction(async (manager) => {
-      const old = await manager.query<{ environment: KeyEnvironment }[]>(
-        'SELECT environment FROM api_keys WHERE id = $1',
-        [id],
-      );
-      if (!old[0]) throw unknownKey(id);
-      const { key, id: newId } = makeKey(old[0].environment);
+      const old = await manager.findOneBy(ApiKey, { id });
+      if (!old) throw unknownKey(id);
+      const { key, id: newId } = makeKey(old.environment);
       await manager.query(
         `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs,
   expires_at, no_expiry_reason)
@@ -180,18 +179,22 @@ RETURNING user_id`,
    */
   async revoke(id: string, reason: string, actor: Actor): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
-      const [revoked] = await manager.query<[{ user_id: number | null }[], number]>(
-        `UPDATE api_keys SET revoked_at = now(), revocation_reason = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING user_id`,
-        [id, reason],
+      const { affected } = await manager.update(
+        ApiKey,
+        { id, revoked_at: IsNull() },
+        { revoked_at: () => 'now()', revocation_reason: reason },
       );
-      if (revoked[0]) {
-        const [{ user_id: userId }] = revoked;
-        await recordEvent(manager, { type: 'key.revoked', actor, userId, keyId: id, details: { reason } });
-        return true;
-      }
-      const known = await manager.query<unknown[]>('SELECT 1 FROM api_keys WHERE id = $1', [id]);
-      if (known.length === 0) throw unknownKey(id);
-      return false;
+      const known = await manager.findOneBy(ApiKey, { id });
+      if (!known) throw unknownKey(id);
+      if (affected === 0) return false;
+      await recordEvent(manager, {
+        type: 'key.revoked',
+        actor,
+        userId: known.user_id,
+        keyId: id,
+        details: { reason },
+      });
+      return true;
     });
   }
 

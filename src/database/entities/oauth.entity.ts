@@ -30,7 +30,7 @@ export class OauthClient {
 
   /** Public keys of a confidential client (private_key_jwt); null for a public one. */
   @Column('jsonb', { nullable: true })
-  jwks: { keys: Record<string, unknown>[] } | null;
+  jwks: { keys: object[] } | null;
 
   @Column('timestamptz', { default: () => 'now()' })
   created_at: Date;

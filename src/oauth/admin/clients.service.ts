@@ -1,3 +1,4 @@
+import { IsNull, Not } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
@@ -5,6 +6,7 @@ import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import { randomUUID } from '../../crypto/random.js';
 import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
+import { OauthClient, OauthGrant } from '../../database/entities/oauth.entity.js';
 import { pixelImageType } from '../../values/images.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { SigningKeysService } from '../provider/signing-keys.service.js';
@@ -111,25 +113,20 @@ export class ClientsService {
     if (idTokenAlg !== 'ES256')
       await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
     await this.dataSource.transaction(async (manager) => {
-      await manager.query(
-        `INSERT INTO oauth_clients (id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks,
-  client_uri, policy_uri, logo, id_token_signed_response_alg)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-        [
-          id,
-          wanted.name,
-          wanted.type,
-          wanted.redirectUris,
-          wanted.postLogoutRedirectUris ?? [],
-          wanted.allowedOrigins ?? [],
-          scopes,
-          wanted.jwks ? JSON.stringify(wanted.jwks) : null,
-          wanted.clientUri ?? null,
-          wanted.policyUri ?? null,
-          wanted.logo ?? null,
-          idTokenAlg,
-        ],
-      );
+      await manager.insert(OauthClient, {
+        id,
+        name: wanted.name,
+        type: wanted.type,
+        redirect_uris: [...wanted.redirectUris],
+        post_logout_redirect_uris: [...(wanted.postLogoutRedirectUris ?? [])],
+        allowed_origins: [...(wanted.allowedOrigins ?? [])],
+        scopes: [...scopes],
+        jwks: wanted.jwks ?? null,
+        client_uri: wanted.clientUri ?? null,
+        policy_uri: wanted.policyUri ?? null,
+        logo: wanted.logo ?? null,
+        id_token_signed_response_alg: idTokenAlg,
+      });
       await recordEvent(manager, {
         type: 'client.created',
         actor: wanted.actor,
@@ -182,13 +179,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
       );
       const changed = fields.map((field) => CHANGEABLE[field]);
       if (fields.length === 0) return { changed, grants: 0 };
-      await manager.query(
-        `UPDATE oauth_clients SET ${changed.map((column, i) => `${column} = $${i + 2}`).join(', ')} WHERE id = $1`,
-        [
-          id,
-          ...fields.map((field) => (field === 'jwks' ? JSON.stringify(after.jwks) : (after[field] ?? null))),
-        ],
-      );
+      const columns = fields.map((field) => [CHANGEABLE[field], after[field] ?? null]);
+      await manager.update(OauthClient, { id }, Object.fromEntries(columns));
       const lost = before.scopes.filter((scope) => !after.scopes?.includes(scope));
       const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost);
       await recordEvent(manager, {
@@ -211,15 +203,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     id: string,
     manager?: EntityManager,
   ): Promise<ChangeableClient & Pick<NewClient, 'type'>> {
-    const columns = Object.entries(CHANGEABLE).map(([field, column]) => `${column} AS "${field}"`);
-    const [row] = await (manager ?? this.dataSource).query<Record<string, unknown>[]>(
-      `SELECT type, ${columns.join(', ')} FROM oauth_clients WHERE id = $1 ${manager ? 'FOR UPDATE' : ''}`,
-      [id],
-    );
+    const row = manager
+      ? await manager.findOne(OauthClient, { where: { id }, lock: { mode: 'pessimistic_write' } })
+      : await this.dataSource.manager.findOneBy(OauthClient, { id });
     if (!row) throw unknownClient(id);
-    return Object.fromEntries(
-      Object.entries(row).map(([field, value]) => [field, value ?? undefined]),
-    ) as unknown as ChangeableClient & Pick<NewClient, 'type'>;
+    const fields = Object.entries(CHANGEABLE).map(([field, column]) => [field, row[column] ?? undefined]);
+    return { type: row.type, ...(Object.fromEntries(fields) as ChangeableClient) };
   }
 
   /**
@@ -230,22 +219,20 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
    */
   async delete(id: string, actor: NewAuthEvent['actor']): Promise<number> {
     return this.dataSource.transaction(async (manager) => {
-      const [, grants] = await manager.query<[unknown, number]>(
-        'DELETE FROM oauth_grants WHERE client_id = $1',
-        [id],
-      );
-      const [deleted] = await manager.query<[{ name: string }[], number]>(
-        'DELETE FROM oauth_clients WHERE id = $1 RETURNING name',
-        [id],
-      );
-      if (!deleted[0]) throw unknownClient(id);
+      const client = await manager.findOne(OauthClient, {
+        where: { id },
+        lock: { mode: 'pessimistic_write' },
+      });
+      if (!client) throw unknownClient(id);
+      const { affected: grants } = await manager.delete(OauthGrant, { client_id: id });
+      await manager.delete(OauthClient, { id });
       await recordEvent(manager, {
         type: 'client.deleted',
         actor,
         clientId: id,
-        details: { name: deleted[0].name, grants },
+        details: { name: client.name, grants: grants! },
       });
-      return grants;
+      return grants!;
     });
   }
 
@@ -259,12 +246,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
   async setDisabled(id: string, disabled: boolean, actor: NewAuthEvent['actor']): Promise<boolean> {
     await this.find(id);
     return this.dataSource.transaction(async (manager) => {
-      const [, changed] = await manager.query<[unknown, number]>(
-        `UPDATE oauth_clients SET disabled_at = CASE WHEN $2 THEN now() END
-WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2`,
-        [id, disabled],
+      const { affected } = await manager.update(
+        OauthClient,
+        { id, disabled_at: disabled ? IsNull() : Not(IsNull()) },
+        { disabled_at: disabled ? () => 'now()' : null },
       );
-      if (changed === 0) return false;
+      if (affected === 0) return false;
       const type = disabled ? 'client.disabled' : 'client.enabled';
       await recordEvent(manager, { type, actor, clientId: id });
       return true;

@@ -2,7 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import type { Config } from '../../config/config.js';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
-import type { SigningKey } from '../../database/entities/oauth.entity.js';
+import { SigningKey } from '../../database/entities/oauth.entity.js';
 import { Encryption } from '../../crypto/encryption.js';
 import { makeSigningKey, publicHalfOf } from '../../crypto/signing-keys.js';
 import type { SigningAlgorithm, SigningJwk } from '../../crypto/signing-keys.js';
@@ -70,9 +70,11 @@ export class SigningKeysService {
       const found = this.#encryption.openNamed<Sealed>(private_jwk!, kid);
       if (!found || !this.#isToMove(found)) continue;
       const moved = { ...found.value, moved_from: found.keyName, moved_at: new Date().toISOString() };
-      await this.dataSource.query(
-        'UPDATE signing_keys SET private_jwk = $3 WHERE kid = $1 AND private_jwk = $2',
-        [kid, private_jwk, this.#encryption.seal(moved, kid)],
+      const sealed = this.#encryption.seal(moved, kid);
+      await this.dataSource.manager.update(
+        SigningKey,
+        { kid, private_jwk: private_jwk! },
+        { private_jwk: sealed },
       );
     }
   }
@@ -125,12 +127,13 @@ export class SigningKeysService {
     const next: SigningJwk[] = [];
     for (const alg of algorithms) next.push(await makeSigningKey(alg));
     await this.#change(async (manager) => {
-      await manager.query(
-        `UPDATE signing_keys SET status = 'retired', private_jwk = NULL, retired_at = now() WHERE status = 'previous'`,
-      );
-      await manager.query(`UPDATE signing_keys SET status = 'previous' WHERE status = 'current'`);
-      await manager.query(
-        `UPDATE signing_keys SET status = 'current', activated_at = now() WHERE status = 'next'`,
+      const retired = { status: 'retired', private_jwk: null, retired_at: () => 'now()' } as const;
+      await manager.update(SigningKey, { status: 'previous' }, retired);
+      await manager.update(SigningKey, { status: 'current' }, { status: 'previous' });
+      await manager.update(
+        SigningKey,
+        { status: 'next' },
+        { status: 'current', activated_at: () => 'now()' },
       );
       for (const key of next) {
         await this.#store(manager, 'next', key);
@@ -171,10 +174,13 @@ ORDER BY alg, array_position(ARRAY['current', 'next', 'previous'], status)`,
 
   async #store(manager: EntityManager, status: 'current' | 'next', key: SigningJwk): Promise<void> {
     const { kid, alg } = key;
-    await manager.query(
-      `INSERT INTO signing_keys (kid, status, alg, public_jwk, private_jwk, activated_at)
-VALUES ($1, $2, $3, $4, $5, CASE WHEN $2 = 'current' THEN now() END)`,
-      [kid, status, alg, JSON.stringify(publicHalfOf(key)), this.#encryption.seal(key, kid)],
-    );
+    await manager.insert(SigningKey, {
+      kid,
+      status,
+      alg,
+      public_jwk: publicHalfOf(key),
+      private_jwk: this.#encryption.seal(key, kid),
+      ...(status === 'current' ? { activated_at: () => 'now()' } : {}),
+    });
   }
 }
