@@ -6,28 +6,42 @@ import type { Answer, Ask, Presence, SharedCounts, Told, Word } from './shared-c
 
 const SWEEP_BATCH = 10_000;
 
+const NUMBER = `floor(extract(epoch FROM now()) / ${WINDOW_SECONDS})`;
+
 /**
  * One row a key. By the database's clock; a row that another instance moved on to the next window while this statement
- * waited for it counts there. In the order of keys, so that instances wait for one another and never deadlock.
+ * waited for it counts there. In the order of keys, so that instances wait for one another and never deadlock. What is only
+ * asked after, twice a second of each key in use, is read and not written.
  * $1 quota, $2 window, $3 keys, $4 spent, $5 wanted.
  */
-const SETTLE = `INSERT INTO rate_limit_counts AS c (key, window_number, used, granted)
-SELECT key, number, spent + GREATEST(0, granted), granted FROM (
-  SELECT key, number, spent, LEAST(wanted, GREATEST(0, $1::integer - spent)) AS granted FROM (
-    SELECT key, number, CASE number WHEN $2::bigint THEN spent ELSE 0 END AS spent,
-      CASE number WHEN $2 THEN wanted ELSE GREATEST(0, wanted) END AS wanted
-    FROM unnest($3::text[], $4::integer[], $5::integer[]) AS asked (key, spent, wanted),
-      floor(extract(epoch FROM now()) / ${WINDOW_SECONDS}) AS number) AS asked) AS first_of_window
-ORDER BY key
-ON CONFLICT (key) DO UPDATE SET (window_number, used, granted) = (
-  SELECT number, GREATEST(0, before + spent + granted), granted FROM (
-    SELECT number, before, spent, LEAST(EXCLUDED.granted, GREATEST(0, $1 - before - spent)) AS granted FROM (
-      SELECT EXCLUDED.used - GREATEST(0, EXCLUDED.granted) AS spent,
-        CASE WHEN same THEN c.window_number ELSE EXCLUDED.window_number END AS number,
-        CASE WHEN same THEN c.used ELSE 0 END AS before
-      FROM (SELECT c.window_number BETWEEN EXCLUDED.window_number AND EXCLUDED.window_number + 1 AS same) AS w) AS r) AS r)
-RETURNING key, window_number::integer, used, granted,
-  ((window_number + 1) * ${WINDOW_SECONDS} - extract(epoch FROM now()))::float8 * 1000 AS milliseconds_left`;
+const SETTLE = `WITH asked AS (
+  SELECT key, spent, wanted, spent = 0 AND wanted = 0 AS only_heard, number::bigint
+  FROM unnest($3::text[], $4::integer[], $5::integer[]) AS asked (key, spent, wanted), ${NUMBER} AS number
+), settled AS (
+  INSERT INTO rate_limit_counts AS c (key, window_number, used, granted)
+  SELECT key, number, spent + GREATEST(0, granted), granted FROM (
+    SELECT key, number, spent, LEAST(wanted, GREATEST(0, $1::integer - spent)) AS granted FROM (
+      SELECT key, number, CASE number WHEN $2::bigint THEN spent ELSE 0 END AS spent,
+        CASE number WHEN $2 THEN wanted ELSE GREATEST(0, wanted) END AS wanted
+      FROM asked WHERE NOT only_heard) AS asked) AS first_of_window
+  ORDER BY key
+  ON CONFLICT (key) DO UPDATE SET (window_number, used, granted) = (
+    SELECT number, GREATEST(0, before + spent + granted), granted FROM (
+      SELECT number, before, spent, LEAST(EXCLUDED.granted, GREATEST(0, $1 - before - spent)) AS granted FROM (
+        SELECT EXCLUDED.used - GREATEST(0, EXCLUDED.granted) AS spent,
+          CASE WHEN same THEN c.window_number ELSE EXCLUDED.window_number END AS number,
+          CASE WHEN same THEN c.used ELSE 0 END AS before
+        FROM (SELECT c.window_number BETWEEN EXCLUDED.window_number AND EXCLUDED.window_number + 1 AS same) AS w) AS r) AS r)
+  RETURNING key, window_number::bigint, used, granted
+), told AS (
+  TABLE settled
+  UNION ALL
+  SELECT key, CASE WHEN same THEN c.window_number ELSE number END, CASE WHEN same THEN c.used ELSE 0 END, 0
+  FROM asked LEFT JOIN rate_limit_counts AS c USING (key), LATERAL (SELECT c.window_number BETWEEN number AND number + 1 AS same) AS w
+  WHERE only_heard
+)
+SELECT key, window_number::integer, used, granted,
+  ((window_number + 1) * ${WINDOW_SECONDS} - extract(epoch FROM now()))::float8 * 1000 AS milliseconds_left FROM told`;
 
 /**
  * All in one row, which whoever comes at the same moment waits for: so none overlooks another. $1 instance, $2 whether it
