@@ -87,7 +87,8 @@ async function makeDataset(cluster, users) {
   while ((await dataSource.query('SELECT fold_totals(1000000) AS folded'))[0].folded > 0);
   const keys = await makeKeys(dataSource, config, users);
   await dataSource.query('VACUUM (FULL) events, user_totals, achievements');
-  await dataSource.query('VACUUM (ANALYZE)');
+  // Not of the tables that are empty still: PostgreSQL would know them to be, and plan the first minute of use accordingly.
+  await dataSource.query(`VACUUM (ANALYZE) ${FILLED.join(', ')}, user_totals, event_totals`);
   const counts = await countRows(dataSource);
   await dataSource.destroy();
   writeFileSync(join(draft, 'keys.json'), JSON.stringify({ secretKey, ...keys, counts }));
@@ -132,17 +133,18 @@ async function makeKeys(dataSource, config, users) {
   return { keys, manyConnections: await create(1), manyEvents: await create(2) };
 }
 
+const FILLED = [
+  'users',
+  'events',
+  'participants',
+  'connections',
+  'achievements',
+  'user_achievements',
+  'api_keys',
+];
+
 async function countRows(dataSource) {
-  const tables = [
-    'users',
-    'events',
-    'participants',
-    'connections',
-    'achievements',
-    'user_achievements',
-    'api_keys',
-  ];
-  const counts = tables.map((table) => `(SELECT count(*)::int FROM ${table}) AS ${table}`);
+  const counts = FILLED.map((table) => `(SELECT count(*)::int FROM ${table}) AS ${table}`);
   return (await dataSource.query(`SELECT ${counts.join(', ')}`))[0];
 }
 
