@@ -47,6 +47,11 @@ module.exports = {
       'what changed is known from tables, whoever asks or wrote',
     ),
     only(
+      'webhooks',
+      ['changes', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      'who is told of changes is known from tables, whoever registers or erases',
+    ),
+    only(
       'features',
       ['changes', 'auth', 'http', 'database', 'config', 'crypto', 'values'],
       'a feature needs credentials and data, nothing else',

@@ -8,3 +8,13 @@ export const SLOW_MACHINE_MS = 5_000;
 export function latestFor(promisedMs: number): number {
   return performance.now() + promisedMs + SLOW_MACHINE_MS;
 }
+
+/** Asks again and again until there is an answer: what is waited for happens in another process, and tells nobody. */
+export async function eventually<T>(ask: () => Promise<T | undefined>, withinMs = 45_000): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (performance.now() > deadline) throw new Error(`it did not come to pass within ${withinMs} ms`);
+  }
+}

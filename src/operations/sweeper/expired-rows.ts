@@ -69,6 +69,13 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
     moment: 'created_at',
     before: `now() - interval '24 hours'`,
   },
+  {
+    name: 'webhook_deliveries',
+    table: 'webhook_deliveries',
+    only: `status <> 'pending'`,
+    moment: 'ended_at',
+    before: `now() - interval '7 days'`,
+  },
   { name: 'member_usage', table: 'member_usage', moment: 'day', before: `now() - interval '90 days'` },
   {
     name: 'oauth_refusals',
