@@ -58,7 +58,18 @@ module.exports = {
     ),
     only(
       'platform',
-      ['operations', 'accounts', 'auth', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      [
+        'changes',
+        'operations',
+        'accounts',
+        'auth',
+        'audit',
+        'http',
+        'database',
+        'config',
+        'crypto',
+        'values',
+      ],
       'what the platform sends goes the way of an import',
     ),
     only(

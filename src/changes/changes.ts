@@ -37,7 +37,8 @@ export interface ChangesPage {
 
 /** What no open transaction can add to any more stands before this number: read so far, no gap is left that fills later. */
 export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
-const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
+/** The database, and its timeline: where it is another, numbers of transactions may come a second time. */
+export const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
 
 /** A number that is not below it is from another server, of which this database was a dump. */
 export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';

@@ -29,6 +29,7 @@ import { CountUsage1763700077000 } from '../../migrations/1763700077000-count-us
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
 import { CreateWebhooks1763700090000 } from '../../migrations/1763700090000-create-webhooks.js';
+import { TellPlatform1763700091000 } from '../../migrations/1763700091000-tell-platform.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -56,6 +57,7 @@ import { LoginThrottle } from './entities/login-throttle.entity.js';
 import { OauthRefusal } from './entities/oauth-refusal.entity.js';
 import { RateLimitCount, RateLimitInstances } from './entities/rate-limit.entity.js';
 import { MemberUsage } from './entities/member-usage.entity.js';
+import { PlatformChange } from './entities/platform-change.entity.js';
 import { RecordVersion } from './entities/record-version.entity.js';
 import { RenamedUser } from './entities/renamed-user.entity.js';
 import { PlatformTotals } from './entities/totals.entity.js';
@@ -95,6 +97,7 @@ const ENTITIES = [
   MemberUsage,
   WebhookEndpoint,
   WebhookDelivery,
+  PlatformChange,
 ];
 
 /** In the order in which they run. */
@@ -129,6 +132,7 @@ export const MIGRATIONS = [
   KnowExternalIds1763700080000,
   KnowUpstreamSessions1763700081000,
   CreateWebhooks1763700090000,
+  TellPlatform1763700091000,
   FoldAsAnyOwner1763700120000,
 ];
 
