@@ -47,13 +47,29 @@ module.exports = {
       'what changed is known from tables, whoever asks or wrote',
     ),
     only(
+      'webhooks',
+      ['changes', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      'who is told of changes is known from tables, whoever registers or erases',
+    ),
+    only(
       'features',
       ['changes', 'auth', 'http', 'database', 'config', 'crypto', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
     only(
       'platform',
-      ['operations', 'accounts', 'auth', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      [
+        'changes',
+        'operations',
+        'accounts',
+        'auth',
+        'audit',
+        'http',
+        'database',
+        'config',
+        'crypto',
+        'values',
+      ],
       'what the platform sends goes the way of an import',
     ),
     only(

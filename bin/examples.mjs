@@ -68,6 +68,7 @@ const CALLS = {
     ['problem', 'One of them', '/problems/validation_failed', { key: null }],
     ['not_found', 'None', '/problems/none', { key: null }],
   ],
+  listPlatformChanges: [['nothing', 'Nothing yet', '/changes', { platform: true }]],
   // Last: they change what the others show.
   feedRecords: [
     [

@@ -27,6 +27,7 @@ import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
 import { PlatformModule } from './platform/platform.module.js';
 import { SiteModule } from './site/site.module.js';
+import { WebhooksModule } from './webhooks/webhooks.module.js';
 import { Config } from './config/config.js';
 
 /** Table of contents. The guards stand in the order in which docs/api-contract.md §1 checks a request. */
@@ -51,6 +52,7 @@ export class AppModule {
         SyncModule,
         OpenApiModule,
         PlatformModule,
+        WebhooksModule,
         MetricsModule,
         HealthModule,
         // Last: Express looks through the routes in this order, and few requests are for pages.

@@ -147,6 +147,24 @@ export const AUTH_EVENTS = {
     meaning: 'The keys that sign ID tokens moved on by one',
     details: { next: ['text', 'id of the key that was made'] },
   },
+  'webhook.created': {
+    meaning: 'A receiver of webhooks was registered',
+    details: { webhook: ['text', 'its id'], types: ['texts', 'what it is told of'] },
+  },
+  'webhook.rotated': {
+    meaning: 'A receiver of webhooks was given another secret',
+    details: {
+      webhook: ['text', 'its id'],
+      overlap_seconds: ['number', 'for which messages are signed with both'],
+    },
+  },
+  'webhook.disabled': {
+    meaning: 'Nothing more is sent to a receiver of webhooks',
+    details: {
+      webhook: ['text', 'its id'],
+      reason: ['text', 'admin, or failing: it took nothing for five days'],
+    },
+  },
   'platform.imported': {
     meaning: 'An import changed something',
     details: {

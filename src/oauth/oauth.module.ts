@@ -5,7 +5,6 @@ import { AccountController } from './pages/account.controller.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
 import { BrowserSessions } from './pages/browser-sessions.js';
 import { ClientDocuments } from './provider/client-documents.js';
-import { PublicHttps } from './provider/public-https.js';
 import { Consents } from './provider/consents.js';
 import { FinishedSteps } from './pages/finished-steps.js';
 import { OneTimeStates } from './storage/one-time-states.js';
@@ -47,7 +46,6 @@ import { OauthRoutes } from './oauth-routes.js';
     BrowserSessions,
     Pages,
     PlatformLogo,
-    PublicHttps,
     ClientDocuments,
     PageRoutes,
     SignInForm,

@@ -160,6 +160,7 @@ RETURNING user_id`,
         [id, newId, overlapSeconds],
       );
       if (!replaced[0]) throw await this.#notRotatable(manager, id);
+      await manager.query('UPDATE webhook_endpoints SET key_id = $2 WHERE key_id = $1', [id, newId]);
       await recordEvent(manager, {
         type: 'key.rotated',
         actor,
