@@ -20,11 +20,11 @@ const REFUSED = Uint8Array.of(69, 0, 0, 0, 4);
 
 /** What PGlite is told of a statement that a connection sends, and binds. */
 function send(statements: EmbeddedStatements, connection: number, text: string, answer = PARSED): Buffer[] {
-  const { bytes, answer: known, answered, then = [] } = statements.translate(connection, parse(text));
+  const { bytes, answer: known, answered, afterwards = [] } = statements.translate(connection, parse(text));
   answered?.(answer);
   expect(known ?? bytes).toEqual(known ? PARSED : expect.anything());
   const bound = statements.translate(connection, bind()).bytes;
-  return [bytes, ...then, bound].flatMap((one) => (one ? [Buffer.from(one)] : []));
+  return [bytes, ...afterwards, bound].flatMap((one) => (one ? [Buffer.from(one)] : []));
 }
 
 describe('statements of the embedded database', () => {
@@ -67,7 +67,7 @@ describe('statements of the embedded database', () => {
     for (let i = 0; i < 3; i++) send(statements, 1, 'SELECT $1');
     expect(statements.translate(2, query(text))).toEqual({
       bytes: query(text),
-      then: [message('C', 'Skept_1')],
+      afterwards: [message('C', 'Skept_1')],
     });
     expect(send(statements, 1, 'SELECT $1')[0]).toEqual(parse('SELECT $1'));
   });

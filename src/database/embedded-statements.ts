@@ -29,7 +29,7 @@ export interface Translated {
   /** To be called with what PGlite answered. */
   readonly answered?: (data: Uint8Array) => void;
   /** Messages for PGlite after this one, whose answers nobody waits for. */
-  readonly then?: readonly Uint8Array[];
+  readonly afterwards?: readonly Uint8Array[];
 }
 
 /**
@@ -59,7 +59,7 @@ export class EmbeddedStatements {
       case QUERY:
         return HARMLESS.test(bytes.toString('latin1', HEAD, HEAD + 40))
           ? { bytes }
-          : { bytes, then: this.#forget() };
+          : { bytes, afterwards: this.#forget() };
       default:
         return { bytes };
     }
@@ -97,7 +97,7 @@ export class EmbeddedStatements {
         this.#kept.set(statement, { name, uses: 1 });
         this.#unnamed.set(connection, name);
       },
-      then: forgotten,
+      afterwards: forgotten,
     };
   }
 

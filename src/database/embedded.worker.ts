@@ -81,7 +81,7 @@ class Turns {
 
   /** @returns how many bytes were answered */
   async #exchange(connection: number, message: Uint8Array, answer: Message['answer']): Promise<number> {
-    const { bytes, answer: known, answered, then = [] } = this.#statements.translate(connection, message);
+    const { bytes, answer: known, answered, afterwards = [] } = this.#statements.translate(connection, message);
     let sent = 0;
     if (known) {
       answer(known);
@@ -94,7 +94,7 @@ class Turns {
         answer(data);
       });
     }
-    for (const more of then) await this.#tell(more, () => undefined);
+    for (const more of afterwards) await this.#tell(more, () => undefined);
     return sent;
   }
 
