@@ -47,11 +47,7 @@ export class CredentialsGuard implements CanActivate {
     throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
   }
 
-  #count(
-    principal: Caller,
-    request: Request,
-    response: Response,
-  ): boolean | Promise<boolean> {
+  #count(principal: Caller, request: Request, response: Response): boolean | Promise<boolean> {
     request.principal = principal;
     request.context.userId = principal.userId ?? undefined;
     request.context.credentialId = principal.credentialId;

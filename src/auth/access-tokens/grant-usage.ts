@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
-import type { Caller } from '../principal.js';
 import { UsageTally } from '../usage/usage-tally.js';
 
 interface GrantUse {
@@ -23,8 +23,8 @@ ON CONFLICT (grant_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXC
     );
   }
 
-  protected use({ kind, credentialId }: Caller): void {
-    if (kind === 'oauth_token') this.record(credentialId);
+  finished({ principal }: Request, status: number): void {
+    if (principal?.kind === 'oauth_token' && status < 400) this.record(principal.credentialId);
   }
 
   record(grantId: string): void {

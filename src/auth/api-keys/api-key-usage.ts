@@ -4,7 +4,6 @@ import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { addressOf } from '../../values/network.js';
-import type { Caller } from '../principal.js';
 import { UsageTally } from '../usage/usage-tally.js';
 
 interface KeyUse {
@@ -39,8 +38,10 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLU
     );
   }
 
-  protected use({ kind, credentialId }: Caller, request: Request): void {
-    if (kind === 'api_key') this.record(credentialId, addressOf(request));
+  finished(request: Request, status: number): void {
+    const { principal } = request;
+    if (principal?.kind === 'api_key' && status < 400)
+      this.record(principal.credentialId, addressOf(request));
   }
 
   record(keyId: string, ip: string | undefined): void {

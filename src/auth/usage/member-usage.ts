@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
-import type { Caller } from '../principal.js';
 import { UsageTally } from './usage-tally.js';
 
 const DAY_MS = 86_400_000;
@@ -37,8 +36,9 @@ ON CONFLICT (user_id, day, app_kind, app_id, scope) DO UPDATE SET uses = u.uses 
     );
   }
 
-  protected use({ userId, clientId, keyId }: Caller, { context: { scope } }: Request): void {
-    if (userId === null || scope === null) return;
+  finished({ principal, context: { scope } }: Request, status: number): void {
+    if (principal === undefined || status >= 400 || principal.userId === null || scope === null) return;
+    const { userId, clientId, keyId } = principal;
     const dayNumber = Math.floor(Date.now() / DAY_MS);
     if (dayNumber !== this.#dayNumber) {
       this.#dayNumber = dayNumber;

@@ -1,9 +1,8 @@
 import type { Request } from 'express';
 import type { Database } from '../../database/database.js';
 import type { Logger } from '../../http/logger.js';
-import type { Caller } from '../principal.js';
 import { writeGoodRows } from './usage-batch.js';
-import type { UsageListener } from './usage.js';
+import type { UsageListener } from './usage-listener.js';
 
 /** Rows of one statement: some 50 ms of work. */
 const BATCH = 2_000;
@@ -36,14 +35,8 @@ export abstract class UsageTally<Row extends object> implements UsageListener {
     private readonly statement: string,
   ) {}
 
-  /** A request that is refused is no use. */
-  finished(request: Request, status: number): void {
-    const { principal } = request;
-    if (principal !== undefined && status < 400) this.use(principal, request);
-  }
-
-  /** Counts what the request used, if it is of this kind. */
-  protected abstract use(caller: Caller, request: Request): void;
+  /** Counts what the request used, if it is of this kind. A request that is refused is no use. */
+  abstract finished(request: Request, status: number): void;
 
   /** Counts one more use under the name. @returns undefined where it is the first: {@link begin} takes it */
   protected again(name: string): Row | undefined {
@@ -78,7 +71,10 @@ export abstract class UsageTally<Row extends object> implements UsageListener {
           },
           ([name], error) => {
             uses.delete(name);
-            this.logger.warn({ err: error, of: name }, `the use of ${this.what} cannot be written: it is dropped`);
+            this.logger.warn(
+              { err: error, of: name },
+              `the use of ${this.what} cannot be written: it is dropped`,
+            );
           },
         );
     } catch (error) {

@@ -5,24 +5,11 @@ import type { Request } from 'express';
 import { GrantUsageRecorder } from '../access-tokens/grant-usage.js';
 import { ApiKeyUsageRecorder } from '../api-keys/api-key-usage.js';
 import { MemberUsageRecorder } from './member-usage.js';
+import type { UsageListener } from './usage-listener.js';
+
+export type { UsageListener };
 
 const FLUSH_MS = 30_000;
-
-/** Is told of finished requests by {@link Usage}. */
-export interface UsageListener {
-  /**
-   * Of each request that came with a credential, as its response is written and before the caller can have it; refused ones too.
-   * Runs within the request: it is to cost next to nothing, and to write nothing.
-   *
-   * @param request `principal` is missing where the credential was refused; `context` has the code of a problem, and the id of
-   *   a credential that is known, whether or not it was accepted
-   * @param status of the response
-   */
-  finished(request: Request, status: number): void;
-
-  /** Writes what was gathered, without throwing: what cannot be written is kept or given up. Called every half minute and at the end. */
-  flush(): Promise<void>;
-}
 
 /**
  * The one place that hears of each request that came with a credential, when it is answered: last use of keys and grants, and what
