@@ -32,8 +32,13 @@ module.exports = {
       'sign-in serves the authorization server, not the reverse',
     ),
     only(
+      'calendar',
+      ['auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
+      'a link is a credential, and what it opens is read from tables',
+    ),
+    only(
       'oauth',
-      ['accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
+      ['calendar', 'accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
       'the authorization server knows no feature',
     ),
     only(

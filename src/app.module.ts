@@ -5,6 +5,7 @@ import { AuthModule } from './auth/auth.module.js';
 import { CredentialsGuard } from './auth/credentials.guard.js';
 import { RateLimitGuard } from './auth/rate-limits/rate-limit.guard.js';
 import { ScopesGuard } from './auth/scopes.guard.js';
+import { CalendarModule } from './calendar/calendar.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { AchievementsModule } from './features/achievements/achievements.module.js';
 import { ConnectionsModule } from './features/connections/connections.module.js';
@@ -49,6 +50,7 @@ export class AppModule {
         ConnectionsModule,
         AchievementsModule,
         SyncModule,
+        CalendarModule,
         OpenApiModule,
         PlatformModule,
         MetricsModule,

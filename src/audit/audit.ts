@@ -120,6 +120,14 @@ export const AUTH_EVENTS = {
     meaning: 'An API key came from a browser for the first time: `pua keys show` has the page’s origin',
     details: {},
   },
+  'calendar_link.created': {
+    meaning: 'A member made a link under which calendar programs read their events',
+    details: { link: ['number', 'id of the link'] },
+  },
+  'calendar_link.revoked': {
+    meaning: 'A member revoked a calendar link',
+    details: { link: ['number', 'id of the link'] },
+  },
   'client.created': {
     meaning: 'An app was registered',
     details: {

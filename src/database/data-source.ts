@@ -28,6 +28,7 @@ import { KeepRecordVersions1763700076000 } from '../../migrations/1763700076000-
 import { CountUsage1763700077000 } from '../../migrations/1763700077000-count-usage.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
+import { MakeCalendarLinks1763700100000 } from '../../migrations/1763700100000-make-calendar-links.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -35,6 +36,7 @@ import { embeddedAddress } from './embedded-address.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';
+import { CalendarLink } from './entities/calendar-link.entity.js';
 import { Change, ChangePlace } from './entities/change.entity.js';
 import { ChangeMark } from './entities/change-mark.entity.js';
 import { CompatibleMigration } from './entities/compatible-migration.entity.js';
@@ -91,6 +93,7 @@ const ENTITIES = [
   RecordVersion,
   IdempotentResponse,
   MemberUsage,
+  CalendarLink,
 ];
 
 /** In the order in which they run. */
@@ -124,6 +127,7 @@ export const MIGRATIONS = [
   CountUsage1763700077000,
   KnowExternalIds1763700080000,
   KnowUpstreamSessions1763700081000,
+  MakeCalendarLinks1763700100000,
   FoldAsAnyOwner1763700120000,
 ];
 

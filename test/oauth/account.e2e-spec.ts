@@ -295,3 +295,70 @@ describe('GET and POST /account/activity', () => {
     expect(page.html).toContain('Nobody used your data in the last 90 days.');
   });
 });
+
+describe('GET and POST /account/keys', () => {
+  it('shows which keys act for the member, what they may and when they were used, and revokes one at once', async () => {
+    const member = await oauth.member();
+    const [cut, kept] = [
+      await oauth.api.key(member.id, ['profile:read', 'events:read']),
+      await oauth.api.key(member.id, []),
+    ];
+    const gone = await oauth.api.key(member.id);
+    const idOf = (key: string) => key.split('_')[2]!;
+    await oauth.dataSource.query(
+      `UPDATE api_keys SET revoked_at = now(), revocation_reason = 'x' WHERE id = $1`,
+      [idOf(gone)],
+    );
+    expect((await oauth.api.get('/me', cut)).status).toBe(200);
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/keys', member.username);
+    expect([page.status, page.url.pathname]).toEqual([200, '/account/keys']);
+    expect(page.html).toContain(`pua_live_${idOf(cut)}_…`);
+    expect(page.html).toContain('See the events you organise, attend or are invited to');
+    expect(page.html).toContain('Nothing but look itself up.');
+    expect(page.html.match(/Not seen yet/g)).toHaveLength(1);
+    expect(page.html).not.toContain(idOf(gone));
+    for (const key of [cut, kept]) expect(page.html).not.toContain(key.split('_')[3]!.slice(0, 8));
+
+    const after = (await browser.submit(page, {}, new RegExp(`/${idOf(cut)}/revoke$`))) as FormPage;
+    expect(after.html).toContain('That key does not work any more.');
+    expect(after.html).not.toContain(idOf(cut));
+    expect((await oauth.api.get('/me', cut)).status).toBe(401);
+    expect((await oauth.api.get('/credential', kept)).status).toBe(200);
+    const [event] = await oauth.dataSource.query<object[]>(
+      `SELECT actor, user_id, details FROM auth_events WHERE key_id = $1 AND type = 'key.revoked'`,
+      [idOf(cut)],
+    );
+    expect(event).toEqual({
+      actor: 'user',
+      user_id: member.id,
+      details: { reason: 'revoked by the member' },
+    });
+  });
+
+  it('shows nothing of another member or of the platform, and revokes no key of theirs, nor by a form that is not ours', async () => {
+    const [owner, other] = [await oauth.member(), await oauth.member()];
+    const key = await oauth.api.key(owner.id);
+    const platform = await oauth.api.platformKey();
+    const own = await oauth.api.key(other.id);
+    const idOf = (text: string) => text.split('_')[2]!;
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/keys', other.username);
+    for (const foreign of [key, platform]) {
+      expect(page.html).not.toContain(idOf(foreign));
+      const aimed = { ...page, html: page.html.replaceAll(idOf(own), idOf(foreign)) };
+      const after = (await browser.submit(aimed, {}, /\/revoke$/)) as FormPage;
+      expect(after.html).not.toContain('does not work any more');
+    }
+    const forged = {
+      ...page,
+      html: page.html.replaceAll(/name="csrf" value="[^"]*"/g, 'name="csrf" value="x"'),
+    };
+    expect(((await browser.submit(forged, {}, /\/revoke$/)) as FormPage).status).toBe(403);
+    const revoked = await oauth.dataSource.query(
+      'SELECT FROM api_keys WHERE id = ANY ($1) AND revoked_at IS NOT NULL',
+      [[key, platform, own].map(idOf)],
+    );
+    expect(revoked).toEqual([]);
+  });
+});

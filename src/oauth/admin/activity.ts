@@ -30,6 +30,8 @@ export const ACCESS_EVENTS = [
   'access.revoked',
   'key.created',
   'key.revoked',
+  'calendar_link.created',
+  'calendar_link.revoked',
 ] as const;
 
 export type AccessEventType = (typeof ACCESS_EVENTS)[number];
