@@ -13,6 +13,7 @@ const NEAR_MS = 3 * 3_600_000;
 export class TimeZones {
   readonly #known: ReadonlySet<string>;
   readonly #rules = new Map<string, ZoneRules>();
+  readonly #formats = new Map<string, Intl.DateTimeFormat>();
   /** By zone and local minute, in minutes. */
   readonly #offsets = new LRUCache<string, number>({ max: 10_000 });
 
@@ -35,7 +36,26 @@ export class TimeZones {
     if (!this.#known.has(timezone)) return undefined;
     const rules = this.#rulesOf(timezone);
     const minutes = (millisecondsOf(local) - millisecondsOf(utc)) / 60_000;
-    return rules.id !== 'Etc/UTC' && this.#offsetAt(timezone, local) === minutes ? rules : undefined;
+    const isSure = this.#offsetAt(timezone, local) === minutes && this.#offsetHere(timezone, utc) === minutes;
+    return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
+  }
+
+  /** As this machine knows the zone, in minutes. Programs that take the name and leave the rules may know no more recent ones. */
+  #offsetHere(timezone: string, utc: string): number | undefined {
+    let format = this.#formats.get(timezone);
+    if (format === undefined) {
+      try {
+        format = new Intl.DateTimeFormat('en', { timeZone: timezone, timeZoneName: 'longOffset' });
+      } catch {
+        return undefined; // a name that it does not know
+      }
+      this.#formats.set(timezone, format);
+    }
+    const parts = format.formatToParts(millisecondsOf(utc));
+    const [, offset = '+00:00'] = /^GMT(.+)?$/.exec(
+      parts.find(({ type }) => type === 'timeZoneName')!.value,
+    )!;
+    return minutesOf(offset);
   }
 
   #rulesOf(timezone: string): ZoneRules {
@@ -75,11 +95,14 @@ export class TimeZones {
 
   #lookUp(timezone: string, minute: string): number {
     const [date, time] = minute.split(' ') as [string, string];
-    const [, sign, hours, minutes] = /^([+-])(\d\d)(\d\d)$/.exec(
-      this.library.tzlib_get_offset(timezone, date, time),
-    )!;
-    return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
+    return minutesOf(this.library.tzlib_get_offset(timezone, date, time));
   }
+}
+
+/** @param offset such as `+0200` or `-03:30` */
+function minutesOf(offset: string): number {
+  const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)/.exec(offset)!;
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
 }
 
 function minuteOf(ms: number): string {

@@ -9,7 +9,10 @@ import type { VEvent } from 'node-ical';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { OauthTest } from '../support/oauth.js';
 
-/* A calendar file as two parsers read it that have nothing in common: node-ical, and icalendar for Python from PyPI. */
+/*
+ * A calendar file as two parsers read it that have nothing in common: node-ical, which takes time zones by their names, and icalendar for
+ * Python from PyPI, which is made to take them as the file describes them: what it knows by name is as old as the machine.
+ */
 
 const HERE = join(import.meta.dirname, 'calendar');
 const run = promisify(execFile);
