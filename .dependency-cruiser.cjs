@@ -62,6 +62,11 @@ module.exports = {
       'what the platform sends goes the way of an import',
     ),
     only(
+      'personal-data',
+      ['features', 'oauth', 'calendar', 'auth', 'audit', 'http', 'database', 'config', 'values'],
+      'everything about a member is in every part',
+    ),
+    only(
       'site',
       ['features', 'oauth', 'auth', 'http', 'config', 'crypto'],
       'what strangers see shows the API and leads to the sign-in',

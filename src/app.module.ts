@@ -27,6 +27,7 @@ import { QueryGuard } from './http/input/query.js';
 import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
 import { PlatformModule } from './platform/platform.module.js';
+import { PersonalDataModule } from './personal-data/personal-data.module.js';
 import { SiteModule } from './site/site.module.js';
 import { Config } from './config/config.js';
 
@@ -57,6 +58,7 @@ export class AppModule {
         HealthModule,
         // Last: Express looks through the routes in this order, and few requests are for pages.
         OauthModule,
+        PersonalDataModule,
         SiteModule,
       ],
       controllers: [CredentialController, ProblemsController, ...(config.seedDemo ? [DemoController] : [])],

@@ -33,6 +33,7 @@ export const AUTH_EVENTS = {
   },
   'user.disabled': { meaning: 'A member was disabled, and all their access ended', details: {} },
   'user.enabled': { meaning: 'A member was enabled again', details: {} },
+  'user.exported': { meaning: 'A member downloaded all that is held about them', details: {} },
   'user.erased': {
     meaning:
       'Everything of a member but the id was taken away; so were the addresses and details of their events here',

@@ -66,6 +66,6 @@ import { OauthRoutes } from './oauth-routes.js';
     Successors,
     OauthRoutes,
   ],
-  exports: [AuthorizationServer, OauthRoutes],
+  exports: [AccountPages, AuthorizationServer, OauthRoutes, Pages, Refusals],
 })
 export class OauthModule {}

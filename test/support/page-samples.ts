@@ -216,6 +216,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       },
     ],
   },
+  'your data': { name: 'data', csrf: 'token', user, download: '/account/data/download' },
   'calendar links': {
     ...calendar,
     done: 'calendar-link-revoked',

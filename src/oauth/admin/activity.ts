@@ -32,6 +32,7 @@ export const ACCESS_EVENTS = [
   'key.revoked',
   'calendar_link.created',
   'calendar_link.revoked',
+  'user.exported',
 ] as const;
 
 export type AccessEventType = (typeof ACCESS_EVENTS)[number];

@@ -145,6 +145,13 @@ export type Page =
     }
   | CalendarPage
   | {
+      readonly name: 'data';
+      readonly csrf: string;
+      readonly user: PageUser;
+      /** Action of the form whose answer is the file. */
+      readonly download: string;
+    }
+  | {
       readonly name: 'keys';
       readonly csrf: string;
       readonly user: PageUser;

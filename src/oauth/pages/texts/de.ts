@@ -11,6 +11,7 @@ export const de: Texts = {
   activityTitle: 'Aktivität',
   keysTitle: 'Schlüssel',
   calendarTitle: 'Kalender',
+  dataTitle: 'Deine Daten',
   signOut: 'Abmelden',
   signedInAs: 'Angemeldet als {name}',
   nativeApp: 'App auf diesem Gerät, {host}',
@@ -114,6 +115,7 @@ export const de: Texts = {
       'key.revoked': 'Ein Schlüssel zu deinen Daten wurde widerrufen: {app}',
       'calendar_link.created': 'Du hast einen Kalenderlink erstellt',
       'calendar_link.revoked': 'Du hast einen Kalenderlink widerrufen',
+      'user.exported': 'Du hast deine Daten heruntergeladen',
     },
   },
 
@@ -144,6 +146,22 @@ export const de: Texts = {
     badName: 'Gib dem Link einen Namen mit höchstens {longest} Zeichen.',
     stays:
       'Ein Link gilt, bis du ihn widerrufst, auch wenn du dich abmeldest. Er endet, wenn alle deine Anmeldungen beendet werden, etwa durch ein neues Passwort. Er zeigt Veranstaltungen des letzten Jahres und alle kommenden, höchstens 500 und 1.000. Nutzung erscheint hier innerhalb einer Minute.',
+  },
+
+  data: {
+    lead: 'Alles, was hier über dich gespeichert ist, als eine Datei (JSON), die du aufheben oder einem anderen Programm geben kannst:',
+    parts: [
+      'dein Profil',
+      'deine Veranstaltungen, jede mit deiner Antwort',
+      'deine Verbindungen, auch die noch nicht angenommenen',
+      'Auszeichnungen, mit deinem Fortschritt',
+      'verbundene Apps, Schlüssel und Kalenderlinks, ohne ihre Geheimnisse',
+      'wo du angemeldet bist',
+      'wer welche deiner Daten verwendet hat, nach Tag',
+      'Anmeldungen und Änderungen deines Kontos, wie sie aufgezeichnet wurden',
+    ],
+    download: 'Herunterladen',
+    careful: 'Das kann einen Moment dauern. Bewahre die Datei dort auf, wo sie sonst niemand lesen kann.',
   },
 
   done: {

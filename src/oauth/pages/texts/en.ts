@@ -66,6 +66,7 @@ export const en = {
   activityTitle: 'Activity',
   keysTitle: 'Keys',
   calendarTitle: 'Calendar',
+  dataTitle: 'Your data',
   signOut: 'Sign out',
   signedInAs: 'Signed in as {name}',
   nativeApp: 'App on this device, {host}',
@@ -167,6 +168,7 @@ export const en = {
       'key.revoked': 'A key to your data was revoked: {app}',
       'calendar_link.created': 'You made a calendar link',
       'calendar_link.revoked': 'You revoked a calendar link',
+      'user.exported': 'You downloaded your data',
     },
   },
 
@@ -197,6 +199,22 @@ export const en = {
     badName: 'Give the link a name of at most {longest} characters.',
     stays:
       'A link works until you revoke it, also when you sign out. It ends when all your sign-ins are ended, as with a new password. It shows events of the last year and all to come, up to 500 and 1,000. Use shows here within a minute.',
+  },
+
+  data: {
+    lead: 'Everything that is held about you here, as one file (JSON) that you can keep or give to another program:',
+    parts: [
+      'your profile',
+      'your events, each with your answer',
+      'your connections, and those not accepted yet',
+      'achievements, with your progress',
+      'connected apps, keys and calendar links, without their secrets',
+      'where you are signed in',
+      'who used what of your data, by day',
+      'sign-ins and changes of your account, as they were recorded',
+    ],
+    download: 'Download',
+    careful: 'It may take a moment. Keep the file where nobody else can read it.',
   },
 
   /** What an action has done, said on the page that follows it. */
