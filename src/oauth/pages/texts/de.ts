@@ -145,7 +145,7 @@ export const de: Texts = {
     limit: 'Du hast {most} Links; mehr sind nicht möglich. Widerrufe zuerst einen.',
     badName: 'Gib dem Link einen Namen mit höchstens {longest} Zeichen.',
     stays:
-      'Ein Link gilt, bis du ihn widerrufst, auch wenn du dich abmeldest. Er endet, wenn alle deine Anmeldungen beendet werden, etwa durch ein neues Passwort. Er zeigt Veranstaltungen des letzten Jahres und alle kommenden, höchstens 500 und 1.000. Nutzung erscheint hier innerhalb einer Minute.',
+      'Ein Link gilt, bis du ihn widerrufst, auch wenn du dich abmeldest. Er endet, wenn alle deine Anmeldungen beendet werden, etwa durch ein neues Passwort. Er zeigt deine nächsten 1.000 Veranstaltungen und die neuesten 500 des letzten Jahres. Nutzung erscheint hier innerhalb einer Minute.',
   },
 
   data: {

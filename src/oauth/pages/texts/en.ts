@@ -198,7 +198,7 @@ export const en = {
     limit: 'You have {most} links, as many as there can be: revoke one first.',
     badName: 'Give the link a name of at most {longest} characters.',
     stays:
-      'A link works until you revoke it, also when you sign out. It ends when all your sign-ins are ended, as with a new password. It shows events of the last year and all to come, up to 500 and 1,000. Use shows here within a minute.',
+      'A link works until you revoke it, also when you sign out. It ends when all your sign-ins are ended, as with a new password. It shows your next 1,000 events, and the latest 500 of the last year. Use shows here within a minute.',
   },
 
   data: {
