@@ -109,7 +109,7 @@ function minuteOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** @param time in the API's form, taken for UTC */
+/** Reads a time as milliseconds since 1970. @param time in the API's form, taken for UTC */
 export function millisecondsOf(time: string): number {
   return Date.parse(`${time.replace(' ', 'T')}Z`);
 }
