@@ -32,8 +32,13 @@ module.exports = {
       'sign-in serves the authorization server, not the reverse',
     ),
     only(
+      'calendar',
+      ['auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
+      'a link is a credential, and what it opens is read from tables',
+    ),
+    only(
       'oauth',
-      ['accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
+      ['calendar', 'accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
       'the authorization server knows no feature',
     ),
     only(
@@ -71,6 +76,11 @@ module.exports = {
         'values',
       ],
       'what the platform sends goes the way of an import',
+    ),
+    only(
+      'personal-data',
+      ['features', 'oauth', 'calendar', 'auth', 'audit', 'http', 'database', 'config', 'values'],
+      'everything about a member is in every part',
     ),
     only(
       'site',

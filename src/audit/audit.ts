@@ -33,6 +33,7 @@ export const AUTH_EVENTS = {
   },
   'user.disabled': { meaning: 'A member was disabled, and all their access ended', details: {} },
   'user.enabled': { meaning: 'A member was enabled again', details: {} },
+  'user.exported': { meaning: 'A member downloaded all that is held about them', details: {} },
   'user.erased': {
     meaning:
       'Everything of a member but the id was taken away; so were the addresses and details of their events here',
@@ -119,6 +120,14 @@ export const AUTH_EVENTS = {
   'key.exposed': {
     meaning: 'An API key came from a browser for the first time: `pua keys show` has the page’s origin',
     details: {},
+  },
+  'calendar_link.created': {
+    meaning: 'A member made a link under which calendar programs read their events',
+    details: { link: ['number', 'id of the link'] },
+  },
+  'calendar_link.revoked': {
+    meaning: 'A member revoked a calendar link',
+    details: { link: ['number', 'id of the link'] },
   },
   'client.created': {
     meaning: 'An app was registered',

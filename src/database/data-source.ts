@@ -30,6 +30,7 @@ import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-kno
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
 import { CreateWebhooks1763700090000 } from '../../migrations/1763700090000-create-webhooks.js';
 import { TellPlatform1763700091000 } from '../../migrations/1763700091000-tell-platform.js';
+import { MakeCalendarLinks1763700100000 } from '../../migrations/1763700100000-make-calendar-links.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -37,6 +38,7 @@ import { embeddedAddress } from './embedded-address.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';
+import { CalendarLink } from './entities/calendar-link.entity.js';
 import { Change, ChangePlace } from './entities/change.entity.js';
 import { ChangeMark } from './entities/change-mark.entity.js';
 import { CompatibleMigration } from './entities/compatible-migration.entity.js';
@@ -98,6 +100,7 @@ const ENTITIES = [
   WebhookEndpoint,
   WebhookDelivery,
   PlatformChange,
+  CalendarLink,
 ];
 
 /** In the order in which they run. */
@@ -133,6 +136,7 @@ export const MIGRATIONS = [
   KnowUpstreamSessions1763700081000,
   CreateWebhooks1763700090000,
   TellPlatform1763700091000,
+  MakeCalendarLinks1763700100000,
   FoldAsAnyOwner1763700120000,
 ];
 

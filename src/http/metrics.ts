@@ -53,7 +53,7 @@ export const METRICS = {
     help: 'Requests over a limit, by the limit and the kind of credential that came with them',
     labels: {
       limit: ['read', 'write', 'platform', 'failed_authentication', 'oauth_requests'],
-      credential: ['api_key', 'oauth_token', 'none'],
+      credential: ['api_key', 'oauth_token', 'calendar_link', 'none'],
     },
   },
   rate_limits_shared: {

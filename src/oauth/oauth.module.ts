@@ -1,7 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
+import { CalendarModule } from '../calendar/calendar.module.js';
+import { AccountCalendarController } from './pages/account-calendar.controller.js';
+import { AccountKeysController } from './pages/account-keys.controller.js';
 import { AccountController } from './pages/account.controller.js';
+import { AccountPages } from './pages/account-pages.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
 import { BrowserSessions } from './pages/browser-sessions.js';
 import { ClientDocuments } from './provider/client-documents.js';
@@ -28,10 +32,12 @@ import { OauthRoutes } from './oauth-routes.js';
 
 /** The embedded authorization server; {@link OauthRoutes} stands in front of its controllers. */
 @Module({
-  imports: [AuthModule, AccountsModule],
+  imports: [AuthModule, AccountsModule, CalendarModule],
   controllers: [
     InteractionsController,
     AccountController,
+    AccountKeysController,
+    AccountCalendarController,
     UserinfoController,
     ProtectedResourceController,
     LogosController,
@@ -44,6 +50,7 @@ import { OauthRoutes } from './oauth-routes.js';
     Consents,
     AuthorizationServer,
     BrowserSessions,
+    AccountPages,
     Pages,
     PlatformLogo,
     ClientDocuments,
@@ -57,6 +64,6 @@ import { OauthRoutes } from './oauth-routes.js';
     Successors,
     OauthRoutes,
   ],
-  exports: [AuthorizationServer, OauthRoutes],
+  exports: [AccountPages, AuthorizationServer, OauthRoutes, Pages, Refusals],
 })
 export class OauthModule {}

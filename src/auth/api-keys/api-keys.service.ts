@@ -199,6 +199,29 @@ RETURNING user_id`,
     });
   }
 
+  /**
+   * Ends a key of a member at once and for good, by the member.
+   *
+   * @returns whether the member had such a key that was not revoked yet
+   */
+  async revokeOf(
+    userId: number,
+    id: string,
+    reason: string,
+    by: Pick<NewAuthEvent, 'actor' | 'ip'>,
+  ): Promise<boolean> {
+    return this.dataSource.transaction(async (manager) => {
+      const { affected } = await manager.update(
+        ApiKey,
+        { id, user_id: userId, revoked_at: IsNull() },
+        { revoked_at: () => 'now()', revocation_reason: reason },
+      );
+      if (affected === 0) return false;
+      await recordEvent(manager, { ...by, type: 'key.revoked', userId, keyId: id, details: { reason } });
+      return true;
+    });
+  }
+
   /** Hash, pepper and last four characters, in the order of the columns. */
   #stored(key: string): [Buffer, Buffer, string] {
     return [this.#pepper.hash(key), this.#pepper.id, key.slice(-4)];

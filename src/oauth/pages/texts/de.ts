@@ -9,6 +9,9 @@ export const de: Texts = {
   appsTitle: 'Verbundene Apps',
   sessionsTitle: 'Sitzungen',
   activityTitle: 'Aktivität',
+  keysTitle: 'Schlüssel',
+  calendarTitle: 'Kalender',
+  dataTitle: 'Deine Daten',
   signOut: 'Abmelden',
   signedInAs: 'Angemeldet als {name}',
   nativeApp: 'App auf diesem Gerät, {host}',
@@ -110,13 +113,63 @@ export const de: Texts = {
       'access.revoked': 'Ein Zugriff wurde beendet: {app}',
       'key.created': 'Ein Schlüssel zu deinen Daten wurde ausgestellt: {app}',
       'key.revoked': 'Ein Schlüssel zu deinen Daten wurde widerrufen: {app}',
+      'calendar_link.created': 'Du hast einen Kalenderlink erstellt',
+      'calendar_link.revoked': 'Du hast einen Kalenderlink widerrufen',
+      'user.exported': 'Du hast deine Daten heruntergeladen',
     },
+  },
+
+  keys: {
+    none: 'Kein Schlüssel handelt für dich.',
+    noneWhy: 'Hier erscheint ein Schlüssel, wenn die Plattform einen für deine Daten ausstellt.',
+    lead: 'Mit diesen Schlüsseln handeln Programme für dich, ohne dass du dabei bist. Die Plattform hat sie ausgestellt. Widerrufe einen, der das nicht soll: Er endet sofort und endgültig.',
+    can: 'Er kann',
+    nothing: 'Nichts, als sich selbst nachschlagen.',
+    since: 'Ausgestellt',
+    ends: 'Endet',
+    never: 'Nie',
+    revoke: 'Schlüssel widerrufen',
+    more: 'Und {count} weitere: Sie erscheinen hier, wenn du andere widerrufst.',
+  },
+
+  calendar: {
+    titleRefused: 'Fehler: Kalender',
+    lead: 'Erstelle einen Link und abonniere ihn in deinem Kalenderprogramm: Es zeigt dann deine Veranstaltungen und hält sie aktuell. Wer den Link hat, kann deine Veranstaltungen lesen. Gib deshalb jedem Programm einen eigenen und sonst niemandem einen.',
+    name: 'Wo du ihn verwenden wirst, zum Beispiel „Handy“',
+    create: 'Link erstellen',
+    made: 'Der Link „{name}“ ist fertig.',
+    once: 'Kopiere ihn jetzt: Er wird nur dieses eine Mal angezeigt. Für ein weiteres Programm erstellst du einen neuen.',
+    link: 'Dein Kalenderlink',
+    created: 'Erstellt',
+    revoke: 'Widerrufen',
+    limit: 'Du hast {most} Links; mehr sind nicht möglich. Widerrufe zuerst einen.',
+    badName: 'Gib dem Link einen Namen mit höchstens {longest} Zeichen.',
+    stays:
+      'Ein Link gilt, bis du ihn widerrufst, auch wenn du dich abmeldest. Er endet, wenn alle deine Anmeldungen beendet werden, etwa durch ein neues Passwort. Er zeigt deine nächsten 1.000 Veranstaltungen und die neuesten 500 des letzten Jahres. Nutzung erscheint hier innerhalb einer Minute.',
+  },
+
+  data: {
+    lead: 'Alles, was hier über dich gespeichert ist, als eine Datei (JSON), die du aufheben oder einem anderen Programm geben kannst:',
+    parts: [
+      'dein Profil',
+      'deine Veranstaltungen, jede mit deiner Antwort',
+      'deine Verbindungen, auch die noch nicht angenommenen',
+      'Auszeichnungen, mit deinem Fortschritt',
+      'verbundene Apps, Schlüssel und Kalenderlinks, ohne ihre Geheimnisse',
+      'wo du angemeldet bist',
+      'wer welche deiner Daten verwendet hat, nach Tag',
+      'Anmeldungen und Änderungen deines Kontos, wie sie aufgezeichnet wurden',
+    ],
+    download: 'Herunterladen',
+    careful: 'Das kann einen Moment dauern. Bewahre die Datei dort auf, wo sie sonst niemand lesen kann.',
   },
 
   done: {
     'access-revoked': 'Die App hat keinen Zugriff mehr auf dein Konto.',
     'session-ended': 'Diese Sitzung ist abgemeldet.',
     'others-ended': 'Alle anderen Sitzungen sind abgemeldet.',
+    'key-revoked': 'Dieser Schlüssel gilt nicht mehr.',
+    'calendar-link-revoked': 'Dieser Kalenderlink gilt nicht mehr.',
   },
 
   signOutPage: {

@@ -64,6 +64,9 @@ export const en = {
   appsTitle: 'Connected apps',
   sessionsTitle: 'Sessions',
   activityTitle: 'Activity',
+  keysTitle: 'Keys',
+  calendarTitle: 'Calendar',
+  dataTitle: 'Your data',
   signOut: 'Sign out',
   signedInAs: 'Signed in as {name}',
   nativeApp: 'App on this device, {host}',
@@ -163,7 +166,55 @@ export const en = {
       'access.revoked': 'Access was ended: {app}',
       'key.created': 'A key to your data was issued: {app}',
       'key.revoked': 'A key to your data was revoked: {app}',
+      'calendar_link.created': 'You made a calendar link',
+      'calendar_link.revoked': 'You revoked a calendar link',
+      'user.exported': 'You downloaded your data',
     },
+  },
+
+  keys: {
+    none: 'No key acts for you.',
+    noneWhy: 'A key appears here when the platform issues one for your data.',
+    lead: 'Programs use these keys to act for you, without you being there. The platform issued them. Revoke one that should not: it ends at once, and for good.',
+    can: 'It can',
+    nothing: 'Nothing but look itself up.',
+    since: 'Issued',
+    ends: 'Ends',
+    never: 'Never',
+    revoke: 'Revoke key',
+    more: 'And {count} more: they appear here as you revoke others.',
+  },
+
+  calendar: {
+    titleRefused: 'Error: Calendar',
+    lead: 'Make a link, and add it to your calendar program as a subscription: it shows your events there and keeps them up to date. Whoever has the link can read your events, so give each program its own, and nobody else any.',
+    name: 'Where you will use it, such as “Phone”',
+    create: 'Create link',
+    made: 'The link “{name}” is ready.',
+    once: 'Copy it now: it is shown this once. To use it elsewhere, make another.',
+    link: 'Your calendar link',
+    created: 'Made',
+    revoke: 'Revoke',
+    limit: 'You have {most} links, as many as there can be: revoke one first.',
+    badName: 'Give the link a name of at most {longest} characters.',
+    stays:
+      'A link works until you revoke it, also when you sign out. It ends when all your sign-ins are ended, as with a new password. It shows your next 1,000 events, and the latest 500 of the last year. Use shows here within a minute.',
+  },
+
+  data: {
+    lead: 'Everything that is held about you here, as one file (JSON) that you can keep or give to another program:',
+    parts: [
+      'your profile',
+      'your events, each with your answer',
+      'your connections, and those not accepted yet',
+      'achievements, with your progress',
+      'connected apps, keys and calendar links, without their secrets',
+      'where you are signed in',
+      'who used what of your data, by day',
+      'sign-ins and changes of your account, as they were recorded',
+    ],
+    download: 'Download',
+    careful: 'It may take a moment. Keep the file where nobody else can read it.',
   },
 
   /** What an action has done, said on the page that follows it. */
@@ -171,6 +222,8 @@ export const en = {
     'access-revoked': 'The app has no access to your account any more.',
     'session-ended': 'That session is signed out.',
     'others-ended': 'All other sessions are signed out.',
+    'key-revoked': 'That key does not work any more.',
+    'calendar-link-revoked': 'That calendar link does not work any more.',
   },
 
   signOutPage: {
