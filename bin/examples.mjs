@@ -68,7 +68,7 @@ const CALLS = {
     ['problem', 'One of them', '/problems/validation_failed', { key: null }],
     ['not_found', 'None', '/problems/none', { key: null }],
   ],
-  listPlatformChanges: [['changed', 'A new bio', '/changes', { platform: true }]],
+  listPlatformChanges: [['edited', 'A member edited their profile', '/changes', { platform: true }]],
   // Last: they change what the others show.
   feedRecords: [
     [

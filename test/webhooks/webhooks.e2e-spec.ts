@@ -515,7 +515,7 @@ describe('Webhooks', () => {
       const other = await keyed(['profile.updated']);
       const rows = JSON.stringify([
         await query(
-          `SELECT *, convert_from(decode(replace(encode(secret, 'hex'), '00', '20'), 'hex'), 'LATIN1') AS secret_text FROM webhook_endpoints`,
+          `SELECT *, encode(secret, 'escape') AS text, encode(previous_secret, 'escape') AS previous_text FROM webhook_endpoints`,
         ),
         await query('SELECT * FROM auth_events'),
         await query('SELECT * FROM webhook_deliveries'),
