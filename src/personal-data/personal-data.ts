@@ -30,7 +30,7 @@ ORDER BY day, app_kind, app_id, scope LIMIT ${AT_ONCE}`;
 /** Microseconds: what a row's place is found by. */
 const TRAIL = `SELECT id, occurred_at::text AS place, api_time(occurred_at) AS occurred_at, type, actor, client_id, key_id,
   host(ip) AS ip, details FROM auth_events WHERE user_id = $1 AND (occurred_at, id) < ($2::timestamptz, $3)
-  ORDER BY occurred_at DESC, id DESC LIMIT ${AT_ONCE}`;
+ORDER BY occurred_at DESC, id DESC LIMIT ${AT_ONCE}`;
 
 type Row = Record<string, unknown>;
 type Piece = string | Buffer;
