@@ -33,8 +33,15 @@ describe('What every page is sent with', () => {
   it.each(Object.keys(SAMPLES))(
     '%s: no script, nothing from elsewhere, every hostile text escaped',
     (name) => {
-      const html = htmlOf(SAMPLES[name]!).replaceAll('src="/logos/client?client_id=trailmix"', '');
+      let html = htmlOf(SAMPLES[name]!).replaceAll('src="/logos/client?client_id=trailmix"', '');
       expect(html).toContain('<html lang="en">');
+      // The one script of ours, known by its hash.
+      const { headers } = pages.render(SAMPLES[name]!, 'en');
+      const own = /<script>([^]*?)<\/script>/.exec(html)?.[1];
+      const hash = own && createHash('sha256').update(own).digest('base64');
+      expect(headers['Content-Security-Policy']!.includes('script-src')).toBe(own !== undefined);
+      if (hash) expect(headers['Content-Security-Policy']).toContain(`'sha256-${hash}'`);
+      html = html.replace(`<script>${own}</script>`, '');
       expect(html).not.toMatch(/<(script|iframe|link|object|embed|base)\b/i);
       expect(html).not.toMatch(/\s(on\w+|style|src)=(?!https:\/\/evil|&#39;)/i);
       expect(html).not.toContain('\u202e');
@@ -111,7 +118,7 @@ describe('What every page is sent with', () => {
     const { html, headers } = pages.render(SAMPLES[name]!, 'de');
     expect(html).toContain('<html lang="de">');
     expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language' });
-    const words = html.replace(/<style>[^]*<\/style>/, '');
+    const words = html.replace(/<(style|script)>[^]*?<\/\1>/g, '');
     expect(words).not.toMatch(/\b(Sign|You|your|the|access|undefined)\b|\{\w+\}|\[object/);
   });
 

@@ -20,7 +20,8 @@ import { AuthorizationServer } from '../provider/authorization-server.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 import { SignOuts } from './sign-outs.js';
-import { queryOf, UpstreamSignIns } from './upstream-sign-ins.js';
+import type { Purpose } from './upstream-sign-ins.js';
+import { pathOf, queryOf, UpstreamSignIns } from './upstream-sign-ins.js';
 
 /** What a logout token is about (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
@@ -84,7 +85,7 @@ export class UpstreamController {
     if (interaction) await this.steps.signedIn(request, response, interaction, signedIn);
     else {
       await this.sessions.signIn(request, response, signedIn);
-      redirect(response, `/account/${(purpose as { account: string }).account}`);
+      redirect(response, pathOf((purpose as Extract<Purpose, { account: unknown }>).account));
     }
   }
 
