@@ -34,7 +34,7 @@ export function parseKey(text: string): ParsedKey | undefined {
 
 /** Finds the id of the key that a text names, which need not be whole: it proves nothing. */
 export function namedKeyId(text: string): string | undefined {
-  return /\bpua_(?:live|test)_([0-9A-Za-z]{12})(?![0-9A-Za-z])/.exec(text.slice(0, 500))?.[1];
+  return /\bpua_(?:live|test)_([0-9A-Za-z]{12})(?![0-9A-Za-z])/.exec(text)?.[1];
 }
 
 function checksum(text: string): string {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import type { QueryResultRow } from 'pg';
 import { Config } from '../../config/config.js';
+import { TokenKeys } from '../../crypto/token-keys.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import type { DevelopedApp } from '../../http/pipeline/request-context.js';
@@ -17,6 +18,9 @@ export const MOST_KEPT = 100;
 const MOST_UNPROVEN = 200;
 /** Rows of one statement. */
 const BATCH = 1_000;
+
+/** Whose request it is: an app or a key by its id, or a token by the keys under which it may be stored, in hex. */
+type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
 
 /** What a developer is shown of a request. Nothing of the member for whom it was made, and nothing that could be a secret. */
 export interface DeveloperRequestRow {
@@ -59,7 +63,8 @@ export interface ShownRequest extends QueryResultRow {
 @Injectable()
 export class DeveloperRequests implements UsageListener {
   readonly #enabled: boolean;
-  #gathered = new Map<string, { app: DevelopedApp; rows: DeveloperRequestRow[] }>();
+  readonly #tokenKeys: TokenKeys;
+  #gathered = new Map<string, { app: Named; rows: DeveloperRequestRow[] }>();
   #unproven = 0;
   #written = Promise.resolve();
 
@@ -69,6 +74,7 @@ export class DeveloperRequests implements UsageListener {
     private readonly logger: Logger,
     usage: Usage,
   ) {
+    this.#tokenKeys = new TokenKeys(config.secrets);
     this.#enabled = config.developerConsole;
     if (this.#enabled) usage.listen(this);
   }
@@ -77,7 +83,7 @@ export class DeveloperRequests implements UsageListener {
   finished(request: Request, status: number): void {
     const { context } = request;
     const proven = context.developedApp;
-    const app = proven ?? (status < 400 ? undefined : namedBy(request));
+    const app = proven ?? (status < 400 ? undefined : this.#namedBy(request));
     if (app === undefined) return;
     this.record(
       app,
@@ -97,7 +103,7 @@ export class DeveloperRequests implements UsageListener {
   }
 
   /** @param proven whether it is known that there is such an app and that it is a member's; else the database will tell */
-  record(app: DevelopedApp, row: DeveloperRequestRow, proven: boolean): void {
+  record(app: Named, row: DeveloperRequestRow, proven: boolean): void {
     if (!this.#enabled) return;
     const name = `${app.kind} ${app.id}`;
     let gathered = this.#gathered.get(name);
@@ -124,6 +130,19 @@ export class DeveloperRequests implements UsageListener {
     return (this.#written = this.#written.then(() => this.#write()));
   }
 
+  /** What a refused request names in either header, well or badly: a key, or what could be a token. */
+  #namedBy({ headers, principal }: Request): Named | undefined {
+    if (principal !== undefined) return undefined;
+    const { 'x-api-key': key, authorization } = headers;
+    const sent = `${typeof key === 'string' ? key : ''} ${authorization ?? ''}`.slice(0, 500);
+    const keyId = namedKeyId(sent);
+    if (keyId !== undefined) return { kind: 'key', id: keyId };
+    const [token] = /(?<![\w-])[\w-]{43}(?![\w-])/.exec(sent) ?? [];
+    if (token === undefined || this.#unproven > MOST_UNPROVEN) return undefined;
+    const keys = this.#tokenKeys.keysOf('AccessToken', token);
+    return { kind: 'token', id: keys.map((stored) => stored.toString('hex')).join(' ') };
+  }
+
   async #write(): Promise<void> {
     const gathered = [...this.#gathered.values()];
     this.#gathered = new Map();
@@ -134,20 +153,24 @@ export class DeveloperRequests implements UsageListener {
         ...row,
         client_id: app.kind === 'client' ? app.id : null,
         key_id: app.kind === 'key' ? app.id : null,
+        token_keys: app.kind === 'token' ? app.id.split(' ') : [],
         occurred_at: new Date(atMs),
         error_id: errorId === null || looksSecret(errorId) ? null : errorId,
       })),
     );
+    const kept = new Set<string>();
     try {
       for (let start = 0; start < all.length; start += BATCH)
         await writeGoodRows(
           all.slice(start, start + BATCH),
-          async (rows) => void (await this.database.rows(KEEP, [JSON.stringify(rows)])),
+          async (rows) => {
+            const written = await this.database.rows<{ id: string }>(KEEP, [JSON.stringify(rows)]);
+            for (const { id } of written) kept.add(id);
+          },
           (_, error) => this.logger.warn({ err: error }, 'a request cannot be shown to its developer'),
         );
-      const ids = (kind: DevelopedApp['kind']) =>
-        gathered.flatMap(({ app }) => (app.kind === kind ? app.id : [])).toSorted();
-      await this.database.rows(FORGET, [ids('client'), ids('key')]);
+      // No client has the id of a key.
+      if (kept.size > 0) await this.database.rows(FORGET, [[...kept].toSorted()]);
     } catch (error) {
       this.logger.warn({ err: error }, 'requests could not be kept for their developers');
     }
@@ -157,19 +180,22 @@ export class DeveloperRequests implements UsageListener {
 /** What named no app of a member is left out here. */
 const KEEP = `INSERT INTO developer_requests
   (client_id, key_id, occurred_at, method, route, status, error, reason, parameter, value, error_id)
-SELECT r.client_id, r.key_id, r.occurred_at, r.method, r.route, r.status, r.error, r.reason, r.parameter, r.value, r.error_id
+SELECT c.id, k.id, r.occurred_at, r.method, r.route, r.status, r.error, r.reason, r.parameter, r.value, r.error_id
 FROM jsonb_to_recordset($1) AS r (client_id text, key_id text, occurred_at timestamptz, method text, route text, status smallint,
-  error text, reason text, parameter text, value text, error_id text)
-WHERE EXISTS (SELECT FROM oauth_clients c WHERE c.id = r.client_id AND c.owner_id IS NOT NULL)
-  OR EXISTS (SELECT FROM api_keys k WHERE k.id = r.key_id AND k.self_issued)`;
+  error text, reason text, parameter text, value text, error_id text, token_keys text[])
+LEFT JOIN oauth_tokens t ON t.key IN (SELECT decode(one, 'hex') FROM unnest(r.token_keys) one) AND t.model = 'AccessToken'
+LEFT JOIN oauth_grants g ON g.id = t.grant_id
+LEFT JOIN oauth_clients c ON c.id = COALESCE(r.client_id, g.client_id) AND c.owner_id IS NOT NULL
+LEFT JOIN api_keys k ON k.id = r.key_id AND k.self_issued
+WHERE num_nonnulls(c.id, k.id) = 1 RETURNING COALESCE(client_id, key_id) AS id`;
 
 /** SQL: those of each app that are no longer among the last. */
-const older = (column: string, at: string) => `
-SELECT old.id FROM unnest(${at}::text[]) AS app (id) CROSS JOIN LATERAL (
+const older = (column: string) => `
+SELECT old.id FROM unnest($1::text[]) AS app (id) CROSS JOIN LATERAL (
   SELECT d.id FROM developer_requests d WHERE d.${column} = app.id
   ORDER BY d.occurred_at DESC, d.id DESC OFFSET ${MOST_KEPT}) old`;
 
-const FORGET = `DELETE FROM developer_requests WHERE id IN (${older('client_id', '$1')} UNION ALL ${older('key_id', '$2')})`;
+const FORGET = `DELETE FROM developer_requests WHERE id IN (${older('client_id')} UNION ALL ${older('key_id')})`;
 
 const lastOf = (column: string) => `
 SELECT d.* FROM developer_requests d WHERE d.${column} = app.${column} ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
@@ -181,14 +207,6 @@ FROM (
   UNION ALL SELECT NULL, id, name FROM api_keys WHERE user_id = $1 AND self_issued AND ($2 IS NULL OR id = $2)
 ) app CROSS JOIN LATERAL ((${lastOf('client_id')}) UNION ALL (${lastOf('key_id')})) d
 ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
-
-/** The key that a request names in whichever header, well or badly. */
-function namedBy({ headers, principal }: Request): DevelopedApp | undefined {
-  if (principal !== undefined) return undefined;
-  const { 'x-api-key': key, authorization } = headers;
-  const id = namedKeyId(`${typeof key === 'string' ? key : ''} ${authorization ?? ''}`);
-  return id === undefined ? undefined : { kind: 'key', id };
-}
 
 /** A name of ours, or what a developer mistyped for one; anything else could be a secret that went astray. */
 function plain(name: string | undefined): string | null {
