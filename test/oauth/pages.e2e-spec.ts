@@ -363,6 +363,16 @@ postgres.describe('In Chromium', () => {
     expect(await page.title()).toMatch(/^Error: /);
   });
 
+  it('writes whole words on the link to the platform’s own login, and leaves room around what to do next', async () => {
+    const { page } = await open('sign-in with the platform’s own login');
+    const link = page.getByRole('link', { name: 'Continue with Example' });
+    expect(await link.innerText()).toBe('Continue with Example');
+    const { page: refused } = await open('error of nobody known here');
+    const id = (await refused.locator('.error-id').boundingBox())!;
+    const next = (await refused.getByRole('link', { name: 'Use another account' }).boundingBox())!;
+    expect(next.y - (id.y + id.height)).toBeGreaterThanOrEqual(16);
+  });
+
   it('shows a hostile name as text, and short', async () => {
     const { page } = await open('hostile consent');
     const heading = await page.getByRole('heading', { level: 1 }).textContent();

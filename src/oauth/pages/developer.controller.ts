@@ -35,7 +35,7 @@ import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 import { languageOf, TEXTS } from './texts/texts.js';
 import { UploadBody } from './upload-body.js';
-import { fill } from './wording.js';
+import { fill, sentence } from './wording.js';
 
 /** A sign-in from longer ago, in seconds, is shown once more before a key is made. */
 const FRESH_SECONDS = 300;
@@ -166,7 +166,7 @@ export class DeveloperController {
     const { type } = clientFormOf(form);
     const found = linesOf(textOf(form.redirect_uris)).flatMap((uri) => {
       const fault = redirectUriFault(uri, type, this.config.production);
-      return fault ? fill(faults[fault], { value: uri.slice(0, 200) }) : [];
+      return fault ? sentence(fill(faults[fault], { value: uri.slice(0, 200) })) : [];
     });
     response.json({ faults: found });
   }

@@ -18,7 +18,7 @@ import type { FaultName, Texts } from './texts/en.js';
 import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
 import type { Language } from './texts/texts.js';
 import { browserOf } from './user-agent.js';
-import { clip, escapeHtml, fill, fillHtml, initialOf, isolated } from './wording.js';
+import { clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
 
 /** A client as members see it. All of it is the client's own claim but the host, which was registered. */
 export interface PageClient {
@@ -392,7 +392,7 @@ export function redirect(response: Response, location: string): void {
 }
 
 /** What the templates call. */
-const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated };
+const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence };
 
 /** What the style sheet calls its grounds. */
 const [PAGE, DARK_CARD] = ['#f2f4f8', '#171b23'];
