@@ -1,15 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { ClientsService } from '../../src/oauth/admin/clients.service.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
+import { startWithUpstream } from '../support/upstream.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
 afterAll(() => oauth.close());
-afterEach(() => void jest.restoreAllMocks());
 
 interface Developer {
   readonly id: number;
@@ -67,6 +67,13 @@ async function developer(of = oauth): Promise<Developer> {
     },
   };
 }
+
+/** Lets five minutes pass since the member signed in. */
+const longAgo = (userId: number, of = oauth) =>
+  of.dataSource.query(
+    `UPDATE oauth_sessions SET signed_in_at = signed_in_at - interval '301 seconds' WHERE user_id = $1`,
+    [userId],
+  );
 
 const idOfKey = (key: string) => key.split('_')[2]!;
 
@@ -373,8 +380,7 @@ describe('A key of a member’s own', () => {
   it('is made and rotated only by who signed in within five minutes', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
-    const now = Date.now;
-    jest.spyOn(Date, 'now').mockImplementation(() => now() + 301_000);
+    await longAgo(ada.id);
     const again = await ada.open('/developer/new-key');
     expect(again.html).toContain('show once more that it is you');
     const refused = await ada.post('/developer/keys', { name: 'Key', days: '7' });
@@ -382,7 +388,6 @@ describe('A key of a member’s own', () => {
     const rotation = await ada.post(`/developer/keys/${idOfKey(key)}/rotate`);
     expect(await rotation.text()).toMatch(/type="password"/);
     expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
-    jest.restoreAllMocks();
     const form = (await ada.browser.submit(again, {
       username: ada.username,
       password: PASSWORD,
@@ -600,6 +605,18 @@ describe('The last requests of a developer', () => {
     expect(kept!.count).toBe(100);
   });
 
+  it('are those of every instance, once each has written', async () => {
+    const other = await OauthTest.start({ developerConsole: true }, oauth);
+    const ada = await developer();
+    const key = await ada.makeKey();
+    await call('/api/public/me', { 'X-API-Key': key });
+    await fetch(new URL('/api/public/events', other.issuer), { headers: { 'X-API-Key': key } });
+    await other.api.app.get(Usage).flush();
+    const rows = rowsOf(await ada.open('/developer/requests'));
+    expect(rows.map((row) => /\b(200|403)\b/.exec(row)![1]).toSorted()).toEqual(['200', '403']);
+    await other.close();
+  });
+
   it('hold nothing of apps and keys that no member registered, nor of those that do not exist', async () => {
     const ada = await developer();
     const count = async () => {
@@ -645,6 +662,30 @@ describe('The last requests of a developer', () => {
     const text = JSON.stringify(rows);
     expect(text).not.toContain(key.slice(22, 40));
     expect(text).not.toContain(token);
+  });
+});
+
+describe('With the platform’s own login alone', () => {
+  it('a member signs in to the console there, and shows anew who they are before a key is made', async () => {
+    const { oauth: here, upstream } = await startWithUpstream(
+      {},
+      { developerConsole: true, localSignIn: false },
+    );
+    const sub = randomUUID();
+    const { id } = await here.member({ external_id: sub, password_hash: null });
+    upstream.account = { sub };
+    const browser = here.browser();
+    const back = async (from: string) =>
+      browser.open(await upstream.visit((await browser.open(from)) as URL));
+    expect(((await back('/developer')) as FormPage).url.pathname).toBe('/developer');
+    await longAgo(id, here);
+    const asked = (await browser.open('/developer/new-key')) as URL;
+    expect([asked.origin, asked.searchParams.get('prompt')]).toEqual([upstream.issuer, 'login']);
+    const form = (await browser.open(await upstream.visit(asked))) as FormPage;
+    expect(form.url.pathname).toBe('/developer/new-key');
+    expect(form.html).toContain('action="/developer/keys"');
+    await here.close();
+    upstream.close();
   });
 });
 

@@ -11,6 +11,7 @@ import type { Owner } from '../../auth/owner.js';
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-requests.js';
 import { Config } from '../../config/config.js';
+import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 import { addressOf } from '../../values/network.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { isStorable } from '../../values/string-rules.js';
@@ -20,6 +21,7 @@ import type { ClientChanges, ClientDetails } from '../admin/clients.service.js';
 import { queryOf, pathOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
 import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { ClientCache } from '../storage/client-cache.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
 import { SignOuts } from '../upstream/sign-outs.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
@@ -37,8 +39,8 @@ import { languageOf, TEXTS } from './texts/texts.js';
 import { UploadBody } from './upload-body.js';
 import { fill, sentence } from './wording.js';
 
-/** A sign-in from longer ago, in seconds, is shown once more before a key is made. */
-const FRESH_SECONDS = 300;
+/** A sign-in from longer ago is shown once more before a key is made. By the database's clock, as every end is. */
+const IS_FRESH = `SELECT FROM oauth_sessions WHERE uid_key IN ($1, $2) AND signed_in_at > now() - interval '5 minutes'`;
 /** For how long a key may last, in days. */
 const KEY_DAYS = [1, 7, 30, 90] as const;
 const DAY_SECONDS = 86_400;
@@ -62,10 +64,12 @@ export class DeveloperController {
   readonly #clients: ClientsService;
   readonly #keys: ApiKeysService;
   readonly #done: DoneCookie;
+  readonly #sessionKeys: TokenKeys;
 
   constructor(
     private readonly config: Config,
     dataSource: DataSource,
+    private readonly database: OauthDatabase,
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly signInForm: SignInForm,
@@ -79,6 +83,7 @@ export class DeveloperController {
     this.#clients = new ClientsService(dataSource, config);
     this.#keys = new ApiKeysService(dataSource, config);
     this.#done = new DoneCookie(config, '/developer');
+    this.#sessionKeys = new TokenKeys(config.secrets);
   }
 
   @Get()
@@ -267,7 +272,8 @@ export class DeveloperController {
   async newKey(@Req() request: Request, @Res() response: Response): Promise<void> {
     const acting = await this.#visiting('developer/new-key', request, response);
     if (!acting) return;
-    if (isFresh(acting)) this.#showKey(request, response, acting, 200, { name: '', scopes: [], days: 30 });
+    if (await this.#isFresh(acting))
+      this.#showKey(request, response, acting, 200, { name: '', scopes: [], days: 30 });
     else this.#askAgain('developer/new-key', request, response);
   }
 
@@ -275,7 +281,7 @@ export class DeveloperController {
   @Post('keys')
   async makeKey(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const acting = await this.#acting(request, response, form);
-    if (!isFresh(acting)) {
+    if (!(await this.#isFresh(acting))) {
       redirect(response, '/developer/new-key');
       return;
     }
@@ -316,7 +322,7 @@ export class DeveloperController {
   ): Promise<void> {
     const acting = await this.#acting(request, response, form);
     if (!(await this.#keys.find(idOf(id), acting.owner))) throw nothingHere();
-    if (!isFresh(acting)) {
+    if (!(await this.#isFresh(acting))) {
       this.#askAgain('developer', request, response);
       return;
     }
@@ -459,6 +465,11 @@ export class DeveloperController {
     return actingOf(request, current);
   }
 
+  async #isFresh({ session }: Acting): Promise<boolean> {
+    const keys = eitherOf(this.#sessionKeys.keysOf('Session.uid', session.uid));
+    return (await this.database.rows(IS_FRESH, keys)).length > 0;
+  }
+
   /** Nobody makes a key of a browser that somebody left open. */
   #askAgain(page: SignInPage, request: Request, response: Response): void {
     if (this.config.localSignIn) this.#showSignIn(page, request, response, 200, { lead: 'again' });
@@ -526,10 +537,6 @@ const EMPTY_FORM: ClientForm = {
 
 function actingOf(request: Request, { user, session }: { user: SignedInUser; session: Session }): Acting {
   return { user, session, owner: { userId: user.id, ip: addressOf(request) ?? null } };
-}
-
-function isFresh({ session }: Acting): boolean {
-  return session.loginTs !== undefined && Date.now() / 1000 - session.loginTs <= FRESH_SECONDS;
 }
 
 function isAccepted({ status }: KeyDetails): boolean {
