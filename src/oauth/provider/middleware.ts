@@ -5,7 +5,7 @@ import { Unavailable } from '../../database/unavailable.js';
 import { AuthorizationRequest } from '../storage/authorization-request.js';
 import type { OauthDatabase } from '../storage/oauth-database.js';
 import type { OauthRequest } from '../storage/request-context.js';
-import { SERVER_BUSY, SERVER_FAILED } from '../pages/page-faults.js';
+import { faultOf, SERVER_BUSY } from '../pages/page-faults.js';
 import type { PageFault } from '../pages/page-faults.js';
 import { SECURITY_HEADERS } from '../pages/pages.js';
 import type { Pages } from '../pages/pages.js';
@@ -40,7 +40,8 @@ export function answerFailures(
       await inTime(request, next(), deadlineMs);
     } catch (error) {
       request.failure ??= error as Error;
-      answer(ctx, pages, request, SERVER_FAILED);
+      // The session is stored around the library's own handler of errors.
+      answer(ctx, pages, request, faultOf(error));
     }
     if (request.unavailable) {
       answer(ctx, pages, request, SERVER_BUSY);

@@ -202,6 +202,7 @@ export class UpstreamSignIns {
     const upstream: UpstreamSession = {
       subject: this.keysOf('sub', claims.sub as string)[0]!.toString('base64url'),
       session: session?.toString('base64url') ?? null,
+      at: now,
     };
     return {
       userId,
