@@ -21,7 +21,8 @@ import type { UpstreamSession } from '../storage/upstream-session.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
 /** Pages that a member can sign in to. */
-export type AccountPage = 'apps' | 'sessions' | 'activity' | 'keys' | 'calendar' | 'data' | 'developer' | 'developer/new-key';
+export type AccountPage =
+  'apps' | 'sessions' | 'activity' | 'keys' | 'calendar' | 'data' | 'developer' | 'developer/new-key';
 
 /** Where such a page is. */
 export function pathOf(page: AccountPage): string {
