@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
-import { cookiesNamed } from '../../accounts/cookies.js';
 import { Csrf } from '../../accounts/csrf.js';
 import { Config } from '../../config/config.js';
 import { SignOuts } from '../upstream/sign-outs.js';
@@ -9,13 +8,13 @@ import { queryOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
 import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
+import { DoneCookie } from './done-cookie.js';
 import type { Form } from './form-body.js';
 import { PageFault } from './page-faults.js';
 import { Pages, redirect } from './pages.js';
 import type { Done, Page } from './pages.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
-import { TEXTS } from './texts/texts.js';
 
 /** Whoever is signed in on the account pages. */
 interface Member {
@@ -28,8 +27,7 @@ interface Member {
 /** What all pages below `/account` share: who is signed in, how they sign in on the page itself, and what a form has done. */
 @Injectable()
 export class AccountPages {
-  readonly #doneCookie: string;
-  readonly #doneAttributes: string;
+  readonly #done: DoneCookie;
 
   constructor(
     private readonly config: Config,
@@ -40,9 +38,7 @@ export class AccountPages {
     private readonly upstream: UpstreamSignIns,
     private readonly signOuts: SignOuts,
   ) {
-    const secure = config.publicUrl.startsWith('https:');
-    this.#doneCookie = secure ? '__Secure-pua_done' : 'pua_done';
-    this.#doneAttributes = `Path=/account; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+    this.#done = new DoneCookie(config, '/account');
   }
 
   /** For whom the page is shown. @returns undefined where nobody is signed in, who was led to sign in */
@@ -84,20 +80,14 @@ export class AccountPages {
     redirect(response, `/account/${page}`);
   }
 
-  /** What was done is said once, by the page that follows: in a cookie, because anybody can write a link with a parameter. */
+  /** What was done is said once, by the page that follows. */
   redirectDone(response: Response, page: AccountPage, done: Done | undefined): void {
-    if (done !== undefined)
-      response.append('Set-Cookie', `${this.#doneCookie}=${done}; Max-Age=60; ${this.#doneAttributes}`);
+    if (done !== undefined) this.#done.put(response, done);
     redirect(response, `/account/${page}`);
   }
 
   takeDone(request: Request, response: Response): Done | undefined {
-    const done = cookiesNamed(request, this.#doneCookie).find((value): value is Done =>
-      Object.hasOwn(TEXTS.en.done, value),
-    );
-    if (done !== undefined)
-      response.append('Set-Cookie', `${this.#doneCookie}=; Max-Age=0; ${this.#doneAttributes}`);
-    return done;
+    return this.#done.take(request, response);
   }
 
   #showSignIn(

@@ -6,14 +6,19 @@ import type { Response } from 'express';
 import { Config } from '../../config/config.js';
 import { sha256 } from '../../crypto/digests.js';
 import { mixed, readableOn } from '../../values/colors.js';
+import type { KeyEnvironment } from '../../auth/api-keys/api-key-format.js';
+import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
+import type { ShownRequest } from '../../auth/usage/developer-requests.js';
+import type { Scope } from '../../auth/scopes.js';
 import type { Activity } from '../admin/activity.js';
+import type { ClientFault } from '../admin/client-rules.js';
 import { Moments } from './moments.js';
 import { PlatformLogo } from './platform-logo.js';
 import type { FaultName, Texts } from './texts/en.js';
 import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
 import type { Language } from './texts/texts.js';
 import { browserOf } from './user-agent.js';
-import { clip, escapeHtml, fill, fillHtml, initialOf, isolated } from './wording.js';
+import { clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
 
 /** A client as members see it. All of it is the client's own claim but the host, which was registered. */
 export interface PageClient {
@@ -22,6 +27,8 @@ export interface PageClient {
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so consent warns. */
   readonly native?: boolean;
+  /** A member registered it, and not the platform: consent says so. */
+  readonly byMember?: boolean;
   /** Path of its image, which is served from here. */
   readonly logo?: string;
   /** Its own page. */
@@ -71,6 +78,8 @@ export type Page =
       readonly csrf: string;
       /** null: the member signs in for the account pages. */
       readonly client: PageClient | null;
+      /** What they sign in for, where it is no app and not the account. */
+      readonly lead?: 'toDeveloper' | 'again';
       readonly username?: string;
       readonly fault?:
         { reason: 'invalid' } | { reason: 'throttled'; retryAfterSeconds: number } | { reason: 'busy' };
@@ -189,7 +198,81 @@ export type Page =
       readonly more?: number;
       /** Action of the form that ends every session but this one. */
       readonly end_others?: string;
-    };
+    }
+  | ({ readonly name: 'developer'; readonly done?: Done | undefined } & Developer & {
+        readonly clients: readonly (DeveloperClient & { readonly host: string })[];
+        /** The newest first; those that ended a moment ago, too. */
+        readonly keys: readonly {
+          readonly id: string;
+          readonly name: string;
+          readonly environment: KeyEnvironment;
+          readonly last_four: string;
+          readonly scopes: readonly string[];
+          readonly status: KeyDetails['status'];
+          readonly accepted: boolean;
+          readonly ends_at: string;
+          readonly last_used_at: string | null;
+        }[];
+        /** How many of each there may be. */
+        readonly most: { readonly clients: number; readonly keys: number };
+      })
+  | ({ readonly name: 'developer-client'; readonly done?: Done | undefined } & Developer & {
+        /** null: it is not registered yet. */
+        readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
+        readonly values: ClientForm;
+        readonly scopes: readonly Scope[];
+        readonly fault?: ClientFault | undefined;
+      })
+  | ({ readonly name: 'developer-key' } & Developer & {
+        readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
+        readonly scopes: readonly Scope[];
+        /** For how long a key may last: those that there are words for. */
+        readonly days: readonly number[];
+        readonly fault?: 'bad' | 'full' | undefined;
+        readonly most: number;
+      })
+  | ({ readonly name: 'developer-made-key' } & Developer & {
+        /** Shown this once. */
+        readonly key: string;
+        /** Address of a call to try it with. */
+        readonly try: string;
+      })
+  | ({ readonly name: 'developer-requests' } & Developer & {
+        /** Of which app or key alone. */
+        readonly of: string | null;
+        readonly apps: readonly { readonly id: string; readonly name: string }[];
+        /** The latest first. */
+        readonly requests: readonly ShownRequest[];
+        readonly most: number;
+      });
+
+interface Developer {
+  readonly csrf: string;
+  readonly user: PageUser;
+}
+
+/** An app as its developer sees it. */
+export interface DeveloperClient {
+  readonly client_id: string;
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly state: keyof Texts['developer']['state'];
+  /** Path of its image. */
+  readonly logo?: string | undefined;
+}
+
+/** What stands in the fields of an app's form: of what there is several of, one a line. */
+export interface ClientForm {
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly redirect_uris: string;
+  readonly allowed_origins: string;
+  readonly post_logout_redirect_uris: string;
+  readonly scopes: readonly string[];
+  readonly jwks: string;
+  readonly client_uri: string;
+  readonly policy_uri: string;
+}
 
 /** A scope that members are told about. */
 export type ScopeName = keyof Texts['scopes'];
@@ -214,12 +297,18 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 
 const TEMPLATES = fileURLToPath(new URL('./templates/', import.meta.url));
 
-/** Makes the HTML of every page: no script, nothing loaded from elsewhere, one style sheet inside, in the member's language. */
+/**
+ * Makes the HTML of every page: nothing loaded from elsewhere, one style sheet inside, in the member's language. A script is on few of them, inside
+ * and allowed by its hash alone; everything works without it.
+ */
 @Injectable()
 export class Pages {
   readonly #eta = new Eta({ views: TEMPLATES, autoEscape: true, cache: true });
   readonly #style: string;
   readonly #styleSource: string;
+  readonly #scripts = {
+    developer: readFileSync(new URL('./templates/developer.js', import.meta.url), 'utf8'),
+  };
   readonly #moments = Object.fromEntries(
     LANGUAGES.map((language) => [language, new Moments(language)]),
   ) as Record<Language, Moments>;
@@ -230,7 +319,7 @@ export class Pages {
   ) {
     const style = readFileSync(new URL('./templates/style.css', import.meta.url), 'utf8');
     this.#style = style + (config.platformColor === undefined ? '' : paletteOf(config.platformColor));
-    this.#styleSource = `'sha256-${sha256(this.#style, 'base64')}'`;
+    this.#styleSource = sourceOf(this.#style);
   }
 
   /** Answers with a page; see {@link render}. */
@@ -258,12 +347,14 @@ export class Pages {
       signUp: config.signUpUrl,
       passwordReset: config.passwordResetUrl,
       hasPasswords: config.localSignIn,
+      developerConsole: config.developerConsole,
     };
     const html = this.#eta.render(`./${page.name}`, {
       page,
       language,
       t: TEXTS[language],
       style: this.#style,
+      scripts: this.#scripts,
       platform,
       moments: this.#moments[language],
       ...WORDING,
@@ -271,6 +362,9 @@ export class Pages {
     const policy = [
       "default-src 'none'",
       `style-src ${this.#styleSource}`,
+      ...(html.includes('<script>')
+        ? [['script-src', ...Object.values(this.#scripts).map(sourceOf)].join(' '), "connect-src 'self'"]
+        : []),
       ...(html.includes('<img ') ? ["img-src 'self'"] : []),
       ['form-action', "'self'", ...formTargets.flatMap(formSource)].join(' '),
       "frame-ancestors 'none'",
@@ -298,7 +392,7 @@ export function redirect(response: Response, location: string): void {
 }
 
 /** What the templates call. */
-const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated };
+const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence };
 
 /** What the style sheet calls its grounds. */
 const [PAGE, DARK_CARD] = ['#f2f4f8', '#171b23'];
@@ -313,6 +407,11 @@ export function paletteOf(color: string): string {
     `\n:root{${variables(light, mixed(light, '#000000', 0.2), '#ffffff', mixed(light, '#ffffff', 0.9))}}` +
     `\n@media (prefers-color-scheme: dark){:root{${variables(dark, mixed(dark, '#ffffff', 0.3), '#0b0f19', mixed(color, DARK_CARD, 0.8))}}}\n`
   );
+}
+
+/** As a Content-Security-Policy names what stands inside a page. */
+function sourceOf(text: string): string {
+  return `'sha256-${sha256(text, 'base64')}'`;
 }
 
 /** An origin, or a private-use scheme, as CSP writes it; anything else could widen the policy and is left out. */

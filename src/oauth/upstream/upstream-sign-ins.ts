@@ -20,8 +20,14 @@ import { OneTimeStates } from '../storage/one-time-states.js';
 import type { UpstreamSession } from '../storage/upstream-session.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
-/** Account pages that a member can sign in to. */
-export type AccountPage = 'apps' | 'sessions' | 'activity' | 'keys' | 'calendar' | 'data';
+/** Pages that a member can sign in to. */
+export type AccountPage =
+  'apps' | 'sessions' | 'activity' | 'keys' | 'calendar' | 'data' | 'developer' | 'developer/new-key';
+
+/** Where such a page is. */
+export function pathOf(page: AccountPage): string {
+  return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
+}
 
 /** What a sign-in with the platform's own login is for: an app's request, or a page of the account. */
 export type Purpose = { readonly interaction: string } | { readonly account: AccountPage };
@@ -197,6 +203,7 @@ export class UpstreamSignIns {
     const upstream: UpstreamSession = {
       subject: this.keysOf('sub', claims.sub as string)[0]!.toString('base64url'),
       session: session?.toString('base64url') ?? null,
+      at: now,
     };
     return {
       userId,
@@ -260,8 +267,7 @@ type Next = NonNullable<PageFault['more']['next']>;
 
 /** Where somebody begins anew who could not sign in. */
 function againAs(text: 'tryAgain' | 'anotherAccount', purpose: Purpose): Next {
-  const page =
-    'interaction' in purpose ? `/interaction/${purpose.interaction}` : `/account/${purpose.account}`;
+  const page = 'interaction' in purpose ? `/interaction/${purpose.interaction}` : pathOf(purpose.account);
   return { text, href: text === 'tryAgain' ? page : `${page}/upstream?other=1` };
 }
 
