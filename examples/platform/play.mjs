@@ -20,13 +20,14 @@ const COUNTED =
   /^(attendees_count|spots_left|rarity|rarity_percentage|earned_by_count|eligible_users_count)$/;
 
 /** Calls one instance after the other until one answers. @returns its JSON; an instance may be killed at any time */
-async function call(key, path, { method = 'GET', body, type = 'application/json' } = {}) {
+async function call(key, path, { method, body, type = 'application/json' } = {}) {
   const headers = {
     'X-API-Key': key,
     ...(body ? { 'Content-Type': type, 'Idempotency-Key': randomUUID() } : {}),
   };
   for (let attempt = 0; ; attempt++) {
-    const response = await fetch(URLS[attempt % URLS.length] + path, { method, headers, body }).catch(
+    const sent = body === undefined ? { headers } : { method, headers, body };
+    const response = await fetch(URLS[attempt % URLS.length] + path, sent).catch(
       () => undefined,
     );
     const answer = await response?.json().catch(() => undefined);
