@@ -613,7 +613,8 @@ describe('The last requests of a developer', () => {
     await fetch(new URL('/api/public/events', other.issuer), { headers: { 'X-API-Key': key } });
     await other.api.app.get(Usage).flush();
     const rows = rowsOf(await ada.open('/developer/requests'));
-    expect(rows.map((row) => /\b(200|403)\b/.exec(row)![1]).toSorted()).toEqual(['200', '403']);
+    expect(rows).toHaveLength(2);
+    expect(new Set(rows.map((row) => /\b(200|403)\b/.exec(row)![1]))).toEqual(new Set(['200', '403']));
     await other.close();
   });
 
