@@ -61,7 +61,8 @@ interface Account {
   readonly now: number;
 }
 
-const FIND_ACCOUNT = `SELECT typed.folded_username, u.id, u.password_hash, u.disabled_at IS NOT NULL AS disabled,
+const FIND_ACCOUNT = `SELECT typed.folded_username, u.id, CASE WHEN u.password_off_at IS NULL THEN u.password_hash END AS password_hash,
+  u.disabled_at IS NOT NULL AS disabled,
   ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
 FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`;
 

@@ -38,6 +38,9 @@ export interface UserDetails {
   readonly disabled_at: string | null;
   readonly erased_at: string | null;
   readonly has_password: boolean;
+  /** When the member switched signing in with it off; null: it opens the account. */
+  readonly password_off_at: string | null;
+  readonly passkeys_count: number;
   readonly events_count: number;
   readonly connections_count: number;
   readonly achievements_count: number;
@@ -47,7 +50,8 @@ export interface UserDetails {
 
 const DETAILS = `SELECT u.id, u.username, u.external_id, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
   api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, api_time(u.erased_at) AS erased_at,
-  u.password_hash IS NOT NULL AS has_password,
+  u.password_hash IS NOT NULL AS has_password, api_time(u.password_off_at) AS password_off_at,
+  (SELECT count(*) FROM passkeys p WHERE p.user_id = u.id) AS passkeys_count,
   ${totalOfMember('events_count', 'u.id')} AS events_count,
   ${totalOfMember('connections_count', 'u.id')} AS connections_count,
   ${totalOfMember('achievements_count', 'u.id')} AS achievements_count,
@@ -202,7 +206,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
 
   /**
    * Whatever was signed in before ends with the old password (`sign_ins_valid_since`): browser sessions, sign-ins under way,
-   * the access of apps. API keys are not signed in by a password, and go on.
+   * the access of apps. API keys are not signed in by a password, and go on. One that the member switched off is on again.
    *
    * @param keepSessions nothing ends
    * @throws OperatorError where the password is not allowed, or the member was erased
@@ -221,6 +225,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
         { id: userId },
         {
           password_hash: passwordHash,
+          password_off_at: null,
           ...(keepSessions ? {} : { sign_ins_valid_since: () => 'clock_timestamp()' }),
         },
       );

@@ -85,6 +85,12 @@ export function parseUsername(text: string): string {
   return textOf(LENGTHS.users.username)(text);
 }
 
+/** Reads the id of a passkey. @throws InvalidArgumentError */
+export function parsePasskeyId(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
+}
+
 /** Reads an absolute http or https URL. @throws InvalidArgumentError */
 export function parseHttpUrl(text: string): string {
   if (!isHttpUrl(text)) throw new InvalidArgumentError('It must be an absolute http or https URL.');

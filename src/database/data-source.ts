@@ -28,6 +28,7 @@ import { KeepRecordVersions1763700076000 } from '../../migrations/1763700076000-
 import { CountUsage1763700077000 } from '../../migrations/1763700077000-count-usage.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
+import { KnowPasskeys1763700082000 } from '../../migrations/1763700082000-know-passkeys.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -57,6 +58,7 @@ import { RateLimitCount, RateLimitInstances } from './entities/rate-limit.entity
 import { MemberUsage } from './entities/member-usage.entity.js';
 import { RecordVersion } from './entities/record-version.entity.js';
 import { RenamedUser } from './entities/renamed-user.entity.js';
+import { Passkey } from './entities/passkey.entity.js';
 import { PlatformTotals } from './entities/totals.entity.js';
 import { User } from './entities/user.entity.js';
 
@@ -83,6 +85,7 @@ const ENTITIES = [
   OauthState,
   SigningKey,
   OauthRefusal,
+  Passkey,
   LoginThrottle,
   RateLimitCount,
   RateLimitInstances,
@@ -124,6 +127,7 @@ export const MIGRATIONS = [
   CountUsage1763700077000,
   KnowExternalIds1763700080000,
   KnowUpstreamSessions1763700081000,
+  KnowPasskeys1763700082000,
   FoldAsAnyOwner1763700120000,
 ];
 

@@ -13,6 +13,11 @@ import { OpenidProvider } from './upstream/openid-provider.js';
 import { SignOuts } from './upstream/sign-outs.js';
 import { UpstreamController } from './upstream/upstream.controller.js';
 import { UpstreamSignIns } from './upstream/upstream-sign-ins.js';
+import { PasskeyCeremonies } from './passkeys/passkey-ceremonies.js';
+import { PasskeyForm } from './passkeys/passkey-form.js';
+import { DoneNotices } from './pages/done-notices.js';
+import { SecurityController } from './pages/security.controller.js';
+import { SecurityPage } from './pages/security-page.js';
 import { InteractionsController } from './pages/interactions.controller.js';
 import { ClientCache } from './storage/client-cache.js';
 import { OauthDatabase } from './storage/oauth-database.js';
@@ -33,6 +38,7 @@ import { OauthRoutes } from './oauth-routes.js';
   controllers: [
     InteractionsController,
     AccountController,
+    SecurityController,
     UserinfoController,
     ProtectedResourceController,
     LogosController,
@@ -53,6 +59,10 @@ import { OauthRoutes } from './oauth-routes.js';
     SignInForm,
     FinishedSteps,
     OneTimeStates,
+    DoneNotices,
+    PasskeyCeremonies,
+    PasskeyForm,
+    SecurityPage,
     OpenidProvider,
     UpstreamSignIns,
     SignOuts,

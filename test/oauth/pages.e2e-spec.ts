@@ -21,6 +21,8 @@ import { HOSTILE, SAMPLES } from '../support/page-samples.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+const PASSKEYS = readFileSync('src/oauth/pages/templates/passkeys.js', 'utf8');
+
 /** Of a platform that says this of itself. */
 const pagesWith = (settings: Record<string, string> = {}) => {
   const config = loadConfig({ NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY, ...settings });
@@ -31,9 +33,11 @@ const htmlOf = (page: SamplePage, of = pages, language: Language = 'en') => of.r
 
 describe('What every page is sent with', () => {
   it.each(Object.keys(SAMPLES))(
-    '%s: no script, nothing from elsewhere, every hostile text escaped',
+    '%s: no script but that of passkeys, nothing from elsewhere, every hostile text escaped',
     (name) => {
-      const html = htmlOf(SAMPLES[name]!).replaceAll('src="/logos/client?client_id=trailmix"', '');
+      const html = htmlOf(SAMPLES[name]!)
+        .replaceAll('src="/logos/client?client_id=trailmix"', '')
+        .replace(`<script>${PASSKEYS}</script>`, '');
       expect(html).toContain('<html lang="en">');
       expect(html).not.toMatch(/<(script|iframe|link|object|embed|base)\b/i);
       expect(html).not.toMatch(/\s(on\w+|style|src)=(?!https:\/\/evil|&#39;)/i);
@@ -111,7 +115,7 @@ describe('What every page is sent with', () => {
     const { html, headers } = pages.render(SAMPLES[name]!, 'de');
     expect(html).toContain('<html lang="de">');
     expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language' });
-    const words = html.replace(/<style>[^]*<\/style>/, '');
+    const words = html.replace(/<style>[^]*<\/style>/, '').replace(/<script>[^]*<\/script>/, '');
     expect(words).not.toMatch(/\b(Sign|You|your|the|access|undefined)\b|\{\w+\}|\[object/);
   });
 
@@ -151,6 +155,20 @@ describe('What every page is sent with', () => {
     expect(SECURITY_HEADERS['Content-Security-Policy']).toBe(
       "default-src 'none'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
     );
+  });
+
+  it('allows the script of passkeys by its hash, and it alone to ask this server, where there is one', () => {
+    for (const name of ['sign-in with a passkey', 'sign-in with a passkey alone', 'security']) {
+      const { html, headers } = pages.render(SAMPLES[name]!, 'en');
+      const [, script] = /<script>([^]*?)<\/script>/.exec(html)!;
+      expect(headers['Content-Security-Policy']).toContain(
+        `; script-src 'sha256-${createHash('sha256').update(script!).digest('base64')}'; connect-src 'self'; `,
+      );
+    }
+    for (const name of ['sign-in', 'security without a fresh sign-in', 'security with nothing to change'])
+      expect(pages.render(SAMPLES[name]!, 'en').headers['Content-Security-Policy']).not.toMatch(
+        /script|connect/,
+      );
   });
 
   it("lets forms lead to the client's origin or scheme, and to nothing that could widen the policy", () => {
@@ -238,6 +256,8 @@ postgres.describe('In Chromium', () => {
 
   async function open(name: string, options: BrowserContextOptions = {}) {
     const page = await (await browser.newContext(options)).newPage();
+    // Nothing is behind these pages that could tell the script what to ask the browser for.
+    await page.addInitScript('delete PublicKeyCredential.isConditionalMediationAvailable');
     const complaints: string[] = [];
     const requests: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));

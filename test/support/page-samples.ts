@@ -26,6 +26,7 @@ const safari =
 export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
 
 const signIn = { name: 'sign-in', action: '/interaction/u/sign-in', csrf: 'token' } as const;
+const passkeyForm = { options: '/interaction/u/passkey/options', action: '/interaction/u/passkey' };
 const consent = {
   name: 'consent',
   action: '/interaction/u/consent',
@@ -42,6 +43,19 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: web,
     cancel: '/interaction/u/cancel',
     upstream: { href: '/interaction/u/upstream', label: 'Example' },
+  },
+  'sign-in with a passkey': {
+    ...signIn,
+    client: web,
+    cancel: '/interaction/u/cancel',
+    passkey: { ...passkeyForm, only: false },
+  },
+  'sign-in with a passkey alone': {
+    ...signIn,
+    client: web,
+    fault: { reason: 'unproven' },
+    cancel: '/interaction/u/cancel',
+    passkey: { ...passkeyForm, only: true },
   },
   'sign-in to the account': { ...signIn, client: null },
   'sign-in refused': { ...signIn, client: web, username: 'ada', fault: { reason: 'invalid' } },
@@ -162,6 +176,78 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         current: false,
       },
     ],
+  },
+  security: {
+    name: 'security',
+    csrf: 'token',
+    user,
+    done: 'passkey-added',
+    passkeys: {
+      add: passkeyForm,
+      suggested: 'Firefox on Linux',
+      items: [
+        {
+          name: 'Laptop',
+          created_at: '2026-10-01 12:00:00',
+          last_used_at: '2026-11-20 07:15:00',
+          synced: false,
+          remove: '/account/security/passkeys/1/remove',
+        },
+        {
+          name: 'Phone',
+          created_at: '2026-11-02 09:30:00',
+          last_used_at: null,
+          synced: true,
+          remove: '/account/security/passkeys/2/remove',
+        },
+      ],
+      full: false,
+    },
+    password: 'on',
+    switch_password: '/account/security/password/off',
+  },
+  'security without a fresh sign-in': {
+    name: 'security',
+    csrf: 'token',
+    user,
+    confirm: '/account/security/confirm',
+    passkeys: {
+      add: passkeyForm,
+      suggested: 'Firefox on Linux',
+      items: [
+        {
+          name: 'Laptop',
+          created_at: '2026-10-01 12:00:00',
+          last_used_at: null,
+          synced: false,
+        },
+      ],
+      full: false,
+    },
+    password: 'off',
+    switch_password: '/account/security/password/on',
+  },
+  'security with nothing to change': {
+    name: 'security',
+    csrf: 'token',
+    user,
+    fault: 'notRemoved',
+    passkeys: { add: passkeyForm, suggested: 'Passkey', items: [], full: true },
+    password: 'none',
+  },
+  'hostile security': {
+    name: 'security',
+    csrf: 'token',
+    user: { username: HOSTILE, display_name: HOSTILE },
+    passkeys: {
+      add: passkeyForm,
+      suggested: HOSTILE,
+      items: [
+        { name: HOSTILE, created_at: '2026-10-01 12:00:00', last_used_at: null, synced: true, remove: '/r' },
+      ],
+      full: false,
+    },
+    password: 'on',
   },
   activity: {
     name: 'activity',

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
 import type { ListedUser } from '../../accounts/users.service.js';
+import { WaysIn } from '../../accounts/ways-in.js';
 import { ConnectedApps } from '../../oauth/admin/connected-apps.js';
 import { ClientsService } from '../../oauth/admin/clients.service.js';
-import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
+import { parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
@@ -138,6 +139,43 @@ export function usersCommands(program: Command): void {
       const ended = keepSessions ? '' : ', and is signed out everywhere';
       print(json, { id, username, changed: true, sessions_kept: keepSessions === true }, () =>
         plain(`${username} has a new password${ended}`),
+      );
+    });
+
+  addCommand(users, 'passkeys', 'Show a member’s passkeys', 'pua users passkeys ada')
+    .argument('<id|username>', 'the member')
+    .action(async (who: string, { json }: { json?: boolean }) => {
+      const passkeys = await withDatabase(async ({ dataSource }) => {
+        const { id } = await new UsersService(dataSource).find(who);
+        return new WaysIn(dataSource).listPasskeys(id);
+      });
+      print(json, { data: passkeys }, () =>
+        table(passkeys, {
+          ID: ({ id }) => id,
+          NAME: ({ name }) => name,
+          SYNCED: ({ synced }) => (synced ? 'yes' : 'no'),
+          CREATED: ({ created_at }) => created_at,
+          'LAST USED': ({ last_used_at }) => last_used_at,
+        }),
+      );
+    });
+
+  addCommand(
+    users,
+    'remove-passkey',
+    'Remove a passkey that a member has lost, the last one too: whoever has no password then needs one (`pua users set-password`). Sessions go on: `pua users revoke-access` ends them',
+    'pua users remove-passkey ada 7',
+  )
+    .argument('<id|username>', 'the member')
+    .argument('<passkey>', 'its id, from `pua users passkeys`', parsePasskeyId)
+    .action(async (who: string, passkeyId: number, { json }: { json?: boolean }) => {
+      const { id, username } = await withDatabase(async ({ dataSource }) => {
+        const user = await new UsersService(dataSource).find(who);
+        await new WaysIn(dataSource).removeLostPasskey(user.id, passkeyId);
+        return user;
+      });
+      print(json, { id, username, passkey: passkeyId, removed: true }, () =>
+        plain(`The passkey ${passkeyId} of ${username} is removed`),
       );
     });
 

@@ -37,6 +37,10 @@ export class User {
   @Column('text', { nullable: true, select: false })
   password_hash: string | null;
 
+  /** When the member switched the password off: the hash stays, and opens nothing. */
+  @Column('timestamptz', { nullable: true })
+  password_off_at: Date | null;
+
   @Column('timestamptz', { default: () => 'now()' })
   created_at: Date;
 

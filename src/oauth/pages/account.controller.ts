@@ -2,8 +2,8 @@ import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
-import { cookiesNamed } from '../../accounts/cookies.js';
 import { Csrf } from '../../accounts/csrf.js';
+import type { SignedIn } from '../../accounts/sign-in.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
@@ -12,6 +12,7 @@ import { activityOf } from '../admin/activity.js';
 import { ConnectedApps } from '../admin/connected-apps.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
+import { DoneNotices } from './done-notices.js';
 import { FormBody } from './form-body.js';
 import type { Form } from './form-body.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
@@ -19,12 +20,13 @@ import { clientLogoPath, hostOf } from './page-client.js';
 import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
 import { Pages, redirect } from './pages.js';
-import type { Done, ScopeName } from './pages.js';
+import type { Done, Page as AnyPage, ScopeName } from './pages.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
-import { TEXTS } from './texts/texts.js';
+import { SecurityPage } from './security-page.js';
+import { PasskeyForm } from '../passkeys/passkey-form.js';
 import { SignOuts } from '../upstream/sign-outs.js';
-import { queryOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
+import { ACCOUNT_PAGES, queryOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
 import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { Config } from '../../config/config.js';
 import { isStorable } from '../../values/string-rules.js';
@@ -35,8 +37,6 @@ import { isStorable } from '../../values/string-rules.js';
 export class AccountController {
   readonly #access: ConnectedApps;
   readonly #keys: TokenKeys;
-  readonly #doneCookie: string;
-  readonly #doneAttributes: string;
 
   constructor(
     private readonly config: Config,
@@ -50,12 +50,12 @@ export class AccountController {
     private readonly usage: Usage,
     private readonly upstream: UpstreamSignIns,
     private readonly signOuts: SignOuts,
+    private readonly done: DoneNotices,
+    private readonly passkeyForm: PasskeyForm,
+    private readonly securityPage: SecurityPage,
   ) {
     this.#access = new ConnectedApps(dataSource);
     this.#keys = new TokenKeys(config.secrets);
-    const secure = config.publicUrl.startsWith('https:');
-    this.#doneCookie = secure ? '__Secure-pua_done' : 'pua_done';
-    this.#doneAttributes = `Path=/account; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
   @Get('apps')
@@ -71,6 +71,35 @@ export class AccountController {
   @Get('activity')
   activity(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.#show('activity', request, response);
+  }
+
+  @Get('security')
+  security(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#show('security', request, response);
+  }
+
+  /** Who is signed in signs in again, to change how. */
+  @Get('security/confirm')
+  async confirm(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const current = await this.sessions.current(request, response);
+    if (!current) {
+      await this.#show('security', request, response);
+      return;
+    }
+    if (!this.config.localSignIn) {
+      redirect(response, '/account/security/upstream?other=1');
+      return;
+    }
+    const { upstream } = this.upstream.linkFrom('/account/security');
+    this.#showSignIn('security', request, response, 200, {
+      username: current.user.username,
+      ...(upstream ? { upstream: { ...upstream, href: `${upstream.href}?other=1` } } : {}),
+    });
+  }
+
+  @Get('security/upstream')
+  signInToSecurityUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#signInUpstream('security', request, response);
   }
 
   @Get('activity/upstream')
@@ -111,11 +140,48 @@ export class AccountController {
     return this.#signIn('sessions', request, response, form);
   }
 
+  @Post('security/sign-in')
+  signInToSecurity(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    return this.#signIn('security', request, response, form);
+  }
+
+  @Post(':page/passkey/options')
+  async passkeyOptions(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('page') name: string,
+  ): Promise<void> {
+    this.#checkCsrf(request, form);
+    await this.passkeyForm.options(request, response, `/account/${pageNamed(name)}`);
+  }
+
+  @Post(':page/passkey')
+  async signInWithPasskey(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('page') name: string,
+  ): Promise<void> {
+    this.#checkCsrf(request, form);
+    const page = pageNamed(name);
+    const result = await this.passkeyForm.submit(request, response, form, `/account/${page}`, 'account');
+    await this.#finishSignIn(page, request, response, result);
+  }
+
   async #show(page: AccountPage, request: Request, response: Response): Promise<void> {
     const current = await this.sessions.current(request, response);
     if (!current) {
       if (this.config.localSignIn) this.#showSignIn(page, request, response, 200);
       else redirect(response, `/account/${page}/upstream`);
+      return;
+    }
+    if (page === 'security') {
+      await this.securityPage.send(request, response, current);
       return;
     }
     const sending = { formTargets: this.signOuts.formTargets };
@@ -146,7 +212,7 @@ export class AccountController {
           name: 'apps',
           csrf,
           user,
-          done: this.#takeDone(request, response),
+          done: this.done.take(request, response),
           revoke: '/account/apps/revoke',
           apps,
           more: count - shown.length,
@@ -169,7 +235,7 @@ export class AccountController {
           name: 'sessions',
           csrf,
           user,
-          done: this.#takeDone(request, response),
+          done: this.done.take(request, response),
           sessions,
           more: count - shown.length,
           end_others: '/account/sessions/end-others',
@@ -189,7 +255,7 @@ export class AccountController {
     request: Request,
     response: Response,
     status: number,
-    said: SignInRefusal['said'] = {},
+    said: Said = {},
   ): void {
     this.pages.send(response, status, {
       name: 'sign-in',
@@ -197,6 +263,7 @@ export class AccountController {
       csrf: this.csrf.token(request, response),
       client: null,
       ...this.upstream.linkFrom(`/account/${page}`),
+      ...this.passkeyForm.formOn(`/account/${page}`),
       ...said,
     });
   }
@@ -205,6 +272,15 @@ export class AccountController {
     this.#checkCsrf(request, form);
     if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
     const result = await this.signInForm.submit(request, response, form, 'account');
+    await this.#finishSignIn(page, request, response, result);
+  }
+
+  async #finishSignIn(
+    page: AccountPage,
+    request: Request,
+    response: Response,
+    result: SignedIn | SignInRefusal,
+  ): Promise<void> {
     if ('status' in result) {
       this.#showSignIn(page, request, response, result.status, result.said);
       return;
@@ -272,20 +348,9 @@ export class AccountController {
     this.pages.send(response, 200, { name: 'signed-out', client: null });
   }
 
-  /** What was done is said once, by the page that follows: in a cookie, because anybody can write a link with a parameter. */
   #redirectDone(response: Response, page: AccountPage, done: Done | undefined): void {
-    if (done !== undefined)
-      response.append('Set-Cookie', `${this.#doneCookie}=${done}; Max-Age=60; ${this.#doneAttributes}`);
+    if (done !== undefined) this.done.leave(response, done);
     redirect(response, `/account/${page}`);
-  }
-
-  #takeDone(request: Request, response: Response): Done | undefined {
-    const done = cookiesNamed(request, this.#doneCookie).find((value): value is Done =>
-      Object.hasOwn(TEXTS.en.done, value),
-    );
-    if (done !== undefined)
-      response.append('Set-Cookie', `${this.#doneCookie}=; Max-Age=0; ${this.#doneAttributes}`);
-    return done;
   }
 
   /** Under which the session may be stored. */
@@ -307,4 +372,13 @@ export class AccountController {
   #checkCsrf(request: Request, form: Form): void {
     if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
   }
+}
+
+/** What a sign-in page says beside what it always does. */
+type Said = Pick<Extract<AnyPage, { name: 'sign-in' }>, 'fault' | 'username' | 'upstream'>;
+
+function pageNamed(name: string): AccountPage {
+  const page = ACCOUNT_PAGES.find((known) => known === name);
+  if (page === undefined) throw new PageFault(400, 'malformed');
+  return page;
 }

@@ -35,6 +35,12 @@ export interface PageUser {
   readonly display_name: string;
 }
 
+/** Addresses of a form in which a passkey is sent: what the script asks for first, and its action. */
+export interface PasskeyForm {
+  readonly options: string;
+  readonly action: string;
+}
+
 /** What an action of a member has done. */
 export type Done = keyof Texts['done'];
 
@@ -48,11 +54,16 @@ export type Page =
       readonly client: PageClient | null;
       readonly username?: string;
       readonly fault?:
-        { reason: 'invalid' } | { reason: 'throttled'; retryAfterSeconds: number } | { reason: 'busy' };
+        | { reason: 'invalid' }
+        | { reason: 'throttled'; retryAfterSeconds: number }
+        | { reason: 'busy' }
+        | { reason: 'unproven' };
       /** Action of the form that leads back to the client. */
       readonly cancel?: string;
       /** Where the platform's own login begins, where there is one. */
       readonly upstream?: { readonly href: string; readonly label: string };
+      /** Where a passkey signs in, where there are any; `only`: the app asks for one, and a password will not do. */
+      readonly passkey?: PasskeyForm & { readonly only: boolean };
     }
   | {
       readonly name: 'consent';
@@ -136,6 +147,37 @@ export type Page =
       readonly more?: number;
       /** Action of the form that ends every session but this one. */
       readonly end_others?: string;
+    }
+  | {
+      readonly name: 'security';
+      readonly csrf: string;
+      readonly user: PageUser;
+      readonly done?: Done | undefined;
+      /** What could not be done. */
+      readonly fault?: keyof Texts['security']['faults'] | undefined;
+      /** Where the member proves again who they are, where that is too long ago for a change; there are no forms then. */
+      readonly confirm?: string | undefined;
+      /** undefined where there are no passkeys on this server. */
+      readonly passkeys?:
+        | {
+            readonly add: PasskeyForm;
+            /** What a new one is called, unless the member says otherwise. */
+            readonly suggested: string;
+            readonly items: readonly {
+              readonly name: string;
+              readonly created_at: string;
+              readonly last_used_at: string | null;
+              readonly synced: boolean;
+              /** Action of the form that removes it; undefined for the last way in. */
+              readonly remove?: string | undefined;
+            }[];
+            /** There is no room for another one. */
+            readonly full: boolean;
+          }
+        | undefined;
+      readonly password: 'none' | 'on' | 'off';
+      /** Action of the form that switches the password off, or on; undefined where it would be the last way in. */
+      readonly switch_password?: string | undefined;
     };
 
 /** A scope that members are told about. */
@@ -161,12 +203,13 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 
 const TEMPLATES = fileURLToPath(new URL('./templates/', import.meta.url));
 
-/** Makes the HTML of every page: no script, nothing loaded from elsewhere, one style sheet inside, in the member's language. */
+/** Makes the HTML of every page: nothing loaded from elsewhere, one style sheet inside, no script but that of passkeys, in the member's language. */
 @Injectable()
 export class Pages {
   readonly #eta = new Eta({ views: TEMPLATES, autoEscape: true, cache: true });
   readonly #style: string;
   readonly #styleSource: string;
+  readonly #script = readFileSync(new URL('./templates/passkeys.js', import.meta.url), 'utf8');
   readonly #moments = Object.fromEntries(
     LANGUAGES.map((language) => [language, new Moments(language)]),
   ) as Record<Language, Moments>;
@@ -177,7 +220,7 @@ export class Pages {
   ) {
     const style = readFileSync(new URL('./templates/style.css', import.meta.url), 'utf8');
     this.#style = style + (config.platformColor === undefined ? '' : paletteOf(config.platformColor));
-    this.#styleSource = `'sha256-${sha256(this.#style, 'base64')}'`;
+    this.#styleSource = sourceOf(this.#style);
   }
 
   /** Answers with a page; see {@link render}. */
@@ -211,6 +254,7 @@ export class Pages {
       language,
       t: TEXTS[language],
       style: this.#style,
+      script: this.#script,
       platform,
       moments: this.#moments[language],
       ...WORDING,
@@ -218,6 +262,7 @@ export class Pages {
     const policy = [
       "default-src 'none'",
       `style-src ${this.#styleSource}`,
+      ...(html.includes('<script>') ? [`script-src ${sourceOf(this.#script)}`, "connect-src 'self'"] : []),
       ...(html.includes('<img ') ? ["img-src 'self'"] : []),
       ['form-action', "'self'", ...formTargets.flatMap(formSource)].join(' '),
       "frame-ancestors 'none'",
@@ -260,6 +305,11 @@ export function paletteOf(color: string): string {
     `\n:root{${variables(light, mixed(light, '#000000', 0.2), '#ffffff', mixed(light, '#ffffff', 0.9))}}` +
     `\n@media (prefers-color-scheme: dark){:root{${variables(dark, mixed(dark, '#ffffff', 0.3), '#0b0f19', mixed(color, DARK_CARD, 0.8))}}}\n`
   );
+}
+
+/** As a Content-Security-Policy names what stands inside a page. */
+function sourceOf(text: string): string {
+  return `'sha256-${sha256(text, 'base64')}'`;
 }
 
 /** An origin, or a private-use scheme, as CSP writes it; anything else could widen the policy and is left out. */

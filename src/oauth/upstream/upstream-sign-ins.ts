@@ -21,7 +21,9 @@ import type { UpstreamSession } from '../storage/upstream-session.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
 /** Account pages that a member can sign in to. */
-export type AccountPage = 'apps' | 'sessions' | 'activity';
+export const ACCOUNT_PAGES = ['apps', 'sessions', 'security', 'activity'] as const;
+
+export type AccountPage = (typeof ACCOUNT_PAGES)[number];
 
 /** What a sign-in with the platform's own login is for: an app's request, or a page of the account. */
 export type Purpose = { readonly interaction: string } | { readonly account: AccountPage };

@@ -8,6 +8,7 @@ export const de: Texts = {
   nav: 'Konto',
   appsTitle: 'Verbundene Apps',
   sessionsTitle: 'Sitzungen',
+  securityTitle: 'Sicherheit',
   activityTitle: 'Aktivität',
   signOut: 'Abmelden',
   signedInAs: 'Angemeldet als {name}',
@@ -32,8 +33,14 @@ export const de: Texts = {
     throttledWhy: 'Versuche es in {wait} noch einmal.',
     busy: 'Gerade melden sich zu viele an.',
     busyWhy: 'Dein Passwort wurde noch nicht geprüft. Versuche es gleich noch einmal.',
+    unproven: 'Das hat nicht geklappt.',
+    unprovenWhy: 'Dein Passkey konnte nicht verwendet werden. Versuche es noch einmal.',
     upstream: 'Weiter mit {login}',
     or: 'oder',
+    passkey: 'Mit einem Passkey anmelden',
+    passkeyOnly:
+      'Die App möchte, dass du dich mit einem Passkey anmeldest. Wenn du noch keinen hast, füge in deinem Konto unter „Sicherheit“ einen hinzu.',
+    cancelled: 'Es wurde kein Passkey verwendet. Versuche es noch einmal oder melde dich anders an.',
   },
 
   consent: {
@@ -89,6 +96,45 @@ export const de: Texts = {
       'Abmelden beendet die Sitzung eines Browsers. Verbundene Apps behalten ihren Zugriff, bis du ihn widerrufst.',
   },
 
+  security: {
+    titleRefused: 'Fehler: Sicherheit',
+    lead: 'Wie du dich anmeldest.',
+    confirmWhy: 'Um hier etwas zu ändern, musst du dich in den letzten fünf Minuten angemeldet haben.',
+    confirm: 'Bestätigen, dass du es bist',
+    passkeys: 'Deine Passkeys',
+    passkeysWhy:
+      'Melde dich mit Fingerabdruck, Gesicht oder Bildschirmsperre an. Ein Passkey lässt sich nicht erraten und funktioniert auf keiner anderen Seite.',
+    synced: 'Synchronisiert',
+    oneDevice: 'Auf einem Gerät',
+    added: 'Hinzugefügt',
+    lastUsed: 'Zuletzt benutzt',
+    notUsed: 'Noch nicht',
+    remove: 'Entfernen',
+    removeOf: 'den Passkey {name}',
+    onlyWay: 'Dein einziger Weg, dich anzumelden: Er lässt sich nicht entfernen.',
+    full: 'Mehr Passkeys kann es nicht geben. Entferne einen, um einen anderen hinzuzufügen.',
+    name: 'Name des neuen Passkeys',
+    suggested: 'Mein Passkey',
+    add: 'Passkey hinzufügen',
+    noPasskeys: 'Für Passkeys braucht es JavaScript und einen Browser, der sie kennt.',
+    failed: 'Das hat nicht geklappt. Versuche es noch einmal.',
+    cancelled: 'Es wurde kein Passkey angelegt. Versuche es noch einmal.',
+    known: 'Dieses Gerät hat schon einen Passkey für dein Konto.',
+    password: 'Passwort',
+    passwordOn: 'Du kannst dich mit deinem Passwort anmelden.',
+    passwordOff: 'Dein Passwort ist ausgeschaltet: Niemand kann sich damit anmelden.',
+    switchOff: 'Passwort ausschalten',
+    switchOn: 'Passwort einschalten',
+    trail: 'Änderungen stehen unter „Aktivität“.',
+    faults: {
+      notAdded: 'Der Passkey wurde nicht hinzugefügt. Versuche es noch einmal.',
+      notRemoved:
+        'Der Passkey wurde nicht entfernt: Es gibt ihn nicht mehr, oder er ist dein einziger Weg, dich anzumelden.',
+      notSwitched:
+        'Am Passwort wurde nichts geändert: Du könntest dich sonst nicht mehr anmelden, oder es war schon so.',
+    },
+  },
+
   activity: {
     lead: 'Welche App oder welcher Schlüssel deine Daten in den letzten 90 Tagen verwendet hat, nach Tag und Art. Abgelehnte Anfragen zählen nicht.',
     none: 'In den letzten 90 Tagen hat niemand deine Daten verwendet.',
@@ -106,6 +152,10 @@ export const de: Texts = {
     within: 'Die Tage sind die von UTC. Neue Anfragen erscheinen hier innerhalb einer Minute.',
     events: {
       'sign_in.succeeded': 'Du hast dich angemeldet',
+      'passkey.added': 'Du hast einen Passkey hinzugefügt',
+      'passkey.removed': 'Ein Passkey von dir wurde entfernt',
+      'user.password_set': 'Dein Passwort wurde geändert',
+      'user.password_switched': 'Dein Passwort wurde aus- oder eingeschaltet',
       'consent.granted': 'Du hast {app} erlaubt, dein Konto zu verwenden',
       'access.revoked': 'Ein Zugriff wurde beendet: {app}',
       'key.created': 'Ein Schlüssel zu deinen Daten wurde ausgestellt: {app}',
@@ -117,6 +167,10 @@ export const de: Texts = {
     'access-revoked': 'Die App hat keinen Zugriff mehr auf dein Konto.',
     'session-ended': 'Diese Sitzung ist abgemeldet.',
     'others-ended': 'Alle anderen Sitzungen sind abgemeldet.',
+    'passkey-added': 'Du kannst dich mit deinem neuen Passkey anmelden.',
+    'passkey-removed': 'Der Passkey ist entfernt. Lösche ihn auch auf deinem Gerät.',
+    'password-off': 'Dein Passwort ist ausgeschaltet.',
+    'password-on': 'Du kannst dich wieder mit deinem Passwort anmelden.',
   },
 
   signOutPage: {

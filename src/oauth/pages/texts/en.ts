@@ -63,6 +63,7 @@ export const en = {
   nav: 'Account',
   appsTitle: 'Connected apps',
   sessionsTitle: 'Sessions',
+  securityTitle: 'Security',
   activityTitle: 'Activity',
   signOut: 'Sign out',
   signedInAs: 'Signed in as {name}',
@@ -87,8 +88,14 @@ export const en = {
     throttledWhy: 'Try again in {wait}.',
     busy: 'Too many people are signing in.',
     busyWhy: 'Your password was not checked yet. Try again in a moment.',
+    unproven: 'That did not work.',
+    unprovenWhy: 'Your passkey could not be used. Try again.',
     upstream: 'Continue with {login}',
     or: 'or',
+    passkey: 'Sign in with a passkey',
+    passkeyOnly:
+      'The app asks you to sign in with a passkey. If you have none yet, add one under “Security” in your account.',
+    cancelled: 'No passkey was used. Try again, or sign in in another way.',
   },
 
   consent: {
@@ -142,6 +149,44 @@ export const en = {
     appsStay: 'Signing out ends a browser’s session. Connected apps keep their access until you revoke it.',
   },
 
+  security: {
+    titleRefused: 'Error: Security',
+    lead: 'How you sign in.',
+    confirmWhy: 'To change something here, you must have signed in within the last five minutes.',
+    confirm: 'Confirm that it is you',
+    passkeys: 'Your passkeys',
+    passkeysWhy:
+      'Sign in with your fingerprint, face or screen lock. A passkey cannot be guessed, and works on no other site.',
+    synced: 'Synced',
+    oneDevice: 'On one device',
+    added: 'Added',
+    lastUsed: 'Last used',
+    notUsed: 'Not yet',
+    remove: 'Remove',
+    removeOf: 'the passkey {name}',
+    onlyWay: 'Your only way to sign in: it cannot be removed.',
+    full: 'You have as many passkeys as there can be. Remove one to add another.',
+    name: 'Name of the new passkey',
+    suggested: 'Passkey',
+    add: 'Add a passkey',
+    noPasskeys: 'Passkeys need JavaScript, and a browser that has them.',
+    failed: 'That did not work. Try again.',
+    cancelled: 'No passkey was made. Try again.',
+    known: 'This device has a passkey for your account already.',
+    password: 'Password',
+    passwordOn: 'You can sign in with your password.',
+    passwordOff: 'Your password is switched off: nobody can sign in with it.',
+    switchOff: 'Switch the password off',
+    switchOn: 'Switch the password on',
+    trail: 'Changes here stand under “Activity”.',
+    faults: {
+      notAdded: 'The passkey was not added. Try again.',
+      notRemoved: 'The passkey was not removed: it is gone already, or your only way to sign in.',
+      notSwitched:
+        'The password was not switched: it would leave you no way to sign in, or it was so already.',
+    },
+  },
+
   activity: {
     lead: 'Which app or key used your data in the last 90 days, by day and by what it used. Requests that were refused are not counted.',
     none: 'Nobody used your data in the last 90 days.',
@@ -159,6 +204,10 @@ export const en = {
     within: 'Days are those of UTC. Use shows here within a minute.',
     events: {
       'sign_in.succeeded': 'You signed in',
+      'passkey.added': 'You added a passkey',
+      'passkey.removed': 'A passkey of yours was removed',
+      'user.password_set': 'Your password was changed',
+      'user.password_switched': 'Your password was switched off or on',
       'consent.granted': 'You allowed {app} to use your account',
       'access.revoked': 'Access was ended: {app}',
       'key.created': 'A key to your data was issued: {app}',
@@ -171,6 +220,10 @@ export const en = {
     'access-revoked': 'The app has no access to your account any more.',
     'session-ended': 'That session is signed out.',
     'others-ended': 'All other sessions are signed out.',
+    'passkey-added': 'You can sign in with your new passkey.',
+    'passkey-removed': 'The passkey is removed. Delete it on your device, too.',
+    'password-off': 'Your password is switched off.',
+    'password-on': 'You can sign in with your password again.',
   },
 
   signOutPage: {

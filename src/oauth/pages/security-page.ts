@@ -1,0 +1,91 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { DataSource } from 'typeorm';
+import { Csrf } from '../../accounts/csrf.js';
+import { MOST_PASSKEYS, WaysIn } from '../../accounts/ways-in.js';
+import { PasskeyCeremonies } from '../passkeys/passkey-ceremonies.js';
+import { OauthDatabase } from '../storage/oauth-database.js';
+import { SignOuts } from '../upstream/sign-outs.js';
+import type { CurrentSession } from './browser-sessions.js';
+import { DoneNotices } from './done-notices.js';
+import { PageFault } from './page-faults.js';
+import { Pages } from './pages.js';
+import type { Page } from './pages.js';
+import { languageOf, TEXTS } from './texts/texts.js';
+import { browserOf } from './user-agent.js';
+import { fill } from './wording.js';
+
+/** Where members see how they sign in, and change it. */
+export const SECURITY_PATH = '/account/security';
+
+/** Where they prove again who they are. */
+export const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
+
+/** The page at {@link SECURITY_PATH}. */
+@Injectable()
+export class SecurityPage {
+  readonly #waysIn: WaysIn;
+
+  constructor(
+    private readonly pages: Pages,
+    private readonly csrf: Csrf,
+    private readonly done: DoneNotices,
+    private readonly ceremonies: PasskeyCeremonies,
+    private readonly database: OauthDatabase,
+    private readonly signOuts: SignOuts,
+    dataSource: DataSource,
+  ) {
+    this.#waysIn = new WaysIn(dataSource);
+  }
+
+  /** @param fault what could not be done just now */
+  async send(
+    request: Request,
+    response: Response,
+    { session, user }: CurrentSession,
+    fault?: Extract<Page, { name: 'security' }>['fault'],
+  ): Promise<void> {
+    const ways = await this.#waysIn.find(user.id, session.loginTs ?? 0);
+    if (!ways) throw new PageFault(401, 'signedOut');
+    const { passkeys, password, confirmed } = ways;
+    const upstream = this.database.current!.upstream !== undefined;
+    const canRemove = upstream || password === 'on' || passkeys.length > 1;
+    const canSwitch = password === 'off' || upstream || passkeys.length > 0;
+    this.pages.send(
+      response,
+      fault === undefined ? 200 : 409,
+      {
+        name: 'security',
+        csrf: this.csrf.token(request, response),
+        user,
+        done: this.done.take(request, response),
+        fault,
+        confirm: confirmed ? undefined : CONFIRM_PATH,
+        passkeys: this.ceremonies.areOffered
+          ? {
+              add: { options: `${SECURITY_PATH}/passkeys/options`, action: `${SECURITY_PATH}/passkeys` },
+              suggested: nameFor(request),
+              items: passkeys.map(({ id, ...shown }) => ({
+                ...shown,
+                remove: canRemove ? `${SECURITY_PATH}/passkeys/${id}/remove` : undefined,
+              })),
+              full: passkeys.length >= MOST_PASSKEYS,
+            }
+          : undefined,
+        password,
+        switch_password: canSwitch
+          ? `${SECURITY_PATH}/password/${password === 'off' ? 'on' : 'off'}`
+          : undefined,
+      },
+      { formTargets: this.signOuts.formTargets },
+    );
+  }
+}
+
+/** `Chrome on Android` */
+function nameFor({ headers }: Request): string {
+  const t = TEXTS[languageOf(undefined, headers['accept-language'])];
+  const { browser, system } = browserOf(headers['user-agent'] ?? null);
+  if (browser === undefined) return t.security.suggested;
+  return system === undefined ? browser : fill(t.sessions.browserOn, { browser, system });
+}
