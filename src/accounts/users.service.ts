@@ -7,6 +7,7 @@ import { User } from '../database/entities/user.entity.js';
 import { contains, totalOfMember } from '../database/sql.js';
 import { eraseMembers } from './erasure.js';
 import type { ErasedRows } from './erasure.js';
+import { checkPassword } from './password-rules.js';
 import { hashPassword } from './passwords.js';
 
 type Actor = NewAuthEvent['actor'];
@@ -91,6 +92,7 @@ export class UsersService {
    * @throws OperatorError where the username or the external id is taken, or the password is not allowed
    */
   async create(user: NewUser, actor: Actor): Promise<number> {
+    if (user.password !== undefined) checkPassword(user.password, user.username);
     const passwordHash = user.password === undefined ? null : await hashPassword(user.password);
     return this.dataSource.transaction(async (manager) => {
       const made = await manager
@@ -218,6 +220,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     { keepSessions = false }: { keepSessions?: boolean | undefined } = {},
   ): Promise<void> {
     await this.#refuseErased(userId);
+    checkPassword(password, (await this.find(String(userId))).username);
     const passwordHash = await hashPassword(password);
     await this.dataSource.transaction(async (manager) => {
       await manager.update(

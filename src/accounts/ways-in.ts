@@ -82,6 +82,11 @@ const SWITCH_OFF = `UPDATE users SET password_off_at = now() WHERE id = $1 AND p
 const SWITCH_ON =
   'UPDATE users SET password_off_at = NULL WHERE id = $1 AND password_off_at IS NOT NULL RETURNING id';
 
+const CHANGE_PASSWORD = `UPDATE users SET password_hash = $2 WHERE id = $1 AND password_hash IS NOT NULL AND password_off_at IS NULL
+RETURNING id`;
+
+const END_OTHERS = 'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])';
+
 /**
  * How members sign in, and how they change it: passkeys, and whether the password opens anything. Every change wants a member who
  * proved who they are a moment ago, stands in the audit trail, and leaves a way in. Used by the account pages and by the command line.
@@ -173,6 +178,40 @@ export class WaysIn {
   }
 
   /**
+   * Gives the member a new password in place of the one that they have just proved to know.
+   *
+   * @param kept where the other browser sessions are to end, and sign-ins under way with them: keys of the one that goes on
+   * @returns how many sessions ended; undefined where the member has no password, or it is off
+   * @throws Unconfirmed
+   */
+  async changePassword(
+    by: SignedInMember,
+    passwordHash: string,
+    kept: readonly Buffer[] | undefined,
+  ): Promise<number | undefined> {
+    let ended = 0;
+    const changed = await this.#change(by, async (manager) => {
+      const { userId, ip } = by;
+      const [rows] = await manager.query<[unknown[], number]>(CHANGE_PASSWORD, [userId, passwordHash]);
+      if (rows.length === 0) return undefined;
+      if (kept) {
+        await manager.query(`DELETE FROM oauth_state WHERE user_id = $1 AND model = 'Interaction'`, [userId]);
+        [, ended] = await manager.query<[unknown, number]>(END_OTHERS, [userId, kept]);
+        if (ended > 0)
+          await recordEvent(manager, {
+            type: 'session.ended',
+            actor: 'user',
+            userId,
+            ip,
+            details: { sessions: ended },
+          });
+      }
+      return { type: 'user.password_set', details: { sessions_kept: kept === undefined } };
+    });
+    return changed ? ended : undefined;
+  }
+
+  /**
    * As an admin removes a passkey that was lost: the last way in, too.
    *
    * @throws OperatorError where the member has no such passkey
@@ -208,8 +247,7 @@ export class WaysIn {
 
 /** What the audit trail is told of a change. */
 type Told = {
-  [Type in 'passkey.added' | 'passkey.removed' | 'user.password_switched']: Pick<
-    Extract<NewAuthEvent, { type: Type }>,
-    'type' | 'details'
-  >;
-}['passkey.added' | 'passkey.removed' | 'user.password_switched'];
+  [Type in Changed]: Pick<Extract<NewAuthEvent, { type: Type }>, 'type' | 'details'>;
+}[Changed];
+
+type Changed = 'passkey.added' | 'passkey.removed' | 'user.password_set' | 'user.password_switched';

@@ -28,8 +28,8 @@ export const AUTH_EVENTS = {
     details: { changed: ['texts', 'what of it: columns of `users`'] },
   },
   'user.password_set': {
-    meaning: 'A member was given a new password',
-    details: { sessions_kept: ['boolean', 'whether their sign-ins went on'] },
+    meaning: 'A member was given a new password, or set one themselves',
+    details: { sessions_kept: ['boolean', 'whether their sign-ins elsewhere went on'] },
   },
   'user.password_switched': {
     meaning: 'A member switched signing in with the password off, or on again',

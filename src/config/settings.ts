@@ -273,7 +273,7 @@ export const SETTINGS = {
   PASSWORD_RESET_URL: setting(
     url('https:', 'http:'),
     '–',
-    'where members set a new password: the sign-in page leads there, and `/.well-known/change-password`, which password managers ask for',
+    'where members who forgot their password set a new one: the sign-in page leads there, and `/.well-known/change-password`, which password managers ask for; without it that leads to `/account/security`',
   ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

@@ -611,7 +611,7 @@ describe('pua', () => {
       const { code, stderr } = await pua(api.environment, args, 'seven77\n');
       expect({ code, stderr }).toEqual({
         code: 1,
-        stderr: 'The password must have 8 to 128 characters, it has 7\n',
+        stderr: 'The password must have 10 to 128 characters, it has 7\n',
       });
       expect(await run('users', 'show', 'short')).toMatchObject({ code: 1 });
     });

@@ -35,6 +35,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/security/passkeys': 'POST',
   '/account/security/passkeys/options': 'POST',
   '/account/security/passkeys/:passkey/remove': 'POST',
+  '/account/security/password': 'POST',
   '/account/security/password/off': 'POST',
   '/account/security/password/on': 'POST',
   '/account/:page/passkey': 'POST',

@@ -286,7 +286,9 @@ postgres.describe('In Chromium', () => {
 
   it.each(Object.keys(SAMPLES))('%s: a finger hits everything on a phone', async (name) => {
     const { page } = await open(name, { viewport: { width: 390, height: 844 } });
-    const targets = page.locator('a, button, label:has(input), input:not([type=hidden]):not(label input)');
+    const targets = page.locator(
+      'a, button, label:has(input), input:not([type=hidden], [aria-hidden]):not(label input)',
+    );
     const small: string[] = [];
     for (const target of await targets.all()) {
       const box = await target.boundingBox();

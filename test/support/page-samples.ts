@@ -204,6 +204,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       full: false,
     },
     password: 'on',
+    change_password: '/account/security/password',
     switch_password: '/account/security/password/off',
   },
   'security without a fresh sign-in': {
@@ -225,7 +226,17 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       full: false,
     },
     password: 'off',
+    change_password: '/account/security/password',
     switch_password: '/account/security/password/on',
+  },
+  'security refused': {
+    name: 'security',
+    csrf: 'token',
+    user,
+    fault: 'throttled',
+    retryAfterSeconds: 125,
+    password: 'on',
+    change_password: '/account/security/password',
   },
   'security with nothing to change': {
     name: 'security',
@@ -234,6 +245,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     fault: 'notRemoved',
     passkeys: { add: passkeyForm, suggested: 'Passkey', items: [], full: true },
     password: 'none',
+    change_password: '/account/security/password',
   },
   'hostile security': {
     name: 'security',
@@ -248,6 +260,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       full: false,
     },
     password: 'on',
+    change_password: '/account/security/password',
   },
   activity: {
     name: 'activity',

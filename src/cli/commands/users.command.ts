@@ -45,7 +45,10 @@ export function usersCommands(program: Command): void {
     'printf %s "$PASSWORD" | pua users create --username ada --first-name Ada --password-stdin',
   )
     .requiredOption('--username <username>', 'unique in any case; not digits alone', parseUsername)
-    .option('--password-stdin', 'read the password, of 8 to 128 characters, from stdin');
+    .option(
+      '--password-stdin',
+      'read the password, of 10 to 128 characters and none of the commonest, from stdin',
+    );
   profileOptions(create).action(async (options: CreateOptions, command: Command) => {
     const password = options.passwordStdin ? await readPassword(command) : undefined;
     const user = await withDatabase(async ({ dataSource }) => {
@@ -125,7 +128,10 @@ export function usersCommands(program: Command): void {
     'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
   )
     .argument('<id|username>', 'the member')
-    .requiredOption('--password-stdin', 'read the password, of 8 to 128 characters, from stdin')
+    .requiredOption(
+      '--password-stdin',
+      'read the password, of 10 to 128 characters and none of the commonest, from stdin',
+    )
     .option('--keep-sessions', 'end nothing: what was signed in before goes on')
     .action(async (who: string, { keepSessions, json }: SetPasswordOptions, command: Command) => {
       const password = await readPassword(command);

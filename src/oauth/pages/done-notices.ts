@@ -17,17 +17,24 @@ export class DoneNotices {
     this.#attributes = `Path=/account; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
-  /** For the next page of the account. */
-  leave(response: Response, done: Done): void {
-    response.append('Set-Cookie', `${this.#cookie}=${done}; Max-Age=60; ${this.#attributes}`);
+  /** For the next page of the account. @param count how many of what it speaks of */
+  leave(response: Response, done: Done, count?: number): void {
+    const value = count === undefined ? done : `${done}.${count}`;
+    response.append('Set-Cookie', `${this.#cookie}=${value}; Max-Age=60; ${this.#attributes}`);
   }
 
-  /** @returns what the page is to say; undefined where nothing was done */
-  take(request: Request, response: Response): Done | undefined {
-    const done = cookiesNamed(request, this.#cookie).find((value): value is Done =>
-      Object.hasOwn(TEXTS.en.done, value),
-    );
-    if (done !== undefined) response.append('Set-Cookie', `${this.#cookie}=; Max-Age=0; ${this.#attributes}`);
-    return done;
+  /** @returns what the page is to say; nothing where nothing was done */
+  take(request: Request, response: Response): { done?: Done; done_count?: number } {
+    for (const value of cookiesNamed(request, this.#cookie)) {
+      const [, done, count] = /^([a-z-]{1,50})(?:\.(\d{1,6}))?$/.exec(value) ?? [];
+      if (done === undefined || !isDone(done)) continue;
+      response.append('Set-Cookie', `${this.#cookie}=; Max-Age=0; ${this.#attributes}`);
+      return { done, ...(count === undefined ? {} : { done_count: Number(count) }) };
+    }
+    return {};
   }
+}
+
+function isDone(name: string): name is Done {
+  return Object.hasOwn(TEXTS.en.done, name);
 }

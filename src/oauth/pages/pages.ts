@@ -117,6 +117,7 @@ export type Page =
       readonly user: PageUser;
       /** What the member has just done. */
       readonly done?: Done | undefined;
+      readonly done_count?: number;
       /** Action of the forms that revoke the access of an app. */
       readonly revoke: string;
       readonly apps: readonly {
@@ -135,6 +136,7 @@ export type Page =
       readonly csrf: string;
       readonly user: PageUser;
       readonly done?: Done | undefined;
+      readonly done_count?: number;
       readonly sessions: readonly {
         readonly action: string;
         readonly signed_in_at: string;
@@ -153,6 +155,7 @@ export type Page =
       readonly csrf: string;
       readonly user: PageUser;
       readonly done?: Done | undefined;
+      readonly done_count?: number;
       /** What could not be done. */
       readonly fault?: keyof Texts['security']['faults'] | undefined;
       /** Where the member proves again who they are, where that is too long ago for a change; there are no forms then. */
@@ -176,6 +179,10 @@ export type Page =
           }
         | undefined;
       readonly password: 'none' | 'on' | 'off';
+      /** Action of the form that changes it. */
+      readonly change_password: string;
+      /** Of `throttled`. */
+      readonly retryAfterSeconds?: number | undefined;
       /** Action of the form that switches the password off, or on; undefined where it would be the last way in. */
       readonly switch_password?: string | undefined;
     };

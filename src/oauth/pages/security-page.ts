@@ -21,6 +21,13 @@ export const SECURITY_PATH = '/account/security';
 /** Where they prove again who they are. */
 export const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
 
+/** What the page says that could not be done. */
+export interface Refused {
+  readonly status: 400 | 401 | 409 | 429 | 503;
+  readonly fault: NonNullable<Extract<Page, { name: 'security' }>['fault']>;
+  readonly retryAfterSeconds?: number;
+}
+
 /** The page at {@link SECURITY_PATH}. */
 @Injectable()
 export class SecurityPage {
@@ -38,12 +45,12 @@ export class SecurityPage {
     this.#waysIn = new WaysIn(dataSource);
   }
 
-  /** @param fault what could not be done just now */
+  /** @param refused what could not be done just now, and with which status */
   async send(
     request: Request,
     response: Response,
     { session, user }: CurrentSession,
-    fault?: Extract<Page, { name: 'security' }>['fault'],
+    refused?: Refused,
   ): Promise<void> {
     const ways = await this.#waysIn.find(user.id, session.loginTs ?? 0);
     if (!ways) throw new PageFault(401, 'signedOut');
@@ -53,13 +60,14 @@ export class SecurityPage {
     const canSwitch = password === 'off' || upstream || passkeys.length > 0;
     this.pages.send(
       response,
-      fault === undefined ? 200 : 409,
+      refused?.status ?? 200,
       {
         name: 'security',
         csrf: this.csrf.token(request, response),
         user,
-        done: this.done.take(request, response),
-        fault,
+        ...this.done.take(request, response),
+        fault: refused?.fault,
+        retryAfterSeconds: refused?.retryAfterSeconds,
         confirm: confirmed ? undefined : CONFIRM_PATH,
         passkeys: this.ceremonies.areOffered
           ? {
@@ -73,6 +81,7 @@ export class SecurityPage {
             }
           : undefined,
         password,
+        change_password: `${SECURITY_PATH}/password`,
         switch_password: canSwitch
           ? `${SECURITY_PATH}/password/${password === 'off' ? 'on' : 'off'}`
           : undefined,

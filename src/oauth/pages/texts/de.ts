@@ -123,6 +123,12 @@ export const de: Texts = {
     password: 'Passwort',
     passwordOn: 'Du kannst dich mit deinem Passwort anmelden.',
     passwordOff: 'Dein Passwort ist ausgeschaltet: Niemand kann sich damit anmelden.',
+    currentPassword: 'Bisheriges Passwort',
+    newPassword: 'Neues Passwort',
+    rules:
+      'Mindestens 10 Zeichen, egal welche. Gut sind ein paar Wörter, die sonst nirgends zusammengehören.',
+    endOthers: 'In allen anderen Browsern abmelden',
+    changePassword: 'Passwort ändern',
     switchOff: 'Passwort ausschalten',
     switchOn: 'Passwort einschalten',
     trail: 'Änderungen stehen unter „Aktivität“.',
@@ -130,6 +136,14 @@ export const de: Texts = {
       notAdded: 'Der Passkey wurde nicht hinzugefügt. Versuche es noch einmal.',
       notRemoved:
         'Der Passkey wurde nicht entfernt: Es gibt ihn nicht mehr, oder er ist dein einziger Weg, dich anzumelden.',
+      wrongPassword: 'Das bisherige Passwort stimmt nicht.',
+      throttled: 'Zu viele Versuche. Versuche es in {wait} noch einmal.',
+      length: 'Das neue Passwort muss 10 bis 128 Zeichen haben.',
+      characters: 'Das neue Passwort hat Zeichen, die nicht gehen.',
+      common: 'Das neue Passwort ist eines der häufigsten und wird als Erstes geraten. Wähle ein anderes.',
+      username: 'Das neue Passwort darf nicht dein Benutzername sein.',
+      same: 'Das neue Passwort ist das, was du schon hast.',
+      notChanged: 'Das Passwort wurde nicht geändert: Es ist ausgeschaltet, oder es gibt keines.',
       notSwitched:
         'Am Passwort wurde nichts geändert: Du könntest dich sonst nicht mehr anmelden, oder es war schon so.',
     },
@@ -169,6 +183,8 @@ export const de: Texts = {
     'others-ended': 'Alle anderen Sitzungen sind abgemeldet.',
     'passkey-added': 'Du kannst dich mit deinem neuen Passkey anmelden.',
     'passkey-removed': 'Der Passkey ist entfernt. Lösche ihn auch auf deinem Gerät.',
+    'password-changed':
+      'Dein Passwort ist geändert. Andere Sitzungen, die abgemeldet wurden: {count}. Verbundene Apps behalten ihren Zugriff.',
     'password-off': 'Dein Passwort ist ausgeschaltet.',
     'password-on': 'Du kannst dich wieder mit deinem Passwort anmelden.',
   },
