@@ -116,7 +116,9 @@ describe('A passkey', () => {
         303,
         `/account/${path}`,
       ]);
-      expect(((await browser.open(`/account/${path}`)) as FormPage).html).not.toContain('type="password"');
+      expect(((await browser.open(`/account/${path}`)) as FormPage).html).not.toContain(
+        `/account/${path}/sign-in`,
+      );
       expect(browser.cookies.get('pua_device;/')).toBeDefined();
       for (const name of browser.cookies.keys()) if (/session/.test(name)) browser.cookies.delete(name);
     }
@@ -438,7 +440,7 @@ describe('What a member may change of how they sign in', () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
     const page = (await browser.open('/account/security')) as FormPage;
     const forms = page.html.match(/(?<=action=")\/account\/security\/(passkeys|password)[^"]*/g)!;
-    expect(forms).toHaveLength(3);
+    expect(forms).toHaveLength(4);
     await ageSessions(id, 290);
     expect(((await browser.open('/account/security')) as FormPage).html).not.toContain(
       'Confirm that it is you',

@@ -44,7 +44,9 @@ describe('A member who changes the password', () => {
       'Your password is changed',
     );
     for (const other of others)
-      expect(((await other.browser.open('/account/security')) as FormPage).html).toContain('type="password"');
+      expect(((await other.browser.open('/account/security')) as FormPage).html).toContain(
+        '/account/security/sign-in',
+      );
     expect([await canSignIn(username, NEW), await canSignIn(username, PASSWORD)]).toEqual([true, false]);
     expect((await trailOf(id)).slice(0, 2)).toEqual([
       { type: 'session.ended', details: { sessions: 2 } },
