@@ -27,7 +27,7 @@ export async function eraseMembers(
   const [erased] = await manager.query<[{ id: number }[], number]>(
     `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
   username = 'erased-' || id, password_hash = NULL, password_off_at = NULL, first_name = NULL, last_name = NULL,
-  stored_display_name = NULL, bio = NULL, profile_picture = NULL, external_id = NULL,
+  stored_display_name = NULL, bio = NULL, profile_picture = NULL, external_id = NULL, email = NULL,
   edited_fields = '{}' WHERE id = ANY ($1::bigint[]) AND erased_at IS NULL RETURNING id`,
     [userIds],
   );

@@ -16,6 +16,8 @@ export interface NewUser {
   readonly username: string;
   /** What another system calls the member, such as the subject of the platform's own login. */
   readonly external_id?: string | undefined;
+  /** Where a mail is sent with which they set a new password. */
+  readonly email?: string | undefined;
   readonly password?: string | undefined;
   readonly first_name?: string | undefined;
   readonly last_name?: string | undefined;
@@ -30,6 +32,7 @@ export interface UserDetails {
   readonly id: number;
   readonly username: string;
   readonly external_id: string | null;
+  readonly email: string | null;
   readonly first_name: string | null;
   readonly last_name: string | null;
   readonly display_name: string;
@@ -49,7 +52,8 @@ export interface UserDetails {
   readonly live_keys_count: number;
 }
 
-const DETAILS = `SELECT u.id, u.username, u.external_id, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
+const DETAILS = `SELECT u.id, u.username, u.external_id, u.email, u.first_name, u.last_name, u.display_name, u.bio,
+  u.profile_picture,
   api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, api_time(u.erased_at) AS erased_at,
   u.password_hash IS NOT NULL AS has_password, api_time(u.password_off_at) AS password_off_at,
   (SELECT count(*) FROM passkeys p WHERE p.user_id = u.id) AS passkeys_count,
@@ -64,6 +68,7 @@ FROM users u`;
 export interface UserChanges {
   readonly username?: string | undefined;
   readonly external_id?: string | null | undefined;
+  readonly email?: string | null | undefined;
   readonly first_name?: string | null | undefined;
   readonly last_name?: string | null | undefined;
   readonly display_name?: string | null | undefined;
@@ -102,6 +107,7 @@ export class UsersService {
         .values({
           username: user.username,
           external_id: user.external_id ?? null,
+          email: user.email ?? null,
           password_hash: passwordHash,
           first_name: user.first_name ?? null,
           last_name: user.last_name ?? null,

@@ -31,6 +31,10 @@ export const AUTH_EVENTS = {
     meaning: 'A member was given a new password, or set one themselves',
     details: { sessions_kept: ['boolean', 'whether their sign-ins elsewhere went on'] },
   },
+  'user.password_reset_sent': {
+    meaning: 'A member was sent a mail with which they can set a new password',
+    details: {},
+  },
   'user.password_switched': {
     meaning: 'A member switched signing in with the password off, or on again',
     details: { on: ['boolean', 'whether the password opens the account now'] },

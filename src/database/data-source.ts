@@ -29,6 +29,7 @@ import { CountUsage1763700077000 } from '../../migrations/1763700077000-count-us
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
 import { KnowPasskeys1763700082000 } from '../../migrations/1763700082000-know-passkeys.js';
+import { ResetPasswords1763700083000 } from '../../migrations/1763700083000-reset-passwords.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -128,6 +129,7 @@ export const MIGRATIONS = [
   KnowExternalIds1763700080000,
   KnowUpstreamSessions1763700081000,
   KnowPasskeys1763700082000,
+  ResetPasswords1763700083000,
   FoldAsAnyOwner1763700120000,
 ];
 

@@ -16,6 +16,8 @@ import { UpstreamSignIns } from './upstream/upstream-sign-ins.js';
 import { PasskeyCeremonies } from './passkeys/passkey-ceremonies.js';
 import { PasskeyForm } from './passkeys/passkey-form.js';
 import { DoneNotices } from './pages/done-notices.js';
+import { PasswordResetController } from './pages/password-reset.controller.js';
+import { PasswordResets } from './pages/password-resets.js';
 import { SecurityController } from './pages/security.controller.js';
 import { SecurityPage } from './pages/security-page.js';
 import { InteractionsController } from './pages/interactions.controller.js';
@@ -39,6 +41,7 @@ import { OauthRoutes } from './oauth-routes.js';
     InteractionsController,
     AccountController,
     SecurityController,
+    PasswordResetController,
     UserinfoController,
     ProtectedResourceController,
     LogosController,
@@ -63,6 +66,7 @@ import { OauthRoutes } from './oauth-routes.js';
     PasskeyCeremonies,
     PasskeyForm,
     SecurityPage,
+    PasswordResets,
     OpenidProvider,
     UpstreamSignIns,
     SignOuts,

@@ -552,6 +552,7 @@ describe('pua', () => {
         id: user.id,
         username: 'grace',
         external_id: null,
+        email: null,
         first_name: 'Grace',
         last_name: 'Hopper',
         display_name: 'Grace Hopper',

@@ -37,7 +37,7 @@ async function member() {
   const { id, username } = await oauth.member();
   const { platform, dataSource } = oauth.api;
   await dataSource.query(
-    `UPDATE users SET username = $2, first_name = $3, last_name = $3, stored_display_name = $3, bio = $3, profile_picture = $4, external_id = $3 WHERE id = $1`,
+    `UPDATE users SET username = $2, first_name = $3, last_name = $3, stored_display_name = $3, bio = $3, profile_picture = $4, external_id = $3, email = $3 || '@example.com' WHERE id = $1`,
     [id, `${mark}${username}`, mark, `https://example.com/${mark}`],
   );
   await dataSource.query(

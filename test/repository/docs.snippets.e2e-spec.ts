@@ -80,6 +80,7 @@ describe('the snippets of README and docs', () => {
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/scaling.md ini: the settings of PgBouncer',
       'docs/sign-in.md sh: there is no such login',
+      'docs/sign-in.md sh: there is no such mail server',
       ...['swift', 'kotlin'].map(
         (language) =>
           `docs/guides/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,

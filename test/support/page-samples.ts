@@ -26,6 +26,7 @@ const safari =
 export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
 
 const signIn = { name: 'sign-in', action: '/interaction/u/sign-in', csrf: 'token' } as const;
+const reset = { name: 'password-reset', csrf: 'token', action: '/account/password-reset/send' } as const;
 const passkeyForm = { options: '/interaction/u/passkey/options', action: '/interaction/u/passkey' };
 const consent = {
   name: 'consent',
@@ -229,6 +230,11 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     change_password: '/account/security/password',
     switch_password: '/account/security/password/on',
   },
+  'password reset': { ...reset, step: 'ask' },
+  'password reset, mail on its way': { ...reset, step: 'sent' },
+  'password reset, by the link': { ...reset, step: 'choose', username: 'ada', fault: 'common' },
+  'password reset, link too old': { ...reset, step: 'expired' },
+  'password reset, done': { ...reset, step: 'done' },
   'security refused': {
     name: 'security',
     csrf: 'token',

@@ -4,7 +4,7 @@ import type { ListedUser } from '../../accounts/users.service.js';
 import { WaysIn } from '../../accounts/ways-in.js';
 import { ConnectedApps } from '../../oauth/admin/connected-apps.js';
 import { ClientsService } from '../../oauth/admin/clients.service.js';
-import { parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
+import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
@@ -20,6 +20,7 @@ const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 interface CreateOptions {
   username: string;
   externalId?: string;
+  email?: string;
   passwordStdin?: boolean;
   firstName?: string;
   lastName?: string;
@@ -57,6 +58,7 @@ export function usersCommands(program: Command): void {
         {
           username: options.username,
           external_id: options.externalId,
+          email: options.email,
           password,
           first_name: options.firstName,
           last_name: options.lastName,
@@ -107,6 +109,7 @@ export function usersCommands(program: Command): void {
         const changes = {
           username: options.username,
           external_id: absent(options.externalId),
+          email: absent(options.email),
           first_name: absent(options.firstName),
           last_name: absent(options.lastName),
           display_name: absent(options.displayName),
@@ -291,12 +294,18 @@ export function usersCommands(program: Command): void {
 /** What a member shows of themselves, and what another system calls them. @param empty an empty text stands for nothing */
 function profileOptions(command: Command, { empty = false } = {}): Command {
   const { external_id, first_name, last_name, stored_display_name, bio } = LENGTHS.users;
+  const email = (text: string) => (empty && text === '' ? text : parseEmail(text));
   const url = (text: string) => (empty && text === '' ? text : parseHttpUrl(text));
   return command
     .option(
       '--external-id <id>',
       'what another system calls the member, such as the subject of the platform’s own login; unique',
       textOf([empty ? 0 : 1, external_id[1]]),
+    )
+    .option(
+      '--email <address>',
+      'where a mail is sent with which they set a new password; no app sees it',
+      email,
     )
     .option('--first-name <text>', atMost(first_name), textOf(first_name))
     .option('--last-name <text>', atMost(last_name), textOf(last_name))

@@ -230,7 +230,8 @@ export class OauthState {
     | 'ReplayDetection'
     | 'UpstreamSignIn'
     | 'PasskeySignIn'
-    | 'PasskeyRegistration';
+    | 'PasskeyRegistration'
+    | 'PasswordReset';
 
   /** Of an interaction: the member on whose sign-in it goes on. */
   @Column('bigint', { nullable: true })

@@ -15,6 +15,10 @@ export class User {
   @Column('text', { nullable: true })
   external_id: string | null;
 
+  /** Where a mail is sent with which the member sets a new password. No API shows it. */
+  @Column('text', { nullable: true })
+  email: string | null;
+
   @Column('text', { nullable: true })
   first_name: string | null;
 

@@ -3,11 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
 import type { Response } from 'express';
+import type { PasswordFault } from '../../accounts/password-rules.js';
 import { Config } from '../../config/config.js';
 import { sha256 } from '../../crypto/digests.js';
 import { mixed, readableOn } from '../../values/colors.js';
 import type { Activity } from '../admin/activity.js';
 import { Moments } from './moments.js';
+import { RESET_PATH } from './page-paths.js';
 import { PlatformLogo } from './platform-logo.js';
 import type { FaultName, Texts } from './texts/en.js';
 import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
@@ -91,6 +93,16 @@ export type Page =
       readonly hidden: Readonly<Record<string, string>>;
       readonly client: PageClient | null;
       readonly user: PageUser | null;
+    }
+  | {
+      /** A new password by mail, step by step. */
+      readonly name: 'password-reset';
+      readonly csrf: string;
+      readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
+      /** Of the form; of the link to begin anew. */
+      readonly action: string;
+      readonly username?: string;
+      readonly fault?: PasswordFault;
     }
   | { readonly name: 'signed-out'; readonly client: PageClient | null }
   | {
@@ -253,7 +265,7 @@ export class Pages {
       support: config.supportUrl,
       privacy: config.privacyUrl,
       signUp: config.signUpUrl,
-      passwordReset: config.passwordResetUrl,
+      passwordReset: config.passwordResetUrl ?? (config.mail && config.localSignIn ? RESET_PATH : undefined),
       hasPasswords: config.localSignIn,
     };
     const html = this.#eta.render(`./${page.name}`, {

@@ -9,17 +9,12 @@ import { SignOuts } from '../upstream/sign-outs.js';
 import type { CurrentSession } from './browser-sessions.js';
 import { DoneNotices } from './done-notices.js';
 import { PageFault } from './page-faults.js';
+import { CONFIRM_PATH, SECURITY_PATH } from './page-paths.js';
 import { Pages } from './pages.js';
 import type { Page } from './pages.js';
 import { languageOf, TEXTS } from './texts/texts.js';
 import { browserOf } from './user-agent.js';
 import { fill } from './wording.js';
-
-/** Where members see how they sign in, and change it. */
-export const SECURITY_PATH = '/account/security';
-
-/** Where they prove again who they are. */
-export const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
 
 /** What the page says that could not be done. */
 export interface Refused {

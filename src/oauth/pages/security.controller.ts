@@ -23,7 +23,8 @@ import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
 import { redirect } from './pages.js';
 import type { Done } from './pages.js';
-import { CONFIRM_PATH, SECURITY_PATH, SecurityPage } from './security-page.js';
+import { CONFIRM_PATH, SECURITY_PATH } from './page-paths.js';
+import { SecurityPage } from './security-page.js';
 import type { Refused } from './security-page.js';
 import { TEXTS } from './texts/texts.js';
 

@@ -43,6 +43,23 @@ export const de: Texts = {
     cancelled: 'Es wurde kein Passkey verwendet. Versuche es noch einmal oder melde dich anders an.',
   },
 
+  passwordReset: {
+    title: 'Neues Passwort',
+    titleRefused: 'Fehler: Neues Passwort',
+    ask: 'Du bekommst eine Mail mit einem Link, über den du ein neues Passwort festlegst.',
+    send: 'Mail senden',
+    sent: 'Wenn es für dieses Konto eine Mailadresse gibt, ist die Mail unterwegs. Ihr Link gilt einmal, 30 Minuten lang.',
+    choose: 'Danach bist du überall abgemeldet, und Apps verlieren ihren Zugriff.',
+    set: 'Passwort festlegen',
+    expired: 'Dieser Link wurde schon verwendet oder ist zu alt.',
+    again: 'Einen neuen anfordern',
+    done: 'Dein Passwort ist geändert, und du bist überall abgemeldet.',
+    mail: {
+      subject: 'Dein neues Passwort für {platform}',
+      text: 'Hallo {username},\n\njemand, wahrscheinlich du, hat ein neues Passwort für dein Konto bei {platform} angefordert. Hier legst du es fest:\n\n{link}\n\nDer Link gilt einmal, 30 Minuten lang. Wenn du das nicht warst, brauchst du nichts zu tun: Dein Passwort bleibt, wie es ist.\n',
+    },
+  },
+
   consent: {
     title: '{app} Zugriff geben?',
     heading: '{app} Zugriff auf dein Konto geben?',

@@ -98,6 +98,23 @@ export const en = {
     cancelled: 'No passkey was used. Try again, or sign in in another way.',
   },
 
+  passwordReset: {
+    title: 'New password',
+    titleRefused: 'Error: New password',
+    ask: 'You are sent a mail with a link by which you set a new password.',
+    send: 'Send the mail',
+    sent: 'If there is a mail address for this account, the mail is on its way. Its link works once, for 30 minutes.',
+    choose: 'You are signed out everywhere then, and apps lose their access.',
+    set: 'Set the password',
+    expired: 'This link was used before, or is too old.',
+    again: 'Ask for another one',
+    done: 'Your password is changed, and you are signed out everywhere.',
+    mail: {
+      subject: 'Your new password for {platform}',
+      text: 'Hello {username},\n\nsomebody, probably you, asked for a new password for your account at {platform}. Set it here:\n\n{link}\n\nThe link works once, for 30 minutes. If it was not you, do nothing: your password stays as it is.\n',
+    },
+  },
+
   consent: {
     title: 'Allow {app}?',
     heading: 'Allow {app} to use your account?',
