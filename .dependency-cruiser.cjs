@@ -32,8 +32,13 @@ module.exports = {
       'sign-in serves the authorization server, not the reverse',
     ),
     only(
+      'calendar',
+      ['auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
+      'a link is a credential, and what it opens is read from tables',
+    ),
+    only(
       'oauth',
-      ['accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
+      ['calendar', 'accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
       'the authorization server knows no feature',
     ),
     only(
@@ -47,14 +52,35 @@ module.exports = {
       'what changed is known from tables, whoever asks or wrote',
     ),
     only(
+      'webhooks',
+      ['changes', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      'who is told of changes is known from tables, whoever registers or erases',
+    ),
+    only(
       'features',
       ['changes', 'auth', 'http', 'database', 'config', 'crypto', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
     only(
       'platform',
-      ['operations', 'accounts', 'auth', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      [
+        'changes',
+        'operations',
+        'accounts',
+        'auth',
+        'audit',
+        'http',
+        'database',
+        'config',
+        'crypto',
+        'values',
+      ],
       'what the platform sends goes the way of an import',
+    ),
+    only(
+      'personal-data',
+      ['features', 'oauth', 'calendar', 'auth', 'audit', 'http', 'database', 'config', 'values'],
+      'everything about a member is in every part',
     ),
     only(
       'site',

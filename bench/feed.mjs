@@ -1,51 +1,8 @@
 // How fast feeds are, and what readers notice of them, on a throw-away PostgreSQL:
 //   node bin/with-postgres.mjs node bench/feed.mjs
-import { spawn, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import pg from 'pg';
+import { startFresh } from './fresh-server.mjs';
 
-const PORT = 3999;
-const url = `http://127.0.0.1:${PORT}`;
-const database = process.env.TEST_DATABASE_URL;
-const name = `feed_${randomBytes(4).toString('hex')}`;
-const admin = new pg.Client({ connectionString: database });
-await admin.connect();
-await admin.query(`CREATE DATABASE ${name}`);
-const environment = {
-  ...process.env,
-  NODE_ENV: 'test',
-  SECRET_KEY: randomBytes(32).toString('base64'),
-  DATABASE_URL: database.replace(/\/postgres$/, `/${name}`),
-  LOG_LEVEL: 'silent',
-  PORT: String(PORT),
-  HOST: '127.0.0.1',
-  RATE_LIMIT_READ: '0',
-  RATE_LIMIT_WRITE: '0',
-  RATE_LIMIT_PLATFORM: '0',
-};
-const pua = (...args) => {
-  const { stdout, stderr, status } = spawnSync(process.execPath, ['bin/pua.mjs', ...args], {
-    env: environment,
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(stderr);
-  return stdout.trim();
-};
-pua('db', 'migrate');
-const server = spawn(process.execPath, ['dist/src/main.js'], { env: environment, stdio: 'inherit' });
-process.on('exit', () => server.kill('SIGKILL'));
-for (;;) {
-  const socket = connect(PORT, '127.0.0.1');
-  const ready = await Promise.race([
-    once(socket, 'connect').then(() => true),
-    once(socket, 'error').then(() => false),
-  ]).catch(() => false);
-  socket.destroy();
-  if (ready) break;
-  await new Promise((resolve) => setTimeout(resolve, 100));
-}
+const { url, pua, end } = await startFresh();
 const platformKey = pua('keys', 'create', '--platform', '--name', 'feed', '--scopes', 'platform:write');
 
 async function feed(lines) {
@@ -101,8 +58,8 @@ line('200 feeds of one line', performance.now() - began, 200);
 const key = pua('keys', 'create', '--user', '1', '--name', 'r', '--scopes', 'profile:read,profile:write');
 async function calls(milliseconds, method) {
   const times = [];
-  const end = performance.now() + milliseconds;
-  while (performance.now() < end) {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until) {
     const from = performance.now();
     const response = await fetch(`${url}/api/public/profile`, {
       method,
@@ -133,7 +90,4 @@ console.log('PUT beside four feeds of 5,000 lines:', await calls(6_000, 'PUT'));
 line('four feeds at once', performance.now() - began, fed);
 feeding = false;
 await Promise.all(feeders);
-server.kill();
-await once(server, 'close');
-await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-await admin.end();
+await end();

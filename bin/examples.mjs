@@ -10,7 +10,7 @@ const DAY = new Date('2026-03-02T00:00:00Z');
 /** So is what is signed with it: cursors. It guards nothing. */
 const SECRET_KEY = Buffer.from('Of the examples, and of nothing else').toString('base64');
 /** Made at the moment of the recording: it stays as it was recorded first. */
-const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id', 'next'];
+const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id', 'next', 'sequence', 'at', 'by'];
 /** Beside them, of a key. */
 const OF_KEY = ['created_at', 'expires_at'];
 /** Headers that say something of the one response. */
@@ -68,6 +68,7 @@ const CALLS = {
     ['problem', 'One of them', '/problems/validation_failed', { key: null }],
     ['not_found', 'None', '/problems/none', { key: null }],
   ],
+  listPlatformChanges: [['edited', 'A member edited their profile', '/changes', { platform: true }]],
   // Last: they change what the others show.
   feedRecords: [
     [

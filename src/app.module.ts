@@ -5,6 +5,7 @@ import { AuthModule } from './auth/auth.module.js';
 import { CredentialsGuard } from './auth/credentials.guard.js';
 import { RateLimitGuard } from './auth/rate-limits/rate-limit.guard.js';
 import { ScopesGuard } from './auth/scopes.guard.js';
+import { CalendarModule } from './calendar/calendar.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { AchievementsModule } from './features/achievements/achievements.module.js';
 import { ConnectionsModule } from './features/connections/connections.module.js';
@@ -26,7 +27,9 @@ import { QueryGuard } from './http/input/query.js';
 import { HealthModule } from './operations/health/health.module.js';
 import { MetricsModule } from './operations/metrics/metrics.module.js';
 import { PlatformModule } from './platform/platform.module.js';
+import { PersonalDataModule } from './personal-data/personal-data.module.js';
 import { SiteModule } from './site/site.module.js';
+import { WebhooksModule } from './webhooks/webhooks.module.js';
 import { Config } from './config/config.js';
 
 /** Table of contents. The guards stand in the order in which docs/api-contract.md §1 checks a request. */
@@ -49,12 +52,15 @@ export class AppModule {
         ConnectionsModule,
         AchievementsModule,
         SyncModule,
+        CalendarModule,
         OpenApiModule,
         PlatformModule,
+        WebhooksModule,
         MetricsModule,
         HealthModule,
         // Last: Express looks through the routes in this order, and few requests are for pages.
         OauthModule,
+        PersonalDataModule,
         SiteModule,
       ],
       controllers: [CredentialController, ProblemsController, ...(config.seedDemo ? [DemoController] : [])],

@@ -49,6 +49,8 @@ export async function eraseMembers(
   await gone(
     `DELETE FROM record_versions WHERE type IN ('participants', 'user_achievements') AND user_id = ANY ($1::bigint[])`,
   );
+  await gone('DELETE FROM platform_changes WHERE user_id = ANY ($1::bigint[])');
+  await gone('DELETE FROM webhook_deliveries WHERE user_id = ANY ($1::bigint[])');
   await gone('DELETE FROM member_usage WHERE user_id = ANY ($1::bigint[])');
   await gone(`UPDATE auth_events SET ip = NULL, details = '{}' WHERE user_id = ANY ($1::bigint[])`);
   for (const userId of ids)

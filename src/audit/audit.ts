@@ -41,6 +41,7 @@ export const AUTH_EVENTS = {
   },
   'user.disabled': { meaning: 'A member was disabled, and all their access ended', details: {} },
   'user.enabled': { meaning: 'A member was enabled again', details: {} },
+  'user.exported': { meaning: 'A member downloaded all that is held about them', details: {} },
   'user.erased': {
     meaning:
       'Everything of a member but the id was taken away; so were the addresses and details of their events here',
@@ -139,6 +140,14 @@ export const AUTH_EVENTS = {
     meaning: 'An API key came from a browser for the first time: `pua keys show` has the page’s origin',
     details: {},
   },
+  'calendar_link.created': {
+    meaning: 'A member made a link under which calendar programs read their events',
+    details: { link: ['number', 'id of the link'] },
+  },
+  'calendar_link.revoked': {
+    meaning: 'A member revoked a calendar link',
+    details: { link: ['number', 'id of the link'] },
+  },
   'client.created': {
     meaning: 'An app was registered',
     details: {
@@ -165,6 +174,24 @@ export const AUTH_EVENTS = {
   'signing_key.rotated': {
     meaning: 'The keys that sign ID tokens moved on by one',
     details: { next: ['text', 'id of the key that was made'] },
+  },
+  'webhook.created': {
+    meaning: 'A receiver of webhooks was registered',
+    details: { webhook: ['text', 'its id'], types: ['texts', 'what it is told of'] },
+  },
+  'webhook.rotated': {
+    meaning: 'A receiver of webhooks was given another secret',
+    details: {
+      webhook: ['text', 'its id'],
+      overlap_seconds: ['number', 'for which messages are signed with both'],
+    },
+  },
+  'webhook.disabled': {
+    meaning: 'Nothing more is sent to a receiver of webhooks',
+    details: {
+      webhook: ['text', 'its id'],
+      reason: ['text', 'admin, or failing: it took nothing for five days'],
+    },
   },
   'platform.imported': {
     meaning: 'An import changed something',

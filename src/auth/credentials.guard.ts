@@ -31,7 +31,8 @@ export class CredentialsGuard implements CanActivate {
     const request = requestOf(context);
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl);
-    const goOn = (principal: Caller) => this.#count(principal, access, request, responseOf(context));
+    this.usage.watch(request, access);
+    const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
     let principal: Caller | Promise<Caller>;
     try {
       principal = this.authentication.authenticate(credential, request);
@@ -46,14 +47,8 @@ export class CredentialsGuard implements CanActivate {
     throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
   }
 
-  #count(
-    principal: Caller,
-    scope: string | null,
-    request: Request,
-    response: Response,
-  ): boolean | Promise<boolean> {
+  #count(principal: Caller, request: Request, response: Response): boolean | Promise<boolean> {
     request.principal = principal;
-    this.usage.watch(request, scope);
     request.context.userId = principal.userId ?? undefined;
     request.context.credentialId = principal.credentialId;
     response.gather('X-OAuth-Scopes', principal.scopesText);

@@ -36,11 +36,20 @@ export interface ChangesPage {
 }
 
 /** What no open transaction can add to any more stands before this number: read so far, no gap is left that fills later. */
-const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
-const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
+export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
+/** The database, and its timeline: where it is another, numbers of transactions may come a second time. */
+export const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
 
 /** A number that is not below it is from another server, of which this database was a dump. */
-const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
+export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
+
+/** How a member finds a thing now, by the access rules of the lists: each is SQL. */
+export const kindFor = (member: string, resource: string, id: string) => `CASE WHEN CASE ${resource}
+      WHEN 'events' THEN EXISTS (SELECT FROM participants p WHERE p.user_id = ${member} AND p.is_visible AND p.event_id = ${id})
+      WHEN 'connections' THEN EXISTS (SELECT FROM connections c WHERE c.user_id = ${member} AND c.id = ${id} AND NOT c.peer_is_disabled)
+      WHEN 'achievements' THEN EXISTS (SELECT FROM user_achievements a
+        WHERE a.user_id = ${member} AND a.achievement_id = ${id} AND a.earned_at IS NOT NULL)
+      ELSE true END THEN 'updated' ELSE 'removed' END`;
 
 const READ_PLACE = {
   name: 'read-change-place',
@@ -108,12 +117,7 @@ SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   EXISTS (SELECT FROM change_places
     WHERE name = 'swept' AND (changed_in, sequence) >= ($2, $3) AND changed_in < ${AHEAD}) AS swept,
   (SELECT COALESCE(json_agg(json_build_object('resource', resource, 'id', id, 'changedIn', changed_in, 'sequence', sequence,
-    'kind', CASE WHEN CASE resource
-      WHEN 'events' THEN EXISTS (SELECT FROM participants p WHERE ${EVENT_ACCESS} AND p.event_id = page.id)
-      WHEN 'connections' THEN EXISTS (SELECT FROM connections c WHERE c.user_id = $1 AND c.id = page.id AND NOT c.peer_is_disabled)
-      WHEN 'achievements' THEN EXISTS (SELECT FROM user_achievements a
-        WHERE a.user_id = $1 AND a.achievement_id = page.id AND a.earned_at IS NOT NULL)
-      ELSE true END THEN 'updated' ELSE 'removed' END) ORDER BY changed_in, sequence, resource, id), '[]') FROM page) AS items`;
+    'kind', ${kindFor('$1', 'resource', 'page.id')}) ORDER BY changed_in, sequence, resource, id), '[]') FROM page) AS items`;
 
 interface Reading extends Record<string, unknown> {
   origin: string;

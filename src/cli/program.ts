@@ -11,6 +11,7 @@ import { keysCommands } from './commands/keys.command.js';
 import { secretsCommands } from './commands/secrets.command.js';
 import { signingKeysCommands } from './commands/signing-keys.command.js';
 import { usersCommands } from './commands/users.command.js';
+import { webhooksCommands } from './commands/webhooks.command.js';
 import { asTyped } from './output.js';
 
 /** Every command, in the order of the help. */
@@ -18,6 +19,7 @@ const COMMANDS = [
   keysCommands,
   clientsCommands,
   usersCommands,
+  webhooksCommands,
   importCommand,
   dbCommands,
   signingKeysCommands,

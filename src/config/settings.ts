@@ -163,7 +163,7 @@ export const SETTINGS = {
   CHANGES_RETENTION: setting(
     duration('1d', '3650d'),
     '30d',
-    'for how long what changed is kept for apps that sync: a whole number and s, m, h or d, a day at least; 0: for ever. Who comes later reads everything anew',
+    'for how long what changed is kept for apps that sync, and what members did for the platform: a whole number and s, m, h or d, a day at least; 0: for ever. Who comes later reads everything anew',
   ),
   CLIENT_ID_METADATA_DOCUMENTS: setting(
     flag,

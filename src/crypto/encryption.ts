@@ -6,6 +6,23 @@ import type { Secrets } from './secrets.js';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
+/** What is written into a sealed value that was moved from one key to another. */
+export interface Moved {
+  /** Name of the key under which it stood before, */
+  moved_from?: string;
+  /** and when it was moved (ISO 8601). */
+  moved_at?: string;
+}
+
+/**
+ * Under what sealed values stand: `current` and `previous` SECRET_KEY; `next`: moved away from the current one by an instance that has the
+ * next one already; `unknown`: none of these.
+ */
+export type SealCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unknown', number>>;
+
+/** A sealed value, its kind, and the keys of its row. */
+type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]];
+
 /**
  * Encrypts what the database keeps for the authorization server: AES-256-GCM, nonce and tag in front. What it is and the keys
  * of its row are authenticated with it: moved to another row it does not open.
@@ -49,6 +66,39 @@ export class Encryption {
       }
     }
     return undefined;
+  }
+
+  /**
+   * Seals under the current key what stands under the one before. Instances that have one or the other first while SECRET_KEY changes do
+   * not move a value to and fro: what was moved away from an instance's key is not moved back to it.
+   *
+   * @returns undefined where it is not to be moved
+   */
+  moved<T extends Moved>(...[sealed, kind, ...rowKeys]: SealedValue): Buffer | undefined {
+    const found = this.openNamed<T>(sealed, kind, ...rowKeys);
+    if (!found || !this.#isToMove(found)) return undefined;
+    const moved = { ...found.value, moved_from: found.keyName, moved_at: new Date().toISOString() };
+    return this.seal(moved, kind, ...rowKeys);
+  }
+
+  /** Under what these values stand, and when the last of them was moved. */
+  stateOf(values: readonly SealedValue[]): { counts: SealCounts; movedAt: Date | undefined } {
+    const counts = { current: 0, previous: 0, next: 0, unknown: 0 };
+    let movedAt: Date | undefined;
+    for (const [sealed, kind, ...rowKeys] of values) {
+      const found = this.openNamed<Moved>(sealed, kind, ...rowKeys);
+      if (!found) counts.unknown++;
+      else if (this.#isToMove(found)) counts.previous++;
+      else if (found.keyName !== this.keyName) counts.next++;
+      else counts.current++;
+      const at = found?.value.moved_at && new Date(found.value.moved_at);
+      if (at && !(movedAt && movedAt > at)) movedAt = at;
+    }
+    return { counts, movedAt };
+  }
+
+  #isToMove({ value, keyName }: { value: Moved; keyName: string }): boolean {
+    return keyName !== this.keyName && value.moved_from !== this.keyName;
   }
 }
 

@@ -16,7 +16,7 @@ export abstract class BackgroundWork implements OnApplicationBootstrap, OnApplic
    * @param failure what the log says where a run fails
    */
   constructor(
-    private readonly logger: Pick<Logger, 'warn'>,
+    protected readonly logger: Pick<Logger, 'warn'>,
     private readonly pauseMs: number,
     private readonly failure: string,
   ) {}

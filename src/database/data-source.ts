@@ -30,6 +30,9 @@ import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-kno
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
 import { KnowPasskeys1763700082000 } from '../../migrations/1763700082000-know-passkeys.js';
 import { ResetPasswords1763700083000 } from '../../migrations/1763700083000-reset-passwords.js';
+import { CreateWebhooks1763700090000 } from '../../migrations/1763700090000-create-webhooks.js';
+import { TellPlatform1763700091000 } from '../../migrations/1763700091000-tell-platform.js';
+import { MakeCalendarLinks1763700100000 } from '../../migrations/1763700100000-make-calendar-links.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -37,6 +40,7 @@ import { embeddedAddress } from './embedded-address.js';
 import { Achievement, UserAchievement } from './entities/achievement.entity.js';
 import { ApiKey, ApiKeyUsage } from './entities/api-key.entity.js';
 import { AuthEvent } from './entities/auth-event.entity.js';
+import { CalendarLink } from './entities/calendar-link.entity.js';
 import { Change, ChangePlace } from './entities/change.entity.js';
 import { ChangeMark } from './entities/change-mark.entity.js';
 import { CompatibleMigration } from './entities/compatible-migration.entity.js';
@@ -57,11 +61,13 @@ import { LoginThrottle } from './entities/login-throttle.entity.js';
 import { OauthRefusal } from './entities/oauth-refusal.entity.js';
 import { RateLimitCount, RateLimitInstances } from './entities/rate-limit.entity.js';
 import { MemberUsage } from './entities/member-usage.entity.js';
+import { PlatformChange } from './entities/platform-change.entity.js';
 import { RecordVersion } from './entities/record-version.entity.js';
 import { RenamedUser } from './entities/renamed-user.entity.js';
 import { Passkey } from './entities/passkey.entity.js';
 import { PlatformTotals } from './entities/totals.entity.js';
 import { User } from './entities/user.entity.js';
+import { WebhookDelivery, WebhookEndpoint } from './entities/webhook.entity.js';
 
 const ENTITIES = [
   User,
@@ -95,6 +101,10 @@ const ENTITIES = [
   RecordVersion,
   IdempotentResponse,
   MemberUsage,
+  WebhookEndpoint,
+  WebhookDelivery,
+  PlatformChange,
+  CalendarLink,
 ];
 
 /** In the order in which they run. */
@@ -130,10 +140,16 @@ export const MIGRATIONS = [
   KnowUpstreamSessions1763700081000,
   KnowPasskeys1763700082000,
   ResetPasswords1763700083000,
+  CreateWebhooks1763700090000,
+  TellPlatform1763700091000,
+  MakeCalendarLinks1763700100000,
   FoldAsAnyOwner1763700120000,
 ];
 
-export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding';
+export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'telling';
+
+const TELL_STATEMENT_MS = 30_000;
+const TELL_LOCK_MS = 3_000;
 
 const SWEEP_STATEMENT_MS = 5_000;
 const SWEEP_LOCK_MS = 300;
@@ -150,7 +166,8 @@ const FEED_LOCK_MS = 3_000;
  * `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines}. `maintenance`: for
  * migrations, imports and the command line: two direct connections that may take their time. `sweeping`: one direct
  * connection, only while there is something to do, for statements that may take longer than a request and wait for nobody. `feeding`:
- * direct connections for what the platform's backend sends, apart from those of members, so that it never takes theirs.
+ * direct connections for what the platform's backend sends, apart from those of members, so that it never takes theirs. `telling`:
+ * direct connections for webhooks, only while there is something to tell.
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
   return new DataSource({
@@ -206,6 +223,18 @@ function poolOptions(config: Config, use: DataSourceUse) {
         keepAlive: true,
         ...requestPlans(config),
         ...bounds(config, FEED_STATEMENT_MS + 50),
+      };
+    case 'telling':
+      return {
+        max: 2,
+        idleTimeoutMillis: 10_000,
+        connectionTimeoutMillis: 5_000,
+        lock_timeout: TELL_LOCK_MS,
+        statement_timeout: TELL_STATEMENT_MS,
+        idle_in_transaction_session_timeout: 5_000,
+        keepAlive: true,
+        ...requestPlans(config),
+        ...bounds(config, TELL_STATEMENT_MS + 50),
       };
     case 'maintenance':
       return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined) };

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { PGlite, protocol } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import { EmbeddedStatements } from './embedded-statements.js';
 import type { EmbeddedFiles, ThreadRequest, ThreadResponse } from './embedded-thread.js';
 
 interface Message {
@@ -25,6 +26,7 @@ const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).co
  */
 class Turns {
   readonly #database: PGlite;
+  readonly #statements = new EmbeddedStatements();
   #waiting: Message[] = [];
   #holder: number | undefined;
   #working = false;
@@ -53,6 +55,7 @@ class Turns {
 
   /** The connection is gone: what it has begun is undone, when its turn comes. */
   async clearTransactionIfNeeded(connection: number): Promise<void> {
+    this.#statements.end(connection);
     if (this.#holder !== connection) return;
     const ignore = () => undefined;
     await this.enqueue(connection, protocol.serialize.sync(), ignore);
@@ -66,23 +69,37 @@ class Turns {
     for (let message = this.#next(); message; message = this.#next()) {
       const { connection, bytes, answer, done, failed } = message;
       this.#holder = connection;
-      let sent = 0;
       try {
-        await this.#database.runExclusive(() =>
-          this.#database.execProtocolRawStream(bytes, {
-            onRawData: (data) => {
-              sent += data.length;
-              answer(data);
-            },
-          }),
-        );
-        done(sent);
+        done(await this.#exchange(connection, bytes, answer));
       } catch (error) {
         failed(error as Error);
       }
       if (LAST_OF_A_QUERY.has(bytes[0]!) && !this.#database.isInTransaction()) this.#holder = undefined;
     }
     this.#working = false;
+  }
+
+  /** @returns how many bytes were answered */
+  async #exchange(connection: number, message: Uint8Array, answer: Message['answer']): Promise<number> {
+    const { bytes, answer: known, answered, afterwards = [] } = this.#statements.translate(connection, message);
+    let sent = 0;
+    if (known) {
+      answer(known);
+      sent = known.length;
+    }
+    if (bytes) {
+      await this.#tell(bytes, (data) => {
+        if (sent === 0) answered?.(data);
+        sent += data.length;
+        answer(data);
+      });
+    }
+    for (const more of afterwards) await this.#tell(more, () => undefined);
+    return sent;
+  }
+
+  #tell(bytes: Uint8Array, onRawData: (data: Uint8Array) => void): Promise<unknown> {
+    return this.#database.runExclusive(() => this.#database.execProtocolRawStream(bytes, { onRawData }));
   }
 
   #next(): Message | undefined {

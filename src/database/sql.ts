@@ -8,6 +8,9 @@
  */
 export const EVENT_ACCESS = 'p.user_id = $1 AND p.is_visible';
 
+/** Where the event `e` takes place online, for those of its participants `p` who may know. */
+export const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;
+
 /** A maintained total of a member: the sum of what was folded and of what has changed since, exact in the statement's snapshot. */
 export function totalOfMember(
   column: 'events_count' | 'connections_count' | 'achievements_count',

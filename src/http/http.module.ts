@@ -3,6 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { createLogger, Logger } from './logger.js';
 import { Meter } from './meter.js';
 import { Paging } from './paging.js';
+import { PublicHttps } from './public-https.js';
 import { ProblemFilter } from './output/problem.filter.js';
 import { RouteTable } from './route-table.js';
 import { Config } from '../config/config.js';
@@ -15,9 +16,10 @@ import { Config } from '../config/config.js';
     { provide: Logger, inject: [Config], useFactory: createLogger },
     Meter,
     Paging,
+    PublicHttps,
     ProblemFilter,
     RouteTable,
   ],
-  exports: [Logger, Meter, Paging, ProblemFilter, RouteTable],
+  exports: [Logger, Meter, Paging, PublicHttps, ProblemFilter, RouteTable],
 })
 export class HttpModule {}

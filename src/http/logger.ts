@@ -10,9 +10,9 @@ export abstract class Logger {
   abstract readonly debug: LogFn;
 }
 
-/** Everything that could be a secret of ours, wherever it stands in a text: API keys and opaque tokens. */
+/** Everything that could be a secret of ours, wherever it stands in a text: API keys, opaque tokens, secrets of webhooks, calendar links. */
 const SECRET_PATTERNS =
-  /pua_(?:live|test)_[0-9A-Za-z]{12}_[0-9A-Za-z]{10,}|(?<=\b(?:Bearer|DPoP)\s+)[A-Za-z0-9._~+/=-]{10,}/gi;
+  /pua_(?:live|test)_[0-9A-Za-z]{12}_[0-9A-Za-z]{10,}|whsec_[A-Za-z0-9+/=]{10,}|(?<=\b(?:Bearer|DPoP)\s+)[A-Za-z0-9._~+/=-]{10,}|(?<=\/calendar\/)[\w%-]{10,}/gi;
 
 /** A text in which nothing is left that could be a secret of ours. */
 export const withoutSecrets = (text: string) => text.replace(SECRET_PATTERNS, '[redacted]');

@@ -53,7 +53,7 @@ export const METRICS = {
     help: 'Requests over a limit, by the limit and the kind of credential that came with them',
     labels: {
       limit: ['read', 'write', 'platform', 'failed_authentication', 'oauth_requests'],
-      credential: ['api_key', 'oauth_token', 'none'],
+      credential: ['api_key', 'oauth_token', 'calendar_link', 'none'],
     },
   },
   rate_limits_shared: {
@@ -118,6 +118,31 @@ export const METRICS = {
     type: 'gauge',
     help: '1 while credentials may be remembered, 0 while each is looked up',
     together: 'min',
+  },
+  webhook_attempts_total: {
+    type: 'counter',
+    help: 'Messages of webhooks that were sent, by what came of it: `failed` is tried again, `dead` is not, `withheld` was not sent since its app or key may not know of the member any more',
+    labels: { outcome: ['delivered', 'failed', 'dead', 'withheld'] },
+  },
+  webhook_attempt_duration_seconds: {
+    type: 'histogram',
+    help: 'Time until a receiver of webhooks answered, or was given up',
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  },
+  webhook_delay_seconds: {
+    type: 'histogram',
+    help: 'From a change until the receiver has taken its message, of those taken at once',
+    buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  },
+  webhook_deliveries_pending: {
+    type: 'gauge',
+    help: 'Messages of webhooks that are to be sent, now or again later',
+    together: 'max',
+  },
+  webhook_deliveries_under_way: {
+    type: 'gauge',
+    help: 'Messages of webhooks that are sent at this moment',
+    together: 'sum',
   },
   sweeper_last_success_timestamp_seconds: {
     type: 'gauge',

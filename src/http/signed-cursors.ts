@@ -27,16 +27,22 @@ export class SignedCursors {
    * Reads the place out of a cursor.
    *
    * @param what what the cursor should be of, for whoever sent another
+   * @param parameter in which it came
    * @throws Problem invalid_cursor where it is none that was made for this binding
    */
-  read<Place extends readonly unknown[]>(binding: readonly unknown[], cursor: string, what: string): Place {
+  read<Place extends readonly unknown[]>(
+    binding: readonly unknown[],
+    cursor: string,
+    what: string,
+    parameter = 'cursor',
+  ): Place {
     const bytes = Buffer.from(cursor, 'base64url');
     const canonical = bytes.toString('base64url') === cursor;
     const payload = bytes.subarray(MAC_BYTES);
     const genuine = canonical && this.#hmac.verify(bytes.subarray(0, MAC_BYTES), textOf(binding), payload);
     if (!genuine) {
       throw new Problem('invalid_cursor', {
-        errors: [{ parameter: 'cursor', code: 'invalid_cursor', detail: `cursor is not one of ${what}.` }],
+        errors: [{ parameter, code: 'invalid_cursor', detail: `${parameter} is not one of ${what}.` }],
       });
     }
     return JSON.parse(payload.toString('utf8')) as Place;

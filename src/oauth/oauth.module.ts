@@ -1,11 +1,14 @@
 import { Module } from '@nestjs/common';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
+import { CalendarModule } from '../calendar/calendar.module.js';
+import { AccountCalendarController } from './pages/account-calendar.controller.js';
+import { AccountKeysController } from './pages/account-keys.controller.js';
 import { AccountController } from './pages/account.controller.js';
+import { AccountPages } from './pages/account-pages.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
 import { BrowserSessions } from './pages/browser-sessions.js';
 import { ClientDocuments } from './provider/client-documents.js';
-import { PublicHttps } from './provider/public-https.js';
 import { Consents } from './provider/consents.js';
 import { FinishedSteps } from './pages/finished-steps.js';
 import { OneTimeStates } from './storage/one-time-states.js';
@@ -36,10 +39,12 @@ import { OauthRoutes } from './oauth-routes.js';
 
 /** The embedded authorization server; {@link OauthRoutes} stands in front of its controllers. */
 @Module({
-  imports: [AuthModule, AccountsModule],
+  imports: [AuthModule, AccountsModule, CalendarModule],
   controllers: [
     InteractionsController,
     AccountController,
+    AccountKeysController,
+    AccountCalendarController,
     SecurityController,
     PasswordResetController,
     UserinfoController,
@@ -54,9 +59,9 @@ import { OauthRoutes } from './oauth-routes.js';
     Consents,
     AuthorizationServer,
     BrowserSessions,
+    AccountPages,
     Pages,
     PlatformLogo,
-    PublicHttps,
     ClientDocuments,
     PageRoutes,
     SignInForm,
@@ -73,6 +78,6 @@ import { OauthRoutes } from './oauth-routes.js';
     Successors,
     OauthRoutes,
   ],
-  exports: [AuthorizationServer, OauthRoutes],
+  exports: [AccountPages, AuthorizationServer, OauthRoutes, Pages, Refusals],
 })
 export class OauthModule {}

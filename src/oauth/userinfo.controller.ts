@@ -50,11 +50,11 @@ export class UserinfoController {
       throw new Problem('method_not_allowed', { headers: { Allow: 'GET, HEAD, POST, OPTIONS' } });
     const credential = credentialOf(request);
     if (!credential) throw missingCredentials(this.config.publicUrl);
+    this.usage.watch(request, 'openid');
     const principal = await this.#authenticate(credential, request).catch(async (error: unknown) => {
       throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
     });
     request.principal = principal;
-    this.usage.watch(request, 'openid');
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
     // POST reads, too (OpenID Connect Core §5.3.1).

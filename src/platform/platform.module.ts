@@ -1,7 +1,15 @@
 import { Module } from '@nestjs/common';
+import { HealthModule } from '../operations/health/health.module.js';
+import { PlatformChangesController } from './changes.controller.js';
+import { PlatformChangesService } from './changes.service.js';
 import { FeedController } from './feed.controller.js';
 import { FeedService } from './feed.service.js';
+import { PlatformNews } from './platform-news.js';
 
 /** What the platform's own backend calls: `/api/platform`. */
-@Module({ controllers: [FeedController], providers: [FeedService] })
+@Module({
+  imports: [HealthModule],
+  controllers: [FeedController, PlatformChangesController],
+  providers: [FeedService, PlatformChangesService, PlatformNews],
+})
 export class PlatformModule {}

@@ -46,3 +46,13 @@ export function isPublicAddress(address: string): boolean {
   if (family === 4) return !special.check(address, 'ipv4');
   return family === 6 && global.check(address, 'ipv6') && !special.check(address, 'ipv6');
 }
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Whether an IP address is this machine's own, reached by nobody else. */
+export function isLoopbackAddress(address: string): boolean {
+  const family = isIP(address);
+  return family !== 0 && loopback.check(address, family === 4 ? 'ipv4' : 'ipv6');
+}

@@ -419,7 +419,7 @@ postgres.it('a change of the profile is planned a few times, and then not at eac
       expect((await api.put('/profile', key, { bio: `${call}` })).status).toBe(200);
     const plans = await api.app.get(Database).rows(
       `SELECT custom_plans::integer AS custom, generic_plans::integer AS generic FROM pg_prepared_statements
-WHERE statement LIKE 'UPDATE users%'`,
+WHERE statement LIKE '%UPDATE users%'`,
       [],
     );
     expect(plans).toEqual([{ custom: 5, generic: 7 }]);

@@ -88,6 +88,36 @@ describe('the embedded database, with many connections', () => {
     expect(rows).toEqual(Array.from({ length: 4 }, () => ({ n: 40 })));
   });
 
+  it('keeps what comes again prepared, for whoever sends it, until something may have changed what it means', async () => {
+    await connected((client) => client.query('CREATE TABLE thing (id int PRIMARY KEY, name text)'));
+    const read = (id: number) =>
+      connected(
+        async (client) => (await client.query<object>('SELECT * FROM thing WHERE id = $1', [id])).rows,
+      );
+    const prepared = () =>
+      connected(
+        async (client) =>
+          (
+            await client.query(
+              "SELECT 1 FROM pg_prepared_statements WHERE statement = 'SELECT * FROM thing WHERE id = $1'",
+            )
+          ).rowCount,
+      );
+    for (let i = 0; i < 12; i++) expect(await read(1)).toEqual([]);
+    expect(await prepared()).toBe(1);
+    // As the client says it: one column more would be an error to a statement that was prepared before.
+    await connected((client) =>
+      client.query("ALTER TABLE thing ADD size int; INSERT INTO thing VALUES (1, 'one', 7)"),
+    );
+    expect(await prepared()).toBe(0);
+    for (let i = 0; i < 12; i++) expect(await read(1)).toEqual([{ id: 1, name: 'one', size: 7 }]);
+    expect(await prepared()).toBe(1);
+    await expect(
+      connected((client) => client.query('SELECT * FROM nothing WHERE id = $1', [1])),
+    ).rejects.toThrow('nothing');
+    expect(await read(2)).toEqual([]);
+  });
+
   it('undoes what a connection had begun that is cut, and nothing else', async () => {
     await connected((client) => client.query('CREATE TABLE note (text text)'));
     const cut = await connect();

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SignInThrottle } from '../../src/accounts/sign-in-throttle.js';
 import type { Place } from '../../src/accounts/sign-in-throttle.js';
 import { GrantUsageRecorder } from '../../src/auth/access-tokens/grant-usage.js';
+import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
+import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 
@@ -294,4 +296,240 @@ describe('GET and POST /account/activity', () => {
     const page = await signedIn(oauth.browser(), '/account/activity', member.username);
     expect(page.html).toContain('Nobody used your data in the last 90 days.');
   });
+});
+
+describe('GET and POST /account/keys', () => {
+  it('shows which keys act for the member, what they may and when they were used, and revokes one at once', async () => {
+    const member = await oauth.member();
+    const [cut, kept] = [
+      await oauth.api.key(member.id, ['profile:read', 'events:read']),
+      await oauth.api.key(member.id, []),
+    ];
+    const gone = await oauth.api.key(member.id);
+    const idOf = (key: string) => key.split('_')[2]!;
+    await oauth.dataSource.query(
+      `UPDATE api_keys SET revoked_at = now(), revocation_reason = 'x' WHERE id = $1`,
+      [idOf(gone)],
+    );
+    expect((await oauth.api.get('/me', cut)).status).toBe(200);
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/keys', member.username);
+    expect([page.status, page.url.pathname]).toEqual([200, '/account/keys']);
+    expect(page.html).toContain(`pua_live_${idOf(cut)}_…`);
+    expect(page.html).toContain('See the events you organise, attend or are invited to');
+    expect(page.html).toContain('Nothing but look itself up.');
+    expect(page.html.match(/Not seen yet/g)).toHaveLength(1);
+    expect(page.html).not.toContain(idOf(gone));
+    for (const key of [cut, kept]) expect(page.html).not.toContain(key.split('_')[3]!.slice(0, 8));
+
+    const after = (await browser.submit(page, {}, new RegExp(`/${idOf(cut)}/revoke$`))) as FormPage;
+    expect(after.html).toContain('That key does not work any more.');
+    expect(after.html).not.toContain(idOf(cut));
+    expect((await oauth.api.get('/me', cut)).status).toBe(401);
+    expect((await oauth.api.get('/credential', kept)).status).toBe(200);
+    const [event] = await oauth.dataSource.query<object[]>(
+      `SELECT actor, user_id, details FROM auth_events WHERE key_id = $1 AND type = 'key.revoked'`,
+      [idOf(cut)],
+    );
+    expect(event).toEqual({
+      actor: 'user',
+      user_id: member.id,
+      details: { reason: 'revoked by the member' },
+    });
+  });
+
+  it('shows nothing of another member or of the platform, and revokes no key of theirs, nor by a form that is not ours', async () => {
+    const [owner, other] = [await oauth.member(), await oauth.member()];
+    const key = await oauth.api.key(owner.id);
+    const platform = await oauth.api.platformKey();
+    const own = await oauth.api.key(other.id);
+    const idOf = (text: string) => text.split('_')[2]!;
+    const browser = oauth.browser();
+    const page = await signedIn(browser, '/account/keys', other.username);
+    for (const foreign of [key, platform]) {
+      expect(page.html).not.toContain(idOf(foreign));
+      const aimed = { ...page, html: page.html.replaceAll(idOf(own), idOf(foreign)) };
+      const after = (await browser.submit(aimed, {}, /\/revoke$/)) as FormPage;
+      expect(after.html).not.toContain('does not work any more');
+    }
+    const forged = {
+      ...page,
+      html: page.html.replaceAll(/name="csrf" value="[^"]*"/g, 'name="csrf" value="x"'),
+    };
+    expect(((await browser.submit(forged, {}, /\/revoke$/)) as FormPage).status).toBe(403);
+    const revoked = await oauth.dataSource.query(
+      'SELECT FROM api_keys WHERE id = ANY ($1) AND revoked_at IS NOT NULL',
+      [[key, platform, own].map(idOf)],
+    );
+    expect(revoked).toEqual([]);
+  });
+});
+
+describe('GET /account/data and the file', () => {
+  interface MemberData {
+    readonly [section: string]: readonly Record<string, unknown>[];
+  }
+
+  async function download(username: string, browser = oauth.browser()) {
+    const page = await signedIn(browser, '/account/data', username);
+    const csrf = /name="csrf" value="([^"]*)"/.exec(page.html)![1]!;
+    return browser.send('/account/data/download', {
+      method: 'POST',
+      body: new URLSearchParams({ csrf }),
+      headers: { Origin: 'null' },
+    });
+  }
+
+  it('is everything that the API shows of the member and what the account pages do, without secrets and others’ private data', async () => {
+    const { platform } = oauth.api;
+    const member = await oauth.member({ first_name: 'Ada', bio: 'Ünïcode "bio"\n🎉' });
+    const peer = await platform.user({
+      bio: 'private words',
+      first_name: 'Privy',
+      stored_display_name: 'A peer',
+    });
+    await platform.connection(member.id, peer);
+    await platform.connection(await platform.user(), member.id, { status: 'pending' });
+    for (const [title, role] of [
+      ['Mine', 'organizer'],
+      ['Theirs', 'attendee'],
+    ]) {
+      const event = await platform.event({ title, description: 'x'.repeat(100) });
+      await platform.participant(event, member.id, { role });
+    }
+    await platform.event({ title: 'Not mine' });
+    const achievement = await platform.achievement();
+    await platform.progress(member.id, achievement, { earned_at: '2026-01-01T00:00:00Z' });
+    const client = await oauth.client({ name: 'Known app' });
+    const tokens = await oauth.tokens(client, member.username);
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+    const key = await oauth.api.key(member.id);
+    const link = (await oauth.api.app.get(CalendarLinks).create(member.id, 'Phone', { actor: 'user' }))!;
+
+    const response = await download(member.username);
+    expect([response.status, response.headers.get('content-disposition')]).toEqual([
+      200,
+      `attachment; filename="member-${member.id}.json"`,
+    ]);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    const text = await response.text();
+    const data = JSON.parse(text) as MemberData;
+    expect(Object.keys(data)).toEqual([
+      'exported_at',
+      'profile',
+      'events',
+      'connections',
+      'pending_connections',
+      'achievements',
+      'connected_apps',
+      'sessions',
+      'keys',
+      'calendar_links',
+      'usage',
+      'account_events',
+    ]);
+    expect(data.profile).toMatchObject({ id: member.id, first_name: 'Ada', bio: 'Ünïcode "bio"\n🎉' });
+    const listed = (await oauth.api.get('/events', key)).body.data as { id: number }[];
+    expect(data.events).toHaveLength(2);
+    for (const [i, { id }] of listed.entries())
+      expect(data.events![i]).toEqual((await oauth.api.get(`/events/${id}`, key)).body);
+    expect(data.connections).toEqual((await oauth.api.get('/connections', key)).body.data);
+    expect(data.pending_connections).toEqual(
+      (await oauth.api.get('/connections?status=pending_sent,pending_received', key)).body.data,
+    );
+    // Rarities are counted beside requests.
+    const stable = ({ rarity, rarity_percentage, ...rest }: Record<string, unknown>) => {
+      expect([rarity, rarity_percentage]).not.toContain(undefined);
+      return rest;
+    };
+    const all = (await oauth.api.get('/achievements?action=all', key)).body.data as Record<string, unknown>[];
+    expect(data.achievements!.map(stable)).toEqual(all.map(stable));
+    expect(data.connected_apps).toMatchObject([{ client_id: client, client_name: 'Known app' }]);
+    expect(data.sessions).toHaveLength(2);
+    expect(data.keys).toMatchObject([{ id: key.split('_')[2], name: 'test' }]);
+    expect(data.calendar_links).toMatchObject([{ name: 'Phone' }]);
+    expect(data.usage).toContainEqual(
+      expect.objectContaining({ app_id: client, scope: 'profile:read', uses: 1 }),
+    );
+    expect(data.account_events![0]).toMatchObject({ type: 'user.exported', actor: 'user' });
+    expect(data.account_events).toContainEqual(expect.objectContaining({ type: 'token.issued' }));
+    const secrets = [
+      tokens.access_token,
+      tokens.refresh_token,
+      key.split('_')[3]!.slice(0, 43),
+      /calendar\/([\w-]+)/.exec(link)![1]!,
+      'argon2',
+      'private words',
+      'Privy',
+      'Not mine',
+    ];
+    for (const secret of secrets) expect(text).not.toContain(secret);
+  });
+
+  it('comes to nobody but the member, by a form of ours', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    await signedIn(browser, '/account/data', member.username);
+    for (const csrf of ['', 'x']) {
+      const refused = await browser.send('/account/data/download', {
+        method: 'POST',
+        body: new URLSearchParams({ csrf }),
+      });
+      expect(refused.status).toBe(403);
+    }
+    const stranger = oauth.browser();
+    const page = (await stranger.open('/account/data')) as FormPage;
+    const csrf = /name="csrf" value="([^"]*)"/.exec(page.html)![1]!;
+    const body = new URLSearchParams({ csrf });
+    expect((await stranger.send('/account/data/download', { method: 'POST', body })).status).toBe(401);
+  });
+
+  postgres.it(
+    'of a member with many connections and a long trail is whole, and others are answered while it is sent',
+    async () => {
+      const member = await oauth.member();
+      const many = 20_000;
+      await oauth.dataSource.query(
+        `INSERT INTO users (username) SELECT 'peer-of-${member.id}-' || n FROM generate_series(1, $1::int) n`,
+        [many],
+      );
+      await oauth.dataSource.query('ANALYZE users');
+      await oauth.dataSource.query(
+        `WITH c AS (SELECT nextval('connections_id_seq') AS id, id AS peer FROM users WHERE username LIKE 'peer-of-${member.id}-%')
+INSERT INTO connections (id, user_id, peer_id, status, requested_at, connected_at)
+SELECT c.id, s.user_id, s.peer_id, 'accepted', '2024-01-01', '2024-01-02' FROM c, LATERAL (VALUES ($1::bigint, c.peer), (c.peer, $1)) s (user_id, peer_id)`,
+        [member.id],
+      );
+      await oauth.dataSource.query('ANALYZE connections');
+      await oauth.dataSource.query(
+        `INSERT INTO auth_events (type, actor, user_id) SELECT 'session.ended', 'user', $1 FROM generate_series(1, 1200)`,
+        [member.id],
+      );
+      await oauth.dataSource.query(
+        `INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
+SELECT $1, current_date - n % 80, 'client', 'app' || n, 'events:read', 1, now() FROM generate_series(1, 1200) n`,
+        [member.id],
+      );
+      const other = await oauth.api.key(await oauth.api.platform.user());
+      let sending = true;
+      let answered = 0;
+      const asking = (async () => {
+        while (sending) {
+          expect((await oauth.api.get('/me', other)).status).toBe(200);
+          answered++;
+        }
+      })();
+      const response = await download(member.username);
+      const before = answered;
+      const data = (await response.json()) as MemberData;
+      sending = false;
+      await asking;
+      expect(new Set(data.connections!.map(({ id }) => id)).size).toBe(many);
+      expect(data.account_events!.filter(({ type }) => type === 'session.ended')).toHaveLength(1_200);
+      expect(new Set(data.usage!.map(({ app_id }) => app_id)).size).toBe(1_200);
+      // One for each few hundred rows, and more where the machine is not busy with other tests.
+      expect(answered - before).toBeGreaterThan(5);
+    },
+    300_000,
+  );
 });

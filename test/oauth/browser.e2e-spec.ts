@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -97,6 +98,58 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     expect(await page.getByRole('status').count()).toBe(0);
     await expect(call()).rejects.toMatchObject({ status: 401 });
     expect(violations).toEqual([]);
+  });
+
+  it('makes a calendar link, revokes it and a key, and downloads what is held about them, by keyboard alone', async () => {
+    const { id, username } = await oauth.member();
+    const key = await oauth.api.key(id);
+    const page = await (await browser.newContext({ acceptDownloads: true })).newPage();
+    /** Until that is focused; a page has no more than so many stops. */
+    const tabTo = async (name: string) => {
+      for (let stop = 0; stop < 30; stop++) {
+        await page.keyboard.press('Tab');
+        const focused = await page.evaluate(
+          'document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent',
+        );
+        if (String(focused).trim() === name) return;
+      }
+      throw new Error(`${name} cannot be reached by keyboard`);
+    };
+    await page.goto(`${oauth.issuer}/account/calendar`);
+    await page.keyboard.type(username); // the field is focused
+    await tabTo('Password');
+    await page.keyboard.type(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Calendar' }).waitFor();
+    await tabTo('Where you will use it, such as “Phone”');
+    await page.keyboard.type('Phone');
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').waitFor();
+    await page.locator('#link:focus').waitFor();
+    const link = await page.getByLabel('Your calendar link').inputValue();
+    expect((await fetch(link)).status).toBe(200);
+    await tabTo('Revoke Phone');
+    await page.keyboard.press('Enter');
+    await page.getByText('That calendar link does not work any more.').waitFor();
+    expect((await fetch(link)).status).toBe(404);
+
+    await tabTo('Keys');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Keys' }).waitFor();
+    await tabTo('Revoke key test');
+    await page.keyboard.press('Enter');
+    await page.getByText('That key does not work any more.').waitFor();
+    expect((await oauth.api.get('/me', key)).status).toBe(401);
+
+    await tabTo('Your data');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Your data' }).waitFor();
+    await tabTo('Download');
+    const download = page.waitForEvent('download');
+    await page.keyboard.press('Enter');
+    const file = await (await download).path();
+    const data = JSON.parse(readFileSync(file, 'utf8')) as { profile: unknown };
+    expect(data.profile).toMatchObject({ id, username });
   });
 
   it('is asked again for what it refused, where the app asks for that alone', async () => {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { clientOf, isDocumentUrl } from '../../src/oauth/provider/client-documents.js';
-import { PublicHttps } from '../../src/oauth/provider/public-https.js';
+import { PublicHttps } from '../../src/http/public-https.js';
 import { isPublicAddress } from '../../src/values/public-address.js';
 import { postgres } from '../support/database.js';
 import { latestFor } from '../support/timing.js';

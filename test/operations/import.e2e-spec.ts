@@ -91,7 +91,9 @@ describe('pua import', () => {
     await api.dataSource.query(
       'DELETE FROM user_achievements; DELETE FROM connections; DELETE FROM participants',
     );
-    await api.dataSource.query('DELETE FROM events; DELETE FROM achievements; DELETE FROM api_key_usage');
+    await api.dataSource.query(
+      'DELETE FROM events; DELETE FROM achievements; DELETE FROM api_key_usage; DELETE FROM member_usage',
+    );
     await api.dataSource.query('DELETE FROM api_keys; DELETE FROM users');
   });
 

@@ -8,9 +8,12 @@ import { describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { folderSource } from '../../src/operations/import/sources.js';
 import { importRecords } from '../../src/operations/import/import-records.js';
+import { WEBHOOK_TYPES } from '../../src/webhooks/webhook-types.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TestApi } from '../support/api.js';
 import { PROCESS } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
 const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
@@ -127,5 +130,107 @@ describe('examples/platform', () => {
       }
     },
     180_000,
+  );
+
+  (available ? postgres.it : it.skip)(
+    'plays a platform while instances are killed at random: platform, API and apps agree to the last row',
+    async () => {
+      const api = await TestApi.start();
+      await importRecords(api.dataSource, folderSource(MONTANA));
+      const environment = {
+        ...api.environment,
+        RATE_LIMIT_PLATFORM: '0',
+        RATE_LIMIT_READ: '0',
+        RATE_LIMIT_WRITE: '0',
+      };
+      const servers = await Promise.all([0, 1].map(() => ServerProcess.start({ ...environment, PORT: '0' })));
+      try {
+        const busiest = await api.dataSource.query<{ id: number }[]>(
+          `SELECT user_id AS id FROM participants GROUP BY user_id HAVING count(*) < 300 ORDER BY count(*) DESC, user_id LIMIT 5`,
+        );
+        const webhooks = new WebhooksService(api.dataSource, api.config);
+        const port = await freePort();
+        const keys: string[] = [];
+        const secrets: string[] = [];
+        for (const { id } of busiest) {
+          const key = await api.key(id);
+          keys.push(key);
+          const { secret } = await webhooks.create({
+            url: `http://127.0.0.1:${port}/`,
+            types: WEBHOOK_TYPES,
+            keyId: key.split('_')[2]!,
+            actor: 'admin',
+          });
+          secrets.push(secret);
+        }
+        const child = spawn(process.execPath, ['examples/platform/play.mjs', '40'], {
+          env: {
+            ...PROCESS,
+            API_URLS: servers.map(({ url }) => url).join(','),
+            API_KEY: await api.platformKey(),
+            MEMBER_KEYS: keys.join(','),
+            WEBHOOK_SECRETS: secrets.join(','),
+            PORT: String(port),
+          },
+          stdio: ['pipe', 'pipe', 'pipe'],
+        });
+        const ids = busiest.map(({ id }) => id);
+        const answers = await api.dataSource.query<{ event_id: number; user_id: number }[]>(
+          `SELECT event_id, user_id FROM participants WHERE user_id = ANY ($1) AND role = 'attendee' ORDER BY event_id, user_id LIMIT 60`,
+          [ids],
+        );
+        const lines = answers.map(({ event_id, user_id }, i) =>
+          JSON.stringify(
+            i % 3 === 0
+              ? { type: 'participants', op: 'delete', record: { event_id, user_id } }
+              : {
+                  type: 'participants',
+                  op: 'put',
+                  record: {
+                    event_id,
+                    user_id,
+                    role: 'attendee',
+                    rsvp_status: i % 2 ? 'maybe' : 'waitlisted',
+                  },
+                },
+          ),
+        );
+        child.stdin.end(`${lines.join('\n')}\n`);
+        let ended = false;
+        const played = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).finally(
+          () => (ended = true),
+        );
+        for (let kills = 0; !ended && kills < 4; kills++) {
+          await Promise.race([played, setTimeout(1_500)]);
+          const victim = kills % 2;
+          await servers[victim]!.kill('SIGKILL');
+          servers[victim] = await ServerProcess.start({
+            ...environment,
+            PORT: new URL(servers[victim]!.url).port,
+          });
+        }
+        const [stdout, stderr, [code]] = await played;
+        expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+        expect(JSON.parse(stdout)).toMatchObject({
+          lines: 60,
+          edits: 40,
+          apps_agree: true,
+          platform_agrees: true,
+          delay_ms: { webhook: { count: expect.any(Number) }, sync: { count: 40 } },
+        });
+        // What the platform fed is what is there.
+        for (const [i, { event_id, user_id }] of answers.entries()) {
+          const rows = await api.dataSource.query<{ rsvp_status: string }[]>(
+            'SELECT rsvp_status FROM participants WHERE event_id = $1 AND user_id = $2',
+            [event_id, user_id],
+          );
+          expect(rows).toEqual(i % 3 === 0 ? [] : [{ rsvp_status: i % 2 ? 'maybe' : 'waitlisted' }]);
+        }
+      } finally {
+        await Promise.all(servers.map((server) => server.kill('SIGKILL')));
+        await api.close();
+      }
+    },
+    240_000,
   );
 });

@@ -36,6 +36,15 @@ const consent = {
   days: { most: 14, idle: 14 },
 } as const;
 
+const calendar = {
+  name: 'calendar',
+  csrf: 'token',
+  user,
+  create: '/account/calendar/create',
+  longest: 60,
+  most: 10,
+} as const;
+
 /** Every page in every state that looks different. */
 export const SAMPLES: Readonly<Record<string, Page>> = {
   'sign-in': { ...signIn, client: web, cancel: '/interaction/u/cancel' },
@@ -175,6 +184,96 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         ip: null,
         user_agent: null,
         current: false,
+      },
+    ],
+  },
+  keys: {
+    name: 'keys',
+    csrf: 'token',
+    user,
+    done: 'key-revoked',
+    more: 3,
+    keys: [
+      {
+        name: 'Ada’s calendar',
+        prefix: 'pua_live_4fGh7Kq2LmPz',
+        scopes: ALL_SCOPES,
+        created_at: '2026-10-01 12:00:00',
+        last_used_at: '2026-11-20 07:15:00',
+        expires_at: '2027-01-01 12:00:00',
+        revoke: '/account/keys/4fGh7Kq2LmPz/revoke',
+      },
+      {
+        name: 'Looks itself up',
+        prefix: 'pua_test_4fGh7Kq2LmPy',
+        scopes: [],
+        created_at: '2026-10-01 12:00:00',
+        last_used_at: null,
+        expires_at: null,
+        revoke: '/account/keys/4fGh7Kq2LmPy/revoke',
+      },
+    ],
+  },
+  'no keys': { name: 'keys', csrf: 'token', user, keys: [] },
+  'hostile keys': {
+    name: 'keys',
+    csrf: 'token',
+    user: { username: HOSTILE, display_name: HOSTILE },
+    keys: [
+      {
+        name: HOSTILE,
+        prefix: 'pua_live_4fGh7Kq2LmPz',
+        scopes: [],
+        created_at: '2026-10-01 12:00:00',
+        last_used_at: null,
+        expires_at: null,
+        revoke: '/account/keys/4fGh7Kq2LmPz/revoke',
+      },
+    ],
+  },
+  'your data': { name: 'data', csrf: 'token', user, download: '/account/data/download' },
+  'calendar links': {
+    ...calendar,
+    done: 'calendar-link-revoked',
+    links: [
+      {
+        name: 'Phone',
+        created_at: '2026-10-01 12:00:00',
+        last_used_at: '2026-11-20 07:15:00',
+        revoke: '/account/calendar/2/revoke',
+      },
+      {
+        name: 'Laptop',
+        created_at: '2026-09-01 12:00:00',
+        last_used_at: null,
+        revoke: '/account/calendar/1/revoke',
+      },
+    ],
+  },
+  'no calendar links': { ...calendar, links: [] },
+  'a new calendar link': {
+    ...calendar,
+    made: { name: 'Phone', url: `https://platform.example/calendar/${'a'.repeat(43)}.ics` },
+    links: [
+      {
+        name: 'Phone',
+        created_at: '2026-10-01 12:00:00',
+        last_used_at: null,
+        revoke: '/account/calendar/2/revoke',
+      },
+    ],
+  },
+  'a calendar link refused': { ...calendar, fault: 'name', links: [] },
+  'hostile calendar links': {
+    ...calendar,
+    fault: 'limit',
+    most: 1,
+    links: [
+      {
+        name: HOSTILE,
+        created_at: '2026-10-01 12:00:00',
+        last_used_at: null,
+        revoke: '/account/calendar/2/revoke',
       },
     ],
   },

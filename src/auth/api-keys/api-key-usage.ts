@@ -1,15 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { Request } from 'express';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { eventValues, recordEventIf } from '../../audit/audit.js';
-import { writeGoodRows } from '../usage-batch.js';
+import { addressOf } from '../../values/network.js';
+import { UsageTally } from '../usage/usage-tally.js';
 
-const FLUSH_MS = 30_000;
-
-interface Use {
-  count: number;
-  at: Date;
+interface KeyUse {
+  readonly key_id: string;
+  /** Of the last time. */
   ip: string | undefined;
 }
 
@@ -20,36 +19,35 @@ interface Rehash {
   readonly pepperId: Buffer;
 }
 
-/** Remembers when keys were used, and writes it in batches: never on the way of a request. */
+/** Remembers when and from where keys were used, and what else becomes known of them as they are. */
 @Injectable()
-export class ApiKeyUsageRecorder implements OnModuleInit, OnApplicationShutdown {
-  #uses = new Map<string, Use>();
+export class ApiKeyUsageRecorder extends UsageTally<KeyUse> {
   #rehashes = new Map<string, Rehash>();
-  #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    private readonly database: Database,
-    private readonly logger: Logger,
-  ) {}
-
-  onModuleInit(): void {
-    this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
+  constructor(database: Database, logger: Logger) {
+    super(
+      database,
+      logger,
+      'a key',
+      `INSERT INTO api_key_usage AS u (key_id, last_used_at, last_used_ip, uses_count)
+SELECT k.id, r.at, r.ip, r.uses
+FROM jsonb_to_recordset($1) AS r (key_id text, at timestamptz, ip inet, uses bigint) JOIN api_keys k ON k.id = r.key_id
+ORDER BY k.id FOR KEY SHARE OF k
+ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at),
+  last_used_ip = EXCLUDED.last_used_ip, uses_count = u.uses_count + EXCLUDED.uses_count`,
+    );
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.flush();
+  finished(request: Request, status: number): void {
+    const { principal } = request;
+    if (principal?.kind === 'api_key' && status < 400)
+      this.record(principal.credentialId, addressOf(request));
   }
 
   record(keyId: string, ip: string | undefined): void {
-    const use = this.#uses.get(keyId);
-    if (use) {
-      use.count++;
-      use.at = new Date();
-      use.ip = ip;
-    } else {
-      this.#uses.set(keyId, { count: 1, at: new Date(), ip });
-    }
+    const use = this.again(keyId);
+    if (use) use.ip = ip;
+    else this.begin(keyId, { key_id: keyId, ip });
   }
 
   /** The key was made under the previous pepper: it gets a hash under the current one. */
@@ -74,51 +72,10 @@ ${recordEventIf('first', 3)}`,
     );
   }
 
-  /** Writes what was gathered. What cannot be written now is kept for the next time; a row that never can is dropped. */
-  async flush(): Promise<void> {
-    const [uses, rehashes] = [this.#uses, this.#rehashes];
-    this.#uses = new Map();
+  override async flush(): Promise<void> {
+    const rehashes = this.#rehashes;
     this.#rehashes = new Map();
-    await Promise.all([this.#writeUses(uses), this.#writeRehashes(rehashes)]);
-  }
-
-  async #writeUses(uses: Map<string, Use>): Promise<void> {
-    try {
-      await writeGoodRows(
-        [...uses],
-        async (rows) => {
-          await this.database.rows(
-            // Keys that are gone are left out; the others cannot go before this has written.
-            `INSERT INTO api_key_usage AS u (key_id, last_used_at, last_used_ip, uses_count)
-SELECT k.id, r.at, r.ip, r.count
-FROM jsonb_to_recordset($1) AS r (key_id text, at timestamptz, ip inet, count bigint) JOIN api_keys k ON k.id = r.key_id
-ORDER BY k.id FOR KEY SHARE OF k
-ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at),
-  last_used_ip = EXCLUDED.last_used_ip, uses_count = u.uses_count + EXCLUDED.uses_count`,
-            [
-              JSON.stringify(
-                rows.map(([key_id, { count, at, ip }]) => ({ key_id, count, at, ip: ip ?? null })),
-              ),
-            ],
-          );
-          for (const [keyId] of rows) uses.delete(keyId);
-        },
-        ([keyId], error) => {
-          uses.delete(keyId);
-          this.logger.warn(
-            { err: error, key_id: keyId },
-            'the use of a key cannot be written: it is dropped',
-          );
-        },
-      );
-    } catch (error) {
-      this.logger.warn({ err: error }, 'the use of keys could not be written; it is kept');
-      for (const [keyId, use] of uses) {
-        const newer = this.#uses.get(keyId);
-        if (newer) newer.count += use.count;
-        else this.#uses.set(keyId, use);
-      }
-    }
+    await Promise.all([super.flush(), this.#writeRehashes(rehashes)]);
   }
 
   async #writeRehashes(rehashes: Map<string, Rehash>): Promise<void> {

@@ -160,6 +160,7 @@ RETURNING user_id`,
         [id, newId, overlapSeconds],
       );
       if (!replaced[0]) throw await this.#notRotatable(manager, id);
+      await manager.query('UPDATE webhook_endpoints SET key_id = $2 WHERE key_id = $1', [id, newId]);
       await recordEvent(manager, {
         type: 'key.rotated',
         actor,
@@ -194,6 +195,29 @@ RETURNING user_id`,
         keyId: id,
         details: { reason },
       });
+      return true;
+    });
+  }
+
+  /**
+   * Ends a key of a member at once and for good, by the member.
+   *
+   * @returns whether the member had such a key that was not revoked yet
+   */
+  async revokeOf(
+    userId: number,
+    id: string,
+    reason: string,
+    by: Pick<NewAuthEvent, 'actor' | 'ip'>,
+  ): Promise<boolean> {
+    return this.dataSource.transaction(async (manager) => {
+      const { affected } = await manager.update(
+        ApiKey,
+        { id, user_id: userId, revoked_at: IsNull() },
+        { revoked_at: () => 'now()', revocation_reason: reason },
+      );
+      if (affected === 0) return false;
+      await recordEvent(manager, { ...by, type: 'key.revoked', userId, keyId: id, details: { reason } });
       return true;
     });
   }

@@ -28,6 +28,12 @@ const OAUTH_REQUESTS_PER_REFUSAL = 100;
 const PATIENCE = 2 / 3;
 
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
+type CredentialKind = LabelsOf<'rate_limit_refusals_total'>['credential'];
+
+/** Whose calls are counted, and under which of their credentials. */
+interface CountedCaller extends Pick<Caller, 'userId' | 'credentialId'> {
+  readonly kind: CredentialKind;
+}
 
 /**
  * The limits of docs/api-contract.md §10, per user and credential, and of failed authentication and of requests to the
@@ -90,7 +96,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
    */
   countCall(
     name: 'read' | 'write' | 'platform',
-    principal: Caller,
+    principal: CountedCaller,
     response: Response,
   ): Problem | undefined | Promise<Problem | undefined> {
     const limit = this.#limits.get(name);
@@ -122,6 +128,16 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
+   * Counts a link that leads nowhere, as a credential that is refused.
+   *
+   * @returns what to answer where there were too many
+   */
+  async afterUnknownLink(address: string | undefined): Promise<Problem | undefined> {
+    const seconds = await this.#secondsOver('failed_authentication', 'calendar_link', address);
+    return seconds === undefined ? undefined : rateLimited(seconds);
+  }
+
+  /**
    * Counts a request to the authorization server or its pages, whatever comes of it.
    *
    * @returns the whole seconds until the next one may come where there were too many
@@ -132,7 +148,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
 
   async #secondsOver(
     name: LimitName,
-    credential: LabelsOf<'rate_limit_refusals_total'>['credential'],
+    credential: CredentialKind,
     address: string | undefined,
   ): Promise<number | undefined> {
     const count = await this.#limits.get(name)?.take(`${name}:${networkOf(address)}`);

@@ -1,41 +1,60 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { Request } from 'express';
-import { addressOf } from '../../values/network.js';
 import { GrantUsageRecorder } from '../access-tokens/grant-usage.js';
 import { ApiKeyUsageRecorder } from '../api-keys/api-key-usage.js';
 import { MemberUsageRecorder } from './member-usage.js';
+import type { UsageListener } from './usage-listener.js';
+
+export type { UsageListener };
+
+const FLUSH_MS = 30_000;
 
 /**
- * The one place that hears of each request that was answered with a credential, before its answer leaves: last use of keys and
- * grants, and what was used of a member, are counted from here. A request that is refused is no use.
+ * The one place that hears of each request that came with a credential, when it is answered: last use of keys and grants, and what
+ * was used of a member, are counted from here, and whoever else is to know of requests listens here.
  */
 @Injectable()
-export class Usage {
-  constructor(
-    private readonly keys: ApiKeyUsageRecorder,
-    private readonly grants: GrantUsageRecorder,
-    private readonly members: MemberUsageRecorder,
-  ) {}
+export class Usage implements OnModuleInit, OnApplicationShutdown {
+  readonly #listeners: UsageListener[];
+  #timer: NodeJS.Timeout | undefined;
 
-  /** Counts the request once it is answered. @param scope that it uses; null: nothing of the member's */
+  constructor(keys: ApiKeyUsageRecorder, grants: GrantUsageRecorder, members: MemberUsageRecorder) {
+    this.#listeners = [keys, grants, members];
+  }
+
+  onModuleInit(): void {
+    this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.flush();
+  }
+
+  /** From now on the listener is told as well. */
+  listen(listener: UsageListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /**
+   * Tells of the request once it is answered: to be called before its credential is looked at.
+   *
+   * @param scope that it uses; null: nothing of the member's
+   */
   watch({ context }: Request, scope: string | null): void {
     context.scope = scope;
     context.whenWritten = this.#written;
   }
 
-  /** Writes all that was counted. */
+  /** Writes all that was gathered. */
   async flush(): Promise<void> {
-    await Promise.all([this.keys.flush(), this.grants.flush(), this.members.flush()]);
+    await Promise.all(this.#listeners.map((listener) => listener.flush()));
   }
 
   /** One function for all requests: a closure of each would cost more than all that is done here. */
   readonly #written = (message: IncomingMessage, { statusCode }: ServerResponse): void => {
-    const request = message as Request;
-    const { principal, context } = request;
-    if (principal === undefined || statusCode >= 400) return;
-    if (principal.kind === 'api_key') this.keys.record(principal.credentialId, addressOf(request));
-    else this.grants.record(principal.credentialId);
-    if (principal.userId !== null && context.scope !== null) this.members.record(principal, context.scope);
+    for (const listener of this.#listeners) listener.finished(message as Request, statusCode);
   };
 }

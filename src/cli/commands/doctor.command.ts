@@ -4,6 +4,7 @@ import { OperatorError } from '../../values/operator-error.js';
 import { SigningKeysService } from '../../oauth/provider/signing-keys.service.js';
 import { checkDatabase, checkSettings, failed } from '../../operations/doctor/doctor.js';
 import type { Check } from '../../operations/doctor/doctor.js';
+import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
 import { addCommand } from '../command.js';
 import { readConfig, withAnyDatabase } from '../database.js';
 import { asTyped, print, statusMark } from '../output.js';
@@ -13,7 +14,7 @@ export function doctorCommand(program: Command): void {
   addCommand(
     program,
     'doctor',
-    'Check settings, proxy, database, migrations, keys, copies, totals, sequences and time zones, and say how to mend',
+    'Check settings, proxy, database, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to mend',
     'pua doctor --mend',
   )
     .option('--mend', 'first put copies, totals and sequences right, beside everybody who writes')
@@ -39,7 +40,8 @@ async function examine(mend: boolean): Promise<Check[]> {
       ...checks,
       ...(await withAnyDatabase(({ dataSource }) => {
         const sealState = () => new SigningKeysService(dataSource, config).sealState();
-        return checkDatabase(dataSource, config, { mend, sealState });
+        const webhookSeals = () => new WebhookSecrets(config).sealState(dataSource);
+        return checkDatabase(dataSource, config, { mend, sealState, webhookSeals });
       }, config)),
     ];
   } catch (error) {

@@ -127,7 +127,7 @@ export function usersCommands(program: Command): void {
   addCommand(
     users,
     'set-password',
-    'Give a member a new password, and end what was signed in before: browser sessions, sign-ins under way, the access of apps; API keys go on',
+    'Give a member a new password, and end what was signed in before: browser sessions, sign-ins under way, the access of apps, calendar links; API keys go on',
     'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
   )
     .argument('<id|username>', 'the member')
@@ -268,7 +268,7 @@ export function usersCommands(program: Command): void {
   addCommand(
     users,
     'revoke-access',
-    'End the access of apps to a member’s data, outstanding codes too; of all apps, with the member’s browser sessions',
+    'End the access of apps to a member’s data, outstanding codes too; of all apps, with the member’s browser sessions and calendar links',
     'pua users revoke-access ada --client demo',
   )
     .argument('<id|username>', 'the member')

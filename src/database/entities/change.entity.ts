@@ -31,7 +31,7 @@ export class Change {
 @Entity('change_places')
 export class ChangePlace {
   @PrimaryColumn('text')
-  name: 'coalesced' | 'swept';
+  name: 'coalesced' | 'swept' | 'told' | 'platform_swept';
 
   @Column('bigint', { default: 0 })
   changed_in: number;

@@ -119,6 +119,10 @@ export class Event {
   @Column('bigint', { nullable: true, select: false })
   changed_in: number | null;
 
+  /** How often it was changed since it came here; counted by the database. */
+  @Column('integer', { default: 0, select: false })
+  revision: number;
+
   /** What `title` sorts by and is searched in; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   folded_title: string;

@@ -1,6 +1,6 @@
 import { ApiSchema } from '@nestjs/swagger';
 import { JsonFragment } from '../../database/json-text.js';
-import { ATTENDEES } from '../../database/sql.js';
+import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
 import {
   BooleanField,
   CountField,
@@ -222,7 +222,7 @@ export class EventDetail extends EventItem {
   declare location: EventLocationDetail | null;
 
   @TextField({
-    from: `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`,
+    from: ONLINE_URL,
     nullable: true,
     description: 'Only for organizers and those who are going',
   })

@@ -1,5 +1,6 @@
 import type { NamedStatement } from '../../database/pipelined-reads.js';
 import { List } from '../../database/list.js';
+import type { ListDeclaration } from '../../database/list.js';
 import { contains, EVENT_ACCESS, totalOfMember } from '../../database/sql.js';
 import { jsonOf } from '../../http/output/fields.js';
 import { EventDetail, EventItem } from './event.dto.js';
@@ -19,6 +20,8 @@ const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, en
 /** What is read of events, with the SQL function for their local times. */
 export interface EventReads {
   readonly list: List<EventsQuery>;
+  /** The same list, with each event as {@link detail} shows it. */
+  readonly whole: List<EventsQuery>;
   /** Of the member ($1) and the id ($2). No row, whatever the reason that there is nothing to see. */
   readonly detail: NamedStatement;
 }
@@ -31,45 +34,47 @@ export const EVENTS_IN_ANY_ZONE = eventReads('local_time_or_utc');
 function eventReads(localTime: string): EventReads {
   const json = (model: Parameters<typeof jsonOf>[0]) =>
     jsonOf(model).replaceAll('local_time(', `${localTime}(`);
+  const declaration: ListDeclaration<EventsQuery> = {
+    name: `events:${localTime}`,
+    item: json(EventItem),
+    rows: RELATIONS,
+    own: 'p.user_id = $1',
+    access: EVENT_ACCESS,
+    shown: EVENT,
+    joined: { alias: 'e', sql: OF_EVENT },
+    id: 'p.event_id',
+    sorts: {
+      starts_at: { key: 'p.starts_at', type: 'timestamptz' },
+      '-starts_at': { key: 'p.starts_at', type: 'timestamptz', descending: true },
+      created_at: { key: 'e.created_at', type: 'timestamptz' },
+      '-created_at': { key: 'e.created_at', type: 'timestamptz', descending: true },
+      updated_at: { key: 'e.updated_at', type: 'timestamptz' },
+      '-updated_at': { key: 'e.updated_at', type: 'timestamptz', descending: true },
+      title: { key: 'e.folded_title', type: 'text' },
+      '-title': { key: 'e.folded_title', type: 'text', descending: true },
+    },
+    filters: {
+      // Every event is in exactly one of the three; one without an end is past once it has started.
+      time_filter: {
+        all: null,
+        upcoming: 'p.starts_at > now()',
+        ongoing: 'p.starts_at <= now() AND e.ends_at >= now()',
+        past: 'p.starts_at <= now() AND (e.ends_at IS NULL OR e.ends_at < now())',
+      },
+      starts_after: (at) => `p.starts_at >= ${at}::timestamptz`,
+      starts_before: (at) => `p.starts_at < ${at}::timestamptz`,
+      status: (at) => `e.status = ANY (${at})`,
+      role: (at) => `p.role = ANY (${at})`,
+      rsvp_status: (at) => `p.rsvp_status = ANY (${at})`,
+      is_online: (at) => `e.is_online = ${at}`,
+      q: (at) => contains('e.folded_title', at),
+      updated_since: changedSince,
+    },
+    total: totalOfMember('events_count'),
+  };
   return {
-    list: new List<EventsQuery>({
-      name: `events:${localTime}`,
-      item: json(EventItem),
-      rows: RELATIONS,
-      own: 'p.user_id = $1',
-      access: EVENT_ACCESS,
-      shown: EVENT,
-      joined: { alias: 'e', sql: OF_EVENT },
-      id: 'p.event_id',
-      sorts: {
-        starts_at: { key: 'p.starts_at', type: 'timestamptz' },
-        '-starts_at': { key: 'p.starts_at', type: 'timestamptz', descending: true },
-        created_at: { key: 'e.created_at', type: 'timestamptz' },
-        '-created_at': { key: 'e.created_at', type: 'timestamptz', descending: true },
-        updated_at: { key: 'e.updated_at', type: 'timestamptz' },
-        '-updated_at': { key: 'e.updated_at', type: 'timestamptz', descending: true },
-        title: { key: 'e.folded_title', type: 'text' },
-        '-title': { key: 'e.folded_title', type: 'text', descending: true },
-      },
-      filters: {
-        // Every event is in exactly one of the three; one without an end is past once it has started.
-        time_filter: {
-          all: null,
-          upcoming: 'p.starts_at > now()',
-          ongoing: 'p.starts_at <= now() AND e.ends_at >= now()',
-          past: 'p.starts_at <= now() AND (e.ends_at IS NULL OR e.ends_at < now())',
-        },
-        starts_after: (at) => `p.starts_at >= ${at}::timestamptz`,
-        starts_before: (at) => `p.starts_at < ${at}::timestamptz`,
-        status: (at) => `e.status = ANY (${at})`,
-        role: (at) => `p.role = ANY (${at})`,
-        rsvp_status: (at) => `p.rsvp_status = ANY (${at})`,
-        is_online: (at) => `e.is_online = ${at}`,
-        q: (at) => contains('e.folded_title', at),
-        updated_since: changedSince,
-      },
-      total: totalOfMember('events_count'),
-    }),
+    list: new List(declaration),
+    whole: new List({ ...declaration, name: `whole-events:${localTime}`, item: json(EventDetail) }),
     detail: {
       name: `read-event:${localTime}`,
       text: `SELECT ${json(EventDetail)} AS json FROM ${RELATIONS} ${EVENT} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,

@@ -42,10 +42,10 @@ export class ProfileController {
   )
   @RespondsWithProblems('precondition_failed')
   updateProfile(
-    @CurrentPrincipal() { userId }: Principal,
+    @CurrentPrincipal() principal: Principal,
     @Headers('if-match') ifMatch: string | undefined,
     @JsonBody() changes: ProfileChanges,
   ): Promise<JsonResponse> {
-    return this.profiles.update(userId, changes, ifMatch);
+    return this.profiles.update(principal, changes, ifMatch);
   }
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Principal } from '../../auth/principal.js';
 import { Database } from '../../database/database.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { versionedEtag, versionsOf } from '../../http/output/etag.js';
@@ -30,9 +31,15 @@ const READ_PROFILE = {
 
 /**
  * $2 holds the fields that change; a key that is absent leaves its column alone. $3: the versions that If-Match
- * allows, or null for any. One row comes back where it was changed.
+ * allows, or null for any. One row comes back where it was changed. The platform is told what is another value than before, and who wrote
+ * it ($4).
  */
-const UPDATE_PROFILE = `UPDATE users u SET
+const UPDATE_PROFILE = `WITH before AS MATERIALIZED (
+  -- As it is when nobody else can change it any more, which is not always what this statement began with.
+  SELECT id, jsonb_build_object('first_name', first_name, 'last_name', last_name, 'bio', bio, 'profile_picture', profile_picture) AS fields
+  FROM users WHERE id = $1 FOR NO KEY UPDATE
+), changed AS (
+UPDATE users u SET
   first_name = CASE WHEN $2::jsonb ? 'first_name' THEN $2->>'first_name' ELSE u.first_name END,
   last_name = CASE WHEN $2 ? 'last_name' THEN $2->>'last_name' ELSE u.last_name END,
   bio = CASE WHEN $2 ? 'bio' THEN $2->>'bio' ELSE u.bio END,
@@ -40,9 +47,16 @@ const UPDATE_PROFILE = `UPDATE users u SET
   edited_fields = ARRAY(SELECT unnest(u.edited_fields) UNION SELECT wanted.name FROM jsonb_each_text($2) AS wanted (name, value)
     JOIN (VALUES ('first_name', u.first_name), ('last_name', u.last_name), ('bio', u.bio), ('profile_picture', u.profile_picture))
       AS present (name, value) USING (name) WHERE wanted.value IS DISTINCT FROM present.value)
-FROM ${COUNTED}
-WHERE u.id = $1 AND ($3::bigint[] IS NULL OR u.version = ANY ($3))
-RETURNING ${PROFILE}, u.first_name, u.last_name`;
+FROM before b, ${COUNTED}
+WHERE u.id = b.id AND ($3::bigint[] IS NULL OR u.version = ANY ($3))
+RETURNING ${PROFILE}, u.first_name, u.last_name, b.fields AS fields_before
+), told AS (
+  INSERT INTO platform_changes (type, user_id, by_id, fields)
+  SELECT 'profile.updated', $1, $4, edited.fields FROM changed CROSS JOIN LATERAL (
+    SELECT jsonb_object_agg(key, value) AS fields FROM jsonb_each($2) WHERE value IS DISTINCT FROM changed.fields_before->key) edited
+  WHERE edited.fields IS NOT NULL
+)
+SELECT * FROM changed`;
 
 type Row = Record<string, unknown>;
 
@@ -72,12 +86,17 @@ export class ProfileService {
    * @param ifMatch the header, whose validators are compared with the row's version in the UPDATE itself
    * @throws Problem precondition_failed with the current ETag
    */
-  async update(userId: number, changes: ProfileChanges, ifMatch: string | undefined): Promise<JsonResponse> {
+  async update(
+    { userId, clientId, keyId }: Principal,
+    changes: ProfileChanges,
+    ifMatch: string | undefined,
+  ): Promise<JsonResponse> {
     const versions = versionsOf(ifMatch) ?? null;
     const [row] = await this.database.prepared<ProfileRow>(UPDATE_PROFILE, [
       userId,
       JSON.stringify(changes),
       versions,
+      clientId ?? keyId,
     ]);
     if (!row) {
       const current = await this.profile(userId);

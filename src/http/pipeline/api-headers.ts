@@ -6,9 +6,12 @@ export const API_PREFIX = '/api/public';
 /** The prefix of what the platform's own backend calls. */
 export const PLATFORM_PREFIX = '/api/platform';
 
+/** The prefix of links under which calendar programs read a member's events: admitted and answered as calls of the API are. */
+export const CALENDAR_PREFIX = '/calendar';
+
 /** Tells whether a path is the API’s: one of the prefixes itself, or below it. */
 export function isUnderApi(path: string): boolean {
-  return isUnder(API_PREFIX, path) || isUnder(PLATFORM_PREFIX, path);
+  return isUnder(API_PREFIX, path) || isUnder(PLATFORM_PREFIX, path) || isUnder(CALENDAR_PREFIX, path);
 }
 
 /** Tells whether a path is the prefix itself, or below it. */

@@ -5,7 +5,7 @@ import type { Caller, Capacity } from './admission.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { CONNECTION_BOUNDS, Connections } from './connections.js';
 import { networkOf, parseAddress } from '../../values/network.js';
-import { describeRequest } from './request-context.js';
+import { describeRequest, leavePlace } from './request-context.js';
 import type { RequestContext } from './request-context.js';
 
 /**
@@ -75,7 +75,7 @@ export class FrontDoor {
         // Not the end of sending: who does not read the answer keeps no place.
         written: (request, response) => {
           request.context.whenWritten?.(request, response);
-          this.#leave(request);
+          leavePlace(request.context);
         },
         closed: (request, response) => this.#end(request, response),
       },
@@ -118,16 +118,11 @@ export class FrontDoor {
     this.#application(request, response);
   }
 
-  #leave({ context }: IncomingMessage): void {
-    context.place?.admission.leave(context.place);
-    context.place = undefined;
-  }
-
   #end(request: IncomingMessage, response: ServerResponse): void {
     // Nothing is known of one that was not begun while there was a pause.
     const context = request.context as RequestContext | undefined;
     if (!context) return;
-    this.#leave(request);
+    leavePlace(context);
     for (const tell of context.whenOver) tell(request, response);
   }
 

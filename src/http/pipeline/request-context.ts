@@ -44,6 +44,12 @@ declare module 'node:http' {
   }
 }
 
+/** Gives back the place of a request among those under way: of one that was answered, or that only waits from now on. */
+export function leavePlace(context: RequestContext): void {
+  context.place?.admission.leave(context.place);
+  context.place = undefined;
+}
+
 /** What a request to a proxy begins with, which servers take too (RFC 9112 §3.2.2). Nobody has a name and a password there. */
 const ORIGIN = /^https?:\/\/[^/?#@\\]+/i;
 /** A path and a query of visible ASCII. Whatever is more could be another path to one parser than to the next. */

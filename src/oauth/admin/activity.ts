@@ -34,6 +34,9 @@ export const ACCESS_EVENTS = [
   'access.revoked',
   'key.created',
   'key.revoked',
+  'calendar_link.created',
+  'calendar_link.revoked',
+  'user.exported',
 ] as const;
 
 export type AccessEventType = (typeof ACCESS_EVENTS)[number];

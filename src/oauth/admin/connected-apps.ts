@@ -46,7 +46,7 @@ export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
 
   /** By name. */
-  async listApps(userId: number): Promise<Shown<ConnectedApp>> {
+  async listApps(userId: number, most = SHOWN): Promise<Shown<ConnectedApp>> {
     const rows = await this.dataSource.query<(ConnectedApp & Counted)[]>(
       `SELECT count(*) OVER ()::integer AS count, c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri,
   c.logo IS NOT NULL AS has_logo, a.scopes,
@@ -60,8 +60,8 @@ FROM (
   WHERE g.user_id = $1 AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
     AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
   GROUP BY g.client_id
-) a JOIN oauth_clients c ON c.id = a.client_id ORDER BY ${foldedText('c.name')}, c.id LIMIT ${SHOWN}`,
-      [userId],
+) a JOIN oauth_clients c ON c.id = a.client_id ORDER BY ${foldedText('c.name')}, c.id LIMIT $2`,
+      [userId, most],
     );
     return shownOf(rows);
   }
@@ -71,13 +71,17 @@ FROM (
    *
    * @param own keys of the session that asks, which stands above all
    */
-  async listSessions(userId: number, own: readonly Buffer[] = []): Promise<Shown<BrowserSession>> {
+  async listSessions(
+    userId: number,
+    own: readonly Buffer[] = [],
+    most = SHOWN,
+  ): Promise<Shown<BrowserSession>> {
     const rows = await this.dataSource.query<(BrowserSession & Counted)[]>(
       `SELECT count(*) OVER ()::integer AS count, encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at,
   api_time(last_seen_at) AS last_seen_at, host(ip) AS ip, user_agent
 FROM oauth_sessions WHERE user_id = $1 AND expires_at > now()
-ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_key LIMIT ${SHOWN}`,
-      [userId, own],
+ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_key LIMIT $3`,
+      [userId, own, most],
     );
     return shownOf(rows);
   }

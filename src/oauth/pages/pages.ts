@@ -46,6 +46,31 @@ export interface PasskeyForm {
 /** What an action of a member has done. */
 export type Done = keyof Texts['done'];
 
+/** A member's calendar links. */
+export interface CalendarPage {
+  readonly name: 'calendar';
+  readonly csrf: string;
+  readonly user: PageUser;
+  readonly done?: Done | undefined;
+  /** Action of the form that makes a link. */
+  readonly create: string;
+  /** Code points of a link's name. */
+  readonly longest: number;
+  /** So many links may a member have. */
+  readonly most: number;
+  readonly links: readonly {
+    readonly name: string;
+    readonly created_at: string;
+    readonly last_used_at: string | null;
+    /** Action of the form that revokes it. */
+    readonly revoke: string;
+  }[];
+  /** What was just made, which is shown this once. */
+  readonly made?: { readonly name: string; readonly url: string };
+  /** Why nothing was made. */
+  readonly fault?: 'name' | 'limit';
+}
+
 /** What a page shows. Every text may come from a stranger; moments are in the API's form. */
 export type Page =
   | {
@@ -140,6 +165,34 @@ export type Page =
         readonly last_used_at: string | null;
       }[];
       /** How many others there are. */
+      readonly more?: number;
+    }
+  | CalendarPage
+  | {
+      readonly name: 'data';
+      readonly csrf: string;
+      readonly user: PageUser;
+      /** Action of the form whose answer is the file. */
+      readonly download: string;
+    }
+  | {
+      readonly name: 'keys';
+      readonly csrf: string;
+      readonly user: PageUser;
+      readonly done?: Done | undefined;
+      readonly keys: readonly {
+        readonly name: string;
+        /** What the key begins with, as it stands wherever it is used. */
+        readonly prefix: string;
+        readonly scopes: readonly ScopeName[];
+        readonly created_at: string;
+        readonly last_used_at: string | null;
+        /** null: never. */
+        readonly expires_at: string | null;
+        /** Action of the form that revokes it. */
+        readonly revoke: string;
+      }[];
+      /** How many others there are, made longer ago. */
       readonly more?: number;
     }
   | ({ readonly name: 'activity'; readonly csrf: string; readonly user: PageUser } & Activity)

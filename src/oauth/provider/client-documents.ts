@@ -7,7 +7,7 @@ import { Logger } from '../../http/logger.js';
 import { checkClient } from '../admin/clients.service.js';
 import type { StoredClient } from '../storage/stored-client.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
-import { PublicHttps } from './public-https.js';
+import { PublicHttps } from '../../http/public-https.js';
 import { withoutSecrets } from './refusals.js';
 
 const HOUR_MS = 3_600_000;

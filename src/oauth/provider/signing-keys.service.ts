@@ -4,6 +4,7 @@ import type { Config } from '../../config/config.js';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import { SigningKey } from '../../database/entities/oauth.entity.js';
 import { Encryption } from '../../crypto/encryption.js';
+import type { Moved } from '../../crypto/encryption.js';
 import { makeSigningKey, publicHalfOf } from '../../crypto/signing-keys.js';
 import type { SigningAlgorithm, SigningJwk } from '../../crypto/signing-keys.js';
 import { OperatorError } from '../../values/operator-error.js';
@@ -16,12 +17,7 @@ export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | '
 }
 
 /** How a private key stands in the database, encrypted. */
-type Sealed = SigningJwk & {
-  /** Name of the key under which it stood before it was moved to the one under which it stands, */
-  moved_from?: string;
-  /** and when (ISO 8601). */
-  moved_at?: string;
-};
+type Sealed = SigningJwk & Moved;
 
 /**
  * The keys that sign ID tokens: those of ES256 always, those of RS256 from when the first client asks for them ({@link provide}),
@@ -61,45 +57,26 @@ export class SigningKeysService {
     });
   }
 
-  /**
-   * Encrypts under SECRET_KEY what stands under the one before. Instances that have one or the other first while it changes do
-   * not move a key to and fro: what was moved away from an instance's key is not moved back to it.
-   */
+  /** Encrypts under SECRET_KEY what stands under the one before. */
   async moveToCurrentSecret(): Promise<void> {
     for (const { kid, private_jwk } of await this.#read(this.dataSource.manager)) {
-      const found = this.#encryption.openNamed<Sealed>(private_jwk!, kid);
-      if (!found || !this.#isToMove(found)) continue;
-      const moved = { ...found.value, moved_from: found.keyName, moved_at: new Date().toISOString() };
-      const sealed = this.#encryption.seal(moved, kid);
-      await this.dataSource.manager.update(
-        SigningKey,
-        { kid, private_jwk: private_jwk! },
-        { private_jwk: sealed },
-      );
+      const moved = this.#encryption.moved<Sealed>(private_jwk!, kid);
+      if (moved)
+        await this.dataSource.manager.update(
+          SigningKey,
+          { kid, private_jwk: private_jwk! },
+          { private_jwk: moved },
+        );
     }
   }
 
-  /**
-   * Under what the published keys stand: `current` and `previous` SECRET_KEY; `next`: moved away from the current one by an instance
-   * that has the next one already; `unknown`: none of these. And when the last of them was moved.
-   */
+  /** Under which SECRET_KEY the published keys stand, and when the last of them was moved. */
   async sealState() {
-    const count = { current: 0, previous: 0, next: 0, unknown: 0 };
-    let movedAt: Date | undefined;
-    for (const { kid, private_jwk } of await this.#read(this.dataSource.manager)) {
-      const found = this.#encryption.openNamed<Sealed>(private_jwk!, kid);
-      if (!found) count.unknown++;
-      else if (this.#isToMove(found)) count.previous++;
-      else if (found.keyName !== this.#encryption.keyName) count.next++;
-      else count.current++;
-      const at = found?.value.moved_at && new Date(found.value.moved_at);
-      if (at && !(movedAt && movedAt > at)) movedAt = at;
-    }
-    return { ...count, movedAt };
-  }
-
-  #isToMove({ value, keyName }: { value: Sealed; keyName: string }): boolean {
-    return keyName !== this.#encryption.keyName && value.moved_from !== this.#encryption.keyName;
+    const keys = await this.#read(this.dataSource.manager);
+    const { counts, movedAt } = this.#encryption.stateOf(
+      keys.map(({ kid, private_jwk }) => [private_jwk!, kid] as const),
+    );
+    return { ...counts, movedAt };
   }
 
   /** Changes with every change of the published set; cheap enough to ask every second. */

@@ -21,7 +21,15 @@ import type { UpstreamSession } from '../storage/upstream-session.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
 /** Account pages that a member can sign in to. */
-export const ACCOUNT_PAGES = ['apps', 'sessions', 'security', 'activity'] as const;
+export const ACCOUNT_PAGES = [
+  'apps',
+  'sessions',
+  'security',
+  'activity',
+  'keys',
+  'calendar',
+  'data',
+] as const;
 
 export type AccountPage = (typeof ACCOUNT_PAGES)[number];
 

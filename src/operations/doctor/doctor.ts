@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { peppersOf } from '../../crypto/peppers.js';
 import type { Config } from '../../config/config.js';
+import type { SealCounts } from '../../crypto/encryption.js';
 import { misfitOf, readSchema } from '../../database/schema.js';
 import type { Schema } from '../../database/schema.js';
 import { findDisabledTriggers, findLateSequences, findUnknownTimeZones, mendSequences } from './schema.js';
@@ -62,12 +63,8 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} in front`);
 }
 
-/** Under which SECRET_KEY the published signing keys stand: how many under the current, the previous, the next, and none of these. */
-export interface SealState {
-  readonly current: number;
-  readonly previous: number;
-  readonly next: number;
-  readonly unknown: number;
+/** Under which SECRET_KEY the published signing keys stand. */
+export interface SealState extends SealCounts {
   /** When SECRET_KEY changed, as far as is known. */
   readonly movedAt: Date | undefined;
 }
@@ -76,13 +73,15 @@ export interface DoctorOptions {
   /** Whether what can be put right without a decision of anybody's is put right first. */
   readonly mend?: boolean;
   readonly sealState: () => Promise<SealState>;
+  /** Of the secrets of webhooks. */
+  readonly webhookSeals: () => Promise<SealCounts>;
 }
 
 /** Checks what the database tells; keys, copies and totals in one snapshot. */
 export async function checkDatabase(
   dataSource: DataSource,
   config: Config,
-  { mend = false, sealState }: DoctorOptions,
+  { mend = false, sealState, webhookSeals }: DoctorOptions,
 ): Promise<Check[]> {
   const server = await checkServer(dataSource.manager, config);
   const migrations = checkMigrations(await readSchema(dataSource));
@@ -99,8 +98,12 @@ export async function checkDatabase(
     ...(await checkSequences(manager)),
     ...(await checkTimeZones(manager)),
     ...(await checkTriggers(manager)),
+    await checkWebhooks(manager),
   ]);
-  const secret = await checkSecret(dataSource, config, await sealState());
+  const secret = [
+    ...(await checkSecret(dataSource, config, await sealState())),
+    checkSeals('webhook secrets', await webhookSeals(), 'nothing is sent to their receivers'),
+  ];
   return [...server, migrations, ...mended, ...secret, ...data];
 }
 
@@ -202,7 +205,7 @@ const MEND = 'run `pua doctor --mend`: it counts and copies anew beside everybod
 
 /** What still needs SECRET_KEY_PREVIOUS, beside API keys. */
 async function checkSecret(dataSource: DataSource, config: Config, state: SealState): Promise<Check[]> {
-  const checks = [checkSigningKeys(state)];
+  const checks = [checkSeals('signing keys', state, 'no server starts')];
   if (!config.secrets.hasPrevious || !state.movedAt) return checks;
   const [older] = await dataSource.query<{ tokens: number; sessions: number; until: string | null }[]>(
     `WITH older AS (
@@ -227,27 +230,45 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
   return checks;
 }
 
-function checkSigningKeys({ current, previous, next, unknown }: SealState): Check {
+/** @param consequence of what cannot be decrypted */
+function checkSeals(
+  name: string,
+  { current, previous, next, unknown }: SealCounts,
+  consequence: string,
+): Check {
   const all = current + previous + next + unknown;
   if (unknown > 0)
     return fail(
-      'signing keys',
-      `${unknown} of ${all} cannot be decrypted, so that no server starts`,
+      name,
+      `${unknown} of ${all} cannot be decrypted, so that ${consequence}`,
       'set SECRET_KEY_PREVIOUS to the other SECRET_KEY that is in use',
     );
   if (previous > 0)
     return warn(
-      'signing keys',
+      name,
       `${previous} of ${all} still need SECRET_KEY_PREVIOUS`,
       'start a server with these settings, which moves them to SECRET_KEY; keep SECRET_KEY_PREVIOUS until then',
     );
   if (next > 0)
     return warn(
-      'signing keys',
+      name,
       `${next} of ${all} stand under the next SECRET_KEY already, which is SECRET_KEY_PREVIOUS here`,
       'go on with the change: make it SECRET_KEY here, too',
     );
-  return ok('signing keys', `${all}, all of the current SECRET_KEY`);
+  return ok(name, `${all}, all of the current SECRET_KEY`);
+}
+
+async function checkWebhooks(manager: EntityManager): Promise<Check> {
+  const failing = await manager.query<{ id: string; since: string }[]>(
+    `SELECT id, api_time(failing_since) AS since FROM webhook_endpoints
+WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY webhook_endpoints.failing_since LIMIT 10`,
+  );
+  if (failing.length === 0) return ok('webhooks', 'no receiver has failed for a day');
+  return warn(
+    'webhooks',
+    `receivers have taken nothing for more than a day: ${failing.map(({ id, since }) => `${id} since ${since}`).join(', ')}`,
+    '`pua webhooks show` says what they answer; after five days they are switched off',
+  );
 }
 
 async function checkTotals(manager: EntityManager): Promise<Check[]> {

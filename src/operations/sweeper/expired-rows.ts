@@ -69,6 +69,13 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
     moment: 'created_at',
     before: `now() - interval '24 hours'`,
   },
+  {
+    name: 'webhook_deliveries',
+    table: 'webhook_deliveries',
+    only: `status <> 'pending'`,
+    moment: 'ended_at',
+    before: `now() - interval '7 days'`,
+  },
   { name: 'member_usage', table: 'member_usage', moment: 'day', before: `now() - interval '90 days'` },
   {
     name: 'oauth_refusals',
@@ -78,11 +85,14 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
   },
 ];
 
-/** What a cursor from before it can lead to no more is remembered: `change_places`. */
-export function changesOlderThan(seconds: number): ExpiredRows {
-  return {
-    name: 'changes',
-    table: 'changes',
+/** What members' apps, and the platform, read by cursors: which of them can lead to nothing more is remembered (`change_places`). */
+export function changesOlderThan(seconds: number): ExpiredRows[] {
+  return [
+    ['changes', 'swept'],
+    ['platform_changes', 'platform_swept'],
+  ].map(([table, place]) => ({
+    name: table!,
+    table: table!,
     moment: 'changed_at',
     before: `now() - make_interval(secs => ${seconds})`,
     also: {
@@ -90,9 +100,9 @@ export function changesOlderThan(seconds: number): ExpiredRows {
       statement: `UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence
     FROM (SELECT changed_in, sequence FROM gone
       WHERE changed_in < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY changed_in DESC, sequence DESC LIMIT 1) last
-    WHERE p.name = 'swept' AND (p.changed_in, p.sequence) < (last.changed_in, last.sequence)`,
+    WHERE p.name = '${place}' AND (p.changed_in, p.sequence) < (last.changed_in, last.sequence)`,
     },
-  };
+  }));
 }
 
 /** The database refuses the deletion of audit events that are younger than a week. */

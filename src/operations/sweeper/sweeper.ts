@@ -69,7 +69,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     this.#rows = [
       ...EXPIRED_ROWS,
       ...(auditRetentionSeconds > 0 ? [auditEventsOlderThan(auditRetentionSeconds)] : []),
-      ...(changesRetentionSeconds > 0 ? [changesOlderThan(changesRetentionSeconds)] : []),
+      ...(changesRetentionSeconds > 0 ? changesOlderThan(changesRetentionSeconds) : []),
     ];
     for (const { name } of this.#rows) {
       this.#sweeping.set(name, {

@@ -1,0 +1,59 @@
+// A server over a new database of the throw-away PostgreSQL, with no limits, for one bench: bin/with-postgres.mjs starts that.
+import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import pg from 'pg';
+
+/** @returns how to run `pua` over it, where it answers, a connection to its database, and what ends all of it */
+export async function startFresh(port = 3999) {
+  const server = process.env.TEST_DATABASE_URL;
+  const name = `bench_${randomBytes(4).toString('hex')}`;
+  const admin = new pg.Client({ connectionString: server });
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${name}`);
+  const databaseUrl = server.replace(/\/postgres$/, `/${name}`);
+  const environment = {
+    ...process.env,
+    NODE_ENV: 'test',
+    SECRET_KEY: randomBytes(32).toString('base64'),
+    DATABASE_URL: databaseUrl,
+    LOG_LEVEL: 'silent',
+    PORT: String(port),
+    HOST: '127.0.0.1',
+    RATE_LIMIT_READ: '0',
+    RATE_LIMIT_WRITE: '0',
+    RATE_LIMIT_PLATFORM: '0',
+  };
+  const pua = (...args) => {
+    const { stdout, stderr, status } = spawnSync(process.execPath, ['bin/pua.mjs', ...args], {
+      env: environment,
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(stderr);
+    return stdout.trim();
+  };
+  pua('db', 'migrate');
+  const child = spawn(process.execPath, ['dist/src/main.js'], { env: environment, stdio: 'inherit' });
+  process.on('exit', () => child.kill('SIGKILL'));
+  for (;;) {
+    const socket = connect(port, '127.0.0.1');
+    const ready = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false);
+    socket.destroy();
+    if (ready) break;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  const database = new pg.Client({ connectionString: databaseUrl });
+  await database.connect();
+  const end = async () => {
+    child.kill();
+    await once(child, 'close');
+    await database.end();
+    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    await admin.end();
+  };
+  return { url: `http://127.0.0.1:${port}`, pua, database, end };
+}

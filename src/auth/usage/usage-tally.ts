@@ -1,0 +1,89 @@
+import type { Request } from 'express';
+import type { Database } from '../../database/database.js';
+import type { Logger } from '../../http/logger.js';
+import { writeGoodRows } from './usage-batch.js';
+import type { UsageListener } from './usage-listener.js';
+
+/** Rows of one statement: some 50 ms of work. */
+const BATCH = 2_000;
+
+/** What was used since the last flush, under one name. */
+interface Use<Row> {
+  readonly row: Row;
+  uses: number;
+  /** Of the last time, in ms since 1970. */
+  atMs: number;
+}
+
+/**
+ * Adds up uses by name in memory, and writes them in batches: never on the way of a request. Each kind of use says what it counts of
+ * a request, and the one statement that adds it to what is stored.
+ */
+export abstract class UsageTally<Row extends object> implements UsageListener {
+  #uses = new Map<string, Use<Row>>();
+  #written = Promise.resolve();
+
+  /**
+   * @param what in the log, where something cannot be written
+   * @param statement adds the rows of $1, JSON, to the table, each with how often it was used, `uses`, and when last, `at`. It leaves out
+   *   rows whose member, key or grant is gone, and locks those of the others in order, so that they cannot go before it has written
+   */
+  protected constructor(
+    protected readonly database: Database,
+    protected readonly logger: Logger,
+    private readonly what: string,
+    private readonly statement: string,
+  ) {}
+
+  /** Counts what the request used, if it is of this kind. A request that is refused is no use. */
+  abstract finished(request: Request, status: number): void;
+
+  /** Counts one more use under the name. @returns undefined where it is the first: {@link begin} takes it */
+  protected again(name: string): Row | undefined {
+    const use = this.#uses.get(name);
+    if (use === undefined) return undefined;
+    use.uses++;
+    use.atMs = Date.now();
+    return use.row;
+  }
+
+  protected begin(name: string, row: Row): void {
+    this.#uses.set(name, { row, uses: 1, atMs: Date.now() });
+  }
+
+  /** Writes what was gathered until now. What cannot be written is kept for the next time; a row that never can is dropped. */
+  flush(): Promise<void> {
+    return (this.#written = this.#written.then(() => this.#write()));
+  }
+
+  async #write(): Promise<void> {
+    const uses = this.#uses;
+    this.#uses = new Map();
+    const all = [...uses];
+    try {
+      for (let start = 0; start < all.length; start += BATCH)
+        await writeGoodRows(
+          all.slice(start, start + BATCH),
+          async (rows) => {
+            const written = rows.map(([, { row, uses, atMs }]) => ({ ...row, uses, at: new Date(atMs) }));
+            await this.database.rows(this.statement, [JSON.stringify(written)]);
+            for (const [name] of rows) uses.delete(name);
+          },
+          ([name], error) => {
+            uses.delete(name);
+            this.logger.warn(
+              { err: error, of: name },
+              `the use of ${this.what} cannot be written: it is dropped`,
+            );
+          },
+        );
+    } catch (error) {
+      this.logger.warn({ err: error }, `the use of ${this.what} could not be written; it is kept`);
+      for (const [name, use] of uses) {
+        const newer = this.#uses.get(name);
+        if (newer) newer.uses += use.uses;
+        else this.#uses.set(name, use);
+      }
+    }
+  }
+}

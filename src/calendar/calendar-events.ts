@@ -1,0 +1,63 @@
+import type { QueryResultRow } from 'pg';
+import type { Database } from '../database/database.js';
+import { EVENT_ACCESS, ONLINE_URL } from '../database/sql.js';
+import type { EventRole, EventStatus, RsvpStatus } from '../values/vocabulary.js';
+
+/** An event as a calendar shows it, and the member's relation to it. Times in the API's form. */
+export interface CalendarEvent extends QueryResultRow {
+  readonly id: number;
+  readonly title: string;
+  /** The first 2,000 characters. */
+  readonly description: string | null;
+  readonly status: EventStatus;
+  readonly starts_at: string;
+  readonly ends_at: string | null;
+  /** IANA name. */
+  readonly timezone: string;
+  /** In `timezone`; in UTC where the database does not know it. */
+  readonly starts_at_local: string;
+  readonly ends_at_local: string | null;
+  readonly is_all_day: boolean;
+  readonly location_name: string | null;
+  readonly location_address: string | null;
+  readonly location_city: string | null;
+  readonly location_country_code: string | null;
+  readonly location_latitude: number | null;
+  readonly location_longitude: number | null;
+  readonly online_url: string | null;
+  readonly organizer: string;
+  readonly role: EventRole;
+  readonly rsvp_status: RsvpStatus | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly revision: number;
+}
+
+/** Of the events that have not started, the next ones. */
+const MOST_TO_COME = 1_000;
+/** Of those that have, the latest, if they started within a year. */
+const MOST_PAST = 500;
+
+const RELATIONS = 'SELECT p.event_id, p.role, p.rsvp_status, p.starts_at FROM participants p';
+
+/** By the same rule as lists of the API ({@link EVENT_ACCESS}); each half is one range of an index. */
+const READ = {
+  name: 'read-calendar',
+  text: `WITH p AS MATERIALIZED (
+  (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at > now() ORDER BY p.starts_at, p.event_id LIMIT ${MOST_TO_COME})
+  UNION ALL
+  (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at <= now() AND p.starts_at > now() - interval '1 year'
+    ORDER BY p.starts_at DESC, p.event_id LIMIT ${MOST_PAST})
+) SELECT e.id, e.title, left(COALESCE(NULLIF(e.description, ''), e.summary), 2000) AS description, e.status,
+  api_time(e.starts_at) AS starts_at, api_time(e.ends_at) AS ends_at, e.timezone,
+  local_time_or_utc(e.starts_at, e.timezone) AS starts_at_local, local_time_or_utc(e.ends_at, e.timezone) AS ends_at_local,
+  e.is_all_day, e.location_name, e.location_address, e.location_city, e.location_country_code,
+  e.location_latitude, e.location_longitude, ${ONLINE_URL} AS online_url, o.display_name AS organizer,
+  p.role, p.rsvp_status, api_time(e.created_at) AS created_at, api_time(e.updated_at) AS updated_at, e.revision
+FROM p JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id ORDER BY p.starts_at, e.id`,
+};
+
+/** The events of a member's calendar, in the order in which they start. */
+export function readCalendar(database: Database, userId: number): Promise<CalendarEvent[]> {
+  return database.long<CalendarEvent>(READ, [userId]);
+}

@@ -1,0 +1,237 @@
+import { setImmediate } from 'node:timers/promises';
+import type { ICalDayJsStub, ICalEvent, ICalEventData, ICalLocation } from 'ical-generator';
+import type { CalendarEvent } from './calendar-events.js';
+import { millisecondsOf, TimeZones } from './time-zones.js';
+import type { ZoneRules } from './time-zones.js';
+
+/** Of the platform whose events they are. */
+export interface CalendarSource {
+  /** What calendar programs show. */
+  readonly name: string;
+  /** Of PUBLIC_URL: part of what names an event for good. */
+  readonly host: string;
+}
+
+/** So often a program is asked to look again, in seconds. */
+const REFRESH_SECONDS = 3_600;
+/** Events between two turns of the event loop: some milliseconds. */
+const AT_ONCE = 50;
+/** Octets of a line without its end (RFC 5545 §3.1). */
+const LONGEST_LINE = 75;
+
+let loaded: Promise<[typeof import('ical-generator'), TimeZones]> | undefined;
+
+/**
+ * Writes the events as a calendar file (RFC 5545), the same bytes for the same events. Local times have their zone, as long as the file
+ * can say it truly; else they are in UTC. Others have their turn between every few events.
+ *
+ * @param isWanted whether somebody still waits for it
+ * @returns undefined where nobody does
+ */
+export async function calendarFile(
+  events: readonly CalendarEvent[],
+  source: CalendarSource,
+  isWanted: () => boolean,
+): Promise<Buffer | undefined> {
+  const [library, zones] = await (loaded ??= Promise.all([import('ical-generator'), TimeZones.load()]));
+  const calendar = new library.ICalCalendar({
+    prodId: { company: 'Public User API', product: 'Calendar', language: 'EN' },
+    name: escaped(source.name), // the library takes it as it stands
+    ttl: REFRESH_SECONDS,
+  });
+  const end = 'END:VCALENDAR';
+  const head = calendar.toString().slice(0, -end.length);
+  const used = new Map<string, ZoneRules>();
+  const entries: string[] = [];
+  for (const [i, event] of events.entries()) {
+    if (i > 0 && i % AT_ONCE === 0) await setImmediate();
+    if (!isWanted()) return undefined;
+    const rules = event.is_all_day ? undefined : rulesOf(event, zones);
+    if (rules) used.set(rules.id, rules);
+    const entry: ICalEvent = new library.ICalEvent(entryOf(event, source, rules), calendar);
+    entries.push(folded(entry.toString()));
+  }
+  const blocks = [...used.values()].map(({ block }) => `${block}\r\n`);
+  return Buffer.from([head, ...blocks, ...entries, end, '\r\n'].join(''));
+}
+
+/** Both ends are told by one zone, or by none. */
+function rulesOf(event: CalendarEvent, zones: TimeZones): ZoneRules | undefined {
+  const { timezone, starts_at, starts_at_local, ends_at, ends_at_local } = event;
+  const rules = zones.rulesFor(timezone, starts_at_local, starts_at);
+  if (!rules || ends_at === null) return rules;
+  return zones.rulesFor(timezone, ends_at_local!, ends_at);
+}
+
+function entryOf(
+  event: CalendarEvent,
+  { host }: CalendarSource,
+  rules: ZoneRules | undefined,
+): ICalEventData {
+  const { status, role, rsvp_status: answer } = event;
+  const comes = role !== 'invitee' && (answer === null || answer === 'going');
+  const isCancelled = status === 'cancelled';
+  const updated = new Date(millisecondsOf(event.updated_at));
+  const url = urlOf(event.online_url);
+  return {
+    id: `event-${event.id}@${host}`,
+    sequence: event.revision,
+    // Not the moment at which the file is made: the same events are the same bytes.
+    stamp: updated,
+    lastModified: updated,
+    created: new Date(millisecondsOf(event.created_at)),
+    ...timesOf(event, rules),
+    summary: plain(event.title),
+    description: event.description ? plain(event.description) : null,
+    location: locationOf(event, url),
+    organizer: organizerOf(event.organizer),
+    url,
+    status: (isCancelled ? 'CANCELLED' : status === 'draft' ? 'TENTATIVE' : 'CONFIRMED') as NonNullable<
+      ICalEventData['status']
+    >,
+    // Whether the member's time is taken.
+    transparency: (comes && !isCancelled ? 'OPAQUE' : 'TRANSPARENT') as NonNullable<
+      ICalEventData['transparency']
+    >,
+  };
+}
+
+/** An end that is not after the start is none (RFC 5545 §3.8.2.2). The end of whole days is the day after the last one. */
+function timesOf(
+  event: CalendarEvent,
+  rules: ZoneRules | undefined,
+): Pick<ICalEventData, 'start' | 'end' | 'allDay' | 'timezone'> {
+  const { starts_at, starts_at_local, ends_at, ends_at_local } = event;
+  if (event.is_all_day) {
+    const last = ends_at === null || ends_at === starts_at ? starts_at_local : secondBefore(ends_at_local!);
+    return { allDay: true, start: new WrittenTime(starts_at_local), end: new WrittenTime(dayAfter(last)) };
+  }
+  const [start, end] = rules ? [starts_at_local, ends_at_local] : [starts_at, ends_at];
+  return {
+    start: new WrittenTime(start),
+    end: ends_at === null || ends_at === starts_at ? null : new WrittenTime(end!),
+    timezone: rules?.id ?? null,
+  };
+}
+
+function secondBefore(local: string): string {
+  return apiTime(millisecondsOf(local) - 1_000);
+}
+
+function dayAfter(local: string): string {
+  return apiTime(millisecondsOf(local) + 86_400_000);
+}
+
+function apiTime(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** A time that is written as the database wrote it. A Date would be written in the time zone of this machine. */
+class WrittenTime implements ICalDayJsStub {
+  /** @param time in the API's form */
+  constructor(private readonly time: string) {}
+
+  isValid(): boolean {
+    return true;
+  }
+
+  tz(): this {
+    return this;
+  }
+
+  utc(): this {
+    return this;
+  }
+
+  /** Date or time, as digits. */
+  format(form?: string): string {
+    const [date, time] = this.time.replaceAll(/[-:]/g, '').split(' ') as [string, string];
+    return form === 'YYYYMMDD' ? date : time;
+  }
+
+  toDate(): Date {
+    return new Date(millisecondsOf(this.time));
+  }
+
+  toJSON(): string {
+    return this.time;
+  }
+}
+
+function locationOf(event: CalendarEvent, url: string | null): ICalLocation | null {
+  const { location_latitude: latitude, location_longitude: longitude } = event;
+  const places = [
+    event.location_name,
+    event.location_address,
+    event.location_city,
+    event.location_country_code,
+  ];
+  const title = places.filter(Boolean).join(', ') || url || '';
+  const geo =
+    latitude === null || longitude === null ? undefined : { lat: degrees(latitude), lon: degrees(longitude) };
+  if (title !== '') return { title: plain(title), ...(geo ? { geo } : {}) };
+  return geo ? { geo } : null;
+}
+
+/** Eleven centimetres are near enough. The library takes 0, on the equator or in Greenwich, for nothing. */
+function degrees(value: number): number {
+  return Math.round(value * 1e6) / 1e6 || 1e-6;
+}
+
+/**
+ * A name: no address of a member is given away. RFC 5545 wants one, so it is an address that nothing can be sent to (RFC 2606 §2). In
+ * the quotes in which the name stands there can be no quote (RFC 5545 §3.2), and not every program knows that the rest means nothing there.
+ */
+function organizerOf(name: string): { name: string; email: string } {
+  const shown = plain(name)
+    .replaceAll(/[\n\t]+/g, ' ')
+    .replaceAll('"', '’')
+    .replaceAll('\\', '/')
+    .replaceAll(/[;:]/g, ',')
+    .trim();
+  return { name: shown || '-', email: 'nobody@calendar.invalid' };
+}
+
+/** As a URI, in which no character is escaped as in a text (RFC 5545 §3.3.13); null for what is no web address. */
+function urlOf(url: string | null): string | null {
+  const parsed = url === null ? null : URL.parse(url);
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) return null;
+  return parsed.href.replaceAll(
+    /[,;\\]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/** Ends of lines as one character each, and without what no text can hold (RFC 5545 §3.3.11). */
+function plain(text: string): string {
+  return text.replaceAll(/\r\n|[\r\u0085\u2028\u2029]/g, '\n').replaceAll(/(?![\t\n])\p{Cc}/gu, '');
+}
+
+function escaped(text: string): string {
+  return plain(text)
+    .replaceAll(/[\\;,]/g, '\\$&')
+    .replaceAll('\n', '\\n');
+}
+
+/** Lines of at most 75 octets, none broken within a character (RFC 5545 §3.1). The library's own takes a microsecond a character. */
+function folded(text: string): string {
+  return text
+    .split('\r\n')
+    .map((line) => (Buffer.byteLength(line) <= LONGEST_LINE ? line : foldedLine(line)))
+    .join('\r\n');
+}
+
+function foldedLine(line: string): string {
+  let [result, start, octets] = ['', 0, 0];
+  for (let i = 0; i < line.length;) {
+    const point = line.codePointAt(i)!;
+    const size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    if (octets + size > LONGEST_LINE) {
+      result += `${line.slice(start, i)}\r\n `;
+      [start, octets] = [i, 1]; // the space
+    }
+    octets += size;
+    i += point < 0x10000 ? 1 : 2;
+  }
+  return result + line.slice(start);
+}

@@ -1,0 +1,119 @@
+import { Injectable } from '@nestjs/common';
+import type { QueryResultRow } from 'pg';
+import { eventValues, recordEvent, recordEventIf } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
+import { Config } from '../config/config.js';
+import { randomBytes } from '../crypto/random.js';
+import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
+import { Database } from '../database/database.js';
+import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
+
+/** Of one member; what the database holds them to. */
+export const MOST_LINKS = 10;
+/** Of a link's name, in code points; what the database holds it to. */
+export const LONGEST_NAME = 60;
+
+/** A link of a member; never the link itself. Times in the API's form. */
+export interface CalendarLinkDetails extends QueryResultRow {
+  readonly id: number;
+  readonly name: string;
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+}
+
+/** Whose calendar a link shows. */
+export interface KnownLink extends QueryResultRow {
+  readonly id: number;
+  readonly user_id: number;
+}
+
+type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
+
+const MODEL = 'CalendarLink';
+const SECRET_BYTES = 32;
+
+const FIND = {
+  name: 'find-calendar-link',
+  text: `SELECT l.id, l.user_id, l.key FROM calendar_links l JOIN users u ON u.id = l.user_id
+WHERE l.key IN ($1, $2) AND u.disabled_at IS NULL`,
+};
+
+/** Links under which calendar programs read a member's events: who has one reads them until it is revoked. */
+@Injectable()
+export class CalendarLinks {
+  readonly #keys: TokenKeys;
+
+  constructor(
+    private readonly config: Config,
+    private readonly database: Database,
+  ) {
+    this.#keys = new TokenKeys(config.secrets);
+  }
+
+  /** The newest first. */
+  list(userId: number): Promise<CalendarLinkDetails[]> {
+    return this.database.rows<CalendarLinkDetails>(
+      `SELECT id, name, api_time(created_at) AS created_at, api_time(last_used_at) AS last_used_at
+FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
+      [userId],
+    );
+  }
+
+  /**
+   * Makes a link.
+   *
+   * @param name 1 to {@link LONGEST_NAME} code points
+   * @returns its address, which is shown once and stored nowhere; undefined where the member has as many as they may
+   */
+  async create(userId: number, name: string, actor: Actor): Promise<string | undefined> {
+    const secret = randomBytes(SECRET_BYTES).toString('base64url');
+    // Of two at the same moment the slot goes to one: the other looks again, as often as there are slots to lose.
+    for (;;) {
+      const [row] = await this.database.rows<{ id: number | null; free: boolean }>(
+        `WITH free AS (
+  SELECT slot FROM generate_series(1, ${MOST_LINKS}) slot
+  WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot = slot.slot) ORDER BY slot LIMIT 1
+), made AS (
+  INSERT INTO calendar_links (user_id, slot, name, key) SELECT $1, slot, $2, $3 FROM free
+  ON CONFLICT (user_id, slot) DO NOTHING RETURNING id
+) SELECT (SELECT id FROM made) AS id, EXISTS (SELECT FROM free) AS free`,
+        [userId, name, this.#keys.keyOf(MODEL, secret)],
+      );
+      const { id, free } = row!;
+      if (!free) return undefined;
+      if (id === null) continue;
+      await recordEvent(this.database.dataSource, {
+        ...actor,
+        type: 'calendar_link.created',
+        userId,
+        details: { link: id },
+      });
+      return `${this.config.publicUrl}${CALENDAR_PREFIX}/${secret}.ics`;
+    }
+  }
+
+  /** Ends a link at once and for good. @returns whether the member had it */
+  async revoke(userId: number, id: number, actor: Actor): Promise<boolean> {
+    const gone = await this.database.rows(
+      `WITH gone AS (DELETE FROM calendar_links WHERE user_id = $1 AND id = $2 RETURNING id
+), told AS (${recordEventIf('gone', 3)}) SELECT FROM gone`,
+      [
+        userId,
+        id,
+        ...eventValues({ ...actor, type: 'calendar_link.revoked', userId, details: { link: id } }),
+      ],
+    );
+    return gone.length > 0;
+  }
+
+  /** @returns undefined for whatever opens no calendar: never made, revoked, or of a member who is disabled; looked up all the same */
+  async find(secret: string): Promise<KnownLink | undefined> {
+    const keys = this.#keys.keysOf(MODEL, secret);
+    const [link] = await this.database.read<KnownLink & { key: Buffer }>(FIND, eitherOf(keys));
+    if (link !== undefined && !link.key.equals(keys[0]!)) {
+      // Found under the key of before: it is to be known when that one is gone.
+      await this.database.rows('UPDATE calendar_links SET key = $2 WHERE id = $1', [link.id, keys[0]]);
+    }
+    return link;
+  }
+}

@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { CalendarLinkUsage } from './calendar-link-usage.js';
+import { CalendarLinks } from './calendar-links.js';
+import { CalendarController } from './calendar.controller.js';
+
+@Module({
+  imports: [AuthModule],
+  controllers: [CalendarController],
+  providers: [CalendarLinks, CalendarLinkUsage],
+  exports: [CalendarLinks],
+})
+export class CalendarModule {}

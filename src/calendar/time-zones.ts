@@ -1,0 +1,115 @@
+import { LRUCache } from 'lru-cache';
+
+/** What the file says of a time zone: the name under which it does, and its VTIMEZONE. */
+export interface ZoneRules {
+  readonly id: string;
+  readonly block: string;
+}
+
+/** No change of a zone's offset is longer. */
+const NEAR_MS = 3 * 3_600_000;
+
+/** Time zones as calendar files have them: the rules of today alone, applied to every year. */
+export class TimeZones {
+  readonly #known: ReadonlySet<string>;
+  readonly #rules = new Map<string, ZoneRules>();
+  readonly #formats = new Map<string, Intl.DateTimeFormat>();
+  /** By zone and local minute, in minutes. */
+  readonly #offsets = new LRUCache<string, number>({ max: 10_000 });
+
+  private constructor(private readonly library: typeof import('timezones-ical-library')) {
+    this.#known = new Set(library.tzlib_get_timezones());
+  }
+
+  static async load(): Promise<TimeZones> {
+    return new TimeZones(await import('timezones-ical-library'));
+  }
+
+  /**
+   * Finds what the file says of a zone where a reader of it comes to the same moment from the local time.
+   *
+   * @param local in the API's form
+   * @param utc the same moment
+   * @returns undefined where the file would not surely say this moment, and for what is UTC: the time is to be written in UTC
+   */
+  rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
+    if (!this.#known.has(timezone)) return undefined;
+    const rules = this.#rulesOf(timezone);
+    const minutes = (millisecondsOf(local) - millisecondsOf(utc)) / 60_000;
+    const isSure = this.#offsetAt(timezone, local) === minutes && this.#offsetHere(timezone, utc) === minutes;
+    return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
+  }
+
+  /** As this machine knows the zone, in minutes. Programs that take the name and leave the rules may know no more recent ones. */
+  #offsetHere(timezone: string, utc: string): number | undefined {
+    let format = this.#formats.get(timezone);
+    if (format === undefined) {
+      try {
+        format = new Intl.DateTimeFormat('en', { timeZone: timezone, timeZoneName: 'longOffset' });
+      } catch {
+        return undefined; // a name that it does not know
+      }
+      this.#formats.set(timezone, format);
+    }
+    const parts = format.formatToParts(millisecondsOf(utc));
+    const [, offset = '+00:00'] = /^GMT(.+)?$/.exec(
+      parts.find(({ type }) => type === 'timeZoneName')!.value,
+    )!;
+    return minutesOf(offset);
+  }
+
+  #rulesOf(timezone: string): ZoneRules {
+    let rules = this.#rules.get(timezone);
+    if (rules === undefined) {
+      const [block, id] = this.library.tzlib_get_ical_block(timezone) as [string, string];
+      this.#rules.set(timezone, (rules = { block, id: id.slice('TZID='.length) }));
+    }
+    return rules;
+  }
+
+  /**
+   * In minutes; undefined near a change, where readers differ in what a time means that comes twice or not at all. The library takes half
+   * a millisecond for each: in most months there is nothing to look up twice.
+   */
+  #offsetAt(timezone: string, local: string): number | undefined {
+    const month = local.slice(0, 7);
+    const last = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
+    const ofMonth = this.#same(timezone, `${month}-01 00:00`, `${month}-${last} 23:59`);
+    if (ofMonth !== undefined) return ofMonth;
+    const ms = millisecondsOf(local);
+    return this.#same(timezone, minuteOf(ms - NEAR_MS), minuteOf(ms + NEAR_MS));
+  }
+
+  /** The offset at both times, where it is the same. */
+  #same(timezone: string, one: string, other: string): number | undefined {
+    const offset = this.#cached(timezone, one);
+    return offset === this.#cached(timezone, other) ? offset : undefined;
+  }
+
+  #cached(timezone: string, minute: string): number {
+    const key = `${timezone} ${minute}`;
+    let found = this.#offsets.get(key);
+    if (found === undefined) this.#offsets.set(key, (found = this.#lookUp(timezone, minute)));
+    return found;
+  }
+
+  #lookUp(timezone: string, minute: string): number {
+    const [date, time] = minute.split(' ') as [string, string];
+    return minutesOf(this.library.tzlib_get_offset(timezone, date, time));
+  }
+}
+
+/** @param offset such as `+0200` or `-03:30` */
+function minutesOf(offset: string): number {
+  const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)/.exec(offset)!;
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
+}
+
+function minuteOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** Reads a time as milliseconds since 1970. @param time in the API's form, taken for UTC */
+export function millisecondsOf(time: string): number {
+  return Date.parse(`${time.replace(' ', 'T')}Z`);
+}

@@ -1,0 +1,213 @@
+import { InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
+import { OperatorError } from '../../values/operator-error.js';
+import { WEBHOOK_TYPES } from '../../webhooks/webhook-types.js';
+import { WebhooksService } from '../../webhooks/webhooks.service.js';
+import type { DeliveryDetails, WebhookDetails } from '../../webhooks/webhooks.service.js';
+import { durationBetween } from '../arguments.js';
+import { addCommand, addGroup } from '../command.js';
+import { withDatabase } from '../database.js';
+import { fields, note, print, table } from '../output.js';
+
+const DAY = 86_400;
+const LONGEST_OVERLAP = 30 * DAY;
+
+interface CreateOptions {
+  url: string;
+  types: string[];
+  client?: string;
+  key?: string;
+  platform?: boolean;
+  json?: boolean;
+}
+
+interface Json {
+  json?: boolean;
+}
+
+/** Adds `pua webhooks` and what it holds. */
+export function webhooksCommands(program: Command): void {
+  const webhooks = addGroup(program, 'webhooks', 'Receivers that are told of changes (Standard Webhooks)');
+
+  addCommand(
+    webhooks,
+    'create',
+    'Register a receiver. Its secret is shown once: stdout has the secret alone, with --json all that is known, too',
+    'pua webhooks create --url https://app.example/webhooks --types events.updated,events.removed --client 6f2c1d0e-8a57-4b3e-9a44-0d6b1f0c7e21',
+  )
+    .requiredOption(
+      '--url <url>',
+      'where messages are posted; https, outside production also http to this machine',
+    )
+    .requiredOption(
+      '--types <list>',
+      `what it is told of, comma separated: ${WEBHOOK_TYPES.join(', ')}`,
+      parseTypes,
+    )
+    .addOption(
+      new Option(
+        '--client <id>',
+        'it is told of the members who allowed this app the scope of the type',
+      ).conflicts(['key', 'platform']),
+    )
+    .addOption(
+      new Option(
+        '--key <id>',
+        'it is told of the member of this API key, which needs the scope of the type',
+      ).conflicts(['client', 'platform']),
+    )
+    .addOption(
+      new Option('--platform', 'it is the platform’s own, and is told of everything').conflicts([
+        'client',
+        'key',
+      ]),
+    )
+    .action(async (options: CreateOptions, command: Command) => {
+      const { url, types, client, key, platform, json } = options;
+      if (client === undefined && key === undefined && !platform)
+        command.error('error: say whose it is: --client <id>, --key <id> or --platform');
+      await withService(async (service) => {
+        const { id, secret } = await service.create({
+          url,
+          types,
+          clientId: client,
+          keyId: key,
+          actor: 'admin',
+        });
+        print(json, json ? { ...(await service.find(id)), secret } : undefined, () => secret);
+        if (!json)
+          note(
+            `Give the secret to the receiver of ${id}, which verifies messages with it; try it: pua webhooks test ${id}`,
+          );
+      });
+    });
+
+  addCommand(webhooks, 'list', 'List receivers, the newest first', 'pua webhooks list').action(
+    async ({ json }: Json) => {
+      const found = await withService((service) => service.list());
+      print(json, { data: found }, () => table(found, COLUMNS));
+    },
+  );
+
+  addCommand(
+    webhooks,
+    'show',
+    'Show all that is known of a receiver but its secret, and its last messages',
+    'pua webhooks show wh_4fGh7Kq2LmPz9xQa',
+  )
+    .argument('<id>', 'id of the receiver')
+    .action(async (id: string, { json }: Json) => {
+      const { webhook, deliveries } = await withService(async (service) => ({
+        webhook: await service.find(id),
+        deliveries: await service.deliveries(id),
+      }));
+      print(json, { ...webhook, deliveries }, () =>
+        [fields(webhook), ...(deliveries.length > 0 ? ['', table(deliveries, DELIVERY_COLUMNS)] : [])].join(
+          '\n',
+        ),
+      );
+    });
+
+  addCommand(
+    webhooks,
+    'test',
+    'Send a message of the type webhook.test from here, once, and say what was answered',
+    'pua webhooks test wh_4fGh7Kq2LmPz9xQa',
+  )
+    .argument('<id>', 'id of the receiver')
+    .action(async (id: string, { json }: Json) => {
+      const { taken, status, error, seconds } = await withService((service) => service.test(id));
+      const answer = status === null ? `nothing (${error})` : String(status);
+      print(
+        json,
+        { id, taken, response_status: status, error, seconds: Number(seconds.toFixed(3)) },
+        () => `${answer} after ${seconds.toFixed(3)} s`,
+      );
+      if (!taken)
+        throw new OperatorError(
+          `The receiver did not take it: it answered ${answer}, where 2xx was expected`,
+        );
+    });
+
+  addCommand(
+    webhooks,
+    'redeliver',
+    'Send again what was sent or given up, under the same id; running servers do it at once',
+    'pua webhooks redeliver msg_0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a',
+  )
+    .argument('<id>', 'id of a message, or of a receiver: all of its messages that were given up')
+    .action(async (id: string, { json }: Json) => {
+      const count = await withService((service) => service.redeliver(id));
+      print(json, { id, redelivered: count }, () => `${count} ${count === 1 ? 'message' : 'messages'}`);
+    });
+
+  addCommand(
+    webhooks,
+    'rotate',
+    'Make another secret. Until the overlap ends messages are signed with both. stdout has the new secret alone',
+    'pua webhooks rotate wh_4fGh7Kq2LmPz9xQa --overlap 24h',
+  )
+    .argument('<id>', 'id of the receiver')
+    .addOption(
+      new Option('--overlap <duration>', 'how long the old secret signs, too; 0s: no longer')
+        .argParser(durationBetween(0, LONGEST_OVERLAP))
+        .default(DAY, '24h'),
+    )
+    .action(async (id: string, { overlap, json }: { overlap: number } & Json) => {
+      await withService(async (service) => {
+        const secret = await service.rotate(id, overlap, 'admin');
+        print(json, json ? { ...(await service.find(id)), secret } : undefined, () => secret);
+      });
+    });
+
+  addCommand(
+    webhooks,
+    'disable',
+    'Send nothing more to a receiver, for good. Where it was disabled before, nothing changes',
+    'pua webhooks disable wh_4fGh7Kq2LmPz9xQa',
+  )
+    .argument('<id>', 'id of the receiver')
+    .action(async (id: string, { json }: Json) => {
+      await withService(async (service) => {
+        const changed = await service.disable(id, 'admin');
+        const { disabled_at } = await service.find(id);
+        if (!changed) note(`${id} was disabled before, at ${disabled_at} UTC`);
+        print(json, { id, changed, disabled_at }, () => id);
+      });
+    });
+}
+
+const COLUMNS: Record<string, (webhook: WebhookDetails) => string | number | null | readonly string[]> = {
+  ID: ({ id }) => id,
+  'TELLS AS': ({ client_id, key_id }) =>
+    client_id !== null ? `client ${client_id}` : key_id !== null ? `key ${key_id}` : 'platform',
+  STATUS: ({ status }) => status,
+  PENDING: ({ pending_count }) => pending_count,
+  'FAILING SINCE': ({ failing_since }) => failing_since,
+  TYPES: ({ types }) => types,
+  URL: ({ url }) => url,
+};
+
+const DELIVERY_COLUMNS: Record<string, (delivery: DeliveryDetails) => string | number | null> = {
+  MESSAGE: ({ id }) => id,
+  TYPE: ({ type }) => type,
+  MEMBER: ({ member_id }) => member_id,
+  STATUS: ({ status }) => status,
+  ATTEMPTS: ({ attempts }) => attempts,
+  LAST: ({ attempted_at }) => attempted_at,
+  ANSWER: ({ response_status, error }) => response_status ?? error,
+  NEXT: ({ next_attempt_at }) => next_attempt_at,
+};
+
+function withService<T>(work: (service: WebhooksService) => Promise<T>): Promise<T> {
+  return withDatabase(({ config, dataSource }) => work(new WebhooksService(dataSource, config)));
+}
+
+/** Types, comma separated, each once. */
+function parseTypes(text: string): string[] {
+  const types = [...new Set(text.split(',').map((type) => type.trim()))];
+  const unknown = types.find((type) => !WEBHOOK_TYPES.includes(type));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`There is no type "${unknown}". There are: ${WEBHOOK_TYPES.join(', ')}.`);
+  return types;
+}

@@ -1,0 +1,37 @@
+import { expect, it } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { makeWebhookSecret, signWebhook } from './webhook-signatures.js';
+
+const BODY = '{"type":"events.updated","data":{"title":"Zoë’s Küche"}}';
+
+it('signs as the published library verifies it, and not what was changed since', () => {
+  const secret = makeWebhookSecret();
+  const timestamp = Math.floor(Date.now() / 1000);
+  const headers = {
+    'webhook-id': 'msg_1',
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signWebhook(secret, 'msg_1', timestamp, BODY),
+  };
+  const webhook = new Webhook(secret);
+  expect(webhook.verify(BODY, headers)).toEqual(JSON.parse(BODY));
+  expect(() => webhook.verify(`${BODY} `, headers)).toThrow('No matching signature');
+  expect(() => webhook.verify(BODY, { ...headers, 'webhook-id': 'msg_2' })).toThrow('No matching signature');
+  expect(() => new Webhook(makeWebhookSecret()).verify(BODY, headers)).toThrow('No matching signature');
+});
+
+it('signs what stands in the specification as it stands there', () => {
+  expect(
+    signWebhook(
+      'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+      'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      1614265330,
+      '{"test": 2432232314}',
+    ),
+  ).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
+});
+
+it('makes another secret each time, of 256 random bits', () => {
+  const secrets = Array.from({ length: 100 }, makeWebhookSecret);
+  expect(new Set(secrets).size).toBe(100);
+  for (const secret of secrets) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+});

@@ -1,0 +1,130 @@
+/** Statements that are kept prepared; each takes some 50 KB. */
+const MOST_KEPT = 300;
+/** Texts that are remembered to have come once. */
+const MOST_SEEN = 2_000;
+/** After so many uses a statement is prepared anew: what it reads may have grown. */
+const MOST_USES = 500;
+
+/** Queries without parameters that leave what prepared statements mean, and how they are best run, as it was. */
+const HARMLESS = /^\s*(BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SELECT|SHOW)\b/i;
+
+const [PARSE, BIND, DESCRIBE, QUERY, CLOSE] = [...'PBDQC'].map((type) => type.charCodeAt(0));
+const STATEMENT = 'S'.charCodeAt(0);
+/** The whole message: type and length. */
+const PARSE_COMPLETE = Uint8Array.of('1'.charCodeAt(0), 0, 0, 0, 4);
+/** Type and length of a message. */
+const HEAD = 5;
+
+interface Kept {
+  readonly name: string;
+  uses: number;
+}
+
+/** What becomes of a message of a client. */
+export interface Translated {
+  /** What PGlite is to be told; undefined: nothing, since it knows. */
+  readonly bytes: Uint8Array | undefined;
+  /** What the client is answered in its place. */
+  readonly answer?: Uint8Array;
+  /** To be called with what PGlite answered. */
+  readonly answered?: (data: Uint8Array) => void;
+  /** Messages for PGlite after this one, whose answers nobody waits for. */
+  readonly afterwards?: readonly Uint8Array[];
+}
+
+/**
+ * Statements that come again, kept prepared in the one session of the embedded database, whichever connection sends them: to parse and
+ * plan one takes several times as long as to run it. Clients know nothing of it: they send the statement without a name each time
+ * (PostgreSQL's protocol, "Extended Query"), and its name is put in here. A statement that came once only is left as it is.
+ *
+ * After any query that could change the meaning or the best plan of a statement (DDL, ANALYZE, a load), all are prepared anew.
+ */
+export class EmbeddedStatements {
+  readonly #kept = new Map<string, Kept>();
+  readonly #seen = new Set<string>();
+  /** By connection: what its unnamed statement is called here. */
+  readonly #unnamed = new Map<number, string>();
+  #made = 0;
+
+  /** @param message one message of the protocol, whole */
+  translate(connection: number, message: Uint8Array): Translated {
+    const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+    switch (message[0]) {
+      case PARSE:
+        return this.#parse(connection, bytes);
+      case BIND:
+        return { bytes: this.#named(connection, bytes, bytes.indexOf(0, HEAD) + 1) };
+      case DESCRIBE:
+        return { bytes: bytes[HEAD] === STATEMENT ? this.#named(connection, bytes, HEAD + 1) : bytes };
+      case QUERY:
+        return HARMLESS.test(bytes.toString('latin1', HEAD, HEAD + 40))
+          ? { bytes }
+          : { bytes, afterwards: this.#forget() };
+      default:
+        return { bytes };
+    }
+  }
+
+  /** The connection is gone. */
+  end(connection: number): void {
+    this.#unnamed.delete(connection);
+  }
+
+  #parse(connection: number, bytes: Buffer): Translated {
+    this.#unnamed.delete(connection);
+    if (bytes[HEAD] !== 0) return { bytes }; // it has a name of its own
+    const statement = bytes.toString('latin1', HEAD + 1); // text and types of parameters
+    const kept = this.#kept.get(statement);
+    if (kept && ++kept.uses <= MOST_USES) {
+      this.#unnamed.set(connection, kept.name);
+      return { bytes: undefined, answer: PARSE_COMPLETE };
+    }
+    if (kept) this.#kept.delete(statement);
+    else if (!this.#seen.delete(statement)) {
+      if (this.#seen.size >= MOST_SEEN) this.#seen.clear();
+      this.#seen.add(statement);
+      return { bytes };
+    }
+    const name = `kept_${++this.#made}`;
+    const forgotten = [
+      ...(kept ? [closeOf(kept.name)] : []),
+      ...(this.#kept.size >= MOST_KEPT ? this.#forget() : []),
+    ];
+    return {
+      bytes: withName(bytes, HEAD, name),
+      answered: ([type]) => {
+        if (type !== PARSE_COMPLETE[0]) return; // what is wrong with it was answered
+        this.#kept.set(statement, { name, uses: 1 });
+        this.#unnamed.set(connection, name);
+      },
+      afterwards: forgotten,
+    };
+  }
+
+  /** Puts in the name where the message has an empty one. */
+  #named(connection: number, bytes: Buffer, at: number): Buffer {
+    const name = this.#unnamed.get(connection);
+    return name === undefined || bytes[at] !== 0 ? bytes : withName(bytes, at, name);
+  }
+
+  #forget(): Uint8Array[] {
+    const closes = [...this.#kept.values()].map(({ name }) => closeOf(name));
+    this.#kept.clear();
+    this.#unnamed.clear();
+    return closes;
+  }
+}
+
+/** The same message with a name in place of the empty one at `at`. */
+function withName(bytes: Buffer, at: number, name: string): Buffer {
+  const named = Buffer.concat([bytes.subarray(0, at), Buffer.from(name), bytes.subarray(at)]);
+  named.writeInt32BE(named.length - 1, 1);
+  return named;
+}
+
+function closeOf(name: string): Uint8Array {
+  const message = Buffer.from(`C____S${name}\0`, 'latin1');
+  message[0] = CLOSE!;
+  message.writeInt32BE(message.length - 1, 1);
+  return message;
+}

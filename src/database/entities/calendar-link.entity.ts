@@ -1,0 +1,36 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { User } from './user.entity.js';
+
+/** A link under which calendar programs read a member's events. The secret in it is stored nowhere. */
+@Entity('calendar_links')
+@Unique('calendar_links_slot_key', ['user_id', 'slot'])
+export class CalendarLink {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id: number;
+
+  @Column('bigint')
+  user_id: number;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'user_id' })
+  user: Relation<User>;
+
+  /** There are as many as a member may have links. */
+  @Column('smallint')
+  slot: number;
+
+  @Column('text')
+  name: string;
+
+  /** HMAC-SHA-256 of the secret. */
+  @Column('bytea', { select: false, unique: true })
+  key: Buffer;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  /** Written in batches. */
+  @Column('timestamptz', { nullable: true })
+  last_used_at: Date | null;
+}

@@ -1,0 +1,117 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { ApiKey } from './api-key.entity.js';
+import { OauthClient } from './oauth.entity.js';
+
+/** A receiver that is told of changes. */
+@Entity('webhook_endpoints')
+export class WebhookEndpoint {
+  @PrimaryColumn('text')
+  id: string;
+
+  @Column('text')
+  url: string;
+
+  /** Of the messages that it gets. */
+  @Column('text', { array: true })
+  types: string[];
+
+  /** Whose eyes it sees members with, as {@link WebhookEndpoint.key_id}; neither: the platform's. */
+  @Column('text', { nullable: true })
+  client_id: string | null;
+
+  @ManyToOne(() => OauthClient, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'client_id' })
+  client: Relation<OauthClient> | null;
+
+  @Column('text', { nullable: true })
+  key_id: string | null;
+
+  @ManyToOne(() => ApiKey, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'key_id' })
+  key: Relation<ApiKey> | null;
+
+  /** Encrypted. */
+  @Column('bytea', { select: false })
+  secret: Buffer;
+
+  /** Encrypted; signs beside the other until {@link WebhookEndpoint.previous_secret_until}. */
+  @Column('bytea', { nullable: true, select: false })
+  previous_secret: Buffer | null;
+
+  @Column('timestamptz', { nullable: true })
+  previous_secret_until: Date | null;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  created_at: Date;
+
+  /** Since when no message was taken. */
+  @Column('timestamptz', { nullable: true })
+  failing_since: Date | null;
+
+  @Column('timestamptz', { nullable: true })
+  disabled_at: Date | null;
+
+  @Column('text', { nullable: true })
+  disabled_because: 'admin' | 'failing' | null;
+}
+
+/** A message to an endpoint, which was sent or is to be. */
+@Entity('webhook_deliveries')
+export class WebhookDelivery {
+  /** The order in which an endpoint's messages are sent. */
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  sequence: number;
+
+  @Column('uuid', { unique: true, default: () => 'gen_random_uuid()' })
+  id: string;
+
+  @Column('text')
+  endpoint_id: string;
+
+  @ManyToOne(() => WebhookEndpoint, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'endpoint_id' })
+  endpoint: Relation<WebhookEndpoint>;
+
+  @Column('text')
+  type: string;
+
+  /** The member whose lists it is about; 0: of nobody alone. */
+  @Column('bigint')
+  user_id: number;
+
+  @Column('bigint')
+  thing_id: number;
+
+  @Column('timestamptz')
+  changed_at: Date;
+
+  /** withheld: the credential might not know of it any more. dead: it was given up. */
+  @Column('text', { default: 'pending' })
+  status: 'pending' | 'delivered' | 'dead' | 'withheld';
+
+  /** That have ended. */
+  @Column('integer', { default: 0 })
+  attempts: number;
+
+  @Column('timestamptz', { default: () => 'now()' })
+  due_at: Date;
+
+  /** Until then one instance is sending it. */
+  @Column('timestamptz', { nullable: true })
+  leased_until: Date | null;
+
+  @Column('timestamptz', { nullable: true })
+  attempted_at: Date | null;
+
+  /** Of the last attempt. */
+  @Column('integer', { nullable: true })
+  response_status: number | null;
+
+  /** Why the last attempt had no answer. */
+  @Column('text', { nullable: true })
+  error: string | null;
+
+  @Column('timestamptz', { nullable: true })
+  ended_at: Date | null;
+}

@@ -1,0 +1,87 @@
+import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { DataSource } from 'typeorm';
+import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
+import { CredentialCache } from '../../auth/credential-cache.js';
+import { Usage } from '../../auth/usage/usage.js';
+import { Config } from '../../config/config.js';
+import { addressOf } from '../../values/network.js';
+import { AccountPages } from './account-pages.js';
+import { FormBody } from './form-body.js';
+import type { Form } from './form-body.js';
+import { Page } from './page.decorator.js';
+import type { ScopeName } from './pages.js';
+
+/** A member may have any number of keys: so many are shown. */
+const SHOWN = 100;
+
+/** What the audit trail and `pua keys show` have as the reason. */
+const REASON = 'revoked by the member';
+
+/** Keys that act for a member, which an admin issued: the member sees them, and can revoke them. */
+@Controller('account/keys')
+@Page()
+export class AccountKeysController {
+  readonly #keys: ApiKeysService;
+
+  constructor(
+    config: Config,
+    dataSource: DataSource,
+    private readonly account: AccountPages,
+    private readonly credentials: CredentialCache,
+    private readonly usage: Usage,
+  ) {
+    this.#keys = new ApiKeysService(dataSource, config);
+  }
+
+  @Get()
+  async show(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const visitor = await this.account.visitor('keys', request, response);
+    if (!visitor) return;
+    const { user, csrf } = visitor;
+    await this.usage.flush(); // what this process has seen shows at once
+    const accepted = (await this.#keys.list({ userId: user.id })).filter(
+      ({ status }) => status === 'active' || status === 'replaced',
+    );
+    this.account.send(response, {
+      name: 'keys',
+      csrf,
+      user,
+      ...this.account.takeDone(request, response),
+      keys: accepted.slice(0, SHOWN).map((key) => ({
+        name: key.name,
+        prefix: `pua_${key.environment}_${key.id}`,
+        scopes: key.scopes as ScopeName[],
+        created_at: key.created_at,
+        last_used_at: key.last_used_at,
+        expires_at: key.expires_at,
+        revoke: `/account/keys/${key.id}/revoke`,
+      })),
+      more: Math.max(0, accepted.length - SHOWN),
+    });
+  }
+
+  @Get('upstream')
+  signInUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.account.signInUpstream('keys', request, response);
+  }
+
+  @Post('sign-in')
+  signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
+    return this.account.signIn('keys', request, response, form);
+  }
+
+  @Post(':key/revoke')
+  async revoke(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('key') id: string,
+  ): Promise<void> {
+    const { user } = await this.account.sender(request, response, form);
+    const by = { actor: 'user', ip: addressOf(request) ?? null } as const;
+    const revoked = await this.#keys.revokeOf(user.id, id, REASON, by);
+    this.credentials.revoke({ kind: 'key', id });
+    this.account.redirectDone(response, 'keys', revoked ? 'key-revoked' : undefined);
+  }
+}

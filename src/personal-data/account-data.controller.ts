@@ -1,0 +1,71 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { DataSource } from 'typeorm';
+import { recordEvent } from '../audit/audit.js';
+import { Usage } from '../auth/usage/usage.js';
+import { Logger } from '../http/logger.js';
+import { AccountPages } from '../oauth/pages/account-pages.js';
+import { FormBody } from '../oauth/pages/form-body.js';
+import type { Form } from '../oauth/pages/form-body.js';
+import { Page } from '../oauth/pages/page.decorator.js';
+import { addressOf } from '../values/network.js';
+import { PersonalData } from './personal-data.js';
+
+/** Everything that is held about a member, as a file. */
+@Controller('account/data')
+@Page()
+export class AccountDataController {
+  constructor(
+    private readonly account: AccountPages,
+    private readonly personalData: PersonalData,
+    private readonly dataSource: DataSource,
+    private readonly usage: Usage,
+    private readonly logger: Logger,
+  ) {}
+
+  @Get()
+  async show(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const visitor = await this.account.visitor('data', request, response);
+    if (!visitor) return;
+    const { user, csrf } = visitor;
+    this.account.send(response, { name: 'data', csrf, user, download: '/account/data/download' });
+  }
+
+  @Get('upstream')
+  signInUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.account.signInUpstream('data', request, response);
+  }
+
+  @Post('sign-in')
+  signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
+    return this.account.signIn('data', request, response, form);
+  }
+
+  /** A form of ours, and no link: no other site can make the server do this work. */
+  @Post('download')
+  async download(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
+    const { user } = await this.account.sender(request, response, form);
+    await recordEvent(this.dataSource, {
+      type: 'user.exported',
+      actor: 'user',
+      userId: user.id,
+      ip: addressOf(request) ?? null,
+    });
+    await this.usage.flush(); // what this process has seen is in it
+    const pieces = this.personalData.of(user.id);
+    const first = await pieces.next(); // what fails at once is an error page
+    response
+      .status(200)
+      .set('Content-Type', 'application/json; charset=utf-8')
+      .set('Content-Disposition', `attachment; filename="member-${user.id}.json"`);
+    response.write(first.value);
+    try {
+      await pipeline(Readable.from(pieces), response);
+    } catch (error) {
+      // The connection is cut, so that nobody takes a part for the whole.
+      this.logger.warn({ err: error, request_id: request.context.id }, 'a member’s data were not sent whole');
+    }
+  }
+}

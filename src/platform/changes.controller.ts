@@ -1,0 +1,28 @@
+import { Controller, Get, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { RequireScopes } from '../auth/auth.decorators.js';
+import { Parameters } from '../http/input/query.js';
+import { RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
+import { PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
+import { PlatformChangesService } from './changes.service.js';
+
+/** Where the platform's backend hears what members did through the API. */
+@Controller('api/platform')
+@RequireScopes('platform:read')
+export class PlatformChangesController {
+  constructor(private readonly changes: PlatformChangesService) {}
+
+  @Get('changes')
+  @RespondsWith(
+    'List what members did',
+    PlatformChangesAnswer,
+    'Profiles that members edited, with the new values; consents that they gave and took back; sign-ins. The oldest first: keep `next`, and go on from there with `after`. With `wait` the response waits for the first change, up to 30 seconds, so that one call after the other hears of each at once.',
+  )
+  @RespondsWithProblems('invalid_cursor', 'cursor_expired')
+  listPlatformChanges(
+    @Req() request: Request,
+    @Parameters() query: PlatformChangesQuery,
+  ): Promise<PlatformChangesAnswer> {
+    return this.changes.list(query, request);
+  }
+}

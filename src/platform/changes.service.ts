@@ -1,0 +1,105 @@
+import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { AHEAD, HORIZON, ORIGIN } from '../changes/changes.js';
+import { Config } from '../config/config.js';
+import { Database } from '../database/database.js';
+import { Problem } from '../http/output/problems.js';
+import { leavePlace } from '../http/pipeline/request-context.js';
+import { extendDeadline } from '../http/pipeline/response-deadline.js';
+import { SignedCursors } from '../http/signed-cursors.js';
+import type { PlatformChangeItem, PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
+import { PlatformNews } from './platform-news.js';
+
+type CursorPlace = [origin: string, changedIn: number, sequence: number];
+
+/** $4: of these types; null: of all. $3 and one more, which tells whether there are more. */
+const READ = `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
+  EXISTS (SELECT FROM change_places WHERE name = 'platform_swept' AND (changed_in, sequence) > ($1::bigint, $2::bigint)
+    AND changed_in < ${AHEAD}) AS swept,
+  (SELECT COALESCE(json_agg(json_build_object('changedIn', changed_in, 'sequence', sequence, 'type', type,
+    'at', api_time(changed_at), 'member_id', user_id, 'by', by_id, 'fields', fields, 'scopes', COALESCE(scopes, '{}'))
+    ORDER BY changed_in, sequence), '[]')
+  FROM (SELECT * FROM platform_changes WHERE (changed_in, sequence) > ($1, $2) AND changed_in < ${HORIZON}
+    AND ($4::text[] IS NULL OR type = ANY ($4)) ORDER BY changed_in, sequence LIMIT $3::integer + 1) page) AS items`;
+
+interface Reading extends Record<string, unknown> {
+  origin: string;
+  horizon: number;
+  ahead: number;
+  swept: boolean;
+  items: (Omit<PlatformChangeItem, 'sequence'> & { changedIn: number; sequence: number })[];
+}
+
+interface Page {
+  readonly data: PlatformChangeItem[];
+  readonly next: CursorPlace;
+  readonly more: boolean;
+}
+
+const BINDING = ['platform-changes'];
+
+/** What members did, for the platform: read in the order of commits, and waited for. */
+@Injectable()
+export class PlatformChangesService {
+  readonly #cursors: SignedCursors;
+
+  constructor(
+    private readonly database: Database,
+    private readonly news: PlatformNews,
+    config: Config,
+  ) {
+    this.#cursors = new SignedCursors(config.secrets);
+  }
+
+  /**
+   * Answers what came after the cursor; where there is nothing, as soon as there is, or nothing when the wait is over.
+   *
+   * @throws Problem invalid_cursor, cursor_expired
+   */
+  async list(
+    { after, limit, types, wait }: PlatformChangesQuery,
+    request: Request,
+  ): Promise<PlatformChangesAnswer> {
+    const place =
+      after === undefined
+        ? undefined
+        : this.#cursors.read<CursorPlace>(BINDING, after, 'these changes', 'after');
+    let page = await this.#read(place, limit, types);
+    if (page.data.length === 0 && wait > 0) {
+      extendDeadline(request, 1000 * wait);
+      leavePlace(request.context); // it does nothing while it waits
+      const deadline = performance.now() + 1000 * wait;
+      const gone = new AbortController();
+      request.context.whenOver.push(() => gone.abort());
+      while (
+        page.data.length === 0 &&
+        (await this.news.after(page.next[1], deadline - performance.now(), gone.signal))
+      )
+        page = await this.#read(page.next, limit, types);
+    }
+    return { data: page.data, next: this.#cursors.make(BINDING, page.next), more: page.more };
+  }
+
+  async #read(
+    place: CursorPlace | undefined,
+    limit: number,
+    types: readonly string[] | undefined,
+  ): Promise<Page> {
+    const [origin, changedIn, sequence] = place ?? [undefined, -1, 0];
+    const [row] = await this.database.prepared<Reading>(READ, [changedIn, sequence, limit, types ?? null]);
+    const { items, ...now } = row!;
+    const isKnown = origin === now.origin && changedIn <= now.ahead && !now.swept;
+    if (place && !isKnown) throw new Problem('cursor_expired');
+    const more = items.length > limit;
+    const shown = items.slice(0, limit);
+    const last = shown.at(-1)!;
+    return {
+      data: shown.map(({ changedIn: transaction, sequence: number, ...item }) => ({
+        sequence: `${transaction}-${number}`,
+        ...item,
+      })),
+      next: more ? [now.origin, last.changedIn, last.sequence] : [now.origin, now.horizon, 0],
+      more,
+    };
+  }
+}

@@ -1,0 +1,80 @@
+import { setTimeout } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { HORIZON } from '../changes/changes.js';
+import { Database } from '../database/database.js';
+import { Readiness } from '../operations/health/readiness.js';
+
+/** Between two looks, while somebody waits. */
+const LOOK_MS = 250;
+
+const NEWEST = `SELECT changed_in FROM platform_changes WHERE changed_in < ${HORIZON} ORDER BY changed_in DESC LIMIT 1`;
+
+interface Waiter {
+  readonly from: number;
+  readonly until: number;
+  readonly tell: (isNews: boolean) => void;
+}
+
+/** Waits for what members do: one look at the database for all who wait in this process, and none while nobody does. */
+@Injectable()
+export class PlatformNews {
+  readonly #waiters = new Set<Waiter>();
+  #looking = false;
+
+  constructor(
+    private readonly database: Database,
+    private readonly readiness: Readiness,
+  ) {}
+
+  /** How many wait now. */
+  get waiting(): number {
+    return this.#waiters.size;
+  }
+
+  /**
+   * Waits for a change by that transaction or a later one.
+   *
+   * @param gone ends it
+   * @returns false where the time is over, nobody wants to know any more, or the server ends; also true where it cannot be looked: who
+   *   reads then is told why
+   */
+  after(from: number, milliseconds: number, gone: AbortSignal): Promise<boolean> {
+    if (milliseconds <= 0 || gone.aborted || this.readiness.ending) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const waiter = {
+        from,
+        until: performance.now() + milliseconds,
+        tell: (isNews: boolean) => {
+          this.#waiters.delete(waiter);
+          resolve(isNews);
+        },
+      };
+      this.#waiters.add(waiter);
+      gone.addEventListener('abort', () => waiter.tell(false), { once: true });
+      if (!this.#looking) void this.#look();
+    });
+  }
+
+  async #look(): Promise<void> {
+    this.#looking = true;
+    while (this.#waiters.size > 0) {
+      await setTimeout(LOOK_MS, undefined, { ref: false });
+      const newest = await this.#newest();
+      const now = performance.now();
+      for (const waiter of this.#waiters)
+        if (newest >= waiter.from) waiter.tell(true);
+        else if (now >= waiter.until || this.readiness.ending) waiter.tell(false);
+    }
+    this.#looking = false;
+  }
+
+  /** Number of the transaction of the newest change; Infinity where it cannot be read. */
+  async #newest(): Promise<number> {
+    try {
+      const [row] = await this.database.prepared<{ changed_in: number }>(NEWEST, []);
+      return row?.changed_in ?? -1;
+    } catch {
+      return Infinity;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { recordEvent } from '../audit/audit.js';
+import { BEGIN_HERE, CLAIM, FAN_OUT, LOCK_PLACE, LOCK_READY } from './webhook-sql.js';
+import type { Attempt, Message } from './webhook-sender.js';
+import { TEST_TYPE } from './webhook-types.js';
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+/** In seconds, after each failed attempt; after one more the message is dead. */
+export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR] as const;
+/** An endpoint that fails for so long is switched off. */
+const MOST_DAYS_FAILING = 5;
+
+/** Changes that are looked at in one transaction. */
+const BATCH = 200;
+/** Messages to one endpoint that are under way at once, over all instances. */
+export const MOST_OF_AN_ENDPOINT = 8;
+/** An instance has so long to say how an attempt went, in seconds: twice as long as one takes at most. */
+const LEASE_SECONDS = 20;
+
+/** What became of a message with an attempt. */
+export interface Outcome {
+  readonly status: 'delivered' | 'pending' | 'dead';
+  /** Since the change. */
+  readonly delaySeconds: number;
+  /** Whether its endpoint was switched off. */
+  readonly switchedOff: boolean;
+}
+
+interface Claimed extends Message {
+  readonly withheld: boolean;
+}
+
+/** The messages to endpoints in the database: made of changes, taken by whoever sends them, and ended. */
+export class WebhookDeliveries {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Makes messages of what changed since the last time, in the order of commits, each once: messages and the place behind them are one
+   * transaction.
+   *
+   * @param more asked before each further batch
+   * @returns how many were made; 0 also where another instance is at it
+   */
+  async fanOut(more: () => boolean): Promise<number> {
+    let made = 0;
+    for (let seen = BATCH; seen === BATCH && more();) {
+      const batch = await this.dataSource.transaction(async (manager) => {
+        const [place] =
+          await manager.query<{ changed_in: number; sequence: number; ahead: boolean }[]>(LOCK_PLACE);
+        if (!place) return undefined;
+        if (place.ahead) {
+          await manager.query(BEGIN_HERE);
+          return undefined;
+        }
+        const values = [place.changed_in, place.sequence, BATCH];
+        const [row] = await manager.query<{ seen: number; made: number }[]>(FAN_OUT, values);
+        return row;
+      });
+      if (!batch) break;
+      made += batch.made;
+      ({ seen } = batch);
+    }
+    return made;
+  }
+
+  /**
+   * Takes messages that are due, for this process alone.
+   *
+   * @param most in all
+   * @returns `withheld`: how many will never be sent, since the credential may not know of them any more
+   */
+  async claim(most: number): Promise<{ messages: Message[]; withheld: number }> {
+    const rows = await this.dataSource.transaction(async (manager) => {
+      // Claims of one endpoint follow one another: each sees what the one before has taken.
+      const ready = await manager.query<{ id: string }[]>(LOCK_READY);
+      if (ready.length === 0) return [];
+      const values = [ready.map(({ id }) => id), MOST_OF_AN_ENDPOINT, most, LEASE_SECONDS];
+      const [claimed] = await manager.query<[Claimed[], number]>(CLAIM, values);
+      return claimed;
+    });
+    const messages = rows.filter(({ withheld }) => !withheld);
+    messages.sort((one, other) => one.sequence - other.sequence);
+    return { messages, withheld: rows.length - messages.length };
+  }
+
+  /** Writes how an attempt went. @returns undefined where that is decided already, or another instance is at it now */
+  async finish(message: Message, { taken, status, error }: Attempt): Promise<Outcome | undefined> {
+    if (!taken) return this.#failed(message, status, error);
+    // First, as those who claim: an endpoint before its messages.
+    if (message.failing)
+      await this.dataSource.query('UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1', [
+        message.endpoint_id,
+      ]);
+    const [rows] = await this.dataSource.query<[{ delay: number }[], number]>(
+      `UPDATE webhook_deliveries SET status = 'delivered', attempts = attempts + 1, attempted_at = now(), response_status = $2,
+  error = NULL, leased_until = NULL, ended_at = now()
+WHERE sequence = $1 AND status = 'pending' RETURNING EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
+      [message.sequence, status],
+    );
+    return rows[0] && { status: 'delivered', delaySeconds: rows[0].delay, switchedOff: false };
+  }
+
+  /** Gives back messages whose attempts were broken off: they are due for anybody at once. */
+  async release(messages: readonly Message[]): Promise<void> {
+    for (const { sequence, lease } of messages)
+      await this.dataSource.query(
+        `UPDATE webhook_deliveries SET leased_until = NULL WHERE sequence = $1 AND leased_until = $2::timestamptz`,
+        [sequence, lease],
+      );
+  }
+
+  async #failed(message: Message, status: number | null, error: string | null): Promise<Outcome | undefined> {
+    const wait = message.type === TEST_TYPE ? undefined : RETRY_AFTER[message.attempts];
+    return this.dataSource.transaction(async (manager) => {
+      const switchedOff = message.type !== TEST_TYPE && (await noteFailure(manager, message.endpoint_id));
+      const [rows] = await manager.query<[{ status: 'pending' | 'dead'; delay: number }[], number]>(
+        `UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = now(), response_status = $3, error = $4,
+  leased_until = NULL, due_at = now() + make_interval(secs => $5), status = CASE WHEN $6 THEN 'dead' ELSE 'pending' END,
+  ended_at = CASE WHEN $6 THEN now() END
+WHERE sequence = $1 AND status = 'pending' AND leased_until = $2::timestamptz
+RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
+        [message.sequence, message.lease, status, error, wait ?? 0, wait === undefined || switchedOff],
+      );
+      if (switchedOff) await endMessages(manager, message.endpoint_id);
+      return rows[0] && { status: rows[0].status, delaySeconds: rows[0].delay, switchedOff };
+    });
+  }
+}
+
+/** @returns whether the endpoint is switched off by it */
+async function noteFailure(manager: EntityManager, endpointId: string): Promise<boolean> {
+  const [rows] = await manager.query<
+    [{ off: boolean; client_id: string | null; key_id: string | null }[], number]
+  >(
+    `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, now()),
+  disabled_at = CASE WHEN failing_since <= now() - make_interval(days => $2) THEN now() END,
+  disabled_because = CASE WHEN failing_since <= now() - make_interval(days => $2) THEN 'failing' END
+WHERE id = $1 AND disabled_at IS NULL RETURNING disabled_at IS NOT NULL AS off, client_id, key_id`,
+    [endpointId, MOST_DAYS_FAILING],
+  );
+  const [row] = rows;
+  if (!row?.off) return false;
+  await recordEvent(manager, {
+    type: 'webhook.disabled',
+    actor: 'system',
+    clientId: row.client_id,
+    keyId: row.key_id,
+    details: { webhook: endpointId, reason: 'failing' },
+  });
+  return true;
+}
+
+/** Of an endpoint that is switched off nothing more is sent. */
+export async function endMessages(manager: EntityManager, endpointId: string): Promise<void> {
+  await manager.query(
+    `UPDATE webhook_deliveries SET status = 'dead', ended_at = now(), leased_until = NULL WHERE endpoint_id = $1 AND status = 'pending'`,
+    [endpointId],
+  );
+}

@@ -1,0 +1,115 @@
+import { AHEAD, HORIZON, kindFor } from '../changes/changes.js';
+import { membersOf } from '../changes/members-of-changes.js';
+import { TEST_TYPE } from './webhook-types.js';
+
+/** An endpoint that sees with the eyes of no credential: the platform's. */
+const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
+
+/**
+ * Which endpoints may be told of the members of `members` (user_id), and by which scopes: (endpoint_id, user_id, scopes). By a key while
+ * it is accepted, by a client while the member's grant to it and one of that grant's tokens live; of nobody who is disabled.
+ */
+const watchersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.scopes FROM (
+    SELECT e.id AS endpoint_id, k.user_id, k.scopes FROM ${members} m JOIN api_keys k ON k.user_id = m.user_id
+    JOIN webhook_endpoints e ON e.key_id = k.id
+    WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+    UNION ALL
+    SELECT e.id, g.user_id, string_to_array((SELECT string_agg(value, ' ') FROM jsonb_each_text(g.payload->'resources')), ' ')
+    FROM ${members} m JOIN oauth_grants g ON g.user_id = m.user_id JOIN webhook_endpoints e ON e.client_id = g.client_id
+    JOIN oauth_clients c ON c.id = g.client_id
+    WHERE c.disabled_at IS NULL AND g.expires_at > now() AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id
+      AND t.expires_at > now() AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+  ) w JOIN users u ON u.id = w.user_id WHERE u.disabled_at IS NULL`;
+
+/** Whether there is anything to do: read by every instance, several times a second. */
+export const LOOK = `SELECT
+  EXISTS (SELECT FROM webhook_endpoints WHERE disabled_at IS NULL) AND EXISTS (SELECT FROM change_places p
+    WHERE p.name = 'told' AND (p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
+      WHERE (c.changed_in, c.sequence) > (p.changed_in, p.sequence) AND c.changed_in < ${HORIZON}))) AS behind,
+  EXISTS (SELECT FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (SELECT FROM webhook_deliveries d
+    WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())) AS due`;
+
+/**
+ * The place up to which changes were told, for whoever moves it on: no row where another instance is at it. `ahead`: it is from another
+ * server, of which this database was a dump.
+ */
+export const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead FROM change_places
+WHERE name = 'told' FOR NO KEY UPDATE SKIP LOCKED`;
+
+/** The place behind everything that can be read now. */
+export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, sequence = 0 WHERE name = 'told'`;
+
+/**
+ * Makes messages of the next changes behind the place ($1, $2), $3 of them at most, and moves the place on: in the order of commits, a
+ * thing once for each endpoint and member, in the place where it changed last.
+ */
+export const FAN_OUT = `WITH batch AS MATERIALIZED (
+  SELECT changed_in, sequence, user_id, resource, id, kind, changed_at FROM changes
+  WHERE (changed_in, sequence) > ($1::bigint, $2::bigint) AND changed_in < ${HORIZON} ORDER BY changed_in, sequence LIMIT $3
+), changed AS MATERIALIZED (
+  SELECT DISTINCT ON (user_id, resource, id) * FROM (${membersOf('batch')}) s
+  ORDER BY user_id, resource, id, changed_in DESC, sequence DESC
+), members AS MATERIALIZED (
+  SELECT DISTINCT user_id FROM changed
+), watchers AS MATERIALIZED (
+  SELECT DISTINCT w.endpoint_id, w.user_id, scope FROM (${watchersOf('members')}) w CROSS JOIN unnest(w.scopes) scope
+), messages AS (
+  SELECT w.endpoint_id, c.user_id, c.resource || '.' || ${kindFor('c.user_id', 'c.resource', 'c.id')} AS type, c.id, c.changed_at,
+    c.changed_in, c.sequence
+  FROM changed c JOIN watchers w ON w.user_id = c.user_id AND w.scope = c.resource || ':read'
+  UNION ALL
+  -- The platform is told of the thing itself, not of each member who sees it.
+  SELECT e.id, COALESCE(b.user_id, 0), b.resource || '.' || b.kind, b.id, b.changed_at, b.changed_in, b.sequence
+  FROM batch b JOIN webhook_endpoints e ON ${OF_PLATFORM} WHERE b.resource <> 'people'
+), made AS (
+  INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at)
+  SELECT m.endpoint_id, m.user_id, m.type, m.id, m.changed_at FROM messages m
+  JOIN webhook_endpoints e ON e.id = m.endpoint_id AND e.disabled_at IS NULL AND m.type = ANY (e.types)
+  ORDER BY m.changed_in, m.sequence, m.endpoint_id, m.user_id, m.type, m.id RETURNING 1
+), last AS (
+  SELECT changed_in, sequence FROM batch ORDER BY changed_in DESC, sequence DESC LIMIT 1
+), moved AS (
+  UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence FROM last WHERE p.name = 'told'
+)
+SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
+
+const IS_LEASED = 'd.leased_until > now()';
+
+/** Endpoints with something to send, for one who claims: those at which another instance is are left to it. */
+export const LOCK_READY = `SELECT e.id FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (
+  SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())
+ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED`;
+
+/** Looked through for what may go, of each endpoint: many may wait behind another of the same member. */
+const CANDIDATES = 1_000;
+
+/**
+ * Takes messages of the endpoints $1 that are due: $2 under way at once of each endpoint, one of an endpoint that fails, $3 in all; for
+ * $4 seconds. Of a member one at a time and in their order: what failed once goes first, what failed again holds up nothing.
+ * Of whom the credential may know nothing any more is told no more, either: those come back with `withheld`.
+ */
+export const CLAIM = `WITH chosen AS MATERIALIZED (
+  SELECT due.sequence, e.id AS endpoint_id FROM webhook_endpoints e CROSS JOIN LATERAL (
+    SELECT c.sequence FROM (
+      SELECT d.sequence, d.user_id, d.endpoint_id, d.due_at FROM webhook_deliveries d
+      WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() AND ${IS_LEASED} IS NOT TRUE
+      ORDER BY d.due_at, d.sequence LIMIT ${CANDIDATES}) c
+    WHERE c.user_id = 0 OR NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = c.endpoint_id AND d.user_id = c.user_id
+      AND d.status = 'pending' AND (d.sequence < c.sequence AND (d.attempts < 2 OR d.due_at <= now()) OR ${IS_LEASED}))
+    ORDER BY c.due_at, c.sequence
+    LIMIT GREATEST(0, CASE WHEN e.failing_since IS NULL THEN $2::integer ELSE 1 END
+      - (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND ${IS_LEASED}))
+  ) due WHERE e.id = ANY ($1::text[]) LIMIT $3
+), judged AS MATERIALIZED (
+  SELECT d.sequence, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
+    SELECT FROM (${watchersOf('(SELECT d.user_id) ')}) w
+    WHERE w.endpoint_id = e.id AND split_part(d.type, '.', 1) || ':read' = ANY (w.scopes)) AS may_know
+  FROM chosen c JOIN webhook_deliveries d ON d.sequence = c.sequence JOIN webhook_endpoints e ON e.id = c.endpoint_id
+)
+UPDATE webhook_deliveries d SET leased_until = CASE WHEN j.may_know THEN now() + make_interval(secs => $4) END,
+  status = CASE WHEN j.may_know THEN 'pending' ELSE 'withheld' END, ended_at = CASE WHEN NOT j.may_know THEN now() END
+FROM judged j, webhook_endpoints e
+WHERE d.sequence = j.sequence AND e.id = d.endpoint_id AND d.status = 'pending' AND ${IS_LEASED} IS NOT TRUE
+RETURNING d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
+  d.leased_until::text AS lease, NOT j.may_know AS withheld, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
+  CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;

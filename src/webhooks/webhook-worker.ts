@@ -1,0 +1,141 @@
+import { setTimeout } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { Config } from '../config/config.js';
+import { BackgroundWork } from '../database/background-work.js';
+import { Database } from '../database/database.js';
+import { createDataSource } from '../database/data-source.js';
+import { Logger } from '../http/logger.js';
+import { Meter } from '../http/meter.js';
+import { WebhookDeliveries } from './webhook-deliveries.js';
+import { WebhookSecrets } from './webhook-secrets.js';
+import { WebhookSender } from './webhook-sender.js';
+import type { Attempt, Message } from './webhook-sender.js';
+import { LOOK } from './webhook-sql.js';
+
+/** Between two looks whether something changed or is due: what a message is late at most while nothing else happens. */
+const PAUSE_MS = 250;
+/** Messages that this process has under way: receivers may be slow, all of them. */
+const MOST_UNDER_WAY = 256;
+/** An ending server lets what is under way be answered for so long; then others send it. */
+const LAST_MS = 2_000;
+
+const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHERE status = 'pending'`;
+
+/**
+ * Tells endpoints what changed. Every instance does it, in turns: what changed becomes messages (one instance at a time), and messages
+ * are taken and sent by whoever comes first. What an instance took and did not end, another one sends 20 seconds later.
+ */
+@Injectable()
+export class WebhookWorker extends BackgroundWork {
+  readonly #underWay = new Map<Message, Promise<void>>();
+  readonly #stop = new AbortController();
+  #dataSource: Promise<DataSource> | undefined;
+  #claiming: Promise<void> | undefined;
+  #claimAgain = false;
+  #moved = false;
+
+  constructor(
+    private readonly config: Config,
+    logger: Logger,
+    private readonly database: Database,
+    private readonly sender: WebhookSender,
+    private readonly meter: Meter,
+  ) {
+    super(logger, PAUSE_MS, 'webhooks could not be sent');
+    meter.read('webhook_deliveries_pending', async () => {
+      const [row] = await database.prepared<{ pending: number }>(PENDING, []);
+      return [[{}, row!.pending]];
+    });
+    meter.read('webhook_deliveries_under_way', () => [[{}, this.#underWay.size]]);
+  }
+
+  override async onApplicationShutdown(): Promise<void> {
+    await super.onApplicationShutdown();
+    await this.#claiming?.catch(() => undefined);
+    const all = Promise.all(this.#underWay.values());
+    await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
+    this.#stop.abort();
+    await all;
+    await (await this.#dataSource?.catch(() => undefined))?.destroy();
+  }
+
+  protected async work(): Promise<void> {
+    if (!this.#moved) await this.#moveSecrets();
+    const [found] = await this.database.prepared<{ behind: boolean; due: boolean }>(LOOK, []);
+    const made = found!.behind ? await (await this.#deliveries()).fanOut(() => !this.ended) : 0;
+    if (found!.due || made > 0) await this.#claim();
+  }
+
+  async #moveSecrets(): Promise<void> {
+    if (this.config.secrets.hasPrevious)
+      await new WebhookSecrets(this.config).moveToCurrentSecret(this.database.dataSource);
+    this.#moved = true;
+  }
+
+  /** Takes messages until nothing is due, or this process has no room; one claim at a time. */
+  #claim(): Promise<void> {
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claimAll().finally(() => (this.#claiming = undefined));
+    return this.#claiming;
+  }
+
+  async #claimAll(): Promise<void> {
+    while (this.#claimAgain && !this.ended) {
+      this.#claimAgain = false;
+      const room = MOST_UNDER_WAY - this.#underWay.size;
+      if (room <= 0) return; // whoever ends makes room, and comes back
+      const { messages, withheld } = await (await this.#deliveries()).claim(room);
+      for (const message of messages) this.#begin(message);
+      this.meter.count('webhook_attempts_total', { outcome: 'withheld' }, withheld);
+      if (withheld > 0) this.#claimAgain = true;
+    }
+  }
+
+  #begin(message: Message): void {
+    const sending = this.#send(message)
+      .catch((error: unknown) =>
+        // Its lease ends, and it is sent again.
+        this.logger.warn({ reason: (error as Error).message }, 'how a webhook went could not be written'),
+      )
+      .finally(() => {
+        this.#underWay.delete(message);
+        // What follows it may go now.
+        if (!this.ended) this.#claim().catch(() => undefined);
+      });
+    this.#underWay.set(message, sending);
+  }
+
+  async #send(message: Message): Promise<void> {
+    const attempt = await this.sender.send(message, this.#stop.signal);
+    const deliveries = await this.#deliveries();
+    if (!attempt.taken && this.#stop.signal.aborted) await deliveries.release([message]);
+    else await this.#finish(deliveries, message, attempt);
+  }
+
+  async #finish(deliveries: WebhookDeliveries, message: Message, attempt: Attempt): Promise<void> {
+    this.meter.observe('webhook_attempt_duration_seconds', {}, attempt.seconds);
+    const outcome = await deliveries.finish(message, attempt);
+    if (!outcome) return;
+    const { status, delaySeconds, switchedOff } = outcome;
+    this.meter.count('webhook_attempts_total', { outcome: status === 'pending' ? 'failed' : status });
+    if (status === 'delivered' && message.attempts === 0)
+      this.meter.observe('webhook_delay_seconds', {}, delaySeconds);
+    if (switchedOff)
+      this.logger.warn(
+        { webhook: message.endpoint_id },
+        'a webhook was switched off: it had failed for five days',
+      );
+  }
+
+  async #deliveries(): Promise<WebhookDeliveries> {
+    // Made when it is first needed: most platforms tell nobody.
+    this.#dataSource ??= createDataSource(this.config, 'telling')
+      .initialize()
+      .catch((error: unknown) => {
+        this.#dataSource = undefined;
+        throw error;
+      });
+    return new WebhookDeliveries(await this.#dataSource);
+  }
+}

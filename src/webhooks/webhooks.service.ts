@@ -1,0 +1,324 @@
+import { isIP } from 'node:net';
+import type { DataSource, EntityManager } from 'typeorm';
+import { recordEvent } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
+import type { Config } from '../config/config.js';
+import { randomText } from '../crypto/random.js';
+import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
+import { PublicHttps } from '../http/public-https.js';
+import { OperatorError } from '../values/operator-error.js';
+import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
+import { isHttpUrl } from '../values/string-rules.js';
+import { endMessages, WebhookDeliveries } from './webhook-deliveries.js';
+import { WebhookSecrets } from './webhook-secrets.js';
+import { WebhookSender } from './webhook-sender.js';
+import type { Attempt, Message } from './webhook-sender.js';
+import { BEGIN_HERE } from './webhook-sql.js';
+import { scopeOf, TEST_TYPE } from './webhook-types.js';
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const LONGEST_URL = 2_000;
+const SHOWN_DELIVERIES = 20;
+const ALL_DEAD = `endpoint_id = $1 AND status = 'dead'`;
+const ONE_ENDED = `id = $1::uuid AND status IN ('dead', 'delivered')`;
+/** For an attempt and writing how it went. */
+const TEST_LEASE_SECONDS = 20;
+
+type Actor = NewAuthEvent['actor'];
+
+/** Whose eyes an endpoint sees members with; neither: the platform's. */
+export interface Beholder {
+  readonly clientId?: string | undefined;
+  readonly keyId?: string | undefined;
+}
+
+export interface NewWebhook extends Beholder {
+  readonly url: string;
+  readonly types: readonly string[];
+  readonly actor: Actor;
+}
+
+/** What is known of an endpoint; never its secret. Times in the API's form. */
+export interface WebhookDetails {
+  readonly id: string;
+  /** `no_access`: its client or key is accepted no more; `failing`: no message was taken since `failing_since`. */
+  readonly status: 'active' | 'failing' | 'no_access' | 'disabled';
+  readonly url: string;
+  readonly types: string[];
+  readonly client_id: string | null;
+  /** Both null: the platform's. */
+  readonly key_id: string | null;
+  readonly created_at: string;
+  /** Until then messages have two signatures. */
+  readonly previous_secret_until: string | null;
+  readonly failing_since: string | null;
+  readonly disabled_at: string | null;
+  readonly disabled_because: 'admin' | 'failing' | null;
+  readonly pending_count: number;
+}
+
+/** A message of an endpoint, and how it went. Times in the API's form. */
+export interface DeliveryDetails {
+  /** As receivers know it: `webhook-id`. */
+  readonly id: string;
+  readonly type: string;
+  /** null: it is about nobody alone. */
+  readonly member_id: number | null;
+  readonly status: 'pending' | 'delivered' | 'dead' | 'withheld';
+  readonly attempts: number;
+  readonly attempted_at: string | null;
+  /** Of the last attempt: what was answered, or why nothing was. */
+  readonly response_status: number | null;
+  readonly error: string | null;
+  /** Of one that is pending. */
+  readonly next_attempt_at: string | null;
+  readonly changed_at: string;
+}
+
+const DETAILS = `SELECT e.id, CASE WHEN e.disabled_at IS NOT NULL THEN 'disabled'
+    WHEN c.disabled_at IS NOT NULL OR k.revoked_at IS NOT NULL OR k.expires_at <= now() THEN 'no_access'
+    WHEN e.failing_since IS NOT NULL THEN 'failing' ELSE 'active' END AS status,
+  e.url, e.types, e.client_id, e.key_id, api_time(e.created_at) AS created_at,
+  CASE WHEN e.previous_secret_until > now() THEN api_time(e.previous_secret_until) END AS previous_secret_until,
+  api_time(e.failing_since) AS failing_since, api_time(e.disabled_at) AS disabled_at, e.disabled_because,
+  (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending') AS pending_count
+FROM webhook_endpoints e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id`;
+
+const DELIVERIES = `SELECT 'msg_' || replace(id::text, '-', '') AS id, type, NULLIF(user_id, 0) AS member_id, status, attempts,
+  api_time(attempted_at) AS attempted_at, response_status, error,
+  CASE WHEN status = 'pending' THEN api_time(due_at) END AS next_attempt_at, api_time(changed_at) AS changed_at
+FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
+
+/** Registers, shows, tests and ends webhooks; used by the command line. */
+export class WebhooksService {
+  readonly #secrets: WebhookSecrets;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly config: Config,
+  ) {
+    this.#secrets = new WebhookSecrets(config);
+  }
+
+  /**
+   * Registers a receiver, which is told of what changes from now on.
+   *
+   * @returns the secret itself, which is shown once
+   * @throws OperatorError where the URL is none that is reached, or the client or key could not be told of all of it
+   */
+  async create({ url, types, clientId, keyId, actor }: NewWebhook): Promise<{ id: string; secret: string }> {
+    checkUrl(url, this.config.production);
+    const id = `wh_${randomText(16, ALPHABET)}`;
+    const secret = makeWebhookSecret();
+    await this.dataSource.transaction(async (manager) => {
+      if (clientId !== undefined || keyId !== undefined)
+        await checkScopes(manager, types, { clientId, keyId });
+      // Where nobody was told of anything, nobody has kept the place.
+      await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
+      const told = await manager.query<unknown[]>(
+        'SELECT FROM webhook_endpoints WHERE disabled_at IS NULL LIMIT 1',
+      );
+      if (told.length === 0) await manager.query(BEGIN_HERE);
+      await manager.query(
+        'INSERT INTO webhook_endpoints (id, url, types, client_id, key_id, secret) VALUES ($1, $2, $3, $4, $5, $6)',
+        [id, url, types, clientId ?? null, keyId ?? null, this.#secrets.seal(id, secret)],
+      );
+      await recordEvent(manager, {
+        type: 'webhook.created',
+        actor,
+        clientId: clientId ?? null,
+        keyId: keyId ?? null,
+        details: { webhook: id, types },
+      });
+    });
+    return { id, secret };
+  }
+
+  /** The newest first. */
+  list(): Promise<WebhookDetails[]> {
+    return this.dataSource.query<WebhookDetails[]>(`${DETAILS} ORDER BY e.created_at DESC, e.id`);
+  }
+
+  /** @throws OperatorError where there is none */
+  async find(id: string, database: DataSource | EntityManager = this.dataSource): Promise<WebhookDetails> {
+    const [found] = await database.query<WebhookDetails[]>(`${DETAILS} WHERE e.id = $1`, [id]);
+    if (!found) throw unknownWebhook(id);
+    return found;
+  }
+
+  /** Its last messages, the newest first. */
+  deliveries(id: string): Promise<DeliveryDetails[]> {
+    return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id]);
+  }
+
+  /**
+   * Makes another secret. The one before signs beside it until the overlap ends.
+   *
+   * @throws OperatorError where there is no such endpoint, or it is disabled
+   */
+  async rotate(id: string, overlapSeconds: number, actor: Actor): Promise<string> {
+    const secret = makeWebhookSecret();
+    await this.dataSource.transaction(async (manager) => {
+      const [endpoint] = await manager.query<{ secret: Buffer }[]>(
+        'SELECT secret FROM webhook_endpoints WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
+        [id],
+      );
+      if (!endpoint) throw notLive(await this.find(id, manager));
+      const [before] = this.#secrets.open({
+        endpoint_id: id,
+        secret: endpoint.secret,
+        previous_secret: null,
+      });
+      const previous = overlapSeconds > 0 ? this.#secrets.seal(id, before!, 'previous_secret') : null;
+      await manager.query(
+        `UPDATE webhook_endpoints SET secret = $2, previous_secret = $3,
+  previous_secret_until = CASE WHEN $3::bytea IS NOT NULL THEN now() + make_interval(secs => $4) END WHERE id = $1`,
+        [id, this.#secrets.seal(id, secret), previous, overlapSeconds],
+      );
+      await recordEvent(manager, {
+        type: 'webhook.rotated',
+        actor,
+        details: { webhook: id, overlap_seconds: overlapSeconds },
+      });
+    });
+    return secret;
+  }
+
+  /**
+   * Ends an endpoint for good: nothing more is sent.
+   *
+   * @returns false where it was disabled already
+   * @throws OperatorError where there is no such endpoint
+   */
+  async disable(id: string, actor: Actor): Promise<boolean> {
+    return this.dataSource.transaction(async (manager) => {
+      const [rows] = await manager.query<[{ client_id: string | null; key_id: string | null }[], number]>(
+        `UPDATE webhook_endpoints SET disabled_at = now(), disabled_because = 'admin' WHERE id = $1 AND disabled_at IS NULL
+RETURNING client_id, key_id`,
+        [id],
+      );
+      const [disabled] = rows;
+      if (!disabled) {
+        const known = await manager.query<unknown[]>('SELECT FROM webhook_endpoints WHERE id = $1', [id]);
+        if (known.length === 0) throw unknownWebhook(id);
+        return false;
+      }
+      await endMessages(manager, id);
+      await recordEvent(manager, {
+        type: 'webhook.disabled',
+        actor,
+        clientId: disabled.client_id,
+        keyId: disabled.key_id,
+        details: { webhook: id, reason: 'admin' },
+      });
+      return true;
+    });
+  }
+
+  /**
+   * Sends again, under the same id: one message that was sent or given up, or all of an endpoint that were given up. Running servers
+   * do it at once.
+   *
+   * @param id of a message (`msg_…`) or of an endpoint
+   * @returns how many
+   * @throws OperatorError where there is no such thing, or its endpoint is disabled
+   */
+  async redeliver(id: string): Promise<number> {
+    const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1];
+    const [found] = await this.dataSource.query<{ id: string }[]>(
+      message === undefined
+        ? 'SELECT id FROM webhook_endpoints WHERE id = $1'
+        : 'SELECT endpoint_id AS id FROM webhook_deliveries WHERE id = $1::uuid',
+      [message ?? id],
+    );
+    if (!found && message !== undefined)
+      throw new OperatorError(
+        `There is no message ${id}: \`pua webhooks show\` has the last ones of an endpoint`,
+      );
+    const endpoint = await this.find(found?.id ?? id);
+    if (endpoint.status === 'disabled') throw notLive(endpoint);
+    const [, count] = await this.dataSource.query<[unknown, number]>(
+      `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = now(), ended_at = NULL, leased_until = NULL
+WHERE type <> $2 AND ${message === undefined ? ALL_DEAD : ONE_ENDED}`,
+      [message ?? id, TEST_TYPE],
+    );
+    return count;
+  }
+
+  /**
+   * Sends a message that tells of nothing, from here, once.
+   *
+   * @throws OperatorError where there is no such endpoint, or it is disabled
+   */
+  async test(id: string, https = new PublicHttps()): Promise<Attempt> {
+    const endpoint = await this.find(id);
+    if (endpoint.status === 'disabled') throw notLive(endpoint);
+    const [message] = await this.dataSource.query<Message[]>(
+      `WITH made AS (
+  INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, leased_until)
+  VALUES ($1, $2, 0, 0, now(), now() + make_interval(secs => $3)) RETURNING *)
+SELECT d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
+  d.leased_until::text AS lease, e.url, e.secret, false AS failing,
+  CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret
+FROM made d JOIN webhook_endpoints e ON e.id = d.endpoint_id`,
+      [id, TEST_TYPE, TEST_LEASE_SECONDS],
+    );
+    const attempt = await new WebhookSender(this.config, https).send(message!);
+    await new WebhookDeliveries(this.dataSource).finish(message!, attempt);
+    return attempt;
+  }
+}
+
+/** Makes what is thrown where an endpoint is ended. */
+function notLive({ id, disabled_at }: WebhookDetails): OperatorError {
+  return new OperatorError(`The webhook ${id} was disabled at ${disabled_at} UTC: create a new one`);
+}
+
+/** Makes what is thrown where no endpoint has this id. */
+function unknownWebhook(id: string): OperatorError {
+  return new OperatorError(`There is no webhook ${id}: \`pua webhooks list\` shows all`);
+}
+
+/** @throws OperatorError */
+function checkUrl(text: string, production: boolean): void {
+  const url = isHttpUrl(text) ? new URL(text) : undefined;
+  if (!url || text.length > LONGEST_URL || url.hash !== '')
+    throw new OperatorError(
+      `The URL must be absolute, without user, password and fragment, and have at most ${LONGEST_URL} characters`,
+    );
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const isLocal = host === 'localhost' || isLoopbackAddress(host);
+  if (url.protocol === 'http:' && (production || !isLocal))
+    throw new OperatorError(
+      production
+        ? 'The URL must be https'
+        : 'The URL must be https, or http to this machine itself (localhost, 127.0.0.1, [::1]) outside production',
+    );
+  if (isIP(host) !== 0 && !isPublicAddress(host) && (production || !isLocal))
+    throw new OperatorError('The URL must lead to an address of the internet');
+}
+
+/** @throws OperatorError where there is no such client or key, or it could not be told of all the types */
+async function checkScopes(
+  manager: EntityManager,
+  types: readonly string[],
+  { clientId, keyId }: Beholder,
+): Promise<void> {
+  const [found] = await manager.query<{ scopes: string[]; of_platform: boolean; live: boolean }[]>(
+    clientId !== undefined
+      ? 'SELECT scopes, false AS of_platform, disabled_at IS NULL AS live FROM oauth_clients WHERE id = $1'
+      : `SELECT scopes, user_id IS NULL AS of_platform, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS live
+FROM api_keys WHERE id = $1`,
+    [clientId ?? keyId],
+  );
+  const name = clientId !== undefined ? `client ${clientId}` : `key ${keyId}`;
+  if (!found) throw new OperatorError(`There is no ${name}`);
+  if (!found.live) throw new OperatorError(`The ${name} is accepted no more`);
+  if (found.of_platform)
+    throw new OperatorError(`The ${name} is the platform’s own and sees no member: use --platform`);
+  const missing = [...new Set(types.map(scopeOf))].filter((scope) => !found.scopes.includes(scope));
+  if (missing.length > 0)
+    throw new OperatorError(
+      `The ${name} does not have the scopes that these types need: ${missing.join(', ')}`,
+    );
+}

@@ -1,0 +1,290 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeApp, createApp } from '../../src/app.js';
+import { eraseMembers } from '../../src/accounts/erasure.js';
+import { Database } from '../../src/database/database.js';
+import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
+import { ConnectedApps } from '../../src/oauth/admin/connected-apps.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import type { PlatformChangeItem, PlatformChangesAnswer } from '../../src/platform/changes.dto.js';
+import { PlatformNews } from '../../src/platform/platform-news.js';
+import { postgres } from '../support/database.js';
+import { freePort, OauthTest } from '../support/oauth.js';
+import { eventually } from '../support/timing.js';
+
+describe('GET /api/platform/changes', () => {
+  let oauth: OauthTest;
+  let key: string;
+  /** The place behind everything that was there before the test. */
+  let start: string;
+
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    key = await oauth.api.platformKey(['platform:read']);
+  });
+  afterAll(() => oauth.close());
+  beforeEach(async () => {
+    await oauth.api.platform.settleChanges();
+    start = (await list()).next;
+  });
+
+  const get = (query = '', credential = key) =>
+    oauth.api.send('GET', `/api/platform/changes${query}`, { 'X-API-Key': credential });
+  const list = async (query = ''): Promise<PlatformChangesAnswer> => {
+    const { status, body } = await get(query);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body as PlatformChangesAnswer;
+  };
+  /** All that is new, when everything under way has ended. */
+  const news = async (more = '') => {
+    await oauth.api.platform.settleChanges();
+    return (await list(`?after=${start}&limit=1000${more}`)).data;
+  };
+  const said = (items: PlatformChangeItem[]) => items.map(({ sequence: _, at: __, ...rest }) => rest);
+  const member = async () => {
+    const userId = await oauth.api.platform.user({ first_name: 'Ada', bio: 'old' });
+    return { userId, key: await oauth.api.key(userId) };
+  };
+  const put = async (credential: string, body: object, headers = {}) =>
+    (await oauth.api.put('/profile', credential, body, headers)).status;
+
+  describe('tells of a profile', () => {
+    it('the fields that a member changed with their new values, when, and with which key or app', async () => {
+      const one = await member();
+      expect(await put(one.key, { bio: 'new', first_name: null, last_name: 'Lovelace' })).toBe(200);
+      const clientId = await oauth.client();
+      const other = await oauth.member();
+      const { access_token } = await oauth.tokens(clientId, other.username);
+      await fetch(`${oauth.issuer}/api/public/profile`, {
+        method: 'PUT',
+        headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
+        body: '{"bio":"by an app"}',
+      });
+      const found = await news('&types=profile.updated');
+      expect(said(found)).toEqual([
+        {
+          type: 'profile.updated',
+          member_id: one.userId,
+          by: one.key.split('_')[2],
+          fields: { bio: 'new', first_name: null, last_name: 'Lovelace' },
+          scopes: [],
+        },
+        {
+          type: 'profile.updated',
+          member_id: other.id,
+          by: clientId,
+          fields: { bio: 'by an app' },
+          scopes: [],
+        },
+      ]);
+      expect(found[0]!.at).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+      expect(new Set(found.map(({ sequence }) => sequence)).size).toBe(2);
+    });
+
+    it('nothing that was so already, that was refused, or that the platform itself wrote', async () => {
+      const { userId, key: ada } = await member();
+      expect(await put(ada, { bio: 'old', first_name: 'Ada' })).toBe(200);
+      expect(await put(ada, { bio: 'lost' }, { 'If-Match': '"0-0"' })).toBe(412);
+      expect(await put(ada, { bio: 7 })).toBe(422);
+      await oauth.dataSource.query(`UPDATE users SET bio = 'from the platform' WHERE id = $1`, [userId]);
+      expect(await put(ada, { bio: 'from the platform', first_name: 'Grace' })).toBe(200);
+      expect(said(await news())).toEqual([
+        expect.objectContaining({ member_id: userId, fields: { first_name: 'Grace' } }),
+      ]);
+    });
+
+    postgres.it(
+      'what it was when others had done with it, not what it was when the request came',
+      async () => {
+        const { userId, key: ada } = await member();
+        const writer = oauth.dataSource.createQueryRunner();
+        await writer.startTransaction();
+        await writer.query(`UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
+        const waiting = put(ada, { bio: 'old' }); // as it was: but not when it is written
+        await eventually(async () => {
+          const [row] = await oauth.dataSource.query<{ waits: boolean }[]>(
+            `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
+          );
+          return row!.waits || undefined;
+        });
+        await writer.commitTransaction();
+        await writer.release();
+        expect(await waiting).toBe(200);
+        expect(said(await news())).toEqual([
+          expect.objectContaining({ member_id: userId, fields: { bio: 'old' } }),
+        ]);
+      },
+    );
+  });
+
+  describe('tells of consents and sign-ins', () => {
+    it('what was allowed, what is allowed no more, and to which app; each sign-in', async () => {
+      const clientId = await oauth.client();
+      const { id, username } = await oauth.member();
+      await oauth.tokens(clientId, username, { scope: 'openid events:read profile:read' });
+      await new ConnectedApps(oauth.dataSource).revoke(id, clientId, { actor: 'user' });
+      expect(said(await news())).toEqual([
+        { type: 'member.signed_in', member_id: id, by: null, fields: null, scopes: [] },
+        {
+          type: 'consent.granted',
+          member_id: id,
+          by: clientId,
+          fields: null,
+          scopes: ['events:read', 'openid', 'profile:read'],
+        },
+        {
+          type: 'consent.revoked',
+          member_id: id,
+          by: clientId,
+          fields: null,
+          scopes: ['events:read', 'openid', 'profile:read'],
+        },
+      ]);
+    });
+
+    it('no sign-in that was refused, and no consent that allowed nothing', async () => {
+      const clientId = await oauth.client();
+      const { username } = await oauth.member();
+      const { url } = oauth.request(clientId, { scope: 'events:read' });
+      await oauth.browser().authorize(url, { username, deny: true });
+      await expect(oauth.browser().authorize(url, { username, password: 'wrong' })).rejects.toThrow();
+      expect(said(await news())).toEqual([expect.objectContaining({ type: 'member.signed_in' })]);
+    });
+  });
+
+  describe('is read', () => {
+    it('page by page, the oldest first, each once; by types where some are asked for', async () => {
+      const { key: ada } = await member();
+      for (let i = 0; i < 5; i++) await put(ada, { bio: `bio ${i}` });
+      await oauth.api.platform.settleChanges();
+      const bios: unknown[] = [];
+      let after = start;
+      for (let more = true; more;) {
+        const page = await list(`?after=${after}&limit=2`);
+        expect(page.data.length).toBeLessThanOrEqual(2);
+        bios.push(...page.data.map(({ fields }) => fields!.bio));
+        ({ next: after, more } = page);
+      }
+      expect(bios).toEqual(['bio 0', 'bio 1', 'bio 2', 'bio 3', 'bio 4']);
+      expect((await list(`?after=${after}`)).data).toEqual([]);
+      expect(await news('&types=consent.granted,member.signed_in')).toEqual([]);
+      expect(await news('&types=profile.updated')).toHaveLength(5);
+      // Without a place the oldest comes first.
+      expect((await list('?limit=1')).data).toHaveLength(1);
+    });
+
+    postgres.it('never before what was begun earlier and ends later', async () => {
+      const first = await member();
+      const second = await member();
+      const writer = oauth.dataSource.createQueryRunner();
+      await writer.startTransaction();
+      await writer.query(
+        `INSERT INTO platform_changes (type, user_id, fields) VALUES ('profile.updated', $1, '{"bio":"earlier"}')`,
+        [first.userId],
+      );
+      expect(await put(second.key, { bio: 'later' })).toBe(200);
+      const before = await list(`?after=${start}`);
+      expect(before.data).toEqual([]);
+      await writer.commitTransaction();
+      await writer.release();
+      await oauth.api.platform.settleChanges();
+      const { data } = await list(`?after=${before.next}`);
+      expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);
+    });
+
+    it('is 410 where what came after the place was swept, or the database is another one', async () => {
+      const { key: ada } = await member();
+      await put(ada, { bio: 'swept' });
+      await oauth.api.platform.settleChanges();
+      const { next: kept } = await list(`?after=${start}`);
+      await oauth.dataSource.query(
+        `UPDATE platform_changes SET changed_at = changed_at - interval '31 days'`,
+      );
+      await oauth.api.app.get(Sweeper).sweep();
+      const gone = await get(`?after=${start}`);
+      expect([gone.status, gone.body.code]).toEqual([410, 'cursor_expired']);
+      expect((await list(`?after=${kept}`)).data).toEqual([]);
+      expect((await list()).data).toEqual([]);
+    });
+
+    it.each(['wait=31', 'wait=-1', 'limit=0', 'limit=1001', 'types=profile.burned', 'after=x', 'since=1'])(
+      'is refused with %s',
+      async (query) => {
+        expect((await get(`?${query}`)).status).toBe(400);
+      },
+    );
+
+    it('by a key of the platform with platform:read alone', async () => {
+      const statusWith = async (credential: string) => (await get('', credential)).status;
+      expect(await statusWith(await oauth.api.platformKey(['platform:write']))).toBe(403);
+      expect(await statusWith((await member()).key)).toBe(403);
+      expect(await statusWith('nothing')).toBe(401);
+    });
+
+    it('no more of a member who was erased', async () => {
+      const { userId, key: ada } = await member();
+      await put(ada, { bio: 'secret' });
+      await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
+      expect(await news()).toEqual([]);
+    });
+  });
+
+  describe('with wait', () => {
+    const admission = () => (oauth.api.app.getHttpAdapter() as ApiAdapter).frontDoor.admissions.platform;
+    const waiting = (app = oauth.api.app) => eventually(() => app.get(PlatformNews).waiting > 0 || undefined);
+
+    it('answers at the first change, and holds no place and no connection until then', async () => {
+      const { userId, key: ada } = await member();
+      const answer = list(`?after=${start}&wait=30`);
+      await waiting();
+      const idle = () => admission().underWay === 0 && oauth.api.app.get(Database).poolState().busy === 0;
+      await eventually(() => idle() || undefined);
+      await put(ada, { bio: 'at last' });
+      expect(said((await answer).data)).toEqual([
+        expect.objectContaining({ member_id: userId, fields: { bio: 'at last' } }),
+      ]);
+      expect(admission().underWay).toBe(0);
+    });
+
+    it('answers with nothing when the time is over, and goes on from there', async () => {
+      const { data, next, more } = await list(`?after=${start}&wait=1`);
+      expect([data, more]).toEqual([[], false]);
+      const { key: ada } = await member();
+      await put(ada, { bio: 'later' });
+      await oauth.api.platform.settleChanges();
+      expect((await list(`?after=${next}`)).data).toHaveLength(1);
+    });
+
+    it('is not answered by what was not asked for', async () => {
+      const { key: ada } = await member();
+      const answer = list(`?after=${start}&wait=2&types=member.signed_in`);
+      await waiting();
+      await put(ada, { bio: 'not asked for' });
+      expect((await answer).data).toEqual([]);
+    });
+
+    it('waits no longer for who is gone', async () => {
+      const gone = new AbortController();
+      const asked = fetch(`${oauth.issuer}/api/platform/changes?after=${start}&wait=30`, {
+        headers: { 'X-API-Key': key },
+        signal: gone.signal,
+      }).catch((error: Error) => error.name);
+      await waiting();
+      gone.abort();
+      expect(await asked).toBe('AbortError');
+      await eventually(() => oauth.api.app.get(PlatformNews).waiting === 0 || undefined);
+    });
+
+    it('ends when the server ends', async () => {
+      const port = await freePort();
+      const app = await createApp({ ...oauth.api.config, port });
+      await app.listen(port, '127.0.0.1');
+      const answer = fetch(`http://127.0.0.1:${port}/api/platform/changes?after=${start}&wait=30`, {
+        headers: { 'X-API-Key': key },
+      });
+      await waiting(app);
+      await closeApp(app);
+      const response = await answer;
+      expect([response.status, ((await response.json()) as PlatformChangesAnswer).data]).toEqual([200, []]);
+    });
+  });
+});

@@ -1,0 +1,100 @@
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+
+/** A message as a receiver got it. */
+export interface Received {
+  /** `webhook-id`. */
+  readonly id: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly message: {
+    readonly type: string;
+    readonly timestamp: string;
+    readonly data: {
+      readonly member_id: number | null;
+      readonly resource: string;
+      readonly id: number;
+      readonly kind: string;
+    };
+  };
+}
+
+/** A receiver of webhooks on this machine: keeps what comes, and answers 204 unless said. */
+export class Receiver {
+  readonly received: Received[] = [];
+  /** Requests that are not answered yet, and the most there ever were. */
+  underWay = 0;
+  mostUnderWay = 0;
+  respond: (received: Received, response: ServerResponse) => void = (_, response) =>
+    void response.writeHead(204).end();
+  #waiting: (() => void)[] = [];
+
+  private constructor(private readonly server: Server) {}
+
+  static async start(): Promise<Receiver> {
+    const server = createServer();
+    const receiver = new Receiver(server);
+    server.on('request', (request, response) => {
+      receiver.underWay++;
+      receiver.mostUnderWay = Math.max(receiver.mostUnderWay, receiver.underWay);
+      response.on('close', () => {
+        receiver.underWay--;
+        receiver.#tell();
+      });
+      void text(request).then((body) => {
+        const received = {
+          id: String(request.headers['webhook-id']),
+          headers: request.headers,
+          body,
+          message: JSON.parse(body) as Received['message'],
+        };
+        receiver.received.push(received);
+        receiver.respond(received, response);
+        receiver.#tell();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hooks`;
+  }
+
+  /** What was told, in its order. */
+  get told(): string[] {
+    return this.received.map(({ message: { type, data } }) => `${type} ${data.id} of ${data.member_id}`);
+  }
+
+  /** Resolves when it is so; asked with each message, and each answer. */
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Resolves when so many messages have come. */
+  async untilReceived(count: number): Promise<void> {
+    await this.until(() => this.received.length >= count);
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  #tell(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+/** Whether the published library of Standard Webhooks accepts the message under the secret. */
+export function isVerified(secret: string, { body, headers }: Received): boolean {
+  try {
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,612 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { closeApp, createApp } from '../../src/app.js';
+import { eraseMembers } from '../../src/accounts/erasure.js';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { Secrets } from '../../src/crypto/secrets.js';
+import { ClientsService } from '../../src/oauth/admin/clients.service.js';
+import { ConnectedApps } from '../../src/oauth/admin/connected-apps.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import { RETRY_AFTER } from '../../src/webhooks/webhook-deliveries.js';
+import { WEBHOOK_TYPES } from '../../src/webhooks/webhook-types.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { freePort, OauthTest } from '../support/oauth.js';
+import { isVerified, Receiver } from '../support/receiver.js';
+import { eventually } from '../support/timing.js';
+
+const ALL_SCOPES = 'profile:read events:read connections:read achievements:read';
+
+/** What stands in the database of a message. */
+interface Delivery {
+  readonly id: string;
+  readonly type: string;
+  readonly user_id: number;
+  readonly status: string;
+  readonly attempts: number;
+  readonly response_status: number | null;
+  readonly error: string | null;
+  /** Seconds from the last attempt to the next. */
+  readonly wait: number;
+}
+
+describe('Webhooks', () => {
+  let oauth: OauthTest;
+  let webhooks: WebhooksService;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    webhooks = new WebhooksService(oauth.dataSource, oauth.api.config);
+  });
+  afterAll(() => oauth.close());
+  beforeEach(async () => {
+    receiver = await Receiver.start();
+  });
+  afterEach(async () => {
+    for (const { id } of await webhooks.list()) await webhooks.disable(id, 'admin');
+    await receiver.close();
+  });
+
+  const query = <T>(sql: string, values: unknown[] = []) => oauth.dataSource.query<T[]>(sql, values);
+  const rename = (id: number, bio: string) => query('UPDATE users SET bio = $2 WHERE id = $1', [id, bio]);
+  const deliveries = (endpoint: string) =>
+    query<Delivery>(
+      `SELECT 'msg_' || replace(id::text, '-', '') AS id, type, user_id, status, attempts, response_status, error,
+  round(EXTRACT(epoch FROM due_at - attempted_at))::integer AS wait FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY sequence`,
+      [endpoint],
+    );
+  /** Reads the database until it says so; a running server writes there when it has an answer. */
+  const settled = (endpoint: string, isSo: (found: Delivery[]) => boolean) =>
+    eventually(async () => {
+      const found = await deliveries(endpoint);
+      return isSo(found) ? found : undefined;
+    });
+  /** Lets time pass for what waits for its next attempt. */
+  const pass = (seconds: number) =>
+    query(
+      `UPDATE webhook_deliveries SET due_at = due_at - make_interval(secs => $1) WHERE status = 'pending'`,
+      [seconds],
+    );
+
+  /** A member with a key, and an endpoint that sees with it. */
+  async function keyed(types: readonly string[] = WEBHOOK_TYPES, scopes = ALL_SCOPES) {
+    const userId = await oauth.api.platform.user();
+    const key = await oauth.api.key(userId, scopes.split(' '));
+    const keyId = key.split('_')[2]!;
+    const { id, secret } = await webhooks.create({ url: receiver.url, types, keyId, actor: 'admin' });
+    return { userId, key, keyId, id, secret };
+  }
+
+  describe('a message', () => {
+    it('says what changed, where and of whom, and nothing of what it is; the published library verifies it', async () => {
+      const { userId, secret } = await keyed();
+      await rename(userId, 'a secret bio');
+      await receiver.untilReceived(1);
+      const [received] = receiver.received;
+      expect(received!.message).toEqual({
+        type: 'profile.updated',
+        timestamp: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
+        data: { member_id: userId, resource: 'profile', id: userId, kind: 'updated' },
+      });
+      expect(received!.headers).toMatchObject({
+        'content-type': 'application/json',
+        'webhook-id': expect.stringMatching(/^msg_[0-9a-f]{32}$/),
+        'webhook-timestamp': expect.stringMatching(/^\d{10}$/),
+        'webhook-signature': expect.stringMatching(/^v1,[A-Za-z0-9+/]{43}=$/),
+      });
+      expect(isVerified(secret, received!)).toBe(true);
+      expect(isVerified(secret, { ...received!, body: received!.body.replace('updated', 'removed') })).toBe(
+        false,
+      );
+    });
+
+    it('is of the types that were asked for, and no others', async () => {
+      const { userId, id } = await keyed(['events.removed', 'connections.updated']);
+      const event = await oauth.api.platform.event();
+      await oauth.api.platform.participant(event, userId);
+      const peer = await oauth.api.platform.user();
+      const connection = await oauth.api.platform.connection(peer, userId);
+      await query('DELETE FROM participants WHERE user_id = $1', [userId]);
+      await receiver.untilReceived(2);
+      expect(receiver.told.toSorted()).toEqual([
+        `connections.updated ${connection} of ${userId}`,
+        `events.removed ${event} of ${userId}`,
+      ]);
+      expect((await deliveries(id)).map(({ type }) => type).toSorted()).toEqual([
+        'connections.updated',
+        'events.removed',
+      ]);
+    });
+
+    it('is of the member of the key alone', async () => {
+      const { userId } = await keyed(['profile.updated']);
+      const [other, another] = [await oauth.api.platform.user(), await oauth.api.platform.user()];
+      await rename(other, 'x');
+      await rename(userId, 'y');
+      await rename(another, 'z');
+      await receiver.untilReceived(1);
+      expect(receiver.told).toEqual([`profile.updated ${userId} of ${userId}`]);
+    });
+
+    it('tells the same as sync of whatever changed, whoever wrote it', async () => {
+      const { platform } = oauth.api;
+      const userId = await platform.user();
+      const key = await oauth.api.key(userId);
+      const peer = await platform.user({ first_name: 'Ada' });
+      const [hosted, hidden, left] = [
+        await platform.event({ organizer_id: peer }),
+        await platform.event(),
+        await platform.event(),
+      ];
+      for (const event of [hosted, hidden, left]) await platform.participant(event, userId);
+      await platform.connection(peer, userId, { met_at_event_id: hosted });
+      const achievement = await platform.achievement();
+      await platform.settleChanges();
+      const { next } = (await oauth.api.get('/sync', key)).body as { next: string };
+      await webhooks.create({
+        url: receiver.url,
+        types: WEBHOOK_TYPES,
+        keyId: key.split('_')[2]!,
+        actor: 'admin',
+      });
+      await platform.progress(userId, achievement, { progress: 1, earned_at: '2025-01-01T00:00:00Z' });
+      await query('UPDATE events SET is_draft = true WHERE id = $1', [hidden]);
+      await query('DELETE FROM participants WHERE user_id = $1 AND event_id = $2', [userId, left]);
+      await query(`UPDATE users SET first_name = 'Grace' WHERE id = $1`, [peer]);
+      await query(`UPDATE achievements SET points = 20 WHERE id = $1`, [achievement]);
+      await query('UPDATE events SET title = $2 WHERE id = $1', [hosted, 'Another title']);
+      await rename(userId, 'last of all');
+      await platform.settleChanges();
+      const { data } = (await oauth.api.get(`/sync?cursor=${next}&limit=1000`, key)).body as {
+        data: { resource: string; id: number; kind: string }[];
+      };
+      const inSync = new Set(data.map(({ resource, id, kind }) => `${resource}.${kind} ${id} of ${userId}`));
+      expect([...inSync].map((text) => text.split(' ')[0])).toEqual(
+        expect.arrayContaining([
+          'events.removed',
+          'events.updated',
+          'connections.updated',
+          'achievements.updated',
+        ]),
+      );
+      await receiver.until(() => [...inSync].every((text) => receiver.told.includes(text)));
+      expect(new Set(receiver.told)).toEqual(inSync);
+    });
+  });
+
+  describe('an app', () => {
+    const apps = () => new ConnectedApps(oauth.dataSource);
+
+    it('is told of the members who allowed it that, while they do, and of nobody else', async () => {
+      const clientId = await oauth.client();
+      const { id } = await webhooks.create({
+        url: receiver.url,
+        types: ['profile.updated', 'events.updated'],
+        clientId,
+        actor: 'admin',
+      });
+      const [allowed, partly, revoked, stranger] = await Promise.all(
+        Array.from({ length: 4 }, () => oauth.member()),
+      );
+      await oauth.tokens(clientId, allowed!.username);
+      await oauth.tokens(clientId, partly!.username, { scope: 'openid events:read' });
+      await oauth.tokens(clientId, revoked!.username);
+      await apps().revoke(revoked!.id, clientId, { actor: 'user' });
+      const event = await oauth.api.platform.event();
+      for (const { id: userId } of [allowed!, partly!, revoked!, stranger!]) {
+        await rename(userId, 'new');
+        await oauth.api.platform.participant(event, userId);
+      }
+      await receiver.untilReceived(3);
+      expect(receiver.told.toSorted()).toEqual(
+        [
+          `events.updated ${event} of ${allowed!.id}`,
+          `events.updated ${event} of ${partly!.id}`,
+          `profile.updated ${allowed!.id} of ${allowed!.id}`,
+        ].toSorted(),
+      );
+      expect(await deliveries(id)).toHaveLength(3);
+    });
+
+    it.each<[string, (member: { id: number }, clientId: string) => Promise<unknown>]>([
+      ['their access was revoked', ({ id }, clientId) => apps().revoke(id, clientId, { actor: 'user' })],
+      ['they were disabled', ({ id }) => query('UPDATE users SET disabled_at = now() WHERE id = $1', [id])],
+      [
+        'the app was disabled',
+        (_, clientId) => query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]),
+      ],
+      [
+        'the app lost the scope',
+        (_, clientId) =>
+          new ClientsService(oauth.dataSource, oauth.api.config).update(
+            clientId,
+            () => ({ scopes: ['events:read'] }),
+            'admin',
+          ),
+      ],
+      ['their tokens expired', () => oauth.age('oauth_tokens', 400 * 86_400)],
+    ])('is not told any more of what was on its way when %s', async (_, end) => {
+      const clientId = await oauth.client();
+      const { id } = await webhooks.create({
+        url: receiver.url,
+        types: ['profile.updated'],
+        clientId,
+        actor: 'admin',
+      });
+      const member = await oauth.member();
+      await oauth.tokens(clientId, member.username);
+      receiver.respond = (_received, response) => void response.writeHead(503).end();
+      await rename(member.id, 'first');
+      await settled(id, ([first]) => first?.attempts === 1);
+      await end(member, clientId);
+      await pass(3600);
+      const [first] = await settled(id, ([found]) => found!.status !== 'pending');
+      expect(first).toMatchObject({ status: 'withheld', attempts: 1 });
+      expect(receiver.received).toHaveLength(1);
+    });
+
+    it('that is deleted takes its endpoints and messages with it', async () => {
+      const clientId = await oauth.client();
+      const { id } = await webhooks.create({
+        url: receiver.url,
+        types: ['profile.updated'],
+        clientId,
+        actor: 'admin',
+      });
+      await new ClientsService(oauth.dataSource, oauth.api.config).delete(clientId, 'admin');
+      await expect(webhooks.find(id)).rejects.toThrow(`There is no webhook ${id}`);
+    });
+  });
+
+  describe('a key', () => {
+    it('that is revoked ends what is told by it', async () => {
+      const { userId, keyId, id } = await keyed(['profile.updated']);
+      await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'lost', 'admin');
+      await rename(userId, 'x');
+      const other = await keyed(['profile.updated']);
+      await rename(other.userId, 'y'); // comes after it
+      await receiver.untilReceived(1);
+      expect(receiver.told).toEqual([`profile.updated ${other.userId} of ${other.userId}`]);
+      expect([(await webhooks.find(id)).status, await deliveries(id)]).toEqual(['no_access', []]);
+    });
+
+    it('that is rotated hands its endpoints to the one that follows', async () => {
+      const { userId, keyId, id } = await keyed(['profile.updated']);
+      const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
+      const { id: next } = await keys.rotate(keyId, 0, 'admin');
+      await rename(userId, 'x');
+      await receiver.untilReceived(1);
+      expect((await webhooks.find(id)).key_id).toBe(next);
+    });
+
+    it('of a member who is erased goes with its endpoints, and every message about them', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      await webhooks.create({ url: receiver.url, types: ['profile.updated'], actor: 'admin' });
+      await rename(userId, 'x');
+      await receiver.untilReceived(2);
+      await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
+      await expect(webhooks.find(id)).rejects.toThrow('There is no webhook');
+      expect(await query('SELECT FROM webhook_deliveries WHERE user_id = $1', [userId])).toEqual([]);
+    });
+  });
+
+  describe('the platform', () => {
+    it('is told of the thing itself once, not of each member who sees it', async () => {
+      const { id } = await webhooks.create({ url: receiver.url, types: WEBHOOK_TYPES, actor: 'admin' });
+      const { platform } = oauth.api;
+      const event = await platform.event();
+      const members = [await platform.user(), await platform.user()];
+      for (const member of members) await platform.participant(event, member);
+      await query('UPDATE events SET title = $2 WHERE id = $1', [event, 'Another title']);
+      await receiver.untilReceived(3);
+      expect(receiver.told.toSorted()).toEqual(
+        [...members, null].map((member) => `events.updated ${event} of ${member}`).toSorted(),
+      );
+      expect(await deliveries(id)).toHaveLength(3);
+    });
+  });
+
+  describe('a receiver that fails', () => {
+    it('gets a message again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, under the same id; then it is dead', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      receiver.respond = (_, response) => void response.writeHead(500).end();
+      await rename(userId, 'x');
+      const waits: number[] = [];
+      for (const [i] of RETRY_AFTER.entries()) {
+        const [found] = await settled(id, ([first]) => first?.attempts === i + 1);
+        expect(found).toMatchObject({ status: 'pending', response_status: 500 });
+        waits.push(found!.wait);
+        await pass(found!.wait);
+      }
+      expect(waits).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 36_000]);
+      const [last] = await settled(id, ([first]) => first!.status !== 'pending');
+      expect(last).toMatchObject({ status: 'dead', attempts: 8 });
+      expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+      expect(receiver.received).toHaveLength(8);
+      // By hand it comes once more, under the same id.
+      receiver.respond = (_, response) => void response.writeHead(204).end();
+      expect(await webhooks.redeliver(last!.id)).toBe(1);
+      await receiver.untilReceived(9);
+      expect(receiver.received.at(-1)!.id).toBe(last!.id);
+      const [done] = await settled(id, ([first]) => first!.status === 'delivered');
+      expect(done).toMatchObject({ attempts: 1, response_status: 204, error: null });
+      expect((await webhooks.find(id)).failing_since).toBeNull();
+    });
+
+    it('once gets a member’s messages in their order all the same, and one member holds up no other', async () => {
+      const { userId, id } = await keyed(['profile.updated', 'events.updated']);
+      const other = await keyed(['profile.updated']);
+      let failures = 1;
+      receiver.respond = ({ message }, response) => {
+        const fails = message.data.member_id === userId && failures-- > 0;
+        response.writeHead(fails ? 503 : 204).end();
+      };
+      await rename(userId, 'first');
+      await settled(id, ([first]) => first?.attempts === 1);
+      const event = await oauth.api.platform.event();
+      await oauth.api.platform.participant(event, userId);
+      await settled(id, (found) => found.length === 2);
+      await rename(other.userId, 'in between');
+      await receiver.untilReceived(2);
+      await pass(5);
+      await receiver.untilReceived(4);
+      expect(receiver.told).toEqual([
+        `profile.updated ${userId} of ${userId}`,
+        `profile.updated ${other.userId} of ${other.userId}`,
+        `profile.updated ${userId} of ${userId}`,
+        `events.updated ${event} of ${userId}`,
+      ]);
+    });
+
+    it('again and again does not hold up what came later', async () => {
+      const { userId, id } = await keyed(['profile.updated', 'events.updated']);
+      receiver.respond = ({ message }, response) =>
+        void response.writeHead(message.type === 'profile.updated' ? 500 : 204).end();
+      await rename(userId, 'first');
+      await settled(id, ([first]) => first?.attempts === 1);
+      await pass(5);
+      await settled(id, ([first]) => first!.attempts === 2);
+      await oauth.api.platform.participant(await oauth.api.platform.event(), userId);
+      const [first] = await settled(id, ([, second]) => second?.status === 'delivered');
+      expect(first).toMatchObject({ status: 'pending', attempts: 2 });
+    });
+
+    it('for five days is switched off, and the trail says so', async () => {
+      const { userId, keyId, id } = await keyed(['profile.updated']);
+      receiver.respond = (_, response) => void response.writeHead(500).end();
+      await rename(userId, 'x');
+      await settled(id, ([first]) => first?.attempts === 1);
+      const shift = (interval: string) =>
+        query(`UPDATE webhook_endpoints SET failing_since = failing_since - $2::interval WHERE id = $1`, [
+          id,
+          interval,
+        ]);
+      await shift('4 days 23 hours');
+      await pass(5);
+      await settled(id, ([first]) => first!.attempts === 2);
+      expect((await webhooks.find(id)).status).toBe('failing');
+      await shift('1 hour');
+      await pass(300);
+      await settled(id, ([first]) => first!.status === 'dead');
+      expect(await webhooks.find(id)).toMatchObject({ status: 'disabled', disabled_because: 'failing' });
+      const events = await query(
+        `SELECT actor, key_id, details FROM auth_events WHERE type = 'webhook.disabled' AND details->>'webhook' = $1`,
+        [id],
+      );
+      expect(events).toEqual([
+        { actor: 'system', key_id: keyId, details: { webhook: id, reason: 'failing' } },
+      ]);
+      await expect(webhooks.redeliver(id)).rejects.toThrow('was disabled');
+    });
+
+    it('by a redirect is led nowhere, and by a broken connection is told apart', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      const elsewhere = await Receiver.start();
+      receiver.respond = (_, response) => void response.writeHead(307, { Location: elsewhere.url }).end();
+      await rename(userId, 'x');
+      expect((await settled(id, ([first]) => first?.attempts === 1))[0]).toMatchObject({
+        response_status: 307,
+        error: null,
+      });
+      receiver.respond = (_, response) => void response.destroy();
+      await pass(5);
+      expect((await settled(id, ([first]) => first!.attempts === 2))[0]).toMatchObject({
+        response_status: null,
+        error: expect.stringContaining('ECONNRESET'),
+      });
+      expect(elsewhere.received).toEqual([]);
+      await elsewhere.close();
+    });
+
+    it('to end its answer is not read for long, and has taken the message', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      receiver.respond = (_, response) => {
+        response.writeHead(200);
+        const more = (): void => {
+          if (!response.destroyed && response.write('x'.repeat(65_536))) setImmediate(more);
+          else response.once('drain', more);
+        };
+        more();
+      };
+      await rename(userId, 'x');
+      const [first] = await settled(id, ([found]) => found?.status === 'delivered');
+      expect(first).toMatchObject({ attempts: 1, response_status: 200 });
+      await receiver.until(() => receiver.underWay === 0);
+    });
+  });
+
+  describe('a slow receiver', () => {
+    it('has eight messages under way at once, and holds up nobody else', async () => {
+      const held: (() => void)[] = [];
+      receiver.respond = (_, response) => void held.push(() => response.writeHead(204).end());
+      const { id } = await webhooks.create({ url: receiver.url, types: ['profile.updated'], actor: 'admin' });
+      const members = await Promise.all(Array.from({ length: 12 }, () => oauth.api.platform.user()));
+      await query(`UPDATE users SET bio = 'x' WHERE id = ANY ($1)`, [members]);
+      await receiver.until(() => held.length === 8);
+      const quick = await Receiver.start();
+      await webhooks.create({ url: quick.url, types: ['profile.updated'], actor: 'admin' });
+      await rename(members[0]!, 'y');
+      await quick.untilReceived(1);
+      expect(receiver.mostUnderWay).toBe(8);
+      receiver.respond = (_, response) => void response.writeHead(204).end();
+      for (const answer of held) answer();
+      await settled(
+        id,
+        (found) => found.length === 13 && found.every(({ status }) => status === 'delivered'),
+      );
+      expect(receiver.mostUnderWay).toBe(8);
+      await quick.close();
+    });
+
+    it('gets a member’s messages one after the other', async () => {
+      const { userId, id } = await keyed(['events.updated']);
+      const underWay: string[] = [];
+      let most = 0;
+      receiver.respond = ({ id: message }, response) => {
+        underWay.push(message);
+        most = Math.max(most, underWay.length);
+        setImmediate(() => {
+          underWay.splice(underWay.indexOf(message), 1);
+          response.writeHead(204).end();
+        });
+      };
+      const events: number[] = [];
+      for (let i = 0; i < 10; i++) {
+        const event = await oauth.api.platform.event();
+        await oauth.api.platform.participant(event, userId);
+        events.push(event);
+      }
+      await settled(
+        id,
+        (found) => found.length === 10 && found.every(({ status }) => status === 'delivered'),
+      );
+      expect(receiver.told).toEqual(events.map((event) => `events.updated ${event} of ${userId}`));
+      expect(most).toBe(1);
+    });
+
+    it('is given up after 10 s', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      receiver.respond = () => undefined;
+      await rename(userId, 'x');
+      await receiver.untilReceived(1);
+      await receiver.until(() => receiver.underWay === 0);
+      const [first] = await settled(id, ([found]) => found!.attempts === 1);
+      expect(first).toMatchObject({ response_status: null, error: 'no answer within 10 s' });
+    }, 60_000);
+  });
+
+  describe('a secret', () => {
+    it('that is rotated signs beside the new one until the overlap ends', async () => {
+      const { userId, id, secret } = await keyed(['profile.updated']);
+      const next = await webhooks.rotate(id, 3600, 'admin');
+      await rename(userId, 'x');
+      await receiver.untilReceived(1);
+      const [both] = receiver.received;
+      expect(String(both!.headers['webhook-signature']).split(' ')).toHaveLength(2);
+      expect([secret, next].map((each) => isVerified(each, both!))).toEqual([true, true]);
+      await query(`UPDATE webhook_endpoints SET previous_secret_until = now() WHERE id = $1`, [id]);
+      await rename(userId, 'y');
+      await receiver.untilReceived(2);
+      expect([secret, next].map((each) => isVerified(each, receiver.received[1]!))).toEqual([false, true]);
+    });
+
+    it('stands nowhere in the database as it is, and opens in no other row', async () => {
+      const { id, secret } = await keyed();
+      const next = await webhooks.rotate(id, 3600, 'admin');
+      const other = await keyed(['profile.updated']);
+      const rows = JSON.stringify([
+        await query(
+          `SELECT *, encode(secret, 'escape') AS text, encode(previous_secret, 'escape') AS previous_text FROM webhook_endpoints`,
+        ),
+        await query('SELECT * FROM auth_events'),
+        await query('SELECT * FROM webhook_deliveries'),
+      ]);
+      for (const each of [secret, next]) expect(rows).not.toContain(each.slice(6, 30));
+      await query(
+        'UPDATE webhook_endpoints SET secret = (SELECT secret FROM webhook_endpoints WHERE id = $2) WHERE id = $1',
+        [other.id, id],
+      );
+      await rename(other.userId, 'x');
+      const [first] = await settled(other.id, ([found]) => found?.attempts === 1);
+      expect(first!.error).toContain('cannot be decrypted');
+      expect(receiver.received).toEqual([]);
+    });
+
+    it('moves to SECRET_KEY when a server starts with the one before beside it', async () => {
+      const { userId, id, secret } = await keyed(['profile.updated']);
+      const rotated = await webhooks.rotate(id, 3600, 'admin');
+      const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
+      const port = await freePort();
+      const config = { ...oauth.api.config, port, secrets: new Secrets(Buffer.alloc(32, 7), before) };
+      const app = await createApp(config);
+      await app.listen(port, '127.0.0.1');
+      const sealed = () =>
+        query<{ secret: Buffer; previous_secret: Buffer }>(
+          'SELECT secret, previous_secret FROM webhook_endpoints WHERE id = $1',
+          [id],
+        );
+      const [old] = await sealed();
+      try {
+        await eventually(async () => {
+          const [now] = await sealed();
+          const isMoved =
+            !now!.secret.equals(old!.secret) && !now!.previous_secret.equals(old!.previous_secret);
+          return isMoved || undefined;
+        });
+      } finally {
+        await closeApp(app);
+      }
+      // What one instance has moved the others, which have the next key as the one before, open too.
+      const after = new WebhooksService(oauth.dataSource, {
+        ...config,
+        secrets: new Secrets(Buffer.alloc(32, 7)),
+      });
+      expect(await after.test(id)).toMatchObject({ taken: true });
+      expect([secret, rotated].map((each) => isVerified(each, receiver.received.at(-1)!))).toEqual([
+        true,
+        true,
+      ]);
+      expect(userId).toBeGreaterThan(0);
+    });
+  });
+
+  describe('messages', () => {
+    it('that ended are swept after seven days, and those that are to be sent are not', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      await rename(userId, 'x');
+      await settled(id, ([first]) => first?.status === 'delivered');
+      receiver.respond = (_, response) => void response.writeHead(500).end();
+      await rename(userId, 'y');
+      await settled(id, ([, second]) => second?.attempts === 1);
+      await query(
+        `UPDATE webhook_deliveries SET ended_at = ended_at - interval '8 days', changed_at = changed_at - interval '8 days'`,
+      );
+      await oauth.api.app.get(Sweeper).sweep();
+      expect(await deliveries(id)).toMatchObject([{ status: 'pending' }]);
+    });
+
+    it('go on from now where the place is that of another server, of which the database was a dump', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      await query(`UPDATE change_places SET changed_in = 9000000000000 WHERE name = 'told'`);
+      await eventually(async () => {
+        const [place] = await query<{ changed_in: number }>(
+          `SELECT changed_in FROM change_places WHERE name = 'told'`,
+        );
+        return place!.changed_in < 9e12 || undefined;
+      });
+      await rename(userId, 'x');
+      await receiver.untilReceived(1);
+      expect(await deliveries(id)).toHaveLength(1);
+    });
+
+    it('begin with what changes after an endpoint was made where none was there before', async () => {
+      const userId = await oauth.api.platform.user();
+      await rename(userId, 'before');
+      await oauth.api.platform.settleChanges();
+      const { id } = await webhooks.create({ url: receiver.url, types: ['profile.updated'], actor: 'admin' });
+      await rename(userId, 'after');
+      await receiver.untilReceived(1);
+      await settled(id, (found) => found.every(({ status }) => status === 'delivered'));
+      expect(await deliveries(id)).toHaveLength(1);
+    });
+  });
+});
