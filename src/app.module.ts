@@ -16,6 +16,7 @@ import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
 import { SyncModule } from './features/sync/sync.module.js';
 import { DemoController } from './oauth/demo.controller.js';
+import { DeveloperModule } from './oauth/developer.module.js';
 import { OauthModule } from './oauth/oauth.module.js';
 import { ChangeMarksModule } from './operations/change-marks/change-marks.module.js';
 import { NamesModule } from './operations/names/names.module.js';
@@ -61,6 +62,7 @@ export class AppModule {
         // Last: Express looks through the routes in this order, and few requests are for pages.
         OauthModule,
         PersonalDataModule,
+        ...(config.developerConsole ? [DeveloperModule] : []),
         SiteModule,
       ],
       controllers: [CredentialController, ProblemsController, ...(config.seedDemo ? [DemoController] : [])],

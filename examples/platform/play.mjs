@@ -20,20 +20,21 @@ const COUNTED =
   /^(attendees_count|spots_left|rarity|rarity_percentage|earned_by_count|eligible_users_count)$/;
 
 /** Calls one instance after the other until one answers. @returns its JSON; an instance may be killed at any time */
-async function call(key, path, { method = 'GET', body, type = 'application/json' } = {}) {
+async function call(key, path, { method = 'POST', body, type = 'application/json' } = {}) {
   const headers = {
     'X-API-Key': key,
     ...(body ? { 'Content-Type': type, 'Idempotency-Key': randomUUID() } : {}),
   };
   for (let attempt = 0; ; attempt++) {
-    const response = await fetch(URLS[attempt % URLS.length] + path, { method, headers, body }).catch(
-      () => undefined,
-    );
+    const response = await fetch(
+      URLS[attempt % URLS.length] + path,
+      body ? { method, headers, body } : { headers },
+    ).catch(() => undefined);
     const answer = await response?.json().catch(() => undefined);
     if (answer && (response.ok || response.status === 404)) return answer;
     if (answer && response.status < 500 && response.status !== 429)
-      throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
-    if (attempt === 200) throw new Error(`${method} ${path} is never answered`);
+      throw new Error(`${path}: ${JSON.stringify(answer)}`);
+    if (attempt === 200) throw new Error(`${path} is never answered`);
     await setTimeout(100);
   }
 }

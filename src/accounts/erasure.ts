@@ -12,7 +12,8 @@ export interface ErasedRows {
 
 /**
  * Takes away everything of members but their ids, for good (GDPR art. 17), in a transaction that is the caller's: profile, password,
- * passkeys, connections on both sides, answers, achievements, API keys, sign-ins, and of the audit trail addresses and details. Events that
+ * passkeys, connections on both sides, answers, achievements, API keys, sign-ins, the apps that they registered, and of the audit trail
+ * addresses and details. Events that
  * they organised are the platform's, and stay.
  *
  * @param by who does it, for the audit trail
@@ -45,6 +46,11 @@ export async function eraseMembers(
   };
   await gone('DELETE FROM passkeys WHERE user_id = ANY ($1::bigint[])');
   await gone('DELETE FROM oauth_consents WHERE user_id = ANY ($1::bigint[])');
+  // The apps that they registered, with all access that anybody gave them.
+  await gone(
+    'DELETE FROM oauth_grants WHERE client_id IN (SELECT id FROM oauth_clients WHERE owner_id = ANY ($1::bigint[]))',
+  );
+  await gone('DELETE FROM oauth_clients WHERE owner_id = ANY ($1::bigint[])');
   await gone('DELETE FROM changes WHERE user_id = ANY ($1::bigint[])');
   await gone(
     `DELETE FROM record_versions WHERE type IN ('participants', 'user_achievements') AND user_id = ANY ($1::bigint[])`,

@@ -5,6 +5,7 @@ import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
 import { Authentication } from './authentication.js';
 import { CredentialCache } from './credential-cache.js';
+import { DeveloperRequests } from './usage/developer-requests.js';
 import { MemberUsageRecorder } from './usage/member-usage.js';
 import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
@@ -19,10 +20,19 @@ import { RevocationChannel } from './revocation-channel.js';
     GrantUsageRecorder,
     MemberUsageRecorder,
     Usage,
+    DeveloperRequests,
     CredentialCache,
     RateLimits,
     RevocationChannel,
   ],
-  exports: [Authentication, CredentialCache, GrantUsageRecorder, RateLimits, RevocationChannel, Usage],
+  exports: [
+    Authentication,
+    CredentialCache,
+    DeveloperRequests,
+    GrantUsageRecorder,
+    RateLimits,
+    RevocationChannel,
+    Usage,
+  ],
 })
 export class AuthModule {}

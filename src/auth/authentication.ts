@@ -46,6 +46,7 @@ export class Authentication {
   #use(known: KnownCredential, credential: Credential, request: Request): Caller | Promise<Caller> {
     const { principal } = known;
     request.context.credentialId = principal.credentialId;
+    request.context.developedApp = known.developedApp;
     const permitted = this.#permit(known, credential, request);
     return permitted ? permitted.then(() => principal) : principal;
   }

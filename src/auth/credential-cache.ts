@@ -5,6 +5,7 @@ import type { Caller } from './principal.js';
 import { RevocationChannel } from './revocation-channel.js';
 import type { Revocation } from './revocation-channel.js';
 import { sha256 } from '../crypto/digests.js';
+import type { DevelopedApp } from '../http/pipeline/request-context.js';
 
 /** Enough for every credential that is in use; each takes about 1 KB. */
 const MOST_ENTRIES = 20_000;
@@ -21,6 +22,8 @@ export interface KnownCredential {
   readonly allowed: BlockList | undefined;
   /** Of the key that a DPoP-bound token demands a proof of. */
   readonly thumbprint?: string;
+  /** Whose requests a member sees who developed it; undefined for the platform's own and those of an admin. */
+  readonly developedApp: DevelopedApp | undefined;
 }
 
 interface Entry {

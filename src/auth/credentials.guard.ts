@@ -29,9 +29,9 @@ export class CredentialsGuard implements CanActivate {
     if (access === 'public') return true;
     if (access === undefined) return false;
     const request = requestOf(context);
+    this.usage.watch(request, access);
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl);
-    this.usage.watch(request, access);
     const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
     let principal: Caller | Promise<Caller>;
     try {

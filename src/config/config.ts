@@ -88,6 +88,8 @@ export abstract class Config {
   abstract readonly upstream: UpstreamConfig | undefined;
   /** Whether members may sign in with a password here. */
   abstract readonly localSignIn: boolean;
+  /** Whether members may register apps and make keys of their own. */
+  abstract readonly developerConsole: boolean;
   /** Where members ask for help: https, http or mailto. */
   abstract readonly supportUrl: string | undefined;
   /** Whom to tell of a weakness: https or mailto. */
@@ -201,6 +203,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS ?? false,
     upstream,
     localSignIn: env.LOCAL_SIGN_IN ?? true,
+    developerConsole: env.DEVELOPER_CONSOLE ?? false,
     supportUrl: env.SUPPORT_URL,
     securityContact: env.SECURITY_CONTACT,
     platformName: env.PLATFORM_NAME,

@@ -230,6 +230,11 @@ export const SETTINGS = {
     'true',
     'whether members may sign in with a password here; false needs UPSTREAM_ISSUER, and leads straight there',
   ),
+  DEVELOPER_CONSOLE: setting(
+    flag,
+    'false',
+    'members may register apps and make keys of their own on `/developer`, which is not there without it ([developers.md](developers.md))',
+  ),
   SUPPORT_URL: setting(
     url('https:', 'http:', 'mailto:'),
     '–',

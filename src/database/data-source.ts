@@ -33,6 +33,7 @@ import { ResetPasswords1763700083000 } from '../../migrations/1763700083000-rese
 import { CreateWebhooks1763700090000 } from '../../migrations/1763700090000-create-webhooks.js';
 import { TellPlatform1763700091000 } from '../../migrations/1763700091000-tell-platform.js';
 import { MakeCalendarLinks1763700100000 } from '../../migrations/1763700100000-make-calendar-links.js';
+import { KnowDevelopers1763700110000 } from '../../migrations/1763700110000-know-developers.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -45,6 +46,7 @@ import { Change, ChangePlace } from './entities/change.entity.js';
 import { ChangeMark } from './entities/change-mark.entity.js';
 import { CompatibleMigration } from './entities/compatible-migration.entity.js';
 import { Connection } from './entities/connection.entity.js';
+import { DeveloperRequest } from './entities/developer-request.entity.js';
 import { Event, Participant } from './entities/event.entity.js';
 import { IdempotentResponse } from './entities/idempotent-response.entity.js';
 import {
@@ -105,6 +107,7 @@ const ENTITIES = [
   WebhookDelivery,
   PlatformChange,
   CalendarLink,
+  DeveloperRequest,
 ];
 
 /** In the order in which they run. */
@@ -143,6 +146,7 @@ export const MIGRATIONS = [
   CreateWebhooks1763700090000,
   TellPlatform1763700091000,
   MakeCalendarLinks1763700100000,
+  KnowDevelopers1763700110000,
   FoldAsAnyOwner1763700120000,
 ];
 

@@ -78,6 +78,18 @@ import { OauthRoutes } from './oauth-routes.js';
     Successors,
     OauthRoutes,
   ],
-  exports: [AccountPages, AuthorizationServer, OauthRoutes, Pages, Refusals],
+  exports: [
+    AccountPages,
+    AuthorizationServer,
+    BrowserSessions,
+    ClientCache,
+    OauthDatabase,
+    OauthRoutes,
+    Pages,
+    Refusals,
+    SignInForm,
+    SignOuts,
+    UpstreamSignIns,
+  ],
 })
 export class OauthModule {}

@@ -51,6 +51,7 @@ export function limitRequests(
 function limitedRoute(server: AuthorizationServer, path: string): string | undefined {
   if (path.startsWith('/interaction/')) return '/interaction/:uid';
   if (path.startsWith('/account/')) return '/account';
+  if (path === '/developer' || path.startsWith('/developer/')) return '/developer';
   if (path.startsWith('/sign-in/')) return '/sign-in';
   if (path === '/logos/client') return path;
   if (!server.answers(path) || path === ROUTES.jwks || path.startsWith('/.well-known/')) return undefined;

@@ -22,3 +22,8 @@ export function isMailbox(text: string): boolean {
 export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);
 }
+
+/** Tells whether a request's id, which its caller may choose (X-Request-Id), could be a token or a key of ours. */
+export function looksSecret(errorId: string): boolean {
+  return /^[\w-]{43}$/.test(errorId) || /pua_(live|test)_/i.test(errorId);
+}

@@ -219,6 +219,7 @@ UNION ALL SELECT 1 FROM oauth_tokens t WHERE NOT EXISTS (SELECT FROM oauth_grant
           },
           expiresAtMs: Infinity,
           allowed: undefined,
+          developedApp: undefined,
         }),
       );
     const kindOf = (i: number) => (i % 2 === 0 ? 'api_key' : 'oauth_token');

@@ -66,6 +66,24 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/sessions/:session/end': 'POST',
   '/account/sessions/end-others': 'POST',
   '/account/sign-out': 'POST',
+  '/developer': 'GET, HEAD',
+  '/developer/requests': 'GET, HEAD',
+  '/developer/sign-in': 'POST',
+  '/developer/upstream': 'GET, HEAD',
+  '/developer/new-client': 'GET, HEAD',
+  '/developer/redirect-uris': 'POST',
+  '/developer/clients': 'POST',
+  '/developer/clients/:client': 'GET, HEAD, POST',
+  '/developer/clients/:client/logo': 'POST',
+  '/developer/clients/:client/disable': 'POST',
+  '/developer/clients/:client/enable': 'POST',
+  '/developer/clients/:client/delete': 'POST',
+  '/developer/new-key': 'GET, HEAD',
+  '/developer/new-key/sign-in': 'POST',
+  '/developer/new-key/upstream': 'GET, HEAD',
+  '/developer/keys': 'POST',
+  '/developer/keys/:key/rotate': 'POST',
+  '/developer/keys/:key/revoke': 'POST',
   '/sign-in/callback': 'GET, HEAD',
   '/sign-in/signed-out': 'GET, HEAD',
 };
@@ -88,7 +106,7 @@ const CALLED_BACK = ['POST /sign-in/backchannel-logout'];
 const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
 
 let oauth: OauthTest;
-beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
+beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true, developerConsole: true })));
 afterAll(() => oauth.close());
 
 interface Answer {
@@ -121,9 +139,14 @@ const pathOf = (route: string) => route.replace(/:\w+/, 'abc');
 describe('the pages', () => {
   it('stand in the table of all routes, each once', () => {
     const routes = oauth.api.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`);
-    const pages = Object.entries(PAGES).map(([path, methods]) => `${methods.replace(', HEAD', '')} ${path}`);
+    const pages = Object.entries(PAGES).flatMap(([path, methods]) =>
+      methods
+        .split(', ')
+        .filter((method) => method !== 'HEAD')
+        .map((method) => `${method} ${path}`),
+    );
     const ofOauth = routes.filter((route) =>
-      /^\w+ \/(interaction|account|sign-in|oauth|\.well-known\/oauth|logos|demo)\b/.test(route),
+      /^\w+ \/(interaction|account|developer|sign-in|oauth|\.well-known\/oauth|logos|demo)\b/.test(route),
     );
     expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...CALLED_BACK, ...LOGOS].toSorted());
   });

@@ -21,8 +21,6 @@ import { HOSTILE, SAMPLES } from '../support/page-samples.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-const PASSKEYS = readFileSync('src/oauth/pages/templates/passkeys.js', 'utf8');
-
 /** Of a platform that says this of itself. */
 const pagesWith = (settings: Record<string, string> = {}) => {
   const config = loadConfig({ NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY, ...settings });
@@ -33,12 +31,17 @@ const htmlOf = (page: SamplePage, of = pages, language: Language = 'en') => of.r
 
 describe('What every page is sent with', () => {
   it.each(Object.keys(SAMPLES))(
-    '%s: no script but that of passkeys, nothing from elsewhere, every hostile text escaped',
+    '%s: no script but ours, nothing from elsewhere, every hostile text escaped',
     (name) => {
-      const html = htmlOf(SAMPLES[name]!)
-        .replaceAll('src="/logos/client?client_id=trailmix"', '')
-        .replace(`<script>${PASSKEYS}</script>`, '');
+      let html = htmlOf(SAMPLES[name]!).replaceAll('src="/logos/client?client_id=trailmix"', '');
       expect(html).toContain('<html lang="en">');
+      // The one script of ours, known by its hash.
+      const { headers } = pages.render(SAMPLES[name]!, 'en');
+      const own = /<script>([^]*?)<\/script>/.exec(html)?.[1];
+      const hash = own && createHash('sha256').update(own).digest('base64');
+      expect(headers['Content-Security-Policy']!.includes('script-src')).toBe(own !== undefined);
+      if (hash) expect(headers['Content-Security-Policy']).toContain(`'sha256-${hash}'`);
+      html = html.replace(`<script>${own}</script>`, '');
       expect(html).not.toMatch(/<(script|iframe|link|object|embed|base)\b/i);
       expect(html).not.toMatch(/\s(on\w+|style|src)=(?!https:\/\/evil|&#39;)/i);
       expect(html).not.toContain('\u202e');
@@ -115,7 +118,7 @@ describe('What every page is sent with', () => {
     const { html, headers } = pages.render(SAMPLES[name]!, 'de');
     expect(html).toContain('<html lang="de">');
     expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language' });
-    const words = html.replace(/<style>[^]*<\/style>/, '').replace(/<script>[^]*<\/script>/, '');
+    const words = html.replace(/<(style|script)>[^]*?<\/\1>/g, '');
     expect(words).not.toMatch(/\b(Sign|You|your|the|access|undefined)\b|\{\w+\}|\[object/);
   });
 
@@ -376,6 +379,16 @@ postgres.describe('In Chromium', () => {
     const said = await page.getByRole('alert').textContent();
     expect(said).toContain('The username or the password is not right.');
     expect(await page.title()).toMatch(/^Error: /);
+  });
+
+  it('writes whole words on the link to the platform’s own login, and leaves room around what to do next', async () => {
+    const { page } = await open('sign-in with the platform’s own login');
+    const link = page.getByRole('link', { name: 'Continue with Example' });
+    expect(await link.innerText()).toBe('Continue with Example');
+    const { page: refused } = await open('error of nobody known here');
+    const id = (await refused.locator('.error-id').boundingBox())!;
+    const next = (await refused.getByRole('link', { name: 'Use another account' }).boundingBox())!;
+    expect(next.y - (id.y + id.height)).toBeGreaterThanOrEqual(16);
   });
 
   it('shows a hostile name as text, and short', async () => {

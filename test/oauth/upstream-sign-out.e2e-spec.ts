@@ -173,6 +173,36 @@ describe('a logout token of the platform’s login', () => {
     expect(await isSignedIn(stranger.browser)).toBe(true);
   });
 
+  it.each(['sid', 'sub'] as const)(
+    'that comes between the provider’s answer and the end of the sign-in ends that, too: %s',
+    async (by) => {
+      const sub = randomUUID();
+      const { id } = await oauth.member({ external_id: sub });
+      upstream.account = { sub };
+      let sid = '';
+      upstream.faults = { claims: (claims) => ((sid = claims.sid as string), claims) };
+      const browser = oauth.browser();
+      const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+      const answered = await browser.send(
+        await upstream.visit((await browser.open(upstreamLink(page))) as URL),
+      );
+      const resume = answered.headers.get('location')!;
+      expect(resume).toMatch(/\/oauth\/authorize\//);
+      const named = by === 'sid' ? { sub, sid } : { sub };
+      expect((await logOut(await upstream.logoutToken(named))).status).toBe(200);
+      const refused = (await browser.open(resume)) as FormPage;
+      expect(refused.status).toBe(400);
+      expect(refused.html).toContain('This sign-in has expired');
+      expect(await rows('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
+      expect(await isSignedIn(browser)).toBe(false);
+      // Whoever comes later is signed in: here five seconds later.
+      await rows(
+        `UPDATE oauth_state SET expires_at = expires_at - interval '5 seconds' WHERE model = 'ReplayDetection'`,
+      );
+      expect(await isSignedIn((await member({ id, sub })).browser)).toBe(true);
+    },
+  );
+
   it('that the provider itself sends when the member signs out there is taken', async () => {
     const { browser, there } = await member();
     const confirm = (await there.open('/session/end')) as FormPage;

@@ -36,6 +36,27 @@ const eventsOf = (id: number) =>
     [id],
   );
 
+describe('This server at the provider', () => {
+  it('is known by an id and a secret that are encoded no more than they have to be', async () => {
+    const clientSecret = 'a-b_c.d e+f%ü:';
+    const plain = await startWithUpstream({ clientSecret });
+    const sent = new Promise<string>((resolve) =>
+      plain.upstream.server.on('request', ({ url, headers }) => {
+        if (url === '/token') resolve(headers.authorization!);
+      }),
+    );
+    plain.upstream.account = { sub: randomUUID() };
+    const browser = plain.oauth.browser();
+    const page = (await browser.open('/account/apps')) as FormPage;
+    await browser.open(await plain.upstream.visit((await browser.open(upstreamLink(page))) as URL));
+    const [scheme, credentials] = (await sent).split(' ');
+    expect(scheme).toBe('Basic');
+    expect(Buffer.from(credentials!, 'base64').toString()).toBe('public-user-api:a-b_c.d+e%2Bf%25%C3%BC%3A');
+    await plain.oauth.close();
+    plain.upstream.close();
+  });
+});
+
 /** A member without a password, whom the provider calls by a name of its own. */
 async function member(): Promise<{ id: number; sub: string }> {
   const sub = randomUUID();

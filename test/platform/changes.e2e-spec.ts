@@ -39,7 +39,11 @@ describe('GET /api/platform/changes', () => {
     await oauth.api.platform.settleChanges();
     return (await list(`?after=${start}&limit=1000${more}`)).data;
   };
-  const said = (items: PlatformChangeItem[]) => items.map(({ sequence: _, at: __, ...rest }) => rest);
+  const said = (items: PlatformChangeItem[]) =>
+    items.map((item) => {
+      const { sequence: _sequence, at: _at, ...rest } = item;
+      return rest;
+    });
   const member = async () => {
     const userId = await oauth.api.platform.user({ first_name: 'Ada', bio: 'old' });
     return { userId, key: await oauth.api.key(userId) };

@@ -16,9 +16,11 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { exportJWK, generateKeyPair } from 'jose';
 import { migrate } from '../../src/database/migrate.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { PROCESS, pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { freePort, OauthTest, PASSWORD } from '../support/oauth.js';
+import { Receiver } from '../support/receiver.js';
 
 jest.setTimeout(120_000);
 
@@ -130,7 +132,10 @@ postgres.describe('each snippet does what it says', () => {
   let folder: string;
   let member: { id: number; username: string };
 
+  let receiver: Receiver;
+
   beforeAll(async () => {
+    receiver = await Receiver.start();
     oauth = await OauthTest.start({ seedDemo: true });
     environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer };
     await oauth.client({ id: 'demo' });
@@ -138,6 +143,7 @@ postgres.describe('each snippet does what it says', () => {
   afterAll(async () => {
     await oauth.dataSource.query('DROP DATABASE IF EXISTS restored');
     await oauth.close();
+    await receiver.close();
   });
 
   const prepare = async (snippet: Snippet) => {
@@ -154,6 +160,20 @@ postgres.describe('each snippet does what it says', () => {
       ['postgres://localhost/public_user_api', environment.DATABASE_URL!],
       ['postgres://localhost/restored', environment.DATABASE_URL!.replace(/\/[^/]+$/, '/restored')],
     ];
+    if (snippet.code.includes('wh_') || snippet.code.includes('msg_')) {
+      const { id } = await new WebhooksService(dataSource, api.config).create({
+        url: receiver.url,
+        types: ['events.updated'],
+        actor: 'admin',
+      });
+      await dataSource.query(
+        `INSERT INTO webhook_deliveries (id, endpoint_id, type, user_id, thing_id, changed_at, status, ended_at)
+VALUES ('0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a', $1, 'events.updated', 0, 1, now(), 'delivered', now())
+ON CONFLICT (id) DO UPDATE SET endpoint_id = $1`,
+        [id],
+      );
+      meanings.unshift(['wh_4fGh7Kq2LmPz9xQa', id]); // before the key's, which is a part of it
+    }
     if (snippet.code.includes('old-app')) await oauth.client({ id: 'old-app' });
     folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'snippet-'));
     mkdirSync(join(folder, 'export'));

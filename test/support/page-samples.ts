@@ -1,5 +1,6 @@
 import type { Page, PageClient, PageUser } from '../../src/oauth/pages/pages.js';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
+import { ClientFault } from '../../src/oauth/admin/client-rules.js';
 
 const user: PageUser = { username: 'ada', display_name: 'Ada Lovelace' };
 const web: PageClient = { name: 'Trailmix', host: 'app.trailmix.example' };
@@ -25,6 +26,9 @@ const safari =
 /** What a stranger would write where a name is expected. */
 export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
 
+/** What somebody typed into a form is shown to them again as it is. */
+const TYPED = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>`;
+
 const signIn = { name: 'sign-in', action: '/interaction/u/sign-in', csrf: 'token' } as const;
 const reset = { name: 'password-reset', csrf: 'token', action: '/account/password-reset/send' } as const;
 const passkeyForm = { options: '/interaction/u/passkey/options', action: '/interaction/u/passkey' };
@@ -43,6 +47,35 @@ const calendar = {
   create: '/account/calendar/create',
   longest: 60,
   most: 10,
+} as const;
+
+const ownApp = {
+  client_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+  name: 'Trailmix',
+  type: 'web',
+} as const;
+const appForm = {
+  name: 'Trailmix',
+  type: 'web',
+  redirect_uris: 'https://app.trailmix.example/callback\nhttps://staging.trailmix.example/callback',
+  allowed_origins: 'https://app.trailmix.example',
+  post_logout_redirect_uris: '',
+  scopes: ALL_SCOPES.slice(0, 3),
+  jwks: '',
+  client_uri: 'https://trailmix.example/',
+  policy_uri: '',
+} as const;
+const request = {
+  occurred_at: '2026-11-20 07:15:00',
+  app_name: 'Trailmix',
+  method: 'GET',
+  route: '/api/public/events/:id',
+  status: 200,
+  error: null,
+  reason: null,
+  parameter: null,
+  value: null,
+  error_id: null,
 } as const;
 
 /** Every page in every state that looks different. */
@@ -413,6 +446,193 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       },
     ],
     events: [{ occurred_at: '2026-11-20 07:00:00', type: 'consent.granted', app_name: HOSTILE }],
+  },
+  'consent to an app of a member’s own': {
+    ...consent,
+    client: { ...web, byMember: true },
+    scopes: [openid, ...api.slice(0, 1)],
+    again: false,
+  },
+  'sign-in to the console': { ...signIn, client: null, lead: 'toDeveloper' },
+  developer: {
+    name: 'developer',
+    csrf: 'token',
+    user,
+    done: 'key-revoked',
+    most: { clients: 10, keys: 2 },
+    clients: [
+      {
+        client_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+        name: 'Trailmix',
+        type: 'web',
+        state: 'enabled',
+        host: 'app.trailmix.example',
+        logo,
+      },
+      {
+        client_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3d',
+        name: 'Pocket Calendar',
+        type: 'native',
+        state: 'disabledByPlatform',
+        host: 'com.example.pocketcalendar',
+      },
+    ],
+    keys: [
+      {
+        id: '4fGh7Kq2LmPz',
+        name: 'Script on my laptop',
+        environment: 'test',
+        last_four: 'x7Yz',
+        scopes: ALL_SCOPES,
+        status: 'active',
+        accepted: true,
+        ends_at: '2027-02-20 07:00:00',
+        last_used_at: '2026-11-20 07:15:00',
+      },
+      {
+        id: '4fGh7Kq2LmPy',
+        name: 'Old one',
+        environment: 'test',
+        last_four: 'x7Yy',
+        scopes: [],
+        status: 'revoked',
+        accepted: false,
+        ends_at: '2026-11-20 07:00:00',
+        last_used_at: null,
+      },
+    ],
+  },
+  'no apps and keys': {
+    name: 'developer',
+    csrf: 'token',
+    user,
+    most: { clients: 10, keys: 10 },
+    clients: [],
+    keys: [],
+  },
+  'new app': {
+    name: 'developer-client',
+    csrf: 'token',
+    user,
+    client: null,
+    values: { ...appForm, name: '', redirect_uris: '' },
+    scopes: ALL_SCOPES,
+  },
+  'new app refused': {
+    name: 'developer-client',
+    csrf: 'token',
+    user,
+    client: null,
+    values: { ...appForm, redirect_uris: 'http://app.trailmix.example/callback' },
+    scopes: ALL_SCOPES,
+    fault: new ClientFault('insecureUri', 'redirectUris', 'http://app.trailmix.example/callback'),
+  },
+  'own app': {
+    name: 'developer-client',
+    csrf: 'token',
+    user,
+    done: 'app-changed',
+    client: { ...ownApp, state: 'disabled', has_keys: true, logo },
+    values: appForm,
+    scopes: ALL_SCOPES,
+  },
+  'own app that the platform disabled': {
+    name: 'developer-client',
+    csrf: 'token',
+    user,
+    client: { ...ownApp, state: 'disabledByPlatform', has_keys: false },
+    values: appForm,
+    scopes: ALL_SCOPES,
+  },
+  'new key': {
+    name: 'developer-key',
+    csrf: 'token',
+    user,
+    values: { name: '', scopes: ['profile:read'], days: 30 },
+    scopes: ALL_SCOPES,
+    days: [1, 7, 30, 90],
+    most: 10,
+  },
+  'new key refused': {
+    name: 'developer-key',
+    csrf: 'token',
+    user,
+    values: { name: TYPED, scopes: [], days: 7 },
+    scopes: ALL_SCOPES,
+    days: [1, 7, 30, 90],
+    fault: 'bad',
+    most: 10,
+  },
+  'made key': {
+    name: 'developer-made-key',
+    csrf: 'token',
+    user,
+    key: `pua_test_4fGh7Kq2LmPz_${'x'.repeat(49)}`,
+    try: 'https://api.example/api/public/credential',
+  },
+  requests: {
+    name: 'developer-requests',
+    csrf: 'token',
+    user,
+    of: null,
+    most: 100,
+    apps: [
+      { id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c', name: 'Trailmix' },
+      { id: '4fGh7Kq2LmPz', name: 'Script on my laptop' },
+    ],
+    requests: [
+      {
+        ...request,
+        route: '/oauth/authorize',
+        status: 400,
+        error: 'invalid_redirect_uri',
+        reason: 'unregistered_redirect_uri',
+        parameter: 'redirect_uri',
+        value: 'https://app.trailmix.example/callback/',
+        error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+      },
+      { ...request, status: 200 },
+      { ...request, status: 401, error: 'invalid_credentials', reason: 'not of the kind oauth_token' },
+    ],
+  },
+  'no requests': {
+    name: 'developer-requests',
+    csrf: 'token',
+    user,
+    of: null,
+    most: 100,
+    apps: [],
+    requests: [],
+  },
+  'hostile requests': {
+    name: 'developer-requests',
+    csrf: 'token',
+    user: { username: HOSTILE, display_name: HOSTILE },
+    of: null,
+    most: 100,
+    apps: [
+      { id: 'a', name: HOSTILE },
+      { id: 'b', name: HOSTILE },
+    ],
+    requests: [
+      {
+        ...request,
+        app_name: HOSTILE,
+        error: 'invalid_scope',
+        reason: 'scope',
+        value: HOSTILE.slice(0, 200),
+        parameter: 'scope',
+      },
+    ],
+  },
+  'hostile app': {
+    name: 'developer-client',
+    csrf: 'token',
+    user: { username: HOSTILE, display_name: HOSTILE },
+    client: { ...ownApp, name: HOSTILE, state: 'enabled', has_keys: false },
+    values: { ...appForm, name: TYPED, redirect_uris: TYPED, jwks: `</textarea>${TYPED}` },
+    scopes: ALL_SCOPES,
+    fault: new ClientFault('relativeUri', 'redirectUris', HOSTILE),
   },
   'hostile consent': {
     ...consent,

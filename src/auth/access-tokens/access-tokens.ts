@@ -26,6 +26,7 @@ interface TokenRow extends Record<string, unknown> {
   /** Until the token or its grant expires, by the database's clock. */
   seconds_left: number;
   client_disabled: boolean;
+  by_member: boolean;
   owner_disabled: boolean;
 }
 
@@ -34,7 +35,7 @@ const FIND_TOKEN = {
   text: `SELECT t.grant_id, g.user_id, g.client_id, t.payload->>'scope' AS scope, t.payload->>'aud' AS audience,
   t.payload->>'jkt' AS jkt, api_time(t.created_at) AS created_at, api_time(t.expires_at) AS expires_at,
   EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at) - now())::float8 AS seconds_left,
-  c.disabled_at IS NOT NULL AS client_disabled, u.disabled_at IS NOT NULL AS owner_disabled
+  c.disabled_at IS NOT NULL AS client_disabled, c.owner_id IS NOT NULL AS by_member, u.disabled_at IS NOT NULL AS owner_disabled
 FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN oauth_clients c ON c.id = g.client_id
 JOIN users u ON u.id = g.user_id
 WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
@@ -64,6 +65,8 @@ export class AccessTokens implements Authenticator {
     const [row] = await this.database.read<TokenRow>(FIND_TOKEN, eitherOf(keys));
     if (!row) throw refuse('unknown or revoked token');
     request.context.credentialId = row.grant_id;
+    const developedApp = row.by_member ? ({ kind: 'client', id: row.client_id } as const) : undefined;
+    request.context.developedApp = developedApp;
     if (row.seconds_left <= 0) throw refuse('expired');
     if (row.audience !== this.#audience) throw refuse('for another audience');
     if (row.client_disabled) throw refuse('client disabled');
@@ -83,6 +86,7 @@ export class AccessTokens implements Authenticator {
       },
       expiresAtMs: performance.now() + row.seconds_left * 1000,
       allowed: undefined,
+      developedApp,
       ...(row.jkt === null ? {} : { thumbprint: row.jkt }),
     };
   }

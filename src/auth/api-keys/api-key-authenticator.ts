@@ -27,6 +27,7 @@ interface KeyRow extends Record<string, unknown> {
   /** Until it expires, by the database's clock; Infinity for never. */
   seconds_left: number;
   owner_disabled: boolean;
+  self_issued: boolean;
 }
 
 const FIND_KEY = {
@@ -35,7 +36,7 @@ const FIND_KEY = {
   api_time(k.created_at) AS created_at, api_time(k.expires_at) AS expires_at,
   k.revoked_at IS NOT NULL AS revoked,
   CASE WHEN k.expires_at IS NULL THEN 'Infinity' ELSE EXTRACT(epoch FROM k.expires_at - now()) END::float8 AS seconds_left,
-  u.disabled_at IS NOT NULL AS owner_disabled
+  u.disabled_at IS NOT NULL AS owner_disabled, k.self_issued
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
@@ -70,6 +71,8 @@ export class ApiKeyAuthenticator implements Authenticator {
     const matches = pepper.matches(secret, row?.hash ?? NO_HASH);
     if (!row) throw refuse('unknown key');
     request.context.credentialId = parsed.id;
+    const developedApp = row.self_issued ? ({ kind: 'key', id: parsed.id } as const) : undefined;
+    request.context.developedApp = developedApp;
     if (!matches) throw refuse('wrong secret');
     if (row.revoked) throw refuse('revoked');
     if (row.seconds_left <= 0) throw refuse('expired');
@@ -90,6 +93,7 @@ export class ApiKeyAuthenticator implements Authenticator {
       } as Caller, // the database takes no key of a member with scopes of the platform, and none the other way round
       expiresAtMs: performance.now() + row.seconds_left * 1000,
       allowed: row.allowed_cidrs.length > 0 ? networksOf(row.allowed_cidrs) : undefined,
+      developedApp,
     };
   }
 

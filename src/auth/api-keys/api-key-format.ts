@@ -32,6 +32,11 @@ export function parseKey(text: string): ParsedKey | undefined {
   return { environment: match[1] as KeyEnvironment, id: match[2]! };
 }
 
+/** Finds the id of the key that a text names, which need not be whole: it proves nothing. */
+export function namedKeyId(text: string): string | undefined {
+  return /\bpua_(?:live|test)_([0-9A-Za-z]{12})(?![0-9A-Za-z])/.exec(text)?.[1];
+}
+
 function checksum(text: string): string {
   let rest = crc32(text);
   let digits = '';

@@ -5,6 +5,8 @@ import { ApiKey } from '../../database/entities/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
+import { takePlace } from '../owner.js';
+import type { Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
 import { peppersOf } from '../../crypto/peppers.js';
 import type { Pepper } from '../../crypto/peppers.js';
@@ -25,6 +27,8 @@ export interface NewKey {
   readonly expiresInSeconds?: number;
   readonly noExpiryReason?: string;
   readonly actor: Actor;
+  /** The member who makes it for themselves; none: an admin or the server makes it. */
+  readonly owner?: Owner | undefined;
 }
 
 /** What is known of a key; never the key. Times in the API's form. */
@@ -51,6 +55,28 @@ export interface KeyDetails {
   readonly uses_count: number;
   readonly exposed_at: string | null;
   readonly exposed_origin: string | null;
+  /** The member made it for themselves. */
+  readonly self_issued: boolean;
+}
+
+/** Keys of a member's own that are accepted at the same time. */
+export const MOST_OWN_KEYS = 10;
+/** What has ended is kept: so many a member may make in 24 hours. */
+const MOST_A_DAY = 50;
+
+const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())';
+
+/** A member reaches what they made for themselves; everybody else who gets here, all. */
+const reachedBy = (owner: Owner | undefined) => (owner ? { user_id: owner.userId, self_issued: true } : {});
+
+/** Of an event: from where a member did it. */
+const from = (owner: Owner | undefined) => (owner ? { ip: owner.ip } : {});
+
+/** There is no such key, or it is none of the member's own. */
+export class UnknownKey extends OperatorError {
+  constructor(id: string) {
+    super(`There is no key ${id}: \`pua keys list\` shows all`);
+  }
 }
 
 const DETAILS = `SELECT k.id,
@@ -60,10 +86,13 @@ const DETAILS = `SELECT k.id,
   api_time(k.created_at) AS created_at, api_time(k.expires_at) AS expires_at, k.no_expiry_reason,
   api_time(k.revoked_at) AS revoked_at, k.revocation_reason, k.replaced_by,
   api_time(s.last_used_at) AS last_used_at, host(s.last_used_ip) AS last_used_ip, COALESCE(s.uses_count, 0) AS uses_count,
-  api_time(s.exposed_at) AS exposed_at, s.exposed_origin
+  api_time(s.exposed_at) AS exposed_at, s.exposed_origin, k.self_issued
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s ON s.key_id = k.id`;
 
-/** Issues, lists, rotates and revokes API keys; used by the command line. */
+/**
+ * Issues, lists, rotates and revokes API keys; used by the command line, and by the pages where members make their own. Where an `owner`
+ * is named, everything but what that member made for themselves is unknown.
+ */
 export class ApiKeysService {
   readonly #pepper: Pepper;
 
@@ -74,15 +103,20 @@ export class ApiKeysService {
     this.#pepper = peppersOf(config.secrets)[0]!;
   }
 
-  /** @returns the key itself, which is shown once and stored nowhere */
+  /**
+   * @returns the key itself, which is shown once and stored nowhere
+   * @throws LimitReached where its owner has as many as they may
+   */
   async create(wanted: NewKey): Promise<{ key: string; id: string }> {
     return this.dataSource.transaction(async (manager) => {
+      const { owner } = wanted;
+      if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS);
       const { key, id } = makeKey(wanted.environment);
       await manager.query(
         `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs,
-  expires_at, no_expiry_reason)
+  expires_at, no_expiry_reason, self_issued)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::cidr FROM unnest($9::text[]) c),
-  now() + make_interval(secs => $10), $11)`,
+  now() + make_interval(secs => $10), $11, $12)`,
         [
           id,
           wanted.userId,
@@ -93,11 +127,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
           wanted.cidrs,
           wanted.expiresInSeconds ?? null,
           wanted.noExpiryReason ?? null,
+          owner !== undefined,
         ],
       );
       await recordEvent(manager, {
         type: 'key.created',
         actor: wanted.actor,
+        ...from(owner),
         userId: wanted.userId,
         keyId: id,
         details: { name: wanted.name, scopes: wanted.scopes },
@@ -109,6 +145,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
   /**
    * Of one member or of all, the newest first.
    *
+   * @param own only those that the member made, and that have not ended more than a week ago
    * @param ofPlatform only the platform's own
    * @param expiringWithin only those that are accepted now and will not be so many seconds from now, the first to end first; what
    *   was rotated is left out, since its successor is there
@@ -117,39 +154,54 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
     userId,
     ofPlatform = false,
     expiringWithin,
+    own = false,
   }: {
     userId?: number | undefined;
     ofPlatform?: boolean | undefined;
     expiringWithin?: number | undefined;
+    own?: boolean | undefined;
   } = {}): Promise<KeyDetails[]> {
     return this.dataSource.query<KeyDetails[]>(
       `${DETAILS} WHERE ($1::bigint IS NULL OR k.user_id = $1) AND (NOT $3 OR k.user_id IS NULL)
+  AND (NOT $4 OR (k.self_issued AND LEAST(k.revoked_at, k.expires_at) > now() - interval '7 days'))
   AND ($2::bigint IS NULL OR k.revoked_at IS NULL
   AND k.replaced_by IS NULL AND k.expires_at > now() AND k.expires_at <= now() + make_interval(secs => $2))
 ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id`,
-      [userId ?? null, expiringWithin ?? null, ofPlatform],
+      [userId ?? null, expiringWithin ?? null, ofPlatform, own],
     );
   }
 
-  async find(id: string): Promise<KeyDetails | undefined> {
-    return (await this.dataSource.query<KeyDetails[]>(`${DETAILS} WHERE k.id = $1`, [id]))[0];
+  async find(id: string, owner?: Owner): Promise<KeyDetails | undefined> {
+    const found = await this.dataSource.query<KeyDetails[]>(
+      `${DETAILS} WHERE k.id = $1 AND ($2::bigint IS NULL OR (k.user_id = $2 AND k.self_issued))`,
+      [id, owner?.userId ?? null],
+    );
+    return found[0];
   }
 
   /**
    * Makes a key like this one, with a life as long as this one had; this one is accepted until the overlap or its
    * own expiry ends, whichever is first.
    *
-   * @throws OperatorError where there is no such key, or it is revoked, expired or rotated already
+   * @throws UnknownKey, OperatorError where it is revoked, expired or rotated already, LimitReached where its owner made too many today
    */
-  async rotate(id: string, overlapSeconds: number, actor: Actor): Promise<{ key: string; id: string }> {
+  async rotate(
+    id: string,
+    overlapSeconds: number,
+    actor: Actor,
+    owner?: Owner,
+  ): Promise<{ key: string; id: string }> {
     return this.dataSource.transaction(async (manager) => {
-      const old = await manager.findOneBy(ApiKey, { id });
-      if (!old) throw unknownKey(id);
+      // While both are accepted there is one more.
+      if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS + (overlapSeconds === 0 ? 1 : 0));
+      const old = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
+      if (!old) throw new UnknownKey(id);
       const { key, id: newId } = makeKey(old.environment);
       await manager.query(
         `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs,
-  expires_at, no_expiry_reason)
-SELECT $2, user_id, name, environment, scopes, $3, $4, $5, allowed_cidrs, now() + (expires_at - created_at), no_expiry_reason
+  expires_at, no_expiry_reason, self_issued)
+SELECT $2, user_id, name, environment, scopes, $3, $4, $5, allowed_cidrs, now() + (expires_at - created_at),
+  no_expiry_reason, self_issued
 FROM api_keys WHERE id = $1`,
         [id, newId, ...this.#stored(key)],
       );
@@ -164,6 +216,7 @@ RETURNING user_id`,
       await recordEvent(manager, {
         type: 'key.rotated',
         actor,
+        ...from(owner),
         userId: replaced[0].user_id,
         keyId: id,
         details: { replaced_by: newId, overlap_seconds: overlapSeconds },
@@ -176,21 +229,22 @@ RETURNING user_id`,
    * Ends a key at once and for good.
    *
    * @returns false where it was revoked already: its first reason stays
-   * @throws OperatorError where there is no such key
+   * @throws UnknownKey
    */
-  async revoke(id: string, reason: string, actor: Actor): Promise<boolean> {
+  async revoke(id: string, reason: string, actor: Actor, owner?: Owner): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
       const { affected } = await manager.update(
         ApiKey,
-        { id, revoked_at: IsNull() },
+        { id, revoked_at: IsNull(), ...reachedBy(owner) },
         { revoked_at: () => 'now()', revocation_reason: reason },
       );
-      const known = await manager.findOneBy(ApiKey, { id });
-      if (!known) throw unknownKey(id);
+      const known = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
+      if (!known) throw new UnknownKey(id);
       if (affected === 0) return false;
       await recordEvent(manager, {
         type: 'key.revoked',
         actor,
+        ...from(owner),
         userId: known.user_id,
         keyId: id,
         details: { reason },
@@ -222,6 +276,18 @@ RETURNING user_id`,
     });
   }
 
+  /** @throws LimitReached where so many of the member's own are accepted, or too many were made today */
+  #takePlace(manager: EntityManager, owner: Owner, most: number): Promise<void> {
+    return takePlace(
+      manager,
+      owner,
+      `SELECT count(*) FILTER (WHERE ${ACCEPTED}) >= ${most}
+  OR count(*) FILTER (WHERE k.created_at > now() - interval '1 day') >= ${MOST_A_DAY} AS is_full
+FROM api_keys k WHERE k.user_id = $1 AND k.self_issued`,
+      `${MOST_OWN_KEYS} keys already, or made ${MOST_A_DAY} today`,
+    );
+  }
+
   /** Hash, pepper and last four characters, in the order of the columns. */
   #stored(key: string): [Buffer, Buffer, string] {
     return [this.#pepper.hash(key), this.#pepper.id, key.slice(-4)];
@@ -235,9 +301,4 @@ RETURNING user_id`,
       `The key ${id} was rotated already: rotate its successor ${key!.replaced_by}, or create a new one`,
     );
   }
-}
-
-/** Makes what is thrown where no key has this id. */
-export function unknownKey(id: string): OperatorError {
-  return new OperatorError(`There is no key ${id}: \`pua keys list\` shows all`);
 }

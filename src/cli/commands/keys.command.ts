@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { ApiKeysService, unknownKey } from '../../auth/api-keys/api-keys.service.js';
+import { ApiKeysService, UnknownKey } from '../../auth/api-keys/api-keys.service.js';
 import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import type { KeyEnvironment } from '../../auth/api-keys/api-key-format.js';
 import { isPlatformScope } from '../../auth/scopes.js';
@@ -143,7 +143,7 @@ export function keysCommands(program: Command): void {
       const key = await withDatabase(({ config, dataSource }) =>
         new ApiKeysService(dataSource, config).find(id),
       );
-      if (!key) throw unknownKey(id);
+      if (!key) throw new UnknownKey(id);
       print(json, key, () => fields(key));
     });
 

@@ -33,7 +33,7 @@ export function webhooksCommands(program: Command): void {
     webhooks,
     'create',
     'Register a receiver. Its secret is shown once: stdout has the secret alone, with --json all that is known, too',
-    'pua webhooks create --url https://app.example/webhooks --types events.updated,events.removed --client 6f2c1d0e-8a57-4b3e-9a44-0d6b1f0c7e21',
+    'pua webhooks create --url https://app.example/webhooks --types events.updated,events.removed --client demo',
   )
     .requiredOption(
       '--url <url>',

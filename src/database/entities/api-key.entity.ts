@@ -54,6 +54,10 @@ export class ApiKey {
   @Column('text', { nullable: true })
   revocation_reason: string | null;
 
+  /** The member made it for themselves. */
+  @Column('boolean', { default: false })
+  self_issued: boolean;
+
   @Column('text', { nullable: true })
   replaced_by: string | null;
 

@@ -57,6 +57,18 @@ export class OauthClient {
   /** Of a client whose id is the address of a document: when that was read last. Null for one that an admin registered. */
   @Column('timestamptz', { nullable: true })
   document_read_at: Date | null;
+
+  /** The member who registered it; null for one that an admin registered, or that a document describes. */
+  @Column('bigint', { nullable: true })
+  owner_id: number | null;
+
+  @ManyToOne(() => User)
+  @JoinColumn({ name: 'owner_id' })
+  owner: Relation<User> | null;
+
+  /** Whoever else disabled it, its owner cannot enable it. */
+  @Column('boolean', { default: false })
+  disabled_by_owner: boolean;
 }
 
 /** What a member answered when a client asked last. */

@@ -79,6 +79,7 @@ export function sendProblem(problem: Problem, request: Request, response: Respon
   const { code, status, title, meaning } = problem.definition;
   const { detail, errors, extensions, headers } = problem.options;
   request.context.problem = code;
+  request.context.concerns = concernOf(problem);
   const body = JSON.stringify({
     type: `${publicUrl}${API_PREFIX}/problems/${code}`,
     title,
@@ -99,4 +100,11 @@ export function sendProblem(problem: Problem, request: Request, response: Respon
     'Content-Length': Buffer.byteLength(body),
   });
   response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+function concernOf({ options: { errors, extensions } }: Problem): string | undefined {
+  const [first] = errors ?? [];
+  if (first) return 'parameter' in first ? first.parameter : first.pointer;
+  const scope = extensions?.required_scope;
+  return typeof scope === 'string' ? scope : undefined;
 }

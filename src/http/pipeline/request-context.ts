@@ -2,6 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from '../../crypto/random.js';
 import type { Place } from './admission.js';
 
+/** An app, or a key, that a member made for themselves. */
+export interface DevelopedApp {
+  readonly kind: 'client' | 'key';
+  readonly id: string;
+}
+
 /** What the pipeline knows of a request while it runs; set before everything else. */
 export interface RequestContext {
   readonly id: string;
@@ -18,8 +24,12 @@ export interface RequestContext {
   /** For the log and the metrics: who called and how it ended. Never a secret. */
   userId: number | undefined;
   credentialId: string | undefined;
+  /** Whose request it is, where a member developed that: they see it in their list. */
+  developedApp: DevelopedApp | undefined;
   /** The code of the problem that was answered. */
   problem: string | undefined;
+  /** What of the request the problem is about: a parameter, a field of the body or a scope. It may be any text. */
+  concerns: string | undefined;
   /** Why a credential was refused, which the answer does not say. */
   refusal: string | undefined;
   /** The body is being read: a slow client is no reason for a 503. */
@@ -75,7 +85,9 @@ export function describeRequest(request: IncomingMessage): void {
     route: undefined,
     userId: undefined,
     credentialId: undefined,
+    developedApp: undefined,
     problem: undefined,
+    concerns: undefined,
     refusal: undefined,
     readingBody: false,
     waitsSince: 0,

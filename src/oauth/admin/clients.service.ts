@@ -1,39 +1,20 @@
-import { IsNull, Not } from 'typeorm';
+import { IsNull } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
-import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
+import { takePlace } from '../../auth/owner.js';
+import type { Owner } from '../../auth/owner.js';
+import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import { randomUUID } from '../../crypto/random.js';
 import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { OauthClient, OauthGrant } from '../../database/entities/oauth.entity.js';
-import { pixelImageType } from '../../values/images.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { SigningKeysService } from '../provider/signing-keys.service.js';
+import { checkClient } from './client-rules.js';
+import type { NewClient } from './client-rules.js';
 
-export interface NewClient {
-  readonly name: string;
-  readonly type: 'web' | 'native';
-  readonly redirectUris: readonly string[];
-  readonly postLogoutRedirectUris?: readonly string[] | undefined;
-  /** Origins whose pages may call the token endpoint. */
-  readonly allowedOrigins?: readonly string[] | undefined;
-  /** What it may ask of the API; everything, unless said. */
-  readonly scopes?: readonly string[] | undefined;
-  /** Public keys (RFC 7517): makes the client confidential, it signs itself in with private_key_jwt. */
-  readonly jwks?: { keys: Record<string, unknown>[] } | undefined;
-  /** Its own page, https. */
-  readonly clientUri?: string | undefined;
-  /** Its page on what it does with members' data, https. */
-  readonly policyUri?: string | undefined;
-  /** A PNG, JPEG, WebP or GIF of 64 KB at most. */
-  readonly logo?: Buffer | undefined;
-  /** What its ID tokens are signed with: ES256, unless said. */
-  readonly idTokenAlg?: SigningAlgorithm | undefined;
-  /** Chosen by whoever needs to know it beforehand; random, unless said. */
-  readonly id?: string | undefined;
-  readonly actor: NewAuthEvent['actor'];
-}
+export type { NewClient } from './client-rules.js';
 
 /** What of a client can be changed once it is there, and the column that holds it. */
 const CHANGEABLE = {
@@ -78,6 +59,10 @@ export interface ClientDetails {
   readonly id_token_signed_response_alg: SigningAlgorithm;
   readonly created_at: string;
   readonly disabled_at: string | null;
+  /** Whoever else disabled it, its owner cannot enable it. */
+  readonly disabled_by_owner: boolean;
+  /** The member who registered it; null for one of the platform's. */
+  readonly owner_id: number | null;
   /** Sign-ins of members that are alive. */
   readonly live_grants_count: number;
 }
@@ -86,15 +71,36 @@ const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
   CASE WHEN c.jwks IS NULL THEN 'none' ELSE 'private_key_jwt' END AS token_endpoint_auth_method,
   c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes, c.client_uri, c.policy_uri,
   c.logo IS NOT NULL AS has_logo, c.id_token_signed_response_alg,
-  api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, count(g.id) AS live_grants_count
+  api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, c.disabled_by_owner, c.owner_id,
+  count(g.id) AS live_grants_count
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
 
-export const MOST_LOGO_BYTES = 65_536;
-const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
-/** Members that make a JWK private (RFC 7518 §6). */
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+/** Apps of a member's own. */
+export const MOST_OWN_CLIENTS = 10;
 
-/** Registers the apps that may sign members in; used by the command line and the demo. */
+/** Where whoever acts finds a client: a member what is theirs, and that nobody else disabled. */
+const reachedBy = (id: string, owner: Owner | undefined) =>
+  owner
+    ? [
+        { id, owner_id: owner.userId, disabled_at: IsNull() },
+        { id, owner_id: owner.userId, disabled_by_owner: true },
+      ]
+    : [{ id }];
+
+/** Of an event: the member who did it to what is their own. */
+const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
+
+/** There is no such client, or it is none of the member's. */
+export class UnknownClient extends OperatorError {
+  constructor(id: string) {
+    super(`There is no client ${id}: \`pua clients list\` shows them`);
+  }
+}
+
+/**
+ * Registers the apps that may sign members in; used by the command line, the demo, and the pages where members register their own.
+ * Where an `owner` is named, everything but that member's own is unknown.
+ */
 export class ClientsService {
   constructor(
     private readonly dataSource: DataSource,
@@ -103,7 +109,7 @@ export class ClientsService {
 
   /**
    * @returns the client's id
-   * @throws OperatorError
+   * @throws ClientFault where it is not allowed, LimitReached where its owner has as many as they may
    */
   async create(wanted: NewClient): Promise<string> {
     checkClient(wanted, this.config.production);
@@ -113,6 +119,14 @@ export class ClientsService {
     if (idTokenAlg !== 'ES256')
       await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
     await this.dataSource.transaction(async (manager) => {
+      const { owner } = wanted;
+      if (owner)
+        await takePlace(
+          manager,
+          owner,
+          `SELECT count(*) >= ${MOST_OWN_CLIENTS} AS is_full FROM oauth_clients WHERE owner_id = $1`,
+          `${MOST_OWN_CLIENTS} apps already`,
+        );
       await manager.insert(OauthClient, {
         id,
         name: wanted.name,
@@ -126,10 +140,12 @@ export class ClientsService {
         policy_uri: wanted.policyUri ?? null,
         logo: wanted.logo ?? null,
         id_token_signed_response_alg: idTokenAlg,
+        owner_id: owner?.userId ?? null,
       });
       await recordEvent(manager, {
         type: 'client.created',
         actor: wanted.actor,
+        ...by(owner),
         clientId: id,
         details: { name: wanted.name, scopes, redirect_uris: wanted.redirectUris },
       });
@@ -138,19 +154,20 @@ export class ClientsService {
   }
 
   /** The newest first. */
-  list(): Promise<ClientDetails[]> {
+  list(owner?: Owner): Promise<ClientDetails[]> {
     return this.dataSource.query<ClientDetails[]>(
-      `${DETAILS} GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
+      `${DETAILS} WHERE $1::bigint IS NULL OR c.owner_id = $1 GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
+      [owner?.userId ?? null],
     );
   }
 
-  /** @throws OperatorError where there is none */
-  async find(id: string): Promise<ClientDetails> {
+  /** @throws UnknownClient */
+  async find(id: string, owner?: Owner): Promise<ClientDetails> {
     const [client] = await this.dataSource.query<ClientDetails[]>(
-      `${DETAILS} WHERE c.id = $1 GROUP BY c.id`,
-      [id],
+      `${DETAILS} WHERE c.id = $1 AND ($2::bigint IS NULL OR c.owner_id = $2) GROUP BY c.id`,
+      [id, owner?.userId ?? null],
     );
-    if (!client) throw unknownClient(id);
+    if (!client) throw new UnknownClient(id);
     return client;
   }
 
@@ -160,18 +177,19 @@ export class ClientsService {
    *
    * @param change what is to be different, of the client as it is at that moment
    * @returns the columns that changed, and how many sign-ins ended
-   * @throws OperatorError where there is no such client, or what it would be is not allowed
+   * @throws UnknownClient, ClientFault where what it would be is not allowed
    */
   async update(
     id: string,
     change: (client: ChangeableClient) => ClientChanges,
     actor: NewAuthEvent['actor'],
+    owner?: Owner,
   ): Promise<{ changed: string[]; grants: number }> {
-    const { idTokenAlg = 'ES256' } = change(await this.#changeable(id));
+    const { idTokenAlg = 'ES256' } = change(await this.#changeable(id, owner));
     if (idTokenAlg !== 'ES256')
       await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
     return this.dataSource.transaction(async (manager) => {
-      const before = await this.#changeable(id, manager);
+      const before = await this.#changeable(id, owner, manager);
       const after = { ...before, ...change(before), actor };
       checkClient(after, this.config.production);
       const fields = (Object.keys(CHANGEABLE) as Changeable[]).filter(
@@ -186,6 +204,7 @@ export class ClientsService {
       await recordEvent(manager, {
         type: 'client.updated',
         actor,
+        ...by(owner),
         clientId: id,
         details: {
           changed,
@@ -198,15 +217,26 @@ export class ClientsService {
     });
   }
 
+  /** The client, which nobody else changes until the end of the transaction. @throws UnknownClient */
+  async #locked(id: string, owner: Owner | undefined, manager: EntityManager): Promise<OauthClient> {
+    const client = await manager.findOne(OauthClient, {
+      where: reachedBy(id, owner),
+      lock: { mode: 'pessimistic_write' },
+    });
+    if (!client) throw new UnknownClient(id);
+    return client;
+  }
+
   /** @param manager of a transaction, in which nobody else changes it until the end */
   async #changeable(
     id: string,
+    owner: Owner | undefined,
     manager?: EntityManager,
   ): Promise<ChangeableClient & Pick<NewClient, 'type'>> {
     const row = manager
-      ? await manager.findOne(OauthClient, { where: { id }, lock: { mode: 'pessimistic_write' } })
-      : await this.dataSource.manager.findOneBy(OauthClient, { id });
-    if (!row) throw unknownClient(id);
+      ? await this.#locked(id, owner, manager)
+      : await this.dataSource.manager.findOneBy(OauthClient, reachedBy(id, owner));
+    if (!row) throw new UnknownClient(id);
     const fields = Object.entries(CHANGEABLE).map(([field, column]) => [field, row[column] ?? undefined]);
     return { type: row.type, ...(Object.fromEntries(fields) as ChangeableClient) };
   }
@@ -215,20 +245,17 @@ export class ClientsService {
    * For good, with all access that members gave it: tokens, codes, what they consented to. The trail keeps its id.
    *
    * @returns how many sign-ins of the app ended
-   * @throws OperatorError where there is no such client
+   * @throws UnknownClient
    */
-  async delete(id: string, actor: NewAuthEvent['actor']): Promise<number> {
+  async delete(id: string, actor: NewAuthEvent['actor'], owner?: Owner): Promise<number> {
     return this.dataSource.transaction(async (manager) => {
-      const client = await manager.findOne(OauthClient, {
-        where: { id },
-        lock: { mode: 'pessimistic_write' },
-      });
-      if (!client) throw unknownClient(id);
+      const client = await this.#locked(id, owner, manager);
       const { affected: grants } = await manager.delete(OauthGrant, { client_id: id });
       await manager.delete(OauthClient, { id });
       await recordEvent(manager, {
         type: 'client.deleted',
         actor,
+        ...by(owner),
         clientId: id,
         details: { name: client.name, grants: grants! },
       });
@@ -238,22 +265,31 @@ export class ClientsService {
 
   /**
    * A disabled client can do nothing: it is unknown to every endpoint, and its tokens are refused at the next request.
-   * Enabled again, what has not expired by then works again.
+   * Enabled again, what has not expired by then works again. Its owner enables only what its owner disabled.
    *
    * @returns whether that changed anything
-   * @throws OperatorError where there is no such client
+   * @throws UnknownClient
    */
-  async setDisabled(id: string, disabled: boolean, actor: NewAuthEvent['actor']): Promise<boolean> {
-    await this.find(id);
+  async setDisabled(
+    id: string,
+    disabled: boolean,
+    actor: NewAuthEvent['actor'],
+    owner?: Owner,
+  ): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
-      const { affected } = await manager.update(
+      const { disabled_at, disabled_by_owner } = await this.#locked(id, owner, manager);
+      const takesOver = disabled && disabled_by_owner && !owner;
+      if ((disabled_at !== null) === disabled && !takesOver) return false;
+      await manager.update(
         OauthClient,
-        { id, disabled_at: disabled ? IsNull() : Not(IsNull()) },
-        { disabled_at: disabled ? () => 'now()' : null },
+        { id },
+        {
+          disabled_at: disabled ? () => 'COALESCE(disabled_at, now())' : null,
+          disabled_by_owner: disabled && owner !== undefined,
+        },
       );
-      if (affected === 0) return false;
       const type = disabled ? 'client.disabled' : 'client.enabled';
-      await recordEvent(manager, { type, actor, clientId: id });
+      await recordEvent(manager, { type, actor, ...by(owner), clientId: id });
       return true;
     });
   }
@@ -275,82 +311,4 @@ WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,
     [id, scopes],
   );
   return ended;
-}
-
-function unknownClient(id: string): OperatorError {
-  return new OperatorError(`There is no client ${id}: \`pua clients list\` shows them`);
-}
-
-/** Checks what an app is to be registered with. @throws OperatorError that says what is wrong */
-export function checkClient(client: NewClient, production: boolean): void {
-  const {
-    name,
-    type,
-    redirectUris,
-    postLogoutRedirectUris = [],
-    allowedOrigins = [],
-    scopes = [],
-    jwks,
-  } = client;
-  if (name.trim() === '' || [...name].length > 100 || /\p{Cc}/u.test(name))
-    throw new OperatorError('the name must have 1 to 100 printable characters');
-  if (redirectUris.length === 0) throw new OperatorError('at least one redirect URI is needed');
-  for (const uri of [...redirectUris, ...postLogoutRedirectUris]) checkRedirectUri(uri, type, production);
-  for (const origin of allowedOrigins) {
-    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
-      throw new OperatorError(`${origin} is not an origin: scheme, host and port alone`);
-  }
-  const unknown = scopes.filter((scope) => !isScope(scope));
-  if (unknown.length > 0)
-    throw new OperatorError(`unknown scopes ${unknown.join(', ')}: there are ${ALL_SCOPES.join(', ')}`);
-  if (jwks !== undefined) checkJwks(jwks);
-  for (const uri of [client.clientUri, client.policyUri]) if (uri !== undefined) checkPage(uri);
-  if (client.logo !== undefined) checkLogo(client.logo);
-}
-
-/** A page that members are led to from the consent page. */
-function checkPage(uri: string): void {
-  const url = URL.parse(uri);
-  if (url?.protocol !== 'https:' || url.username !== '' || uri.length > 2048 || /[\s\p{Cc}]/u.test(uri))
-    throw new OperatorError(`${uri} is not the address of a page: https, of 2048 characters at most`);
-}
-
-function checkLogo(logo: Buffer): void {
-  if (logo.length > MOST_LOGO_BYTES || pixelImageType(logo) === undefined)
-    throw new OperatorError('the logo must be a PNG, JPEG, WebP or GIF of 64 KB at most');
-}
-
-/** RFC 9700 §2.1, RFC 8252 §7: compared to the letter later, so it must be what a browser would show. */
-function checkRedirectUri(uri: string, type: NewClient['type'], production: boolean): void {
-  const refuse = (why: string): never => {
-    throw new OperatorError(`the redirect URI ${uri} ${why}`);
-  };
-  const url = URL.parse(uri) ?? refuse('is not an absolute URI');
-  if (uri.length > 2048 || /[\s\p{Cc}*]/u.test(uri))
-    refuse('has white space, a wildcard or over 2048 characters');
-  if (uri.includes('#')) refuse('has a fragment');
-  if (url.username !== '' || url.password !== '') refuse('has a user or password');
-  const { protocol, hostname } = url;
-  if (protocol === 'https:') return;
-  if (type === 'web') {
-    const local = protocol === 'http:' && ['localhost', ...LOOPBACK_HOSTS].includes(hostname);
-    if (!local) refuse('must be https');
-    if (production) refuse('must be https: http on this machine is for development');
-  } else if (protocol === 'http:') {
-    if (!LOOPBACK_HOSTS.includes(hostname))
-      refuse('must be https, a scheme of the app’s own, or http on 127.0.0.1 or [::1] (any port matches)');
-  } else if (!protocol.includes('.')) {
-    refuse('has a scheme that is not a reversed domain name of the app’s maker (com.example.app:)');
-  }
-}
-
-function checkJwks(jwks: { keys: Record<string, unknown>[] }): void {
-  if (!Array.isArray(jwks?.keys) || jwks.keys.length === 0)
-    throw new OperatorError('the key set must be {"keys": […]} with at least one public key');
-  for (const key of jwks.keys) {
-    if (PRIVATE_MEMBERS.some((member) => member in key))
-      throw new OperatorError('the key set holds a private key: register the public half alone');
-    if (!['EC', 'RSA', 'OKP'].includes(key.kty as string))
-      throw new OperatorError('the key set may hold EC, RSA and OKP keys');
-  }
 }

@@ -56,6 +56,7 @@ export class BrowserSessions {
     const session = new provider.Session();
     this.database.current!.signIns.set(userId, validSince);
     this.database.current!.upstream = upstream;
+    this.database.current!.cameUpstream = upstream !== undefined;
     session.loginAccount({
       accountId: String(userId),
       loginTs: at,

@@ -7,7 +7,12 @@ import type { PasswordFault } from '../../accounts/password-rules.js';
 import { Config } from '../../config/config.js';
 import { sha256 } from '../../crypto/digests.js';
 import { mixed, readableOn } from '../../values/colors.js';
+import type { KeyEnvironment } from '../../auth/api-keys/api-key-format.js';
+import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
+import type { ShownRequest } from '../../auth/usage/developer-requests.js';
+import type { Scope } from '../../auth/scopes.js';
 import type { Activity } from '../admin/activity.js';
+import type { ClientFault } from '../admin/client-rules.js';
 import { Moments } from './moments.js';
 import { RESET_PATH } from './page-paths.js';
 import { PlatformLogo } from './platform-logo.js';
@@ -15,7 +20,7 @@ import type { FaultName, Texts } from './texts/en.js';
 import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
 import type { Language } from './texts/texts.js';
 import { browserOf } from './user-agent.js';
-import { clip, escapeHtml, fill, fillHtml, initialOf, isolated } from './wording.js';
+import { clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
 
 /** A client as members see it. All of it is the client's own claim but the host, which was registered. */
 export interface PageClient {
@@ -24,6 +29,8 @@ export interface PageClient {
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so consent warns. */
   readonly native?: boolean;
+  /** A member registered it, and not the platform: consent says so. */
+  readonly byMember?: boolean;
   /** Path of its image, which is served from here. */
   readonly logo?: string;
   /** Its own page. */
@@ -79,6 +86,8 @@ export type Page =
       readonly csrf: string;
       /** null: the member signs in for the account pages. */
       readonly client: PageClient | null;
+      /** What they sign in for, where it is no app and not the account. */
+      readonly lead?: 'toDeveloper' | 'again';
       readonly username?: string;
       readonly fault?:
         | { reason: 'invalid' }
@@ -250,7 +259,81 @@ export type Page =
       readonly retryAfterSeconds?: number | undefined;
       /** Action of the form that switches the password off, or on; undefined where it would be the last way in. */
       readonly switch_password?: string | undefined;
-    };
+    }
+  | ({ readonly name: 'developer'; readonly done?: Done | undefined } & Developer & {
+        readonly clients: readonly (DeveloperClient & { readonly host: string })[];
+        /** The newest first; those that ended a moment ago, too. */
+        readonly keys: readonly {
+          readonly id: string;
+          readonly name: string;
+          readonly environment: KeyEnvironment;
+          readonly last_four: string;
+          readonly scopes: readonly string[];
+          readonly status: KeyDetails['status'];
+          readonly accepted: boolean;
+          readonly ends_at: string;
+          readonly last_used_at: string | null;
+        }[];
+        /** How many of each there may be. */
+        readonly most: { readonly clients: number; readonly keys: number };
+      })
+  | ({ readonly name: 'developer-client'; readonly done?: Done | undefined } & Developer & {
+        /** null: it is not registered yet. */
+        readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
+        readonly values: ClientForm;
+        readonly scopes: readonly Scope[];
+        readonly fault?: ClientFault | undefined;
+      })
+  | ({ readonly name: 'developer-key' } & Developer & {
+        readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
+        readonly scopes: readonly Scope[];
+        /** For how long a key may last: those that there are words for. */
+        readonly days: readonly number[];
+        readonly fault?: 'bad' | 'full' | undefined;
+        readonly most: number;
+      })
+  | ({ readonly name: 'developer-made-key' } & Developer & {
+        /** Shown this once. */
+        readonly key: string;
+        /** Address of a call to try it with. */
+        readonly try: string;
+      })
+  | ({ readonly name: 'developer-requests' } & Developer & {
+        /** Of which app or key alone. */
+        readonly of: string | null;
+        readonly apps: readonly { readonly id: string; readonly name: string }[];
+        /** The latest first. */
+        readonly requests: readonly ShownRequest[];
+        readonly most: number;
+      });
+
+interface Developer {
+  readonly csrf: string;
+  readonly user: PageUser;
+}
+
+/** An app as its developer sees it. */
+export interface DeveloperClient {
+  readonly client_id: string;
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly state: keyof Texts['developer']['state'];
+  /** Path of its image. */
+  readonly logo?: string | undefined;
+}
+
+/** What stands in the fields of an app's form: of what there is several of, one a line. */
+export interface ClientForm {
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly redirect_uris: string;
+  readonly allowed_origins: string;
+  readonly post_logout_redirect_uris: string;
+  readonly scopes: readonly string[];
+  readonly jwks: string;
+  readonly client_uri: string;
+  readonly policy_uri: string;
+}
 
 /** A scope that members are told about. */
 export type ScopeName = keyof Texts['scopes'];
@@ -275,13 +358,19 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 
 const TEMPLATES = fileURLToPath(new URL('./templates/', import.meta.url));
 
-/** Makes the HTML of every page: nothing loaded from elsewhere, one style sheet inside, no script but that of passkeys, in the member's language. */
+/**
+ * Makes the HTML of every page: nothing loaded from elsewhere, one style sheet inside, in the member's language. A script is on few of them, inside
+ * and allowed by its hash alone; everything works without it.
+ */
 @Injectable()
 export class Pages {
   readonly #eta = new Eta({ views: TEMPLATES, autoEscape: true, cache: true });
   readonly #style: string;
   readonly #styleSource: string;
-  readonly #script = readFileSync(new URL('./templates/passkeys.js', import.meta.url), 'utf8');
+  readonly #scripts = {
+    passkeys: readFileSync(new URL('./templates/passkeys.js', import.meta.url), 'utf8'),
+    developer: readFileSync(new URL('./templates/developer.js', import.meta.url), 'utf8'),
+  };
   readonly #moments = Object.fromEntries(
     LANGUAGES.map((language) => [language, new Moments(language)]),
   ) as Record<Language, Moments>;
@@ -320,21 +409,25 @@ export class Pages {
       signUp: config.signUpUrl,
       passwordReset: config.passwordResetUrl ?? (config.mail && config.localSignIn ? RESET_PATH : undefined),
       hasPasswords: config.localSignIn,
+      developerConsole: config.developerConsole,
     };
     const html = this.#eta.render(`./${page.name}`, {
       page,
       language,
       t: TEXTS[language],
       style: this.#style,
-      script: this.#script,
+      scripts: this.#scripts,
       platform,
       moments: this.#moments[language],
       ...WORDING,
     });
+    const scripts = Object.values(this.#scripts).filter((script) => html.includes(script));
     const policy = [
       "default-src 'none'",
       `style-src ${this.#styleSource}`,
-      ...(html.includes('<script>') ? [`script-src ${sourceOf(this.#script)}`, "connect-src 'self'"] : []),
+      ...(scripts.length > 0
+        ? [['script-src', ...scripts.map(sourceOf)].join(' '), "connect-src 'self'"]
+        : []),
       ...(html.includes('<img ') ? ["img-src 'self'"] : []),
       ['form-action', "'self'", ...formTargets.flatMap(formSource)].join(' '),
       "frame-ancestors 'none'",
@@ -362,7 +455,7 @@ export function redirect(response: Response, location: string): void {
 }
 
 /** What the templates call. */
-const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated };
+const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence };
 
 /** What the style sheet calls its grounds. */
 const [PAGE, DARK_CARD] = ['#f2f4f8', '#171b23'];

@@ -47,6 +47,11 @@ export function fill(text: string, values: Readonly<Record<string, string | numb
   return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
 }
 
+/** A text as it begins a sentence. */
+export function sentence(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
+
 /** As {@link fill}, as HTML. @param values HTML themselves */
 export function fillHtml(text: string, values: Readonly<Record<string, string | number>>): string {
   return fill(escapeHtml(text), values);

@@ -7,6 +7,7 @@ import type { Account, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
+import { DeveloperRequests } from '../../auth/usage/developer-requests.js';
 import { isUnavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { adapterFactory } from '../storage/adapters.js';
@@ -75,6 +76,7 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly credentials: CredentialCache,
     private readonly documents: ClientDocuments,
     private readonly signOuts: SignOuts,
+    private readonly developers: DeveloperRequests,
     dataSource: DataSource,
   ) {
     this.#keys = new SigningKeysService(dataSource, config);
@@ -168,7 +170,9 @@ export class AuthorizationServer implements OnModuleInit {
       },
       renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
     });
-    provider.use(answerFailures(database, refusals, pages, logger, config.databaseDeadlines.answer));
+    provider.use(
+      answerFailures(database, refusals, pages, this.developers, logger, config.databaseDeadlines.answer),
+    );
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
     provider.use(signOutUpstream(this.signOuts, config.publicUrl));

@@ -4,7 +4,7 @@ import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
-import { checkClient } from '../admin/clients.service.js';
+import { checkClient } from '../admin/client-rules.js';
 import type { StoredClient } from '../storage/stored-client.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { PublicHttps } from '../../http/public-https.js';
@@ -180,6 +180,7 @@ export function clientOf(clientId: string, document: unknown, production: boolea
     id_token_signed_response_alg: 'ES256',
     has_logo: false,
     has_document: true,
+    by_member: false,
   };
 }
 

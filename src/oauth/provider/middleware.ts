@@ -5,7 +5,7 @@ import { Unavailable } from '../../database/unavailable.js';
 import { AuthorizationRequest } from '../storage/authorization-request.js';
 import type { OauthDatabase } from '../storage/oauth-database.js';
 import type { OauthRequest } from '../storage/request-context.js';
-import { SERVER_BUSY, SERVER_FAILED } from '../pages/page-faults.js';
+import { faultOf, SERVER_BUSY } from '../pages/page-faults.js';
 import type { PageFault } from '../pages/page-faults.js';
 import { SECURITY_HEADERS } from '../pages/pages.js';
 import type { Pages } from '../pages/pages.js';
@@ -13,20 +13,23 @@ import { LANGUAGES, languageOf } from '../pages/texts/texts.js';
 import type { SignOuts } from '../upstream/sign-outs.js';
 import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider.js';
 import { refusalOf } from './refusal-reasons.js';
-import { looksSecret } from './refusals.js';
 import type { Refusals } from './refusals.js';
+import { looksSecret } from '../../values/string-rules.js';
+import type { DeveloperRequests } from '../../auth/usage/developer-requests.js';
+import { tellDeveloper } from './client-requests.js';
 
 type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
 
 /**
  * Stands around everything: security headers on every answer; 503 where the database was away, whatever the library made of
  * it, or after `deadlineMs`; the true reason of a refusal to the log, and to the audit trail where it concerns a member, else
- * to {@link Refusals}, under the error id that the caller sees.
+ * to {@link Refusals}, under the error id that the caller sees. Developers who are members hear of every request of their apps.
  */
 export function answerFailures(
   database: OauthDatabase,
   refusals: Refusals,
   pages: Pages,
+  developers: DeveloperRequests,
   logger: Logger,
   deadlineMs: number,
 ): Middleware {
@@ -37,19 +40,24 @@ export function answerFailures(
       await inTime(request, next(), deadlineMs);
     } catch (error) {
       request.failure ??= error as Error;
-      answer(ctx, pages, request, SERVER_FAILED);
+      // The session is stored around the library's own handler of errors.
+      answer(ctx, pages, request, faultOf(error));
     }
     if (request.unavailable) {
       answer(ctx, pages, request, SERVER_BUSY);
       ctx.set('Retry-After', '1');
     }
-    if (!request.failure) return;
+    const route = routeOf(ctx);
     const { failure } = request;
+    if (!failure) {
+      tellDeveloper(developers, ctx, route);
+      return;
+    }
     const unexpected = (failure as errors.OIDCProviderError).error === undefined;
     const words = refusalOf(failure);
     const error = request.unavailable ? 'temporarily_unavailable' : words.error;
     refusals.count(error);
-    const route = routeOf(ctx);
+    tellDeveloper(developers, ctx, route, { ...words, error, errorId: request.id, failure });
     const clientId = ctx.oidc?.client?.clientId;
     const line = { request_id: request.id, route, client_id: clientId, ...words };
     if (unexpected && !request.unavailable) logger.error({ ...line, err: failure }, 'oauth request failed');

@@ -96,7 +96,9 @@ export function createProvider(parts: ProviderParts): Provider {
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
     clockTolerance: 0, // default 15 s: expiry is judged by one clock, the database's
-    extraClientMetadata: { properties: ['allowed_origins', 'api_scopes', 'has_logo', 'has_document'] },
+    extraClientMetadata: {
+      properties: ['allowed_origins', 'api_scopes', 'has_logo', 'has_document', 'by_member'],
+    },
     clientDefaults: {
       id_token_signed_response_alg: 'ES256', // default RS256, for which there is a key only where a client is registered for it
       token_endpoint_auth_method: 'none',

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
+import { looksSecret } from '../../values/string-rules.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { isKnownError } from './refusal-reasons.js';
 import type { RefusalWords } from './refusal-reasons.js';
@@ -91,11 +92,6 @@ const LONG_RUN = /[\w%~+=-]{20,}/g;
 const WORDS = /^([a-z]+|\d{1,4})([-_]([a-z]+|\d{1,4}))*$/i;
 /** These hold no place, but anything. */
 const OPAQUE = ['data:', 'javascript:', 'blob:', 'about:', 'mailto:'];
-
-/** Tells whether a request's id, which its caller may choose (X-Request-Id), could be a token or a key of ours. */
-export function looksSecret(errorId: string): boolean {
-  return /^[\w-]{43}$/.test(errorId) || /pua_(live|test)_/i.test(errorId);
-}
 
 /** Leaves of what was sent the first `longest` characters, without what could be a secret. @returns null where nothing is left of it */
 export function withoutSecrets(sent: unknown, longest: number): string | null {

@@ -27,6 +27,12 @@ export class ClientCache {
     });
   }
 
+  /** What is remembered of it was changed by this process; the others see it within a second. */
+  forget(id: string): void {
+    this.#epoch++;
+    this.#known.delete(id);
+  }
+
   async find(
     id: string,
     lookUp: () => Promise<AdapterPayload | undefined>,

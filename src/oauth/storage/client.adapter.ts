@@ -8,6 +8,7 @@ const FIND_CLIENT = {
   name: 'find-client',
   text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks,
   client_uri, policy_uri, id_token_signed_response_alg, logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
+  owner_id IS NOT NULL AS by_member,
   disabled_at IS NOT NULL AS is_disabled, document_read_at < now() - interval '1 hour' AS is_stale,
   document_read_at < now() - interval '1 day' AS is_gone
 FROM oauth_clients WHERE id = $1`,
@@ -57,12 +58,13 @@ export class ClientAdapter extends StoredModel {
   }
 }
 
-/** Gives a client's row as oidc-provider wants it (RFC 7591 names, and four of ours). */
+/** Gives a client's row as oidc-provider wants it (RFC 7591 names, and five of ours). */
 export function clientMetadata(client: StoredClient): ClientMetadata & {
   allowed_origins: string[];
   api_scopes: string;
   has_logo: boolean;
   has_document: boolean;
+  by_member: boolean;
 } {
   return {
     client_id: client.id,
@@ -81,6 +83,7 @@ export function clientMetadata(client: StoredClient): ClientMetadata & {
     ...(client.policy_uri === null ? {} : { policy_uri: client.policy_uri }),
     has_logo: client.has_logo,
     has_document: client.has_document,
+    by_member: client.by_member,
     allowed_origins: client.allowed_origins,
     api_scopes: client.scopes.join(' '),
   };

@@ -37,6 +37,8 @@ export class OauthRequest implements IncomingOauthRequest {
   readonly signIns = new Map<number, number | null>();
   /** The browser session that was found, and whether this request has deleted it since. */
   session?: { readonly uid: string; deleted: boolean };
+  /** The member has come from there by this sign-in: the provider may have ended it meanwhile. */
+  cameUpstream = false;
   /** The session at the platform's own login of which the browser's came: where it is stored anew, this stays with it. */
   upstream?: UpstreamSession | undefined;
 

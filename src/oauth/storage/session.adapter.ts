@@ -1,3 +1,4 @@
+import { errors } from 'oidc-provider';
 import type { AdapterPayload } from 'oidc-provider';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
@@ -5,7 +6,7 @@ import type { StoredSession } from './authorization-request.js';
 import { sessionEnds } from './session-ends.js';
 import { SIGNED_IN } from './signed-in.js';
 import { alive, StoredModel } from './stored-model.js';
-import { upstreamKeys, upstreamSessionOf } from './upstream-session.js';
+import { END_REMEMBERED_SECONDS, upstreamKeys, upstreamSessionOf } from './upstream-session.js';
 
 const SESSION = `s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${SIGN_INS_VALID_SINCE} AS valid_since`;
 const OF_MEMBER = 'FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id';
@@ -54,6 +55,14 @@ UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, si
   expires_at = ${sessionEnds('$6', '$7')}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip),
   upstream_subject_key = $12::bytea, upstream_session_key = $13::bytea
 WHERE uid_key IN ($10, $11) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
+
+/**
+ * Asked once the session is stored: a logout token leaves its mark before it looks for sessions, so that one of the two finds the
+ * other, whichever is first. Of a subject all that came before is ended, of a session whatever came of it.
+ */
+const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
+  SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND e.expires_at > now()
+    AND (e.key = $2 OR EXTRACT(epoch FROM e.expires_at) - ${END_REMEMBERED_SECONDS} >= $4)) RETURNING 1`;
 
 /** Browser sessions: encrypted, found by the keys of their id and of their uid. */
 export class SessionAdapter extends StoredModel {
@@ -108,6 +117,17 @@ export class SessionAdapter extends StoredModel {
     else if (isFound) await database.rows(UPDATE_SESSION, [...signedIn, ...session, ...upstream]);
     else await database.rows(INSERT_SESSION, [...signedIn, ...session.slice(0, 7), ...upstream]);
     request.session = { uid, deleted: false };
+    if (!request.cameUpstream || upstream[0] === null) return;
+    const [ofSubject, ofSession] = upstream;
+    const ended = await database.rows(END_IF_ENDED, [
+      rowKeys[0],
+      ofSession,
+      ofSubject,
+      request.upstream!.at ?? 0,
+    ]);
+    if (ended.length === 0) return;
+    request.session.deleted = true;
+    throw new errors.SessionNotFound('the sign-in was ended');
   }
 
   /** At sign-out; and where the session gets another id, after which it is stored anew. */

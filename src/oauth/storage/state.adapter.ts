@@ -48,7 +48,10 @@ export class StateAdapter extends StoredModel {
     if (userId !== null) database.current?.relyOn(userId, row.user_id === userId ? row.valid_since : null);
     // Who has just signed in did it with the platform's own login, or with something else: either goes into the session.
     const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
-    if (login && database.current) database.current.upstream = login.upstream;
+    if (login && database.current) {
+      database.current.upstream = login.upstream;
+      database.current.cameUpstream = login.upstream !== undefined;
+    }
     return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
   }
 

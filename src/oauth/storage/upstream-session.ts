@@ -4,7 +4,12 @@ export interface UpstreamSession {
   readonly subject: string;
   /** Of `sid`; null where the provider named none. */
   readonly session: string | null;
+  /** When the member came from there, by the database's clock: seconds since 1970. Missing in what was stored, which is older than any end. */
+  readonly at?: number;
 }
+
+/** For so long it is remembered what has ended at the provider, in seconds: longer than a sign-in can be under way. */
+export const END_REMEMBERED_SECONDS = 3_600;
 
 /** As it is stored with a browser session: both null where that came of a password. */
 export function upstreamKeys(

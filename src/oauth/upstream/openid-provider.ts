@@ -229,9 +229,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     });
     const metadata = found.serverMetadata();
     const supported = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    const bySecret = supported.includes('client_secret_basic')
-      ? client.ClientSecretBasic
-      : client.ClientSecretPost;
+    const bySecret = supported.includes('client_secret_basic') ? basic : client.ClientSecretPost;
     const configuration = new client.Configuration(
       metadata,
       clientId,
@@ -290,4 +288,17 @@ function isOfUnknownKey(error: unknown): boolean {
 
 function codeOf(code: string): string | undefined {
   return /^[a-z_]{1,64}$/.test(code) ? code : undefined;
+}
+
+/**
+ * HTTP Basic, both parts encoded as in a form (RFC 6749 §2.3.1), and nothing that need not be: openid-client encodes hyphens, dots and
+ * underscores too, and a provider that forgets to decode (django-oidc-provider does) then knows no client with one in its id.
+ */
+function basic(secret: string): client.ClientAuth {
+  const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
+  return (_server, { client_id: id }, _body, headers) =>
+    headers.set(
+      'Authorization',
+      `Basic ${Buffer.from(`${encoded(id)}:${encoded(secret)}`).toString('base64')}`,
+    );
 }

@@ -20,7 +20,7 @@ import { OneTimeStates } from '../storage/one-time-states.js';
 import type { UpstreamSession } from '../storage/upstream-session.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
-/** Account pages that a member can sign in to. */
+/** Pages that a member can sign in to, and with a passkey too. */
 export const ACCOUNT_PAGES = [
   'apps',
   'sessions',
@@ -31,7 +31,13 @@ export const ACCOUNT_PAGES = [
   'data',
 ] as const;
 
-export type AccountPage = (typeof ACCOUNT_PAGES)[number];
+/** Pages that a member can sign in to. */
+export type AccountPage = (typeof ACCOUNT_PAGES)[number] | 'developer' | 'developer/new-key';
+
+/** Where such a page is. */
+export function pathOf(page: AccountPage): string {
+  return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
+}
 
 /** What a sign-in with the platform's own login is for: an app's request, or a page of the account. */
 export type Purpose = { readonly interaction: string } | { readonly account: AccountPage };
@@ -207,6 +213,7 @@ export class UpstreamSignIns {
     const upstream: UpstreamSession = {
       subject: this.keysOf('sub', claims.sub as string)[0]!.toString('base64url'),
       session: session?.toString('base64url') ?? null,
+      at: now,
     };
     return {
       userId,
@@ -270,8 +277,7 @@ type Next = NonNullable<PageFault['more']['next']>;
 
 /** Where somebody begins anew who could not sign in. */
 function againAs(text: 'tryAgain' | 'anotherAccount', purpose: Purpose): Next {
-  const page =
-    'interaction' in purpose ? `/interaction/${purpose.interaction}` : `/account/${purpose.account}`;
+  const page = 'interaction' in purpose ? `/interaction/${purpose.interaction}` : pathOf(purpose.account);
   return { text, href: text === 'tryAgain' ? page : `${page}/upstream?other=1` };
 }
 

@@ -18,9 +18,11 @@ import { Page } from '../pages/page.decorator.js';
 import { Pages, redirect } from '../pages/pages.js';
 import { AuthorizationServer } from '../provider/authorization-server.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { END_REMEMBERED_SECONDS } from '../storage/upstream-session.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 import { SignOuts } from './sign-outs.js';
-import { queryOf, UpstreamSignIns } from './upstream-sign-ins.js';
+import type { Purpose } from './upstream-sign-ins.js';
+import { pathOf, queryOf, UpstreamSignIns } from './upstream-sign-ins.js';
 
 /** What a logout token is about (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
@@ -31,6 +33,11 @@ const GONE = ['account-disabled', 'account-purged'].map(
 
 /** For so long the id of a logout token is kept, in seconds: longer than one can be old. */
 const REMEMBERED_SECONDS = 600;
+
+/** For sign-ins that are under way: see {@link SessionAdapter}. */
+const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)
+SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key ORDER BY key
+ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at`;
 
 const END_BY_SESSION = `DELETE FROM oauth_sessions WHERE upstream_session_key IN ($1, $2) RETURNING user_id`;
 const END_BY_SUBJECT = `DELETE FROM oauth_sessions WHERE upstream_subject_key IN ($1, $2) RETURNING user_id`;
@@ -84,7 +91,7 @@ export class UpstreamController {
     if (interaction) await this.steps.signedIn(request, response, interaction, signedIn);
     else {
       await this.sessions.signIn(request, response, signedIn);
-      redirect(response, `/account/${(purpose as { account: string }).account}`);
+      redirect(response, pathOf((purpose as Extract<Purpose, { account: unknown }>).account));
     }
   }
 
@@ -148,6 +155,11 @@ export class UpstreamController {
     const bySubject = sub === undefined ? undefined : eitherOf(this.signIns.keysOf('sub', sub));
     const bySession = typeof sid === 'string' ? eitherOf(this.signIns.keysOf('sid', sid)) : undefined;
     const gone = GONE.some((type) => Object.hasOwn(events, type));
+    const ends =
+      bySession === undefined || (gone && sub !== undefined)
+        ? this.signIns.keysOf('sub', sub!)
+        : this.signIns.keysOf('sid', sid as string);
+    await this.database.rows(REMEMBER_END, [ends, END_REMEMBERED_SECONDS]);
     const ended = await this.#end(gone ? undefined : bySession, bySubject ?? undefined);
     const members = Map.groupBy(ended, ({ user_id }) => user_id);
     for (const [userId, sessions] of members)

@@ -11,7 +11,10 @@ function flat(texts: object, path = ''): [string, string][] {
 const placeholders = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([name]) => name).sort();
 
 /** What is written alike. */
-const SAME = new Set(['consent.website']);
+const SAME = new Set([
+  'consent.website',
+  ...['apps', 'name', 'allowedOrigins', 'logo'].map((name) => `developer.${name}`),
+]);
 
 describe('the texts of members’ pages', () => {
   const english = new Map(flat(TEXTS.en));

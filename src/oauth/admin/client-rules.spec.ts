@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { checkClient } from './clients.service.js';
+import { checkClient } from './client-rules.js';
 
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 

@@ -1,0 +1,33 @@
+import type { EntityManager } from 'typeorm';
+import { OperatorError } from '../values/operator-error.js';
+
+/** A member who makes, changes and ends what is their own, and reaches nothing else. */
+export interface Owner {
+  readonly userId: number;
+  /** Where they called from. */
+  readonly ip: string | null;
+}
+
+/** Members may have only so many of their own. */
+export class LimitReached extends OperatorError {}
+
+/**
+ * Makes sure that a member may have one more. Whoever else makes one for the same member waits here until the transaction has ended.
+ *
+ * @param manager of the transaction that makes it
+ * @param isFull SQL: a SELECT of one boolean, `is_full`, for the member $1
+ * @throws LimitReached also for a member who is disabled
+ */
+export async function takePlace(
+  manager: EntityManager,
+  { userId }: Owner,
+  isFull: string,
+  what: string,
+): Promise<void> {
+  const members = await manager.query<unknown[]>(
+    'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
+    [userId],
+  );
+  const [place] = await manager.query<{ is_full: boolean }[]>(isFull, [userId]);
+  if (members.length === 0 || place!.is_full) throw new LimitReached(`the member has ${what}`);
+}

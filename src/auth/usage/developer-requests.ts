@@ -1,0 +1,215 @@
+import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import type { QueryResultRow } from 'pg';
+import { Config } from '../../config/config.js';
+import { TokenKeys } from '../../crypto/token-keys.js';
+import { Database } from '../../database/database.js';
+import { Logger } from '../../http/logger.js';
+import type { DevelopedApp } from '../../http/pipeline/request-context.js';
+import { namedKeyId } from '../api-keys/api-key-format.js';
+import { looksSecret } from '../../values/string-rules.js';
+import { writeGoodRows } from './usage-batch.js';
+import { Usage } from './usage.js';
+import type { UsageListener } from './usage.js';
+
+/** Of each app, here and in the database. */
+export const MOST_KEPT = 100;
+/** Apps that are named by requests which proved nothing, in one flush: anybody can name any. */
+const MOST_UNPROVEN = 200;
+/** Rows of one statement. */
+const BATCH = 1_000;
+
+/** Whose request it is: an app or a key by its id, or a token by the keys under which it may be stored, in hex. */
+type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
+
+/** What a developer is shown of a request. Nothing of the member for whom it was made, and nothing that could be a secret. */
+export interface DeveloperRequestRow {
+  /** In ms since 1970. */
+  readonly atMs: number;
+  readonly method: string;
+  /** Template of the route, such as `/api/public/events/:id`. */
+  readonly route: string;
+  readonly status: number;
+  /** Code of the problem, or of the OAuth error. */
+  readonly error: string | null;
+  /** Why, in a word of ours. */
+  readonly reason: string | null;
+  /** What of the request it was about. */
+  readonly parameter: string | null;
+  /** That as it was sent, without what could be a secret. */
+  readonly value: string | null;
+  readonly errorId: string | null;
+}
+
+/** A request as its developer is shown it. */
+export interface ShownRequest extends QueryResultRow {
+  /** In the API's form. */
+  readonly occurred_at: string;
+  readonly app_name: string;
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly error: string | null;
+  readonly reason: string | null;
+  readonly parameter: string | null;
+  readonly value: string | null;
+  readonly error_id: string | null;
+}
+
+/**
+ * The last requests of apps and keys that members made for themselves, refused ones too: where a developer looks why something does
+ * not work. They are gathered in memory and written in batches; requests of all others cost one comparison, and leave nothing.
+ */
+@Injectable()
+export class DeveloperRequests implements UsageListener {
+  readonly #enabled: boolean;
+  readonly #tokenKeys: TokenKeys;
+  #gathered = new Map<string, { app: Named; rows: DeveloperRequestRow[] }>();
+  #unproven = 0;
+  #written = Promise.resolve();
+
+  constructor(
+    config: Config,
+    private readonly database: Database,
+    private readonly logger: Logger,
+    usage: Usage,
+  ) {
+    this.#tokenKeys = new TokenKeys(config.secrets);
+    this.#enabled = config.developerConsole;
+    if (this.#enabled) usage.listen(this);
+  }
+
+  /** Of the API. A refused request may name a key without proving that it has it: that leaves nothing but that it was refused. */
+  finished(request: Request, status: number): void {
+    const { context } = request;
+    const proven = context.developedApp;
+    const app = proven ?? (status < 400 ? undefined : this.#namedBy(request));
+    if (app === undefined) return;
+    this.record(
+      app,
+      {
+        atMs: Date.now(),
+        method: request.method,
+        route: context.route ?? (request.route as { path: string } | undefined)?.path ?? '',
+        status,
+        error: context.problem ?? null,
+        reason: context.refusal ?? null,
+        parameter: plain(context.concerns),
+        value: null,
+        errorId: status < 400 ? null : context.id,
+      },
+      proven !== undefined,
+    );
+  }
+
+  /** @param proven whether it is known that there is such an app and that it is a member's; else the database will tell */
+  record(app: Named, row: DeveloperRequestRow, proven: boolean): void {
+    if (!this.#enabled) return;
+    const name = `${app.kind} ${app.id}`;
+    let gathered = this.#gathered.get(name);
+    if (!gathered) {
+      if (!proven && ++this.#unproven > MOST_UNPROVEN) return;
+      this.#gathered.set(name, (gathered = { app, rows: [] }));
+    }
+    gathered.rows.push(row);
+    if (gathered.rows.length > MOST_KEPT) gathered.rows.shift();
+  }
+
+  /**
+   * The last of a member's own apps and keys, the latest first; what this process has seen stands among them at once.
+   *
+   * @param of one of them alone, by its id
+   */
+  async last(userId: number, of: string | null): Promise<ShownRequest[]> {
+    await this.flush();
+    return this.database.rows<ShownRequest>(LAST, [userId, of]);
+  }
+
+  /** Writes what was gathered until now, and takes away what is no longer among the last. */
+  flush(): Promise<void> {
+    return (this.#written = this.#written.then(() => this.#write()));
+  }
+
+  /** What a refused request names in either header, well or badly: a key, or what could be a token. */
+  #namedBy({ headers, principal }: Request): Named | undefined {
+    if (principal !== undefined) return undefined;
+    const { 'x-api-key': key, authorization } = headers;
+    const sent = `${typeof key === 'string' ? key : ''} ${authorization ?? ''}`.slice(0, 500);
+    const keyId = namedKeyId(sent);
+    if (keyId !== undefined) return { kind: 'key', id: keyId };
+    const [token] = /(?<![\w-])[\w-]{43}(?![\w-])/.exec(sent) ?? [];
+    if (token === undefined || this.#unproven > MOST_UNPROVEN) return undefined;
+    const keys = this.#tokenKeys.keysOf('AccessToken', token);
+    return { kind: 'token', id: keys.map((stored) => stored.toString('hex')).join(' ') };
+  }
+
+  async #write(): Promise<void> {
+    const gathered = [...this.#gathered.values()];
+    this.#gathered = new Map();
+    this.#unproven = 0;
+    if (gathered.length === 0) return;
+    const all = gathered.flatMap(({ app, rows }) =>
+      rows.map(({ atMs, errorId, ...row }) => ({
+        ...row,
+        client_id: app.kind === 'client' ? app.id : null,
+        key_id: app.kind === 'key' ? app.id : null,
+        token_keys: app.kind === 'token' ? app.id.split(' ') : [],
+        occurred_at: new Date(atMs),
+        error_id: errorId === null || looksSecret(errorId) ? null : errorId,
+      })),
+    );
+    const kept = new Set<string>();
+    try {
+      for (let start = 0; start < all.length; start += BATCH)
+        await writeGoodRows(
+          all.slice(start, start + BATCH),
+          async (rows) => {
+            const written = await this.database.rows<{ id: string }>(KEEP, [JSON.stringify(rows)]);
+            for (const { id } of written) kept.add(id);
+          },
+          (_, error) => this.logger.warn({ err: error }, 'a request cannot be shown to its developer'),
+        );
+      // No client has the id of a key.
+      if (kept.size > 0) await this.database.rows(FORGET, [[...kept].toSorted()]);
+    } catch (error) {
+      this.logger.warn({ err: error }, 'requests could not be kept for their developers');
+    }
+  }
+}
+
+/** What named no app of a member is left out here. */
+const KEEP = `INSERT INTO developer_requests
+  (client_id, key_id, occurred_at, method, route, status, error, reason, parameter, value, error_id)
+SELECT c.id, k.id, r.occurred_at, r.method, r.route, r.status, r.error, r.reason, r.parameter, r.value, r.error_id
+FROM jsonb_to_recordset($1) AS r (client_id text, key_id text, occurred_at timestamptz, method text, route text, status smallint,
+  error text, reason text, parameter text, value text, error_id text, token_keys text[])
+LEFT JOIN oauth_tokens t ON t.key IN (SELECT decode(one, 'hex') FROM unnest(r.token_keys) one) AND t.model = 'AccessToken'
+LEFT JOIN oauth_grants g ON g.id = t.grant_id
+LEFT JOIN oauth_clients c ON c.id = COALESCE(r.client_id, g.client_id) AND c.owner_id IS NOT NULL
+LEFT JOIN api_keys k ON k.id = r.key_id AND k.self_issued
+WHERE num_nonnulls(c.id, k.id) = 1 RETURNING COALESCE(client_id, key_id) AS id`;
+
+/** SQL: those of each app that are no longer among the last. */
+const older = (column: string) => `
+SELECT old.id FROM unnest($1::text[]) AS app (id) CROSS JOIN LATERAL (
+  SELECT d.id FROM developer_requests d WHERE d.${column} = app.id
+  ORDER BY d.occurred_at DESC, d.id DESC OFFSET ${MOST_KEPT}) old`;
+
+const FORGET = `DELETE FROM developer_requests WHERE id IN (${older('client_id')} UNION ALL ${older('key_id')})`;
+
+const lastOf = (column: string) => `
+SELECT d.* FROM developer_requests d WHERE d.${column} = app.${column} ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
+
+const LAST = `SELECT api_time(d.occurred_at) AS occurred_at, app.name AS app_name, d.method, d.route, d.status, d.error, d.reason,
+  d.parameter, d.value, d.error_id
+FROM (
+  SELECT id AS client_id, NULL::text AS key_id, name FROM oauth_clients WHERE owner_id = $1 AND ($2::text IS NULL OR id = $2)
+  UNION ALL SELECT NULL, id, name FROM api_keys WHERE user_id = $1 AND self_issued AND ($2 IS NULL OR id = $2)
+) app CROSS JOIN LATERAL ((${lastOf('client_id')}) UNION ALL (${lastOf('key_id')})) d
+ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
+
+/** A name of ours, or what a developer mistyped for one; anything else could be a secret that went astray. */
+function plain(name: string | undefined): string | null {
+  if (name === undefined) return null;
+  return /^[\w/:.-]{1,40}$/.test(name) ? name : '***';
+}

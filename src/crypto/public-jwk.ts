@@ -1,0 +1,12 @@
+import { createPublicKey } from 'node:crypto';
+import type { JsonWebKey } from 'node:crypto';
+
+/** Tells a public key (RFC 7517) that can be used as it stands. */
+export function isPublicJwk(key: object): boolean {
+  try {
+    createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,188 @@
+import type { NewAuthEvent } from '../../audit/audit.js';
+import type { Owner } from '../../auth/owner.js';
+import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
+import { isPublicJwk } from '../../crypto/public-jwk.js';
+import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
+import { pixelImageType } from '../../values/images.js';
+import { OperatorError } from '../../values/operator-error.js';
+import { isHttpUrl, isStorable } from '../../values/string-rules.js';
+
+/** What an app is to be registered with. */
+export interface NewClient {
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly redirectUris: readonly string[];
+  readonly postLogoutRedirectUris?: readonly string[] | undefined;
+  /** Origins whose pages may call the token endpoint. */
+  readonly allowedOrigins?: readonly string[] | undefined;
+  /** What it may ask of the API; everything, unless said. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Public keys (RFC 7517): makes the client confidential, it signs itself in with private_key_jwt. */
+  readonly jwks?: { keys: Record<string, unknown>[] } | undefined;
+  /** Its own page, https. */
+  readonly clientUri?: string | undefined;
+  /** Its page on what it does with members' data, https. */
+  readonly policyUri?: string | undefined;
+  /** A PNG, JPEG, WebP or GIF of 64 KB at most. */
+  readonly logo?: Buffer | undefined;
+  /** What its ID tokens are signed with: ES256, unless said. */
+  readonly idTokenAlg?: SigningAlgorithm | undefined;
+  /** Chosen by whoever needs to know it beforehand; random, unless said. */
+  readonly id?: string | undefined;
+  readonly actor: NewAuthEvent['actor'];
+  /** The member who registers it for themselves; none: the platform's. */
+  readonly owner?: Owner | undefined;
+}
+
+/** What can be wrong with a registration: word → what is said of it, where `{value}` stands for what was given. */
+export const CLIENT_FAULTS = {
+  name: 'the name must have 1 to 100 printable characters',
+  noRedirectUri: 'at least one redirect URI is needed',
+  tooMany: 'of redirect URIs, addresses after signing out and origins there may be 50 each',
+  relativeUri: 'the redirect URI {value} is not an absolute URI',
+  unusualUri: 'the redirect URI {value} has white space, a wildcard or over 2048 characters',
+  uriWithFragment: 'the redirect URI {value} has a fragment',
+  uriWithUser: 'the redirect URI {value} has a user or password',
+  insecureUri: 'the redirect URI {value} must be https',
+  localUri: 'the redirect URI {value} must be https: http on this machine is for development',
+  insecureNativeUri:
+    'the redirect URI {value} must be https, a scheme of the app’s own, or http on 127.0.0.1 or [::1] (any port matches)',
+  commonScheme:
+    'the redirect URI {value} has a scheme that is not a reversed domain name of the app’s maker (com.example.app:)',
+  origin: '{value} is not an origin: scheme, host and port alone',
+  scopes: `unknown scopes {value}: there are ${ALL_SCOPES.join(', ')}`,
+  noKeys: 'the key set must be {"keys": […]} with at least one public key',
+  privateKey: 'the key set holds a private key: register the public half alone',
+  keyType: 'the key set may hold EC, RSA and OKP keys',
+  brokenKey: 'the key set holds a key that cannot be used: a member is missing or wrong',
+  page: '{value} is not the address of a page: https, of 2048 characters at most',
+  logo: 'the logo must be a PNG, JPEG, WebP or GIF of 64 KB at most',
+} as const;
+
+export type ClientFaultName = keyof typeof CLIENT_FAULTS;
+
+/** Part of a registration that can be wrong. */
+export type ClientField =
+  | 'name'
+  | 'redirectUris'
+  | 'postLogoutRedirectUris'
+  | 'allowedOrigins'
+  | 'scopes'
+  | 'jwks'
+  | 'clientUri'
+  | 'policyUri'
+  | 'logo';
+
+/** A registration that is not allowed. */
+export class ClientFault extends OperatorError {
+  constructor(
+    readonly fault: ClientFaultName,
+    readonly field: ClientField,
+    /** What is wrong, as it was given. */
+    readonly value = '',
+  ) {
+    super(CLIENT_FAULTS[fault].replace('{value}', () => value));
+  }
+}
+
+export const MOST_LOGO_BYTES = 65_536;
+/** As the columns have it. */
+const MOST_OF_EACH = 50;
+const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
+/** Members that make a JWK private (RFC 7518 §6). */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+
+/** Checks what an app is to be registered with. @throws ClientFault that says what is wrong */
+export function checkClient(client: NewClient, production: boolean): void {
+  const {
+    name,
+    type,
+    redirectUris,
+    postLogoutRedirectUris = [],
+    allowedOrigins = [],
+    scopes = [],
+    jwks,
+  } = client;
+  if (name.trim() === '' || [...name].length > 100 || /\p{Cc}/u.test(name) || !isStorable(name))
+    throw new ClientFault('name', 'name');
+  if (redirectUris.length === 0) throw new ClientFault('noRedirectUri', 'redirectUris');
+  for (const [field, values] of Object.entries({ redirectUris, postLogoutRedirectUris, allowedOrigins }))
+    if (values.length > MOST_OF_EACH) throw new ClientFault('tooMany', field as ClientField);
+  for (const [field, uris] of Object.entries({ redirectUris, postLogoutRedirectUris })) {
+    for (const uri of uris) {
+      const fault = redirectUriFault(uri, type, production);
+      if (fault) throw new ClientFault(fault, field as ClientField, uri);
+    }
+  }
+  for (const origin of allowedOrigins) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
+      throw new ClientFault('origin', 'allowedOrigins', origin);
+  }
+  const unknown = scopes.filter((scope) => !isScope(scope));
+  if (unknown.length > 0) throw new ClientFault('scopes', 'scopes', unknown.join(', '));
+  if (jwks !== undefined) checkJwks(jwks);
+  for (const field of ['clientUri', 'policyUri'] as const) {
+    const uri = client[field];
+    if (uri !== undefined && !isPage(uri)) throw new ClientFault('page', field, uri);
+  }
+  const { logo } = client;
+  if (logo !== undefined && (logo.length > MOST_LOGO_BYTES || pixelImageType(logo) === undefined))
+    throw new ClientFault('logo', 'logo');
+}
+
+/** Tells a page that members are led to from the consent page. */
+function isPage(uri: string): boolean {
+  const url = URL.parse(uri);
+  return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
+}
+
+/**
+ * What is wrong with a redirect URI (RFC 9700 §2.1, RFC 8252 §7): it is compared to the letter later, so it must be what a browser
+ * would show. undefined: nothing.
+ */
+export function redirectUriFault(
+  uri: string,
+  type: NewClient['type'],
+  production: boolean,
+): ClientFaultName | undefined {
+  const url = URL.parse(uri);
+  if (!url) return 'relativeUri';
+  if (uri.length > 2048 || /[\s\p{Cc}*]/u.test(uri) || !isStorable(uri)) return 'unusualUri';
+  if (uri.includes('#')) return 'uriWithFragment';
+  if (url.username !== '' || url.password !== '') return 'uriWithUser';
+  const { protocol, hostname } = url;
+  // `https:app.example` and back slashes lead browsers elsewhere than they read.
+  if (/^https?:$/.test(protocol) && !isHttpUrl(uri)) return 'relativeUri';
+  if (protocol === 'https:') return undefined;
+  if (type === 'web') {
+    const local = protocol === 'http:' && ['localhost', ...LOOPBACK_HOSTS].includes(hostname);
+    if (!local) return 'insecureUri';
+    return production ? 'localUri' : undefined;
+  }
+  if (protocol === 'http:') return LOOPBACK_HOSTS.includes(hostname) ? undefined : 'insecureNativeUri';
+  return protocol.includes('.') ? undefined : 'commonScheme';
+}
+
+function checkJwks(jwks: { keys: Record<string, unknown>[] }): void {
+  const refuse = (fault: ClientFaultName): never => {
+    throw new ClientFault(fault, 'jwks');
+  };
+  if (!Array.isArray(jwks?.keys) || jwks.keys.length === 0) refuse('noKeys');
+  for (const key of jwks.keys) {
+    if (typeof key !== 'object' || key === null) refuse('noKeys');
+    if (PRIVATE_MEMBERS.some((member) => member in key)) refuse('privateKey');
+    if (!['EC', 'RSA', 'OKP'].includes(key.kty as string)) refuse('keyType');
+    if (!isPublicJwk(key)) refuse('brokenKey');
+  }
+  if (!isStorableJson(jwks)) refuse('brokenKey');
+}
+
+/** PostgreSQL takes no NUL and no half of a character in JSON either, and nobody nests a key set. */
+function isStorableJson(value: unknown, depth = 0): boolean {
+  if (typeof value === 'string') return isStorable(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return (
+    depth < 5 &&
+    Object.entries(value).every(([name, member]) => isStorable(name) && isStorableJson(member, depth + 1))
+  );
+}

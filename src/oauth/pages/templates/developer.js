@@ -1,0 +1,28 @@
+// Asks the server about redirect URIs as they are typed. Without this the form says the same when it is sent.
+const form = document.getElementById('client');
+const field = form.elements.redirect_uris;
+const said = document.getElementById('redirectUris-fault');
+let asked = 0;
+let waiting;
+
+async function check() {
+  const question = ++asked;
+  const { csrf, type } = form.elements;
+  const response = await fetch(form.dataset.check, {
+    method: 'POST',
+    body: new URLSearchParams({ csrf: csrf.value, type: type.value, redirect_uris: field.value }),
+  }).catch(() => undefined);
+  // What was asked since knows better; where the server does not answer, it will when the form is sent.
+  if (question !== asked || !response?.ok) return;
+  const { faults } = await response.json();
+  said.replaceChildren(
+    ...faults.map((fault) => Object.assign(document.createElement('p'), { textContent: fault })),
+  );
+  field.setAttribute('aria-invalid', String(faults.length > 0));
+}
+
+form.addEventListener('input', ({ target }) => {
+  if (target !== field && target.name !== 'type') return;
+  clearTimeout(waiting);
+  waiting = setTimeout(check, 250);
+});

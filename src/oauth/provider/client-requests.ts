@@ -1,0 +1,100 @@
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { DeveloperRequests } from '../../auth/usage/developer-requests.js';
+import { placeOf, withoutSecrets } from './refusals.js';
+import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
+
+/** Which parameter a reason is about; of those of `SHOWN` the developer sees what was sent, too. */
+const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
+  unknown_client: 'client_id',
+  unregistered_redirect_uri: 'redirect_uri',
+  unregistered_post_logout_redirect_uri: 'post_logout_redirect_uri',
+  other_redirect_uri: 'redirect_uri',
+  code_not_found: 'code',
+  code_expired: 'code',
+  code_used: 'code',
+  refresh_token_not_found: 'refresh_token',
+  refresh_token_expired: 'refresh_token',
+  refresh_token_used: 'refresh_token',
+  wrong_code_verifier: 'code_verifier',
+  no_pkce: 'code_challenge',
+  bad_dpop_proof: 'DPoP',
+  request_uri: 'request_uri',
+  bad_id_token_hint: 'id_token_hint',
+  bad_client_authentication: 'client_assertion',
+  scope: 'scope',
+  resource: 'resource',
+};
+
+/** What was sent of it, without what could be a secret; codes, tokens and proofs are never shown. */
+const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
+  redirect_uri: withMarkedQuery,
+  post_logout_redirect_uri: withMarkedQuery,
+  resource: withMarkedQuery,
+  scope: (sent) =>
+    typeof sent !== 'string'
+      ? null
+      : sent
+          .split(' ', 20)
+          .map((scope) => withoutSecrets(scope, 60))
+          .join(' ')
+          .slice(0, 200),
+};
+
+/** As the ids of apps are that members registered. */
+const RANDOM_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Why a request was refused, and under which id whoever sent it finds that. */
+export interface RefusedRequest extends RefusalWords {
+  readonly errorId: string;
+  readonly failure: Error;
+}
+
+/**
+ * Tells the developer of an app, where that is a member, of a request that the app sent to the authorization server: how it was
+ * answered, and which part of it was wrong.
+ */
+export function tellDeveloper(
+  requests: DeveloperRequests,
+  ctx: KoaContextWithOIDC,
+  route: string,
+  refused?: RefusedRequest,
+): void {
+  const { client, body, params } = ctx.oidc ?? {};
+  const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
+  // Of an app that is unknown only what was sent is known: it may be one of theirs that is disabled.
+  if (client ? client.by_member !== true : refused === undefined) return;
+  const id = client?.clientId ?? sent.client_id;
+  if (typeof id !== 'string' || !RANDOM_ID.test(id)) return;
+  const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
+  // Of a scope that is refused the library tells which one.
+  const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
+  const value = parameter === 'scope' && scope ? scope : sent[parameter ?? ''];
+  requests.record(
+    { kind: 'client', id },
+    {
+      atMs: Date.now(),
+      method: ctx.method.slice(0, 20),
+      route,
+      status: ctx.status,
+      error: refused?.error ?? null,
+      reason: refused?.reason ?? null,
+      parameter: parameter ?? null,
+      value: (parameter !== undefined && SHOWN[parameter]?.(value)) || null,
+      errorId: refused?.errorId ?? null,
+    },
+    client !== undefined,
+  );
+}
+
+/** The first parameter that the library says is missing. */
+function missingOf({ reason, failure }: RefusedRequest): string | undefined {
+  if (reason !== 'missing_parameter') return undefined;
+  const { error_description: said } = failure as { error_description?: string };
+  return /'([a-z_]{1,40})'/.exec(said ?? '')?.[1];
+}
+
+/** A query may hold secrets, and counts where addresses are compared: it is said that there was one. */
+function withMarkedQuery(sent: unknown): string | null {
+  const place = placeOf(sent);
+  return place !== null && (sent as string).includes('?') ? `${place}?…` : place;
+}

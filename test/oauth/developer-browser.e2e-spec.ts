@@ -1,0 +1,151 @@
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import * as client from 'openid-client';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+
+postgres.describe('A developer in Chromium', () => {
+  let oauth: OauthTest;
+  let browser: Browser;
+  let app: Server;
+  let appUrl: string;
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ developerConsole: true });
+    app = createServer((_, response) => response.end('back at the app'));
+    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
+    appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+    browser = await launchChromium();
+  }, 60_000);
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
+  });
+  afterAll(async () => {
+    await browser.close();
+    app.close();
+    await oauth.close();
+  });
+
+  async function signIn(page: Page, username: string): Promise<void> {
+    await page.goto(`${oauth.issuer}/developer`);
+    await page.getByLabel('Username').fill(username);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Apps and keys' }).waitFor();
+  }
+
+  /** What the console says of the request with this error id. */
+  const reasonOf = async (page: Page, errorId: string) => {
+    await page.goto(`${oauth.issuer}/developer/requests`);
+    return page.getByRole('row').filter({ hasText: errorId }).innerText();
+  };
+
+  it('registers an app, breaks it, finds out why in the list of requests, and mends it, without an admin', async () => {
+    const { username } = await oauth.member();
+    const page = await (await browser.newContext()).newPage();
+    const violations: string[] = [];
+    page.on('console', (message) => {
+      if (/Content Security Policy/i.test(message.text())) violations.push(message.text());
+    });
+    await signIn(page, username);
+    await page.getByRole('link', { name: 'Register an app' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Trailmix');
+    // What is wrong is said while it is typed, by the server.
+    const redirectUris = page.getByLabel('Redirect URIs', { exact: true });
+    await redirectUris.pressSequentially('http://trailmix.example/callback');
+    await page.getByText('The redirect URI http://trailmix.example/callback must be https').waitFor();
+    await redirectUris.fill(`${appUrl}/callback/`);
+    await page.locator('#redirectUris-fault:empty').waitFor({ state: 'attached' });
+    await page.getByLabel('See the people you are connected with').uncheck();
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByText('The app is registered.').waitFor();
+    const console = page.url();
+    const clientId = new URL(console).pathname.split('/').at(-1)!;
+
+    const configuration = await oauth.configuration(clientId);
+    const verifier = client.randomPKCECodeVerifier();
+    const ask = async () =>
+      client.buildAuthorizationUrl(configuration, {
+        redirect_uri: `${appUrl}/callback`,
+        scope: 'openid connections:read',
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      }).href;
+
+    // The redirect URI that is registered has a slash too many.
+    await page.goto(await ask());
+    await page.getByRole('heading', { name: 'The app cannot be sent your answer' }).waitFor();
+    const errorId = await page.locator('.error-id code').innerText();
+    const reason = await reasonOf(page, errorId);
+    expect(reason).toContain('The redirect URI is not registered for the client');
+    expect(reason).toContain(`redirect_uri=${appUrl}/callback`);
+    await page.goto(console);
+    await redirectUris.fill(`${appUrl}/callback`);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The changes are saved').waitFor();
+
+    // Now it asks for a scope that it is not registered for.
+    await page.goto(await ask());
+    await page.waitForURL(`${appUrl}/callback?*`);
+    expect(new URL(page.url()).searchParams.get('error')).toBe('invalid_scope');
+    await page.goto(`${oauth.issuer}/developer/requests`);
+    const refused = await page.getByRole('row').filter({ hasText: 'invalid_scope' }).innerText();
+    expect(refused).toContain('scope=connections:read');
+    await page.goto(console);
+    await page.getByLabel('See the people you are connected with').check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The changes are saved').waitFor();
+
+    await page.goto(await ask());
+    await page.getByText('A member of the platform registered this app.').waitFor();
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`${appUrl}/callback?*`);
+    const { access_token } = await client.authorizationCodeGrant(configuration, new URL(page.url()), {
+      pkceCodeVerifier: verifier,
+    });
+
+    // Its token is sent in the header of keys.
+    const call = (headers: Record<string, string>) =>
+      fetch(new URL('/api/public/connections', oauth.issuer), { headers });
+    const wrong = (await (await call({ 'X-API-Key': access_token })).json()) as { request_id: string };
+    expect(await reasonOf(page, wrong.request_id)).toContain('send that as Authorization: Bearer');
+    expect((await call({ Authorization: `Bearer ${access_token}` })).status).toBe(200);
+    await page.goto(`${oauth.issuer}/developer/requests?of=${clientId}`);
+    expect(await page.getByRole('row').nth(1).innerText()).toMatch(/GET \/api\/public\/connections\s+200/);
+    expect(await page.content()).not.toContain(access_token);
+    expect(violations).toEqual([]);
+  });
+
+  it('makes a key and rotates it by keyboard alone, on a phone, without JavaScript', async () => {
+    const { username } = await oauth.member();
+    const context = await browser.newContext({
+      viewport: { width: 390, height: 844 },
+      javaScriptEnabled: false,
+    });
+    const page = await context.newPage();
+    await signIn(page, username);
+    await page.getByRole('link', { name: 'Make a key' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Name', { exact: true }).focus();
+    await page.keyboard.type('My script');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Space');
+    await page.keyboard.press('Enter');
+    const key = (await page.locator('.secret').first().innerText()).trim();
+    const scopes = async (sent: string) => {
+      const response = await fetch(new URL('/api/public/credential', oauth.issuer), {
+        headers: { 'X-API-Key': sent },
+      });
+      return [response.status, response.headers.get('x-oauth-scopes')];
+    };
+    expect(await scopes(key)).toEqual([200, 'profile:read']);
+    await page.getByRole('link', { name: 'Back to apps and keys' }).press('Enter');
+    await page.getByRole('button', { name: 'Rotate My script' }).press('Enter');
+    const next = (await page.locator('.secret').first().innerText()).trim();
+    expect(await scopes(next)).toEqual([200, 'profile:read']);
+    expect((await scopes(key))[0]).toBe(401);
+  });
+});

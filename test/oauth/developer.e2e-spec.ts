@@ -1,0 +1,714 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { ClientsService } from '../../src/oauth/admin/clients.service.js';
+import { Usage } from '../../src/auth/usage/usage.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+import { startWithUpstream } from '../support/upstream.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
+afterAll(() => oauth.close());
+
+interface Developer {
+  readonly id: number;
+  readonly username: string;
+  readonly browser: Browser;
+  open(path: string): Promise<FormPage>;
+  /** A form of the page, filled in and sent. */
+  submit(page: FormPage, action: RegExp, fields?: Record<string, string | string[]>): Promise<FormPage>;
+  /** A form as nobody would fill it in, with the token of one that was. */
+  post(path: string, fields?: Record<string, string>): Promise<Response>;
+  register(fields?: Record<string, string | string[]>): Promise<string>;
+  makeKey(fields?: Record<string, string | string[]>): Promise<string>;
+}
+
+/** A member who has signed in to the console. */
+async function developer(of = oauth): Promise<Developer> {
+  const member = await of.member();
+  const browser = of.browser();
+  const signIn = (await browser.open('/developer')) as FormPage;
+  const first = (await browser.submit(signIn, { username: member.username, password: PASSWORD })) as FormPage;
+  expect(first.url.pathname).toBe('/developer');
+  const csrf = /name="csrf" value="([^"]+)"/.exec(first.html)![1]!;
+  const open = async (path: string) => (await browser.open(path)) as FormPage;
+  const submit = async (page: FormPage, action: RegExp, fields: Record<string, string | string[]> = {}) =>
+    (await browser.submit(page, fields, action)) as FormPage;
+  return {
+    ...member,
+    browser,
+    open,
+    submit,
+    post: (path, fields = {}) =>
+      browser.send(path, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) }),
+    async register(fields = {}) {
+      const page = await submit(await open('/developer/new-client'), /^\/developer\/clients$/, {
+        name: 'Own app',
+        type: 'web',
+        redirect_uris: REDIRECT_URI,
+        scopes: ['profile:read', 'events:read'],
+        ...fields,
+      });
+      const [, id] = /^\/developer\/clients\/([\w-]{36})$/.exec(page.url.pathname) ?? [];
+      if (id === undefined) throw new Error(`not registered: ${page.status} ${page.html}`);
+      return id;
+    },
+    async makeKey(fields = {}) {
+      const page = await submit(await open('/developer/new-key'), /^\/developer\/keys$/, {
+        name: 'My key',
+        scopes: ['profile:read'],
+        days: '7',
+        ...fields,
+      });
+      const [key] = /pua_(test|live)_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/.exec(page.html) ?? [];
+      if (key === undefined) throw new Error(`no key: ${page.status} ${page.html}`);
+      return key;
+    },
+  };
+}
+
+/** Lets five minutes pass since the member signed in. */
+const longAgo = (userId: number, of = oauth) =>
+  of.dataSource.query(
+    `UPDATE oauth_sessions SET signed_in_at = signed_in_at - interval '301 seconds' WHERE user_id = $1`,
+    [userId],
+  );
+
+const idOfKey = (key: string) => key.split('_')[2]!;
+
+/** Of each request that the console shows: what was sent, how it was answered, and what was wrong. */
+function rowsOf({ html }: FormPage): string[] {
+  return [...html.matchAll(/<tr>\n([^]*?)<\/tr>/g)].map(([, row]) =>
+    row!
+      .replace(/<[^>]+>/g, ' ')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  );
+}
+
+async function call(path: string, headers: Record<string, string>): Promise<Response> {
+  return fetch(new URL(path, oauth.issuer), { headers });
+}
+
+describe('/developer, where DEVELOPER_CONSOLE is not true', () => {
+  it('is not there, as no page that nobody made', async () => {
+    const without = await OauthTest.start();
+    for (const Accept of ['text/html', 'application/json']) {
+      const ask = async (path: string) => {
+        const response = await fetch(new URL(path, without.issuer), { headers: { Accept } });
+        const body = (await response.text()).replace(/"(instance|request_id)":"[^"]*"/g, '');
+        return [response.status, response.headers.get('content-type'), body];
+      };
+      const nothing = await ask('/nothing');
+      expect(nothing[0]).toBe(404);
+      for (const path of ['/developer', '/developer/requests', '/developer/new-key'])
+        expect([path, ...(await ask(path))]).toEqual([path, ...nothing]);
+    }
+    expect(((await without.browser().open('/account/apps')) as FormPage).html).not.toContain('/developer');
+    await without.close();
+  });
+});
+
+describe('An app of a member’s own', () => {
+  it('is registered after sign-in, and signs other members in for what its developer chose', async () => {
+    const ada = await developer();
+    const clientId = await ada.register();
+    const other = await oauth.member();
+    const tokens = await oauth.tokens(clientId, other.username, { scope: 'profile:read' });
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+    const beyond = oauth.request(clientId, { scope: 'connections:read' });
+    const back = await oauth.browser().authorize(beyond.url, { username: other.username });
+    expect(back.searchParams.get('error')).toBe('invalid_scope');
+    const events = await oauth.dataSource.query<object[]>(
+      'SELECT type, actor, user_id, host(ip) AS ip FROM auth_events WHERE client_id = $1 AND type LIKE $2',
+      [clientId, 'client.%'],
+    );
+    expect(events).toEqual([{ type: 'client.created', actor: 'user', user_id: ada.id, ip: '127.0.0.1' }]);
+  });
+
+  it('tells who is asked for consent that a member registered it; one of the platform’s does not', async () => {
+    const ada = await developer();
+    const { username } = await oauth.member();
+    const consent = async (clientId: string) => {
+      const browser = oauth.browser();
+      const page = (await browser.open(oauth.request(clientId, { scope: 'profile:read' }).url)) as FormPage;
+      return (await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+    };
+    const said = 'A member of the platform registered this app.';
+    expect((await consent(await ada.register())).html).toContain(said);
+    expect((await consent(await oauth.client())).html).not.toContain(said);
+  });
+
+  it.each([
+    ['web', 'javascript:alert(1)'],
+    ['native', 'javascript:alert(1)'],
+    ['native', 'data:text/html,x'],
+    ['web', 'http://app.example/callback'],
+    ['web', 'https://app.example/callback#fragment'],
+    ['web', 'https://user@app.example/callback'],
+    ['web', 'https://*.example/callback'],
+    ['web', 'https:app.example/callback'],
+    ['web', 'https:\\\\app.example\\callback'],
+    ['web', '//app.example/callback'],
+    ['web', 'com.example.app:/callback'],
+    ['native', 'http://192.168.0.1/callback'],
+    ['native', 'http://localhost/callback'],
+  ])(
+    'of the kind %s is not registered with the redirect URI %s, as one types it nor when it is sent',
+    async (type, uri) => {
+      const ada = await developer();
+      const form = await ada.open('/developer/new-client');
+      const typed = await ada.post('/developer/redirect-uris', {
+        type,
+        redirect_uris: `${REDIRECT_URI}\n${uri}`,
+      });
+      const { faults } = (await typed.json()) as { faults: string[] };
+      expect(faults).toHaveLength(1);
+      expect(faults[0]).toContain(uri);
+      const refused = await ada.submit(form, /clients$/, { name: 'App', type, redirect_uris: uri });
+      expect([refused.status, refused.html.includes('This is not registered yet.')]).toEqual([400, true]);
+      const all = await new ClientsService(oauth.dataSource, oauth.api.config).list({
+        userId: ada.id,
+        ip: null,
+      });
+      expect(all).toEqual([]);
+    },
+  );
+
+  it.each([
+    { name: ' ' },
+    { name: 'a\u0000b' },
+    { name: 'a'.repeat(101) },
+    { redirect_uris: '' },
+    { redirect_uris: Array.from({ length: 51 }, (_, i) => `https://app.example/${i}`).join('\n') },
+    { allowed_origins: 'https://app.example/path' },
+    { post_logout_redirect_uris: 'javascript:alert(1)' },
+    { client_uri: 'http://app.example/' },
+    { policy_uri: 'javascript:alert(1)' },
+    { jwks: '{' },
+    { jwks: 'null' },
+    { jwks: '[]' },
+    { jwks: '{"keys": [null]}' },
+    { jwks: '{"keys": ["key"]}' },
+    { jwks: '{"keys": [{"kty": "EC"}]}' },
+    { jwks: '{"keys": [{"kty": "EC", "crv": "P-256", "x": "x", "y": "y", "d": "d"}]}' },
+    { jwks: '{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "\\u0000"}]}' },
+    {
+      jwks: '{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "kid": "\\u0000"}]}',
+    },
+    { jwks: `${'['.repeat(50)}${']'.repeat(50)}` },
+  ])('is refused, and fails nothing, with %j', async (fields) => {
+    const ada = await developer();
+    const form = await ada.open('/developer/new-client');
+    const wanted = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI, ...fields };
+    const refused = await ada.submit(form, /clients$/, wanted);
+    expect([refused.status, refused.html.includes('role="alert"')]).toEqual([400, true]);
+  });
+
+  it('is refused with a key set that is nested without end', async () => {
+    const ada = await developer();
+    for (const jwks of [
+      '['.repeat(8_000),
+      `{"keys":[{"kty":"EC","x":${'['.repeat(3_000)}${']'.repeat(3_000)}}]}`,
+    ]) {
+      const fields = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI, jwks };
+      expect((await ada.post('/developer/clients', fields)).status).toBe(400);
+    }
+  });
+
+  it('is changed, disabled, enabled and deleted by its developer, each of which is recorded', async () => {
+    const ada = await developer();
+    const id = await ada.register({ name: 'First' });
+    const page = await ada.open(`/developer/clients/${id}`);
+    const jwks = {
+      keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
+    };
+    const changed = await ada.submit(page, new RegExp(`/clients/${id}$`), {
+      name: 'Second',
+      redirect_uris: 'https://second.example/callback',
+      scopes: ['events:read'],
+      jwks: JSON.stringify(jwks),
+    });
+    expect(changed.html).toContain('The changes are saved');
+    const clients = new ClientsService(oauth.dataSource, oauth.api.config);
+    expect(await clients.find(id)).toMatchObject({
+      name: 'Second',
+      redirect_uris: ['https://second.example/callback'],
+      scopes: ['events:read'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      owner_id: ada.id,
+    });
+    const disabled = await ada.submit(changed, /\/disable$/);
+    expect(disabled.html).toContain('The app is disabled');
+    expect(await clients.find(id)).toMatchObject({ disabled_by_owner: true });
+    const enabled = await ada.submit(disabled, /\/enable$/);
+    expect(await clients.find(id)).toMatchObject({ disabled_at: null, disabled_by_owner: false });
+    const after = await ada.submit(enabled, /\/delete$/);
+    expect(after.html).toContain('The app is deleted');
+    await expect(clients.find(id)).rejects.toThrow('There is no client');
+    const events = await oauth.dataSource.query<{ type: string }[]>(
+      `SELECT type FROM auth_events WHERE client_id = $1 AND actor = 'user' AND user_id = $2 ORDER BY id`,
+      [id, ada.id],
+    );
+    expect(events.map(({ type }) => type)).toEqual(
+      ['created', 'updated', 'disabled', 'enabled', 'deleted'].map((type) => `client.${type}`),
+    );
+  });
+
+  it('takes a logo that holds pixels, and no other file', async () => {
+    const ada = await developer();
+    const id = await ada.register();
+    const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(60_000)]);
+    const csrf = /name="csrf" value="([^"]+)"/.exec((await ada.open('/developer')).html)![1]!;
+    const send = (file: Buffer, fields: Record<string, string> = {}) => {
+      const body = new FormData();
+      for (const [name, value] of Object.entries({ csrf, ...fields })) body.set(name, value);
+      body.set('logo', new Blob([new Uint8Array(file)], { type: 'image/png' }), 'logo.png');
+      return ada.browser.send(`/developer/clients/${id}/logo`, { method: 'POST', body });
+    };
+    const has = async () => (await new ClientsService(oauth.dataSource, oauth.api.config).find(id)).has_logo;
+    for (const wrong of [
+      Buffer.from('<svg/>'),
+      Buffer.concat([png, Buffer.alloc(10_000)]),
+      Buffer.alloc(200_000),
+    ])
+      expect([(await send(wrong)).status, await has()]).toEqual([400, false]);
+    expect((await send(png, { csrf: 'forged' })).status).toBe(403);
+    expect([(await send(png)).status, await has()]).toEqual([303, true]);
+    expect([(await send(Buffer.alloc(0), { remove: '1' })).status, await has()]).toEqual([303, false]);
+    const broken = await ada.browser.send(`/developer/clients/${id}/logo`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'multipart/form-data; boundary=x' },
+      body: '--x\r\nnonsense',
+    });
+    expect(broken.status).toBe(400);
+  });
+
+  it('stays disabled where an admin disabled it, whatever its developer sends', async () => {
+    const ada = await developer();
+    const admin = new ClientsService(oauth.dataSource, oauth.api.config);
+    for (const disabledBefore of [false, true]) {
+      const id = await ada.register();
+      if (disabledBefore) await ada.post(`/developer/clients/${id}/disable`);
+      expect(await admin.setDisabled(id, true, 'admin')).toBe(true);
+      const page = await ada.open(`/developer/clients/${id}`);
+      expect(page.html).toContain('Disabled by the platform');
+      expect(page.html).not.toContain(`action="/developer/clients/${id}`);
+      for (const path of ['enable', 'disable', 'delete', ''])
+        await ada.post(`/developer/clients/${id}/${path}`.replace(/\/$/, ''), {
+          name: 'Other',
+          type: 'web',
+          redirect_uris: 'https://other.example/',
+        });
+      const found = await admin.find(id);
+      expect(found).toMatchObject({ name: 'Own app', disabled_by_owner: false });
+      expect(found.disabled_at).not.toBeNull();
+    }
+  });
+
+  it('is disabled with its developer, and not enabled with them', async () => {
+    const ada = await developer();
+    const [one, other] = [await ada.register(), await ada.register()];
+    await ada.post(`/developer/clients/${other}/disable`);
+    const users = new UsersService(oauth.dataSource);
+    await users.disable(ada.id, 'admin');
+    await users.enable(ada.id, 'admin');
+    const admin = new ClientsService(oauth.dataSource, oauth.api.config);
+    for (const id of [one, other]) {
+      const found = await admin.find(id);
+      expect(found.disabled_at).not.toBeNull();
+      expect(found.disabled_by_owner).toBe(false);
+    }
+  });
+
+  it('is no more than ten times a member’s, of fifty that are sent at once', async () => {
+    const ada = await developer();
+    const sent = Array.from({ length: 50 }, (_, i) =>
+      ada.post('/developer/clients', { name: `App ${i}`, type: 'web', redirect_uris: REDIRECT_URI }),
+    );
+    for (const { status } of await Promise.all(sent)) expect([303, 503]).toContain(status);
+    const own = await new ClientsService(oauth.dataSource, oauth.api.config).list({
+      userId: ada.id,
+      ip: null,
+    });
+    expect(own).toHaveLength(10);
+    expect((await ada.open('/developer')).html).not.toContain('href="/developer/new-client"');
+  });
+});
+
+describe('A key of a member’s own', () => {
+  it('opens their data with the scopes that they chose, and is shown this once', async () => {
+    const ada = await developer();
+    const key = await ada.makeKey();
+    expect(key).toMatch(/^pua_test_/);
+    const me = await call('/api/public/me', { 'X-API-Key': key });
+    expect(await me.json()).toMatchObject({ id: ada.id });
+    expect((await call('/api/public/events', { 'X-API-Key': key })).status).toBe(403);
+    const secret = key.slice('pua_test_'.length + 13);
+    for (const path of ['/developer', '/developer/requests', '/account/activity'])
+      expect((await ada.open(path)).html).not.toContain(secret);
+    const [event] = await oauth.dataSource.query<object[]>(
+      `SELECT actor, user_id, details FROM auth_events WHERE key_id = $1 AND type = 'key.created'`,
+      [idOfKey(key)],
+    );
+    expect(event).toEqual({
+      actor: 'user',
+      user_id: ada.id,
+      details: { name: 'My key', scopes: ['profile:read'] },
+    });
+    const credential = await call('/api/public/credential', { 'X-API-Key': key });
+    const { expires_at } = (await credential.json()) as { expires_at: string };
+    const days = (Date.parse(`${expires_at.replace(' ', 'T')}Z`) - Date.now()) / 86_400_000;
+    expect(Math.abs(days - 7)).toBeLessThan(0.1);
+  });
+
+  it.each([
+    { name: '' },
+    { name: 'a\u0000' },
+    { name: 'x'.repeat(101) },
+    { days: '365' },
+    { days: 'x' },
+    { days: '' },
+  ])('is not made with %j', async (fields) => {
+    const ada = await developer();
+    const form = await ada.open('/developer/new-key');
+    const page = await ada.submit(form, /keys$/, { name: 'Key', days: '7', ...fields });
+    expect([page.status, page.html.includes('role="alert"')]).toEqual([400, true]);
+  });
+
+  it('is made and rotated only by who signed in within five minutes', async () => {
+    const ada = await developer();
+    const key = await ada.makeKey();
+    await longAgo(ada.id);
+    const again = await ada.open('/developer/new-key');
+    expect(again.html).toContain('show once more that it is you');
+    const refused = await ada.post('/developer/keys', { name: 'Key', days: '7' });
+    expect([refused.status, refused.headers.get('location')]).toEqual([303, '/developer/new-key']);
+    const rotation = await ada.post(`/developer/keys/${idOfKey(key)}/rotate`);
+    expect(await rotation.text()).toMatch(/type="password"/);
+    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
+    const form = (await ada.browser.submit(again, {
+      username: ada.username,
+      password: PASSWORD,
+    })) as FormPage;
+    expect(form.url.pathname).toBe('/developer/new-key');
+    expect(form.html).toContain('action="/developer/keys"');
+  });
+
+  it('is rotated by one of ten who ask at once, and the one before ends', async () => {
+    const ada = await developer();
+    const key = await ada.makeKey();
+    const path = `/developer/keys/${idOfKey(key)}/rotate`;
+    const pages = await Promise.all(Array.from({ length: 10 }, async () => (await ada.post(path)).text()));
+    const made = pages.flatMap((html) => /pua_test_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/.exec(html)?.[0] ?? []);
+    expect(made).toHaveLength(1);
+    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(401);
+    expect((await call('/api/public/me', { 'X-API-Key': made[0]! })).status).toBe(200);
+  });
+
+  it('is revoked at once', async () => {
+    const ada = await developer();
+    const key = await ada.makeKey();
+    const page = await ada.submit(await ada.open('/developer'), /\/revoke$/);
+    expect(page.html).toContain('That key does not work any more.');
+    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(401);
+    const page2 = await ada.open('/developer');
+    expect(page2.html).not.toContain('/rotate"');
+  });
+
+  it('is no more than ten times a member’s, of fifty that are sent at once, also by rotating', async () => {
+    const ada = await developer();
+    await ada.open('/developer/new-key');
+    const sent = Array.from({ length: 50 }, (_, i) =>
+      ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }),
+    );
+    for (const { status } of await Promise.all(sent)) expect([200, 409, 503]).toContain(status);
+    const accepted = async () =>
+      oauth.dataSource.query<{ id: string }[]>(
+        'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
+        [ada.id],
+      );
+    const keys = await accepted();
+    expect(keys).toHaveLength(10);
+    await Promise.all(keys.map(({ id }) => ada.post(`/developer/keys/${id}/rotate`)));
+    expect((await accepted()).length).toBeLessThanOrEqual(10);
+  });
+
+  it('is made no more than fifty times a day', async () => {
+    const ada = await developer();
+    await oauth.dataSource.query(
+      `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at, self_issued)
+SELECT lpad(n::text, 12, '0'), $1, 'old', 'test', '{}', sha256(n::text::bytea), '\\x00000000', 'aaaa', now() - interval '1 hour', true
+FROM generate_series(1, 50) n`,
+      [ada.id],
+    );
+    expect((await ada.post('/developer/keys', { name: 'Key', days: '1' })).status).toBe(409);
+  });
+});
+
+describe('What is another member’s, or the platform’s', () => {
+  it('is not there: it is neither shown nor changed', async () => {
+    const [ada, mallory] = [await developer(), await developer()];
+    const clientId = await ada.register({ name: 'Ada’s' });
+    const keyId = idOfKey(await ada.makeKey());
+    const ofPlatform = await oauth.client();
+    const ofAdmin = idOfKey(await oauth.api.key(mallory.id));
+    const nobodys = randomUUID();
+    for (const id of [clientId, ofPlatform, nobodys]) {
+      const { status, html } = await mallory.open(`/developer/clients/${id}`);
+      expect([id, status]).toEqual([id, 404]);
+      expect(html).toContain('There is nothing here');
+      for (const action of ['', '/disable', '/enable', '/delete'])
+        expect([id, action, (await mallory.post(`/developer/clients/${id}${action}`)).status]).toEqual([
+          id,
+          action,
+          404,
+        ]);
+      expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
+    }
+    // A key that an admin made is not the member's own either.
+    for (const id of [keyId, ofAdmin, 'nobodyskey00']) {
+      for (const action of ['rotate', 'revoke'])
+        expect([id, action, (await mallory.post(`/developer/keys/${id}/${action}`)).status]).toEqual([
+          id,
+          action,
+          404,
+        ]);
+      expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
+    }
+    const overview = (await mallory.open('/developer')).html;
+    expect(overview).toContain('You have registered no app.');
+    expect(overview).toContain('You have made no key.');
+    const clients = new ClientsService(oauth.dataSource, oauth.api.config);
+    expect(await clients.find(clientId)).toMatchObject({ name: 'Ada’s', disabled_at: null });
+    expect(await clients.find(ofPlatform)).toMatchObject({ disabled_at: null });
+  });
+
+  it('is not reached by a form of somebody else’s, nor without a sign-in', async () => {
+    const ada = await developer();
+    const id = await ada.register();
+    const key = await ada.makeKey();
+    const forms = [
+      '/developer/clients',
+      `/developer/clients/${id}`,
+      ...['disable', 'enable', 'delete'].map((action) => `/developer/clients/${id}/${action}`),
+      '/developer/redirect-uris',
+      '/developer/keys',
+      ...['rotate', 'revoke'].map((action) => `/developer/keys/${idOfKey(key)}/${action}`),
+      '/developer/sign-in',
+      '/developer/new-key/sign-in',
+    ];
+    for (const path of forms)
+      expect([path, (await ada.post(path, { csrf: 'forged' })).status]).toEqual([path, 403]);
+    const stranger = oauth.browser();
+    const { html } = (await stranger.open('/developer')) as FormPage;
+    const csrf = /name="csrf" value="([^"]+)"/.exec(html)![1]!;
+    for (const path of forms.slice(0, -2)) {
+      const { status } = await stranger.send(path, { method: 'POST', body: new URLSearchParams({ csrf }) });
+      expect([path, status]).toEqual([path, 401]);
+    }
+    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
+  });
+});
+
+describe('The last requests of a developer', () => {
+  it('say of each refused one what was wrong, under the error id of its response', async () => {
+    const ada = await developer();
+    const clientId = await ada.register({ name: 'Trailmix' });
+    const key = await ada.makeKey({ name: 'Script' });
+    const errors: string[] = [];
+    const send = async (path: string, headers: Record<string, string>) => {
+      const response = await call(path, headers);
+      const text = await response.text();
+      const { request_id } = (text.startsWith('{') ? JSON.parse(text) : {}) as { request_id?: string };
+      if (request_id !== undefined) errors.push(request_id);
+    };
+    await send('/api/public/me', { 'X-API-Key': key });
+    await send('/api/public/events?limit=x', { 'X-API-Key': key });
+    await send('/api/public/connections', { 'X-API-Key': key });
+    await send('/api/public/me?nonsense=1', { 'X-API-Key': key });
+    await send('/api/public/me', { Authorization: `Bearer ${key}` });
+    await send('/api/public/me', { 'X-API-Key': key.slice(0, -3) });
+    const wrongUri = oauth.request(clientId, { redirect_uri: `${REDIRECT_URI}/?code=secret` });
+    const wrongScope = oauth.request(clientId, { scope: 'profile:read connections:read' });
+    const page = (await oauth.browser().open(wrongUri.url)) as FormPage;
+    errors.push(/<code>([0-9a-f-]{36})<\/code>/.exec(page.html)![1]!);
+    await oauth.browser().open(wrongScope.url);
+    await oauth.token({ grant_type: 'authorization_code', client_id: clientId, code: 'wrong' });
+    await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: 'wrong',
+      redirect_uri: REDIRECT_URI,
+      code_verifier: 'v'.repeat(43),
+    });
+
+    const shown = await ada.open('/developer/requests');
+    const rows = rowsOf(shown);
+    const has = (...parts: string[]) =>
+      expect(rows.filter((row) => parts.every((part) => row.includes(part)))).toHaveLength(1);
+    has('Script', 'GET /api/public/me', '200');
+    has('Script', 'GET /api/public/events', '403', 'insufficient_scope', 'events:read');
+    has('Script', 'GET /api/public/connections', '403', 'insufficient_scope', 'connections:read');
+    has('Script', 'GET /api/public/me', '400', 'unknown_parameter', 'nonsense');
+    has('Script', 'GET /api/public/me', '401', 'invalid_credentials', 'send it as X-API-Key');
+    has('Script', 'GET /api/public/me', '401', 'invalid_credentials', 'not copied whole');
+    has(
+      'Trailmix',
+      'GET /oauth/authorize',
+      'redirect_uri=https://app.example/callback/?…',
+      'is not registered',
+    );
+    has('Trailmix', 'GET /oauth/authorize', '303', 'invalid_scope', 'scope=connections:read');
+    has('Trailmix', 'POST /oauth/token', '400', 'invalid_request redirect_uri', 'A parameter is missing');
+    has('Trailmix', 'POST /oauth/token', '400', 'invalid_grant code', 'There is no such code');
+    for (const id of errors) expect(shown.html).toContain(id);
+    expect(shown.html).not.toContain('code=secret');
+    expect(
+      rowsOf(await ada.open(`/developer/requests?of=${clientId}`)).every((row) => row.includes('Trailmix')),
+    ).toBe(true);
+  });
+
+  it('show an app its tokens’ requests, and one that is disabled that it is', async () => {
+    const ada = await developer();
+    const clientId = await ada.register({ name: 'Trailmix' });
+    const { username } = await oauth.member();
+    const tokens = await oauth.tokens(clientId, username, { scope: 'profile:read' });
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+    await ada.post(`/developer/clients/${clientId}/disable`);
+    expect(await oauth.me(tokens.access_token)).toBe(401);
+    await oauth.browser().open(oauth.request(clientId).url);
+    const page = await ada.open('/developer/requests');
+    const rows = rowsOf(page);
+    expect(rows.filter((row) => row.includes('GET /api/public/me 200'))).toHaveLength(1);
+    expect(rows.filter((row) => row.includes('401') && row.includes('The app is disabled'))).toHaveLength(1);
+    expect(
+      rows.filter((row) => row.includes('GET /oauth/authorize') && row.includes('it is disabled')),
+    ).toHaveLength(1);
+    expect(page.html).not.toContain(username);
+  });
+
+  it('are a hundred of each app, of those that came last', async () => {
+    const ada = await developer();
+    const key = await ada.makeKey();
+    for (let i = 0; i < 60; i++) await call('/api/public/me', { 'X-API-Key': key });
+    await oauth.api.app.get(Usage).flush();
+    for (let i = 0; i < 60; i++) await call('/api/public/events', { 'X-API-Key': key });
+    const rows = rowsOf(await ada.open('/developer/requests'));
+    expect(rows).toHaveLength(100);
+    expect(rows.filter((row) => row.includes('403'))).toHaveLength(60);
+    const [kept] = await oauth.dataSource.query<{ count: number }[]>(
+      'SELECT count(*) AS count FROM developer_requests WHERE key_id = $1',
+      [idOfKey(key)],
+    );
+    expect(kept!.count).toBe(100);
+  });
+
+  it('are those of every instance, once each has written', async () => {
+    const other = await OauthTest.start({ developerConsole: true }, oauth);
+    const ada = await developer();
+    const key = await ada.makeKey();
+    await call('/api/public/me', { 'X-API-Key': key });
+    await fetch(new URL('/api/public/events', other.issuer), { headers: { 'X-API-Key': key } });
+    await other.api.app.get(Usage).flush();
+    const rows = rowsOf(await ada.open('/developer/requests'));
+    expect(rows).toHaveLength(2);
+    expect(new Set(rows.map((row) => /\b(200|403)\b/.exec(row)![1]))).toEqual(new Set(['200', '403']));
+    await other.close();
+  });
+
+  it('hold nothing of apps and keys that no member registered, nor of those that do not exist', async () => {
+    const ada = await developer();
+    const count = async () => {
+      await oauth.api.app.get(Usage).flush();
+      return oauth.dataSource.query('SELECT count(*) FROM developer_requests');
+    };
+    const before = await count();
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const tokens = await oauth.tokens(clientId, username);
+    await oauth.me(tokens.access_token);
+    await oauth.browser().open(oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url);
+    const adminKey = await oauth.api.key(ada.id, []);
+    await call('/api/public/me', { 'X-API-Key': adminKey });
+    await call('/api/public/me', { Authorization: `Bearer ${adminKey}` });
+    await call('/api/public/me', { 'X-API-Key': `pua_live_nobodyskey00_${'x'.repeat(49)}` });
+    for (let i = 0; i < 300; i++) await oauth.token({ grant_type: 'x', client_id: randomUUID() });
+    expect(await count()).toEqual(before);
+  });
+
+  it('hold no key, token or code, wherever somebody puts it', async () => {
+    const ada = await developer();
+    const clientId = await ada.register();
+    const key = await ada.makeKey();
+    const token = 'T0kenT0kenT0kenT0kenT0kenT0kenT0kenT0kenT0k';
+    await call(`/api/public/me?${key}=1`, { 'X-API-Key': key, 'X-Request-Id': token });
+    await call(`/api/public/me?${token}=1`, { 'X-API-Key': key });
+    await call('/api/public/events', { 'X-API-Key': key, 'X-Request-Id': `x.${key.slice(0, 60)}` });
+    for (const wrong of [key, token]) {
+      await oauth.browser().open(oauth.request(clientId, { redirect_uri: `https://a.example/${wrong}` }).url);
+      await oauth.browser().open(oauth.request(clientId, { scope: `profile:read ${wrong}` }).url);
+      await oauth.token({
+        grant_type: 'authorization_code',
+        client_id: clientId,
+        code: wrong,
+        code_verifier: wrong,
+      });
+      await oauth.refresh(clientId, wrong);
+    }
+    await oauth.api.app.get(Usage).flush();
+    const rows = await oauth.dataSource.query<object[]>('SELECT d::text AS row FROM developer_requests d');
+    expect(rows.length).toBeGreaterThan(8);
+    const text = JSON.stringify(rows);
+    expect(text).not.toContain(key.slice(22, 40));
+    expect(text).not.toContain(token);
+  });
+});
+
+describe('With the platform’s own login alone', () => {
+  it('a member signs in to the console there, and shows anew who they are before a key is made', async () => {
+    const { oauth: here, upstream } = await startWithUpstream(
+      {},
+      { developerConsole: true, localSignIn: false },
+    );
+    const sub = randomUUID();
+    const { id } = await here.member({ external_id: sub, password_hash: null });
+    upstream.account = { sub };
+    const browser = here.browser();
+    const back = async (from: string) =>
+      browser.open(await upstream.visit((await browser.open(from)) as URL));
+    expect(((await back('/developer')) as FormPage).url.pathname).toBe('/developer');
+    await longAgo(id, here);
+    const asked = (await browser.open('/developer/new-key')) as URL;
+    expect([asked.origin, asked.searchParams.get('prompt')]).toEqual([upstream.issuer, 'login']);
+    const form = (await browser.open(await upstream.visit(asked))) as FormPage;
+    expect(form.url.pathname).toBe('/developer/new-key');
+    expect(form.html).toContain('action="/developer/keys"');
+    await here.close();
+    upstream.close();
+  });
+});
+
+describe('A developer who is erased', () => {
+  it('leaves no app and no key, and what the apps had is over', async () => {
+    const ada = await developer();
+    const clientId = await ada.register();
+    const key = await ada.makeKey();
+    await call('/api/public/me', { 'X-API-Key': key });
+    const { username } = await oauth.member();
+    const tokens = await oauth.tokens(clientId, username, { scope: 'profile:read' });
+    await ada.open('/developer/requests');
+    await new UsersService(oauth.dataSource).erase(ada.id, 'admin');
+    expect(await oauth.me(tokens.access_token)).toBe(401);
+    expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(401);
+    for (const [table, column] of [
+      ['oauth_clients', 'id'],
+      ['developer_requests', 'client_id'],
+      ['oauth_grants', 'client_id'],
+    ])
+      expect(await oauth.dataSource.query(`SELECT FROM ${table} WHERE ${column} = $1`, [clientId])).toEqual(
+        [],
+      );
+  });
+});
