@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { Csrf } from './csrf.js';
 import { DeviceCookies } from './device-cookies.js';
+import { Mailer } from './mailer.js';
+import { Passkeys } from './passkeys.js';
 import { RefusalTime } from './refusal-time.js';
 import { SignInThrottle } from './sign-in-throttle.js';
 import { SignIn } from './sign-in.js';
@@ -8,7 +10,7 @@ import { UpstreamMembers } from './upstream-members.js';
 
 /** The platform's users as people who sign in. */
 @Module({
-  providers: [Csrf, DeviceCookies, RefusalTime, SignIn, SignInThrottle, UpstreamMembers],
-  exports: [Csrf, DeviceCookies, SignIn, UpstreamMembers],
+  providers: [Csrf, DeviceCookies, Mailer, Passkeys, RefusalTime, SignIn, SignInThrottle, UpstreamMembers],
+  exports: [Csrf, DeviceCookies, Mailer, Passkeys, SignIn, UpstreamMembers],
 })
 export class AccountsModule {}

@@ -51,6 +51,11 @@ export class Csrf {
     return this.#hmac.verify(Buffer.from(submitted, 'base64url'), id);
   }
 
+  /** Names the browser to what belongs to it alone: the secret of its cookie. @returns undefined where it has none */
+  browserOf(request: IncomingMessage): string | undefined {
+    return this.#idOf(request);
+  }
+
   #idOf(request: IncomingMessage): string | undefined {
     return cookiesNamed(request, this.#cookie).find((id) => /^[\w-]{43}$/.test(id));
   }

@@ -12,7 +12,8 @@ export interface ErasedRows {
 
 /**
  * Takes away everything of members but their ids, for good (GDPR art. 17), in a transaction that is the caller's: profile, password,
- * connections on both sides, answers, achievements, API keys, sign-ins, the apps that they registered, and of the audit trail addresses and details. Events that
+ * passkeys, connections on both sides, answers, achievements, API keys, sign-ins, the apps that they registered, and of the audit trail
+ * addresses and details. Events that
  * they organised are the platform's, and stay.
  *
  * @param by who does it, for the audit trail
@@ -26,8 +27,9 @@ export async function eraseMembers(
   // First: it ends what is signed in, and keeps others from adding to the members meanwhile.
   const [erased] = await manager.query<[{ id: number }[], number]>(
     `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
-  username = 'erased-' || id, password_hash = NULL, first_name = NULL, last_name = NULL, stored_display_name = NULL, bio = NULL,
-  profile_picture = NULL, external_id = NULL, edited_fields = '{}' WHERE id = ANY ($1::bigint[]) AND erased_at IS NULL RETURNING id`,
+  username = 'erased-' || id, password_hash = NULL, password_off_at = NULL, first_name = NULL, last_name = NULL,
+  stored_display_name = NULL, bio = NULL, profile_picture = NULL, external_id = NULL, email = NULL,
+  edited_fields = '{}' WHERE id = ANY ($1::bigint[]) AND erased_at IS NULL RETURNING id`,
     [userIds],
   );
   if (erased.length === 0) return undefined;
@@ -42,6 +44,7 @@ export async function eraseMembers(
     achievements: await gone('DELETE FROM user_achievements WHERE user_id = ANY ($1::bigint[])'),
     api_keys: await eraseKeys(gone),
   };
+  await gone('DELETE FROM passkeys WHERE user_id = ANY ($1::bigint[])');
   await gone('DELETE FROM oauth_consents WHERE user_id = ANY ($1::bigint[])');
   // The apps that they registered, with all access that anybody gave them.
   await gone(

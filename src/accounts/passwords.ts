@@ -2,7 +2,6 @@ import { hash, parseOptions, verify } from '@node-rs/argon2';
 import bcrypt from 'bcrypt';
 import { OperatorError } from '../values/operator-error.js';
 
-const SHORTEST = 8;
 const LONGEST = 128;
 
 /**
@@ -40,16 +39,14 @@ export const CURRENT_KIND: HashKind = {
 };
 
 /**
- * Hashes a new password (argon2id, of its NFKC form).
+ * Hashes a password (argon2id, of its NFKC form). Whether somebody may have it as a new one, {@link passwordFault} says.
  *
- * @throws OperatorError where the password is not one that {@link verifyPassword} could ever match, or too short
+ * @throws OperatorError where the password is not one that {@link verifyPassword} could ever match
  */
 export async function hashPassword(password: string): Promise<string> {
   const normal = password.normalize('NFKC');
-  const length = [...normal].length;
-  if (length < SHORTEST || length > LONGEST) {
-    throw new OperatorError(`The password must have ${SHORTEST} to ${LONGEST} characters, it has ${length}`);
-  }
+  if ([...normal].length > LONGEST)
+    throw new OperatorError(`The password must have at most ${LONGEST} characters`);
   if (!isUsable(normal))
     throw new OperatorError('The password must not contain U+0000 or half of a surrogate pair');
   return hash(normal, CURRENT);

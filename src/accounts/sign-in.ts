@@ -22,6 +22,8 @@ export interface SignInAttempt {
   readonly ip: string | undefined;
   /** Tells whether the browser is one in which this member has signed in before, and which. */
   readonly deviceOf?: (userId: number) => string | undefined;
+  /** The member is signed in, and confirms a change: that is recorded, and no sign-in. */
+  readonly confirms?: boolean;
 }
 
 /** A member who proved who they are. */
@@ -61,7 +63,8 @@ interface Account {
   readonly now: number;
 }
 
-const FIND_ACCOUNT = `SELECT typed.folded_username, u.id, u.password_hash, u.disabled_at IS NOT NULL AS disabled,
+const FIND_ACCOUNT = `SELECT typed.folded_username, u.id, CASE WHEN u.password_off_at IS NULL THEN u.password_hash END AS password_hash,
+  u.disabled_at IS NOT NULL AS disabled,
   ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
 FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`;
 
@@ -90,7 +93,7 @@ export class SignIn implements OnApplicationShutdown {
   }
 
   /** @throws Unavailable (or what the database throws) where nobody can sign in now: it is never skipped */
-  async attempt({ username, password, ip, deviceOf }: SignInAttempt): Promise<SignInOutcome> {
+  async attempt({ username, password, ip, deviceOf, confirms }: SignInAttempt): Promise<SignInOutcome> {
     const deadline = performance.now() + this.config.signInPatience;
     const account = await this.#find(username);
     const device = account.id === null ? undefined : deviceOf?.(account.id);
@@ -108,7 +111,10 @@ export class SignIn implements OnApplicationShutdown {
         await this.refusalTime.waitFrom(startedAt);
         return { outcome: 'invalid' };
       }
-      await place.settle('signed-in', eventOf('sign_in.succeeded', account.id, ip));
+      await place.settle(
+        'signed-in',
+        confirms === true ? undefined : eventOf('sign_in.succeeded', account.id, ip),
+      );
       if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
       return {
         outcome: 'signed-in',
@@ -121,6 +127,15 @@ export class SignIn implements OnApplicationShutdown {
       if (error instanceof Busy) return { outcome: 'busy' };
       throw error;
     }
+  }
+
+  /**
+   * Hashes a new password, in turn with those that are verified.
+   *
+   * @throws Busy
+   */
+  hashNew(password: string): Promise<string> {
+    return this.#hashing.run(() => hashPassword(password), performance.now() + this.config.signInPatience);
   }
 
   /** Resolves when no hash is being replaced. */
@@ -154,7 +169,7 @@ export class SignIn implements OnApplicationShutdown {
     const upgrade = this.#hashing
       .run(() => hashPassword(password), patience)
       .then((hash) => this.database.prepared(REPLACE_HASH, [userId, before, hash]))
-      .catch(() => undefined) // an imported password that we would not take stays as it is
+      .catch(() => undefined) // it stays as it is until the next sign-in
       .finally(() => this.#upgrades.delete(userId));
     this.#upgrades.set(userId, upgrade as Promise<void>);
   }

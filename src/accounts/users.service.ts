@@ -7,6 +7,7 @@ import { User } from '../database/entities/user.entity.js';
 import { contains, totalOfMember } from '../database/sql.js';
 import { eraseMembers } from './erasure.js';
 import type { ErasedRows } from './erasure.js';
+import { checkPassword } from './password-rules.js';
 import { hashPassword } from './passwords.js';
 
 type Actor = NewAuthEvent['actor'];
@@ -15,6 +16,8 @@ export interface NewUser {
   readonly username: string;
   /** What another system calls the member, such as the subject of the platform's own login. */
   readonly external_id?: string | undefined;
+  /** Where a mail is sent with which they set a new password. */
+  readonly email?: string | undefined;
   readonly password?: string | undefined;
   readonly first_name?: string | undefined;
   readonly last_name?: string | undefined;
@@ -29,6 +32,7 @@ export interface UserDetails {
   readonly id: number;
   readonly username: string;
   readonly external_id: string | null;
+  readonly email: string | null;
   readonly first_name: string | null;
   readonly last_name: string | null;
   readonly display_name: string;
@@ -38,6 +42,9 @@ export interface UserDetails {
   readonly disabled_at: string | null;
   readonly erased_at: string | null;
   readonly has_password: boolean;
+  /** When the member switched signing in with it off; null: it opens the account. */
+  readonly password_off_at: string | null;
+  readonly passkeys_count: number;
   readonly events_count: number;
   readonly connections_count: number;
   readonly achievements_count: number;
@@ -45,9 +52,11 @@ export interface UserDetails {
   readonly live_keys_count: number;
 }
 
-const DETAILS = `SELECT u.id, u.username, u.external_id, u.first_name, u.last_name, u.display_name, u.bio, u.profile_picture,
+const DETAILS = `SELECT u.id, u.username, u.external_id, u.email, u.first_name, u.last_name, u.display_name, u.bio,
+  u.profile_picture,
   api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at, api_time(u.erased_at) AS erased_at,
-  u.password_hash IS NOT NULL AS has_password,
+  u.password_hash IS NOT NULL AS has_password, api_time(u.password_off_at) AS password_off_at,
+  (SELECT count(*) FROM passkeys p WHERE p.user_id = u.id) AS passkeys_count,
   ${totalOfMember('events_count', 'u.id')} AS events_count,
   ${totalOfMember('connections_count', 'u.id')} AS connections_count,
   ${totalOfMember('achievements_count', 'u.id')} AS achievements_count,
@@ -59,6 +68,7 @@ FROM users u`;
 export interface UserChanges {
   readonly username?: string | undefined;
   readonly external_id?: string | null | undefined;
+  readonly email?: string | null | undefined;
   readonly first_name?: string | null | undefined;
   readonly last_name?: string | null | undefined;
   readonly display_name?: string | null | undefined;
@@ -87,6 +97,7 @@ export class UsersService {
    * @throws OperatorError where the username or the external id is taken, or the password is not allowed
    */
   async create(user: NewUser, actor: Actor): Promise<number> {
+    if (user.password !== undefined) checkPassword(user.password, user.username);
     const passwordHash = user.password === undefined ? null : await hashPassword(user.password);
     return this.dataSource.transaction(async (manager) => {
       const made = await manager
@@ -96,6 +107,7 @@ export class UsersService {
         .values({
           username: user.username,
           external_id: user.external_id ?? null,
+          email: user.email ?? null,
           password_hash: passwordHash,
           first_name: user.first_name ?? null,
           last_name: user.last_name ?? null,
@@ -202,7 +214,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
 
   /**
    * Whatever was signed in before ends with the old password (`sign_ins_valid_since`): browser sessions, sign-ins under way,
-   * the access of apps. API keys are not signed in by a password, and go on.
+   * the access of apps. API keys are not signed in by a password, and go on. One that the member switched off is on again.
    *
    * @param keepSessions nothing ends
    * @throws OperatorError where the password is not allowed, or the member was erased
@@ -214,6 +226,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     { keepSessions = false }: { keepSessions?: boolean | undefined } = {},
   ): Promise<void> {
     await this.#refuseErased(userId);
+    checkPassword(password, (await this.find(String(userId))).username);
     const passwordHash = await hashPassword(password);
     await this.dataSource.transaction(async (manager) => {
       await manager.update(
@@ -221,6 +234,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
         { id: userId },
         {
           password_hash: passwordHash,
+          password_off_at: null,
           ...(keepSessions ? {} : { sign_ins_valid_since: () => 'clock_timestamp()' }),
         },
       );

@@ -28,8 +28,16 @@ export const AUTH_EVENTS = {
     details: { changed: ['texts', 'what of it: columns of `users`'] },
   },
   'user.password_set': {
-    meaning: 'A member was given a new password',
-    details: { sessions_kept: ['boolean', 'whether their sign-ins went on'] },
+    meaning: 'A member was given a new password, or set one themselves',
+    details: { sessions_kept: ['boolean', 'whether their sign-ins elsewhere went on'] },
+  },
+  'user.password_reset_sent': {
+    meaning: 'A member was sent a mail with which they can set a new password',
+    details: {},
+  },
+  'user.password_switched': {
+    meaning: 'A member switched signing in with the password off, or on again',
+    details: { on: ['boolean', 'whether the password opens the account now'] },
   },
   'user.disabled': { meaning: 'A member was disabled, and all their access ended', details: {} },
   'user.enabled': { meaning: 'A member was enabled again', details: {} },
@@ -41,18 +49,29 @@ export const AUTH_EVENTS = {
   },
   'sign_in.succeeded': {
     meaning: 'A member signed in',
-    details: { method: ['text', 'password, or upstream: with the platform’s own login'] },
+    details: { method: ['text', 'password, passkey, or upstream: with the platform’s own login'] },
   },
   'sign_in.refused': {
     meaning:
       'A sign-in under the name of a member was refused; under a name that nobody has it is not recorded',
     details: {
-      method: ['text', 'password or upstream'],
+      method: ['text', 'password, passkey or upstream'],
       reason: [
         'text',
-        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked',
+        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; of a passkey wrong_proof, or counter_went_back: there may be a copy of it',
       ],
     },
+  },
+  'passkey.added': {
+    meaning: 'A member added a passkey',
+    details: {
+      passkey: ['number', 'id of the passkey'],
+      synced: ['boolean', 'whether it is on other devices'],
+    },
+  },
+  'passkey.removed': {
+    meaning: 'A passkey of a member was removed',
+    details: { passkey: ['number', 'id of the passkey'] },
   },
   'session.ended': {
     meaning: 'Browser sessions of a member were ended',

@@ -1,7 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { secondsOf } from '../config/duration.js';
-import { isHttpUrl, isStorable } from '../values/string-rules.js';
+import { isEmailAddress, isHttpUrl, isStorable } from '../values/string-rules.js';
 import { LENGTHS } from '../values/vocabulary.js';
 import type { Length } from '../values/vocabulary.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../auth/scopes.js';
@@ -83,6 +83,18 @@ export function parseUsername(text: string): string {
   if (/^\d+$/.test(text)) throw new InvalidArgumentError('Digits alone would read as an id.');
   if (text.trim() !== text) throw new InvalidArgumentError('It must not begin or end with a space.');
   return textOf(LENGTHS.users.username)(text);
+}
+
+/** Reads an e-mail address. @throws InvalidArgumentError */
+export function parseEmail(text: string): string {
+  if (!isEmailAddress(text)) throw new InvalidArgumentError('It must be an e-mail address.');
+  return text;
+}
+
+/** Reads the id of a passkey. @throws InvalidArgumentError */
+export function parsePasskeyId(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  return Number(text);
 }
 
 /** Reads an absolute http or https URL. @throws InvalidArgumentError */

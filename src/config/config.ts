@@ -104,6 +104,8 @@ export abstract class Config {
   abstract readonly signUpUrl: string | undefined;
   /** Where members set a new password. */
   abstract readonly passwordResetUrl: string | undefined;
+  /** By which mail server mails are sent, and from whom they are. */
+  abstract readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
   abstract readonly logLevel: string;
   abstract readonly logFormat: 'json' | 'pretty';
   /** Whether PUBLIC_URL and HOST are this machine's own: nobody else is let in. */
@@ -163,6 +165,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const upstream = upstreamOf(env, production, faults);
   if (env.LOCAL_SIGN_IN === false && !env.UPSTREAM_ISSUER)
     faults.push('LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER: nobody could sign in');
+  if ((env.SMTP_URL === undefined) !== (env.MAIL_FROM === undefined))
+    faults.push('SMTP_URL and MAIL_FROM are needed together');
   if (faults.length > 0) throw badSettings(faults);
 
   return Object.freeze({
@@ -208,6 +212,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     privacyUrl: env.PRIVACY_URL,
     signUpUrl: env.SIGN_UP_URL,
     passwordResetUrl: env.PASSWORD_RESET_URL,
+    mail:
+      env.SMTP_URL === undefined || env.MAIL_FROM === undefined
+        ? undefined
+        : { smtpUrl: env.SMTP_URL, from: env.MAIL_FROM },
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY && isInstalled('pino-pretty') ? 'pretty' : 'json'),
     loopbackOnly,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { contrastOf } from '../values/colors.js';
+import { isMailbox } from '../values/string-rules.js';
 import { secondsOf } from './duration.js';
 
 /**
@@ -278,7 +279,17 @@ export const SETTINGS = {
   PASSWORD_RESET_URL: setting(
     url('https:', 'http:'),
     '–',
-    'where members set a new password: the sign-in page leads there, and `/.well-known/change-password`, which password managers ask for',
+    'where members who forgot their password set a new one: the sign-in page leads there, and `/.well-known/change-password`, which password managers ask for; without it that leads to `/account/security`',
+  ),
+  SMTP_URL: setting(
+    url('smtp:', 'smtps:'),
+    '–',
+    'mail server by which members who forgot their password are sent a link to set a new one (`smtps://user:password@mail.example`); needs MAIL_FROM',
+  ),
+  MAIL_FROM: setting(
+    z.string().refine(isMailbox, 'must be an address, or a name and an address in <>'),
+    '–',
+    'from whom those mails are: `Example <no-reply@example.com>`',
   ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

@@ -28,6 +28,8 @@ import { KeepRecordVersions1763700076000 } from '../../migrations/1763700076000-
 import { CountUsage1763700077000 } from '../../migrations/1763700077000-count-usage.js';
 import { KnowExternalIds1763700080000 } from '../../migrations/1763700080000-know-external-ids.js';
 import { KnowUpstreamSessions1763700081000 } from '../../migrations/1763700081000-know-upstream-sessions.js';
+import { KnowPasskeys1763700082000 } from '../../migrations/1763700082000-know-passkeys.js';
+import { ResetPasswords1763700083000 } from '../../migrations/1763700083000-reset-passwords.js';
 import { CreateWebhooks1763700090000 } from '../../migrations/1763700090000-create-webhooks.js';
 import { TellPlatform1763700091000 } from '../../migrations/1763700091000-tell-platform.js';
 import { MakeCalendarLinks1763700100000 } from '../../migrations/1763700100000-make-calendar-links.js';
@@ -64,6 +66,7 @@ import { MemberUsage } from './entities/member-usage.entity.js';
 import { PlatformChange } from './entities/platform-change.entity.js';
 import { RecordVersion } from './entities/record-version.entity.js';
 import { RenamedUser } from './entities/renamed-user.entity.js';
+import { Passkey } from './entities/passkey.entity.js';
 import { PlatformTotals } from './entities/totals.entity.js';
 import { User } from './entities/user.entity.js';
 import { WebhookDelivery, WebhookEndpoint } from './entities/webhook.entity.js';
@@ -91,6 +94,7 @@ const ENTITIES = [
   OauthState,
   SigningKey,
   OauthRefusal,
+  Passkey,
   LoginThrottle,
   RateLimitCount,
   RateLimitInstances,
@@ -137,6 +141,8 @@ export const MIGRATIONS = [
   CountUsage1763700077000,
   KnowExternalIds1763700080000,
   KnowUpstreamSessions1763700081000,
+  KnowPasskeys1763700082000,
+  ResetPasswords1763700083000,
   CreateWebhooks1763700090000,
   TellPlatform1763700091000,
   MakeCalendarLinks1763700100000,

@@ -73,7 +73,7 @@ export const METRICS = {
     labels: {
       result: ['signed-in', 'invalid', 'throttled', 'busy', 'failed'],
       way: ['authorization', 'account'],
-      method: ['password', 'upstream'],
+      method: ['password', 'passkey', 'upstream'],
     },
   },
   password_hashing_queue: {

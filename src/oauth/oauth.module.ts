@@ -16,6 +16,13 @@ import { OpenidProvider } from './upstream/openid-provider.js';
 import { SignOuts } from './upstream/sign-outs.js';
 import { UpstreamController } from './upstream/upstream.controller.js';
 import { UpstreamSignIns } from './upstream/upstream-sign-ins.js';
+import { PasskeyCeremonies } from './passkeys/passkey-ceremonies.js';
+import { PasskeyForm } from './passkeys/passkey-form.js';
+import { DoneNotices } from './pages/done-notices.js';
+import { PasswordResetController } from './pages/password-reset.controller.js';
+import { PasswordResets } from './pages/password-resets.js';
+import { SecurityController } from './pages/security.controller.js';
+import { SecurityPage } from './pages/security-page.js';
 import { InteractionsController } from './pages/interactions.controller.js';
 import { ClientCache } from './storage/client-cache.js';
 import { OauthDatabase } from './storage/oauth-database.js';
@@ -38,6 +45,8 @@ import { OauthRoutes } from './oauth-routes.js';
     AccountController,
     AccountKeysController,
     AccountCalendarController,
+    SecurityController,
+    PasswordResetController,
     UserinfoController,
     ProtectedResourceController,
     LogosController,
@@ -58,6 +67,11 @@ import { OauthRoutes } from './oauth-routes.js';
     SignInForm,
     FinishedSteps,
     OneTimeStates,
+    DoneNotices,
+    PasskeyCeremonies,
+    PasskeyForm,
+    SecurityPage,
+    PasswordResets,
     OpenidProvider,
     UpstreamSignIns,
     SignOuts,

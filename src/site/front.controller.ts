@@ -8,6 +8,7 @@ import { EXAMPLES } from '../features/openapi/examples.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { SECURITY_PATH } from '../oauth/pages/page-paths.js';
 import { GUIDES } from './guides.js';
 import { Site } from './site.js';
 import { snippetsOf } from './snippets.js';
@@ -82,12 +83,13 @@ export class FrontController {
     new UnchangingDocument(text, PLAIN).send(request, response);
   }
 
-  /** W3C, “A Well-Known URL for Changing Passwords”. @throws Problem not_found where the platform has no such page */
+  /** W3C, “A Well-Known URL for Changing Passwords”. @throws Problem not_found where members have no password here */
   @Get('.well-known/change-password')
   changePassword(@Res() response: Response): void {
-    const { passwordResetUrl } = this.config;
-    if (passwordResetUrl === undefined) throw new Problem('not_found');
-    response.writeHead(302, { ...PLAIN, Location: passwordResetUrl, 'Cache-Control': 'no-store' }).end();
+    const { passwordResetUrl, localSignIn } = this.config;
+    const target = passwordResetUrl ?? (localSignIn ? SECURITY_PATH : undefined);
+    if (target === undefined) throw new Problem('not_found');
+    response.writeHead(302, { ...PLAIN, Location: target, 'Cache-Control': 'no-store' }).end();
   }
 }
 

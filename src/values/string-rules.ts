@@ -3,6 +3,21 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
+/** Tells whether the text is one e-mail address, such as a mail can be sent to: nothing in it could be another header or another address. */
+export function isEmailAddress(text: string): boolean {
+  return (
+    text.length <= 254 &&
+    /^[^\s@<>()[\]:;,\\"\p{Cc}\p{Cf}]{1,64}@[^\s@<>()[\]:;,\\"\p{Cc}\p{Cf}]{1,189}$/u.test(text) &&
+    text.isWellFormed()
+  );
+}
+
+/** Tells whether the text is an address, or a name with one in angle brackets (RFC 5322 §3.4). */
+export function isMailbox(text: string): boolean {
+  const [, address = text] = /^[^<>"@,;:\\\p{Cc}]{1,100} <([^<>]+)>$/u.exec(text) ?? [];
+  return isEmailAddress(address);
+}
+
 /** Tells whether a URL is absolute, http or https, without user and password; as written: `new URL` alone would also take `http:evil.com`, white space and back slashes. */
 export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);

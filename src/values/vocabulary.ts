@@ -50,6 +50,7 @@ export const LENGTHS = {
   users: {
     username: [1, 100],
     external_id: [1, 255],
+    email: [3, 254],
     first_name: [0, 100],
     last_name: [0, 100],
     stored_display_name: [0, 200],

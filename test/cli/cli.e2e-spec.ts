@@ -552,6 +552,7 @@ describe('pua', () => {
         id: user.id,
         username: 'grace',
         external_id: null,
+        email: null,
         first_name: 'Grace',
         last_name: 'Hopper',
         display_name: 'Grace Hopper',
@@ -561,6 +562,8 @@ describe('pua', () => {
         disabled_at: null,
         erased_at: null,
         has_password: true,
+        password_off_at: null,
+        passkeys_count: 0,
         events_count: 0,
         connections_count: 0,
         achievements_count: 0,
@@ -609,7 +612,7 @@ describe('pua', () => {
       const { code, stderr } = await pua(api.environment, args, 'seven77\n');
       expect({ code, stderr }).toEqual({
         code: 1,
-        stderr: 'The password must have 8 to 128 characters, it has 7\n',
+        stderr: 'The password must have 10 to 128 characters, it has 7\n',
       });
       expect(await run('users', 'show', 'short')).toMatchObject({ code: 1 });
     });
@@ -621,6 +624,34 @@ describe('pua', () => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toBe('forgetful has a new password, and is signed out everywhere\n');
       expect(await verifyPassword(await stored(id), 'remember this')).toMatchObject({ matches: true });
+    });
+
+    it('passkeys lists a member’s, remove-passkey takes one that was lost away, the last one too', async () => {
+      const id = await api.platform.user({ username: 'phoneless' });
+      await api.dataSource.query(
+        `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
+        [id],
+      );
+      expect(await json('users', 'show', 'phoneless')).toMatchObject({
+        passkeys_count: 1,
+        has_password: false,
+      });
+      const { data } = await json<{ data: { id: number }[] }>('users', 'passkeys', 'phoneless');
+      expect(data).toMatchObject([{ name: 'Phone', synced: true, last_used_at: null }]);
+      expect((await run('users', 'passkeys', 'phoneless')).stdout).toMatch(/Phone +yes/);
+      const passkey = String(data[0]!.id);
+      const other = await api.platform.user({ username: 'not-phoneless' });
+      expect(await run('users', 'remove-passkey', String(other), passkey)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('has no passkey'),
+      });
+      expect(await json('users', 'remove-passkey', 'phoneless', passkey)).toMatchObject({
+        id,
+        removed: true,
+      });
+      expect(await json('users', 'passkeys', 'phoneless')).toEqual({ data: [] });
+      expect(await run('users', 'remove-passkey', 'phoneless', 'x')).toMatchObject({ code: 2 });
     });
 
     it('show takes an id before a username of the same digits', async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { closeApp, createApp } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
 import { postgres } from '../support/database.js';
-import { freePort } from '../support/oauth.js';
+import { freePort, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage, OauthTest } from '../support/oauth.js';
 import { startWithUpstream, upstreamLink } from '../support/upstream.js';
 import type { UpstreamServer } from '../support/upstream.js';
@@ -189,6 +189,54 @@ FROM users WHERE external_id IS NOT NULL`,
     } finally {
       await closeApp(second);
     }
+  });
+});
+
+describe('A member who signed in with the platform’s own login', () => {
+  afterEach(() => stop());
+
+  it('may do without the password here, since that login is a way in; who signed in with the password may not', async () => {
+    await start({});
+    const sub = randomUUID();
+    const { id, username } = await oauth.member({ external_id: sub });
+    const browser = oauth.browser();
+    await signIn({ sub }, browser);
+    const isOff = async () =>
+      (
+        await rows<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
+          id,
+        ])
+      )[0]!.off;
+    const security = (await browser.open('/account/security')) as FormPage;
+    const off = (await browser.submit(security, {}, /password\/off$/)) as FormPage;
+    expect([off.html, await isOff()]).toEqual([
+      expect.stringContaining('Your password is switched off.'),
+      true,
+    ]);
+    await browser.submit(off, {}, /password\/on$/);
+    expect(await isOff()).toBe(false);
+
+    const other = oauth.browser();
+    const page = (await other.open('/account/security')) as FormPage;
+    const own = (await other.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+    expect(own.html).not.toContain('/account/security/password/off');
+  });
+
+  it('proves again who they are there, to change how they sign in', async () => {
+    await start({});
+    const sub = randomUUID();
+    await oauth.member({ external_id: sub });
+    const browser = oauth.browser();
+    upstream.decision = { ts: Math.floor(Date.now() / 1000) - 400 };
+    await signIn({ sub }, browser);
+    upstream.decision = {};
+    const security = (await browser.open('/account/security')) as FormPage;
+    expect(security.html).toContain('Confirm that it is you');
+    const confirm = (await browser.open('/account/security/confirm')) as FormPage;
+    expect(confirm.html).toContain('href="/account/security/upstream?other=1"');
+    const back = await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL);
+    expect(upstream.asked.get('prompt')).toBe('login');
+    expect(((await browser.open(back)) as FormPage).html).not.toContain('Confirm that it is you');
   });
 });
 

@@ -37,8 +37,13 @@ async function member() {
   const { id, username } = await oauth.member();
   const { platform, dataSource } = oauth.api;
   await dataSource.query(
-    `UPDATE users SET username = $2, first_name = $3, last_name = $3, stored_display_name = $3, bio = $3, profile_picture = $4, external_id = $3 WHERE id = $1`,
+    `UPDATE users SET username = $2, first_name = $3, last_name = $3, stored_display_name = $3, bio = $3, profile_picture = $4, external_id = $3, email = $3 || '@example.com' WHERE id = $1`,
     [id, `${mark}${username}`, mark, `https://example.com/${mark}`],
+  );
+  await dataSource.query(
+    `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+VALUES ($1, convert_to($2, 'UTF8'), '\\x01', '\\x01', 0, false, false, $2)`,
+    [id, mark],
   );
   const friend = await platform.user();
   await platform.connection(id, friend);
@@ -80,7 +85,14 @@ describe('pua users erase', () => {
     expect(await holding(mark)).toEqual([]);
     const trail = await query('SELECT DISTINCT ip, details FROM auth_events WHERE user_id = $1', [id]);
     expect(trail).toEqual([{ ip: null, details: {} }]);
-    for (const table of ['oauth_grants', 'oauth_sessions', 'oauth_consents', 'oauth_state', 'api_keys'])
+    for (const table of [
+      'oauth_grants',
+      'oauth_sessions',
+      'oauth_consents',
+      'oauth_state',
+      'api_keys',
+      'passkeys',
+    ])
       expect([table, await query(`SELECT FROM ${table} WHERE user_id = $1`, [id])]).toEqual([table, []]);
     expect(await oauth.me(tokens.access_token)).toBe(401);
     expect((await oauth.refresh(client, tokens.refresh_token)).status).toBe(400);

@@ -132,9 +132,9 @@ describe('pua import', () => {
       ],
       [
         'an unknown field',
-        { users: [user(1, { email: 'x@example.com' })] },
+        { users: [user(1, { nickname: 'x' })] },
         'users.ndjson:1',
-        'email: is not a field here',
+        'nickname: is not a field here',
       ],
       [
         '__proto__',
@@ -218,6 +218,12 @@ describe('pua import', () => {
         { users: [user(1, { profile_picture: `https://x.com/${long(2035)}` })] },
         'users.ndjson:1',
         /^profile_picture: must have 1 to 2048/,
+      ],
+      [
+        'two addresses in place of one',
+        { users: [user(1, { email: 'a@b.example, c@d.example' })] },
+        'users.ndjson:1',
+        /^email: must be an e-mail address$/,
       ],
       [
         'a plain password',
@@ -617,6 +623,20 @@ describe('pua import', () => {
         { external_id: null },
         { external_id: 'a' },
       ]);
+    });
+
+    it('brings the address that a mail is sent to, and leaves it as it was where the file is silent', async () => {
+      const addresses = () => rows('SELECT email FROM users WHERE id < 4 ORDER BY id');
+      const email = 'ada@example.com';
+      await load({ users: [user(1, { email }), user(2, { email }), user(3)] });
+      await load({
+        users: [
+          user(1, { first_name: 'Ada' }),
+          user(2, { email: null }),
+          user(3, { email: 'b@example.com' }),
+        ],
+      });
+      expect(await addresses()).toEqual([{ email }, { email: null }, { email: 'b@example.com' }]);
     });
 
     it('takes what the folder itself gives up: usernames, keys and pins change places', async () => {

@@ -174,6 +174,11 @@ describe('settings', () => {
       { ...upstream, UPSTREAM_MATCH: 'id', UPSTREAM_CREATE_MEMBERS: 'true' },
       /UPSTREAM_CREATE_MEMBERS cannot be true with UPSTREAM_MATCH=id/,
     ],
+    [
+      'a mail server without a sender',
+      { SMTP_URL: 'smtp://mail.example' },
+      /SMTP_URL and MAIL_FROM are needed together/,
+    ],
     ['no way to sign in', { LOCAL_SIGN_IN: 'false' }, /LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER/],
   ])('refuse of the platform’s own login %s, and never tell a secret', (_, settings, why) => {
     const refuse = () => loadConfig({ ...production, ...settings });

@@ -165,11 +165,21 @@ describe('What a stranger finds', () => {
     ]);
   });
 
-  it('neither of them where the operator named none', async () => {
+  it('for that page our own where the operator named none, and no address of who is to be told of a weakness', async () => {
     const other = await OauthTest.start();
     try {
-      for (const path of ['/.well-known/security.txt', '/.well-known/change-password'])
-        expect((await fetch(other.issuer + path, { redirect: 'manual' })).status).toBe(404);
+      const change = await fetch(`${other.issuer}/.well-known/change-password`, { redirect: 'manual' });
+      expect([change.status, change.headers.get('location')]).toEqual([302, '/account/security']);
+      expect((await fetch(`${other.issuer}/.well-known/security.txt`)).status).toBe(404);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('no such page where members have no password here', async () => {
+    const other = await OauthTest.start({ localSignIn: false });
+    try {
+      expect((await fetch(`${other.issuer}/.well-known/change-password`)).status).toBe(404);
     } finally {
       await other.close();
     }

@@ -322,8 +322,10 @@ function fill(page: FormPage, fields: Record<string, string | string[]>, which: 
   const body = new URLSearchParams();
   for (const [tag] of form.matchAll(/<input[^>]*type="hidden"[^>]*>/g))
     body.set(unescapeHtml(/name="([^"]*)"/.exec(tag)![1]!), unescapeHtml(/value="([^"]*)"/.exec(tag)![1]!));
-  for (const [name, values] of Object.entries(fields))
+  for (const [name, values] of Object.entries(fields)) {
+    body.delete(name); // what is filled in takes the place of what stood there
     for (const value of [values].flat()) body.append(name, value);
+  }
   return { action: unescapeHtml(/action="([^"]*)"/.exec(form)![1]!), body };
 }
 

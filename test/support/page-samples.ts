@@ -30,6 +30,8 @@ export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example
 const TYPED = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>`;
 
 const signIn = { name: 'sign-in', action: '/interaction/u/sign-in', csrf: 'token' } as const;
+const reset = { name: 'password-reset', csrf: 'token', action: '/account/password-reset/send' } as const;
+const passkeyForm = { options: '/interaction/u/passkey/options', action: '/interaction/u/passkey' };
 const consent = {
   name: 'consent',
   action: '/interaction/u/consent',
@@ -84,6 +86,19 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: web,
     cancel: '/interaction/u/cancel',
     upstream: { href: '/interaction/u/upstream', label: 'Example' },
+  },
+  'sign-in with a passkey': {
+    ...signIn,
+    client: web,
+    cancel: '/interaction/u/cancel',
+    passkey: { ...passkeyForm, only: false },
+  },
+  'sign-in with a passkey alone': {
+    ...signIn,
+    client: web,
+    fault: { reason: 'unproven' },
+    cancel: '/interaction/u/cancel',
+    passkey: { ...passkeyForm, only: true },
   },
   'sign-in to the account': { ...signIn, client: null },
   'sign-in refused': { ...signIn, client: web, username: 'ada', fault: { reason: 'invalid' } },
@@ -294,6 +309,96 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         revoke: '/account/calendar/2/revoke',
       },
     ],
+  },
+  security: {
+    name: 'security',
+    csrf: 'token',
+    user,
+    done: 'passkey-added',
+    passkeys: {
+      add: passkeyForm,
+      suggested: 'Firefox on Linux',
+      items: [
+        {
+          name: 'Laptop',
+          created_at: '2026-10-01 12:00:00',
+          last_used_at: '2026-11-20 07:15:00',
+          synced: false,
+          remove: '/account/security/passkeys/1/remove',
+        },
+        {
+          name: 'Phone',
+          created_at: '2026-11-02 09:30:00',
+          last_used_at: null,
+          synced: true,
+          remove: '/account/security/passkeys/2/remove',
+        },
+      ],
+      full: false,
+    },
+    password: 'on',
+    change_password: '/account/security/password',
+    switch_password: '/account/security/password/off',
+  },
+  'security without a fresh sign-in': {
+    name: 'security',
+    csrf: 'token',
+    user,
+    confirm: '/account/security/confirm',
+    passkeys: {
+      add: passkeyForm,
+      suggested: 'Firefox on Linux',
+      items: [
+        {
+          name: 'Laptop',
+          created_at: '2026-10-01 12:00:00',
+          last_used_at: null,
+          synced: false,
+        },
+      ],
+      full: false,
+    },
+    password: 'off',
+    change_password: '/account/security/password',
+    switch_password: '/account/security/password/on',
+  },
+  'password reset': { ...reset, step: 'ask' },
+  'password reset, mail on its way': { ...reset, step: 'sent' },
+  'password reset, by the link': { ...reset, step: 'choose', username: 'ada', fault: 'common' },
+  'password reset, link too old': { ...reset, step: 'expired' },
+  'password reset, done': { ...reset, step: 'done' },
+  'security refused': {
+    name: 'security',
+    csrf: 'token',
+    user,
+    fault: 'throttled',
+    retryAfterSeconds: 125,
+    password: 'on',
+    change_password: '/account/security/password',
+  },
+  'security with nothing to change': {
+    name: 'security',
+    csrf: 'token',
+    user,
+    fault: 'notRemoved',
+    passkeys: { add: passkeyForm, suggested: 'Passkey', items: [], full: true },
+    password: 'none',
+    change_password: '/account/security/password',
+  },
+  'hostile security': {
+    name: 'security',
+    csrf: 'token',
+    user: { username: HOSTILE, display_name: HOSTILE },
+    passkeys: {
+      add: passkeyForm,
+      suggested: HOSTILE,
+      items: [
+        { name: HOSTILE, created_at: '2026-10-01 12:00:00', last_used_at: null, synced: true, remove: '/r' },
+      ],
+      full: false,
+    },
+    password: 'on',
+    change_password: '/account/security/password',
   },
   activity: {
     name: 'activity',

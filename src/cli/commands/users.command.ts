@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
 import type { ListedUser } from '../../accounts/users.service.js';
+import { WaysIn } from '../../accounts/ways-in.js';
 import { ConnectedApps } from '../../oauth/admin/connected-apps.js';
 import { ClientsService } from '../../oauth/admin/clients.service.js';
-import { parseHttpUrl, parseUsername, textOf } from '../arguments.js';
+import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
@@ -19,6 +20,7 @@ const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 interface CreateOptions {
   username: string;
   externalId?: string;
+  email?: string;
   passwordStdin?: boolean;
   firstName?: string;
   lastName?: string;
@@ -44,7 +46,10 @@ export function usersCommands(program: Command): void {
     'printf %s "$PASSWORD" | pua users create --username ada --first-name Ada --password-stdin',
   )
     .requiredOption('--username <username>', 'unique in any case; not digits alone', parseUsername)
-    .option('--password-stdin', 'read the password, of 8 to 128 characters, from stdin');
+    .option(
+      '--password-stdin',
+      'read the password, of 10 to 128 characters and none of the commonest, from stdin',
+    );
   profileOptions(create).action(async (options: CreateOptions, command: Command) => {
     const password = options.passwordStdin ? await readPassword(command) : undefined;
     const user = await withDatabase(async ({ dataSource }) => {
@@ -53,6 +58,7 @@ export function usersCommands(program: Command): void {
         {
           username: options.username,
           external_id: options.externalId,
+          email: options.email,
           password,
           first_name: options.firstName,
           last_name: options.lastName,
@@ -103,6 +109,7 @@ export function usersCommands(program: Command): void {
         const changes = {
           username: options.username,
           external_id: absent(options.externalId),
+          email: absent(options.email),
           first_name: absent(options.firstName),
           last_name: absent(options.lastName),
           display_name: absent(options.displayName),
@@ -124,7 +131,10 @@ export function usersCommands(program: Command): void {
     'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
   )
     .argument('<id|username>', 'the member')
-    .requiredOption('--password-stdin', 'read the password, of 8 to 128 characters, from stdin')
+    .requiredOption(
+      '--password-stdin',
+      'read the password, of 10 to 128 characters and none of the commonest, from stdin',
+    )
     .option('--keep-sessions', 'end nothing: what was signed in before goes on')
     .action(async (who: string, { keepSessions, json }: SetPasswordOptions, command: Command) => {
       const password = await readPassword(command);
@@ -138,6 +148,43 @@ export function usersCommands(program: Command): void {
       const ended = keepSessions ? '' : ', and is signed out everywhere';
       print(json, { id, username, changed: true, sessions_kept: keepSessions === true }, () =>
         plain(`${username} has a new password${ended}`),
+      );
+    });
+
+  addCommand(users, 'passkeys', 'Show a member’s passkeys', 'pua users passkeys ada')
+    .argument('<id|username>', 'the member')
+    .action(async (who: string, { json }: { json?: boolean }) => {
+      const passkeys = await withDatabase(async ({ dataSource }) => {
+        const { id } = await new UsersService(dataSource).find(who);
+        return new WaysIn(dataSource).listPasskeys(id);
+      });
+      print(json, { data: passkeys }, () =>
+        table(passkeys, {
+          ID: ({ id }) => id,
+          NAME: ({ name }) => name,
+          SYNCED: ({ synced }) => (synced ? 'yes' : 'no'),
+          CREATED: ({ created_at }) => created_at,
+          'LAST USED': ({ last_used_at }) => last_used_at,
+        }),
+      );
+    });
+
+  addCommand(
+    users,
+    'remove-passkey',
+    'Remove a passkey that a member has lost, the last one too: whoever has no password then needs one (`pua users set-password`). Sessions go on: `pua users revoke-access` ends them',
+    'pua users remove-passkey ada 7',
+  )
+    .argument('<id|username>', 'the member')
+    .argument('<passkey>', 'its id, from `pua users passkeys`', parsePasskeyId)
+    .action(async (who: string, passkeyId: number, { json }: { json?: boolean }) => {
+      const { id, username } = await withDatabase(async ({ dataSource }) => {
+        const user = await new UsersService(dataSource).find(who);
+        await new WaysIn(dataSource).removeLostPasskey(user.id, passkeyId);
+        return user;
+      });
+      print(json, { id, username, passkey: passkeyId, removed: true }, () =>
+        plain(`The passkey ${passkeyId} of ${username} is removed`),
       );
     });
 
@@ -247,12 +294,18 @@ export function usersCommands(program: Command): void {
 /** What a member shows of themselves, and what another system calls them. @param empty an empty text stands for nothing */
 function profileOptions(command: Command, { empty = false } = {}): Command {
   const { external_id, first_name, last_name, stored_display_name, bio } = LENGTHS.users;
+  const email = (text: string) => (empty && text === '' ? text : parseEmail(text));
   const url = (text: string) => (empty && text === '' ? text : parseHttpUrl(text));
   return command
     .option(
       '--external-id <id>',
       'what another system calls the member, such as the subject of the platform’s own login; unique',
       textOf([empty ? 0 : 1, external_id[1]]),
+    )
+    .option(
+      '--email <address>',
+      'where a mail is sent with which they set a new password; no app sees it',
+      email,
     )
     .option('--first-name <text>', atMost(first_name), textOf(first_name))
     .option('--last-name <text>', atMost(last_name), textOf(last_name))

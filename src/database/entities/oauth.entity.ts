@@ -236,7 +236,14 @@ export class OauthState {
   key: Buffer;
 
   @Column('text')
-  model: 'Interaction' | 'PushedAuthorizationRequest' | 'ReplayDetection' | 'UpstreamSignIn';
+  model:
+    | 'Interaction'
+    | 'PushedAuthorizationRequest'
+    | 'ReplayDetection'
+    | 'UpstreamSignIn'
+    | 'PasskeySignIn'
+    | 'PasskeyRegistration'
+    | 'PasswordReset';
 
   /** Of an interaction: the member on whose sign-in it goes on. */
   @Column('bigint', { nullable: true })

@@ -15,6 +15,10 @@ export class User {
   @Column('text', { nullable: true })
   external_id: string | null;
 
+  /** Where a mail is sent with which the member sets a new password. No API shows it. */
+  @Column('text', { nullable: true })
+  email: string | null;
+
   @Column('text', { nullable: true })
   first_name: string | null;
 
@@ -36,6 +40,10 @@ export class User {
 
   @Column('text', { nullable: true, select: false })
   password_hash: string | null;
+
+  /** When the member switched the password off: the hash stays, and opens nothing. */
+  @Column('timestamptz', { nullable: true })
+  password_off_at: Date | null;
 
   @Column('timestamptz', { default: () => 'now()' })
   created_at: Date;

@@ -26,6 +26,10 @@ export interface AccessEvent extends QueryResultRow {
 /** Events of the audit trail that members are shown. */
 export const ACCESS_EVENTS = [
   'sign_in.succeeded',
+  'passkey.added',
+  'passkey.removed',
+  'user.password_set',
+  'user.password_switched',
   'consent.granted',
   'access.revoked',
   'key.created',

@@ -27,7 +27,7 @@ export class AccountCalendarController {
     const visitor = await this.account.visitor('calendar', request, response);
     if (!visitor) return;
     await this.usage.flush(); // what this process has seen shows at once
-    const done = this.account.takeDone(request, response);
+    const { done } = this.account.takeDone(request, response);
     this.account.send(response, await this.#page(visitor.user, visitor.csrf, { done }));
   }
 

@@ -47,7 +47,7 @@ export class AccountKeysController {
       name: 'keys',
       csrf,
       user,
-      done: this.account.takeDone(request, response),
+      ...this.account.takeDone(request, response),
       keys: accepted.slice(0, SHOWN).map((key) => ({
         name: key.name,
         prefix: `pua_${key.environment}_${key.id}`,

@@ -2,13 +2,15 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { Csrf } from '../../accounts/csrf.js';
+import type { SignedIn } from '../../accounts/sign-in.js';
 import { Config } from '../../config/config.js';
+import { PasskeyForm } from '../passkeys/passkey-form.js';
 import { SignOuts } from '../upstream/sign-outs.js';
-import { queryOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
+import { ACCOUNT_PAGES, queryOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
 import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
-import { DoneCookie } from './done-cookie.js';
+import { DoneNotices } from './done-notices.js';
 import type { Form } from './form-body.js';
 import { PageFault } from './page-faults.js';
 import { Pages, redirect } from './pages.js';
@@ -27,8 +29,6 @@ interface Member {
 /** What all pages below `/account` share: who is signed in, how they sign in on the page itself, and what a form has done. */
 @Injectable()
 export class AccountPages {
-  readonly #done: DoneCookie;
-
   constructor(
     private readonly config: Config,
     private readonly pages: Pages,
@@ -37,9 +37,9 @@ export class AccountPages {
     private readonly csrf: Csrf,
     private readonly upstream: UpstreamSignIns,
     private readonly signOuts: SignOuts,
-  ) {
-    this.#done = new DoneCookie(config, '/account');
-  }
+    private readonly done: DoneNotices,
+    private readonly passkeyForm: PasskeyForm,
+  ) {}
 
   /** For whom the page is shown. @returns undefined where nobody is signed in, who was led to sign in */
   async visitor(page: AccountPage, request: Request, response: Response): Promise<Member | undefined> {
@@ -72,6 +72,44 @@ export class AccountPages {
     this.#checkCsrf(request, form);
     if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
     const result = await this.signInForm.submit(request, response, form, 'account');
+    await this.#finishSignIn(page, request, response, result);
+  }
+
+  /** Asks who is signed in to prove again who they are. */
+  async signInAgain(page: AccountPage, request: Request, response: Response): Promise<void> {
+    const visitor = await this.visitor(page, request, response);
+    if (!visitor) return;
+    if (!this.config.localSignIn) {
+      redirect(response, `/account/${page}/upstream?other=1`);
+      return;
+    }
+    const { upstream } = this.upstream.linkFrom(`/account/${page}`);
+    this.#showSignIn(page, request, response, 200, {
+      username: visitor.user.username,
+      ...(upstream ? { upstream: { ...upstream, href: `${upstream.href}?other=1` } } : {}),
+    });
+  }
+
+  /** What the script of the sign-in page asks for. @throws PageFault where there is no such page */
+  async passkeyOptions(name: string, request: Request, response: Response, form: Form): Promise<void> {
+    this.#checkCsrf(request, form);
+    await this.passkeyForm.options(request, response, `/account/${pageNamed(name)}`);
+  }
+
+  /** @throws PageFault where there is no such page */
+  async signInWithPasskey(name: string, request: Request, response: Response, form: Form): Promise<void> {
+    this.#checkCsrf(request, form);
+    const page = pageNamed(name);
+    const result = await this.passkeyForm.submit(request, response, form, `/account/${page}`, 'account');
+    await this.#finishSignIn(page, request, response, result);
+  }
+
+  async #finishSignIn(
+    page: AccountPage,
+    request: Request,
+    response: Response,
+    result: SignedIn | SignInRefusal,
+  ): Promise<void> {
     if ('status' in result) {
       this.#showSignIn(page, request, response, result.status, result.said);
       return;
@@ -80,14 +118,14 @@ export class AccountPages {
     redirect(response, `/account/${page}`);
   }
 
-  /** What was done is said once, by the page that follows. */
   redirectDone(response: Response, page: AccountPage, done: Done | undefined): void {
-    if (done !== undefined) this.#done.put(response, done);
+    if (done !== undefined) this.done.leave(response, done);
     redirect(response, `/account/${page}`);
   }
 
-  takeDone(request: Request, response: Response): Done | undefined {
-    return this.#done.take(request, response);
+  /** What the page says that was done, as a part of it. */
+  takeDone(request: Request, response: Response): ReturnType<DoneNotices['take']> {
+    return this.done.take(request, response);
   }
 
   #showSignIn(
@@ -95,7 +133,7 @@ export class AccountPages {
     request: Request,
     response: Response,
     status: number,
-    said: SignInRefusal['said'] = {},
+    said: Said = {},
   ): void {
     this.pages.send(response, status, {
       name: 'sign-in',
@@ -103,6 +141,7 @@ export class AccountPages {
       csrf: this.csrf.token(request, response),
       client: null,
       ...this.upstream.linkFrom(`/account/${page}`),
+      ...this.passkeyForm.formOn(`/account/${page}`),
       ...said,
     });
   }
@@ -110,4 +149,13 @@ export class AccountPages {
   #checkCsrf(request: Request, form: Form): void {
     if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
   }
+}
+
+/** What a sign-in page says beside what it always does. */
+type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'username' | 'upstream'>;
+
+function pageNamed(name: string): AccountPage {
+  const page = ACCOUNT_PAGES.find((known) => known === name);
+  if (page === undefined) throw new PageFault(400, 'malformed');
+  return page;
 }

@@ -18,6 +18,7 @@ import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
 import { Pages, redirect } from './pages.js';
 import type { ScopeName } from './pages.js';
+import { SecurityPage } from './security-page.js';
 import { SignOuts } from '../upstream/sign-outs.js';
 import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { Config } from '../../config/config.js';
@@ -40,6 +41,7 @@ export class AccountController {
     private readonly credentials: CredentialCache,
     private readonly usage: Usage,
     private readonly signOuts: SignOuts,
+    private readonly securityPage: SecurityPage,
   ) {
     this.#access = new ConnectedApps(dataSource);
     this.#keys = new TokenKeys(config.secrets);
@@ -58,6 +60,22 @@ export class AccountController {
   @Get('activity')
   activity(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.#show('activity', request, response);
+  }
+
+  @Get('security')
+  security(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#show('security', request, response);
+  }
+
+  /** Who is signed in signs in again, to change how. */
+  @Get('security/confirm')
+  confirm(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.account.signInAgain('security', request, response);
+  }
+
+  @Get('security/upstream')
+  signInToSecurityUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.account.signInUpstream('security', request, response);
   }
 
   @Get('activity/upstream')
@@ -98,11 +116,41 @@ export class AccountController {
     return this.account.signIn('sessions', request, response, form);
   }
 
+  @Post('security/sign-in')
+  signInToSecurity(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    return this.account.signIn('security', request, response, form);
+  }
+
+  @Post(':page/passkey/options')
+  passkeyOptions(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('page') page: string,
+  ): Promise<void> {
+    return this.account.passkeyOptions(page, request, response, form);
+  }
+
+  @Post(':page/passkey')
+  signInWithPasskey(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('page') page: string,
+  ): Promise<void> {
+    return this.account.signInWithPasskey(page, request, response, form);
+  }
+
   async #show(page: AccountPage, request: Request, response: Response): Promise<void> {
     const visitor = await this.account.visitor(page, request, response);
     if (!visitor) return;
     const { session, user, csrf } = visitor;
-    if (page === 'activity') {
+    if (page === 'security') await this.securityPage.send(request, response, visitor);
+    else if (page === 'activity') {
       await this.usage.flush(); // what this process has seen shows at once
       const activity = await activityOf(this.dataSource, user.id);
       this.account.send(response, { name: 'activity', csrf, user, ...activity });
@@ -124,7 +172,7 @@ export class AccountController {
         name: 'apps',
         csrf,
         user,
-        done: this.account.takeDone(request, response),
+        ...this.account.takeDone(request, response),
         revoke: '/account/apps/revoke',
         apps,
         more: count - shown.length,
@@ -142,7 +190,7 @@ export class AccountController {
         name: 'sessions',
         csrf,
         user,
-        done: this.account.takeDone(request, response),
+        ...this.account.takeDone(request, response),
         sessions,
         more: count - shown.length,
         end_others: '/account/sessions/end-others',

@@ -14,6 +14,12 @@ export interface SignedInUser {
   readonly display_name: string;
 }
 
+/** A session, and the member who is signed in in it. */
+export interface CurrentSession {
+  readonly session: Session;
+  readonly user: SignedInUser;
+}
+
 /** The library's browser sessions, for pages that are not part of an authorization request. */
 @Injectable()
 export class BrowserSessions {
@@ -24,10 +30,7 @@ export class BrowserSessions {
   ) {}
 
   /** @returns undefined where nobody is signed in, or somebody who was disabled */
-  async current(
-    request: Request,
-    response: Response,
-  ): Promise<{ session: Session; user: SignedInUser } | undefined> {
+  async current(request: Request, response: Response): Promise<CurrentSession | undefined> {
     const { provider } = this.server;
     const session = await provider.Session.get(provider.createContext(request, response));
     if (session.accountId === undefined) return undefined;

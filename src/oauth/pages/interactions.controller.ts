@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import { errors } from 'oidc-provider';
 import type { Client, Interaction } from 'oidc-provider';
 import { Csrf } from '../../accounts/csrf.js';
+import type { SignedIn } from '../../accounts/sign-in.js';
 import { AuthorizationServer } from '../provider/authorization-server.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { FinishedSteps } from './finished-steps.js';
@@ -19,6 +20,8 @@ import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
 import { Pages, redirect } from './pages.js';
 import type { ScopeName, Sending } from './pages.js';
+import { PasskeyForm } from '../passkeys/passkey-form.js';
+import { PASSKEY_WANTED } from '../provider/assurance.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { allowedScopes, EMPTY_SCOPE, OPENID_SCOPES, ROUTES } from '../provider/provider.js';
 import { SignInForm } from './sign-in-form.js';
@@ -41,6 +44,7 @@ export class InteractionsController {
     private readonly steps: FinishedSteps,
     private readonly upstream: UpstreamSignIns,
     private readonly upstreamProvider: OpenidProvider,
+    private readonly passkeyForm: PasskeyForm,
   ) {}
 
   @Get()
@@ -81,6 +85,7 @@ export class InteractionsController {
         action: `/interaction/${interaction.uid}/sign-in`,
         cancel: `/interaction/${interaction.uid}/cancel`,
         ...this.upstream.linkFrom(`/interaction/${interaction.uid}`),
+        ...this.passkeyForm.formOn(`/interaction/${interaction.uid}`, wantsPasskey(interaction)),
         csrf: this.csrf.token(request, response),
         client: pageClientOf(client, interaction.params.redirect_uri as string),
         ...(typeof hint === 'string' ? { username: hint.slice(0, 100) } : {}),
@@ -126,8 +131,39 @@ export class InteractionsController {
   @Post('sign-in')
   async signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const step = await this.#posted(request, response, form, 'login');
-    if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
+    if (!this.config.localSignIn || wantsPasskey(step.interaction)) throw new PageFault(400, 'malformed');
     const result = await this.signInForm.submit(request, response, form, 'authorization');
+    await this.#finishSignIn(request, response, step, result);
+  }
+
+  @Post('passkey/options')
+  async passkeyOptions(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    const { interaction } = await this.#posted(request, response, form, 'login');
+    await this.passkeyForm.options(request, response, `/interaction/${interaction.uid}`);
+  }
+
+  @Post('passkey')
+  async signInWithPasskey(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    const step = await this.#posted(request, response, form, 'login');
+    const page = `/interaction/${step.interaction.uid}`;
+    const result = await this.passkeyForm.submit(request, response, form, page, 'authorization');
+    await this.#finishSignIn(request, response, step, result);
+  }
+
+  async #finishSignIn(
+    request: Request,
+    response: Response,
+    step: Step,
+    result: SignedIn | SignInRefusal,
+  ): Promise<void> {
     if ('status' in result) {
       this.#showSignIn(request, response, step, result.status, result.said);
       return;
@@ -208,6 +244,11 @@ interface Step {
   readonly interaction: Interaction;
   readonly client: Client;
   readonly formTargets: readonly string[];
+}
+
+/** The app asks for a passkey, and the member's session did not come of one. */
+function wantsPasskey({ prompt }: Interaction): boolean {
+  return prompt.reasons.includes(PASSKEY_WANTED);
 }
 
 function requestedScopes(interaction: Interaction, client: Client): string[] {

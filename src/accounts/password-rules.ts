@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { OperatorError } from '../values/operator-error.js';
+
+const SHORTEST = 10;
+const LONGEST = 128;
+
+/** A password that is the username, and less than this beside it, is no password. */
+const BESIDE_USERNAME = 4;
+
+/** What is wrong with a password that somebody wants to have. */
+export type PasswordFault = 'length' | 'characters' | 'common' | 'username';
+
+let common: ReadonlySet<string> | undefined;
+
+/**
+ * Judges a password that somebody wants to have (NIST SP 800-63B-4 §3.1.1.2): 10 to 128 characters (code points of its NFKC form), not
+ * one of the 100,000 commonest in any case, not one's own username. It need not be made of this or that kind of character.
+ *
+ * @returns undefined where nothing is wrong with it
+ */
+export function passwordFault(password: string, username: string): PasswordFault | undefined {
+  const normal = password.normalize('NFKC');
+  if (normal.includes('\0') || !normal.isWellFormed()) return 'characters';
+  const { length } = [...normal];
+  if (length < SHORTEST || length > LONGEST) return 'length';
+  const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];
+  if (folded.includes(name) && folded.length - name.length < BESIDE_USERNAME) return 'username';
+  // Those that are too short are not in the file: it is exact, and small.
+  common ??= new Set(readFileSync(new URL('./common-passwords.txt', import.meta.url), 'utf8').split('\n'));
+  return common.has(folded) ? 'common' : undefined;
+}
+
+const WORDS: Readonly<Record<PasswordFault, string>> = {
+  length: `The password must have ${SHORTEST} to ${LONGEST} characters`,
+  characters: 'The password must not contain U+0000 or half of a surrogate pair',
+  common: 'The password is one of the 100,000 that most people have: choose another',
+  username: 'The password must not be the username',
+};
+
+/** As {@link passwordFault}, for an admin. @throws OperatorError where it is not allowed */
+export function checkPassword(password: string, username: string): void {
+  const fault = passwordFault(password, username);
+  if (fault === undefined) return;
+  const length = fault === 'length' ? `, it has ${[...password.normalize('NFKC')].length}` : '';
+  throw new OperatorError(`${WORDS[fault]}${length}`);
+}

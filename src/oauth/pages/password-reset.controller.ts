@@ -1,0 +1,96 @@
+import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Csrf } from '../../accounts/csrf.js';
+import { addressOf } from '../../values/network.js';
+import { FormBody } from './form-body.js';
+import type { Form } from './form-body.js';
+import { PageFault } from './page-faults.js';
+import { NEW_PASSWORD_PATH, RESET_PATH } from './page-paths.js';
+import { Page } from './page.decorator.js';
+import { Pages } from './pages.js';
+import type { Page as AnyPage } from './pages.js';
+import { PasswordResets } from './password-resets.js';
+import { languageOf } from './texts/texts.js';
+
+type ResetPage = Omit<Extract<AnyPage, { name: 'password-reset' }>, 'name' | 'csrf'>;
+
+/** A new password by mail: who asks for one, and who comes by its link. */
+@Controller('account')
+@Page()
+export class PasswordResetController {
+  constructor(
+    private readonly csrf: Csrf,
+    private readonly pages: Pages,
+    private readonly resets: PasswordResets,
+  ) {}
+
+  @Get('password-reset')
+  ask(@Req() request: Request, @Res() response: Response): void {
+    this.#checkOffered();
+    this.#show(request, response, 200, { step: 'ask', action: `${RESET_PATH}/send` });
+  }
+
+  /** One answer, whoever it is. */
+  @Post('password-reset/send')
+  send(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): void {
+    this.#checkForm(request, form);
+    const language = languageOf(undefined, request.headers['accept-language']);
+    this.resets.begin(textOf(form.username), language, addressOf(request));
+    this.#show(request, response, 200, { step: 'sent', action: RESET_PATH });
+  }
+
+  /** Takes nothing: programs that look at links in mails open them. */
+  @Get('new-password/:token')
+  async choose(
+    @Req() request: Request,
+    @Res() response: Response,
+    @Param('token') token: string,
+  ): Promise<void> {
+    this.#checkOffered();
+    const username = await this.resets.memberOf(token);
+    if (username === undefined) this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
+    else
+      this.#show(request, response, 200, {
+        step: 'choose',
+        action: `${NEW_PASSWORD_PATH}/${token}/set`,
+        username,
+      });
+  }
+
+  @Post('new-password/:token/set')
+  async set(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('token') token: string,
+  ): Promise<void> {
+    this.#checkForm(request, form);
+    const fault = await this.resets.finish(token, textOf(form.new_password), addressOf(request));
+    if (fault === undefined) this.#show(request, response, 200, { step: 'done', action: RESET_PATH });
+    else if (fault === 'expired') this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
+    else
+      this.#show(request, response, 400, {
+        step: 'choose',
+        action: `${NEW_PASSWORD_PATH}/${token}/set`,
+        fault,
+      });
+  }
+
+  #show(request: Request, response: Response, status: number, page: ResetPage): void {
+    const csrf = this.csrf.token(request, response);
+    this.pages.send(response, status, { name: 'password-reset', csrf, ...page });
+  }
+
+  #checkForm(request: Request, form: Form): void {
+    this.#checkOffered();
+    if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
+  }
+
+  #checkOffered(): void {
+    if (!this.resets.areOffered) throw new PageFault(400, 'malformed');
+  }
+}
+
+function textOf(value: Form[string]): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,147 @@
+import { Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { Busy } from '../../accounts/busy.js';
+import { Mailer } from '../../accounts/mailer.js';
+import { passwordFault } from '../../accounts/password-rules.js';
+import type { PasswordFault } from '../../accounts/password-rules.js';
+import { SignIn } from '../../accounts/sign-in.js';
+import { eventValues, recordEventIf } from '../../audit/audit.js';
+import { Config } from '../../config/config.js';
+import { randomBytes } from '../../crypto/random.js';
+import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { Database } from '../../database/database.js';
+import { Logger } from '../../http/logger.js';
+import { isStorable } from '../../values/string-rules.js';
+import { LIFETIMES } from '../provider/lifetimes.js';
+import { NEW_PASSWORD_PATH } from './page-paths.js';
+import type { Language } from './texts/texts.js';
+import { TEXTS } from './texts/texts.js';
+import { fill } from './wording.js';
+
+const MODEL = 'PasswordReset';
+
+/** A member is sent no more than one mail in so many seconds. */
+const QUIET_SECONDS = 300;
+
+/** Mails that are on their way; who asks for more is asked to come again. */
+const MOST_PENDING = 50;
+
+const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
+
+/** One mail at a time for a member who can be sent one, and none for anybody else. */
+const BEGIN = `WITH begun AS (
+  INSERT INTO oauth_state (key, model, user_id, expires_at)
+  SELECT $2, '${MODEL}', u.id, now() + make_interval(secs => ${LIFETIMES.passwordReset}) FROM users u
+  WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} AND NOT EXISTS (
+    SELECT FROM oauth_state s WHERE s.user_id = u.id AND s.model = '${MODEL}'
+      AND s.expires_at > now() + make_interval(secs => ${LIFETIMES.passwordReset - QUIET_SECONDS}))
+  RETURNING user_id
+) SELECT u.id, u.username, u.email FROM begun JOIN users u ON u.id = begun.user_id`;
+
+const FIND = `SELECT u.username FROM oauth_state s JOIN users u ON u.id = s.user_id
+WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND s.expires_at > now() AND ${RESETTABLE}`;
+
+/** Taken once, with the password that comes of it; all that was signed in before ends, and so do the member's other mails. */
+const FINISH = `WITH taken AS (
+  DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND expires_at > now() RETURNING user_id
+), changed AS (
+  UPDATE users u SET password_hash = $3, sign_ins_valid_since = clock_timestamp() FROM taken
+  WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
+), told AS (
+  INSERT INTO auth_events (type, actor, user_id, ip, details)
+  SELECT 'user.password_set', 'user', id, $4::inet, '{"sessions_kept": false}' FROM changed
+) SELECT id FROM changed`;
+
+/** A new password by mail, for who forgot theirs. Nobody learns from it who is a member, or has an address. */
+@Injectable()
+export class PasswordResets implements OnApplicationShutdown {
+  readonly #keys: TokenKeys;
+  readonly #pending = new Set<Promise<void>>();
+
+  constructor(
+    private readonly config: Config,
+    private readonly database: Database,
+    private readonly mailer: Mailer,
+    private readonly signIn: SignIn,
+    private readonly logger: Logger,
+  ) {
+    this.#keys = new TokenKeys(config.secrets);
+  }
+
+  /** Whether members reset their passwords here. */
+  get areOffered(): boolean {
+    return this.config.localSignIn && this.mailer.isThere && this.config.passwordResetUrl === undefined;
+  }
+
+  /**
+   * Sends a mail where there is somebody to send one. What it finds it does after the answer: that takes the same time for every name.
+   *
+   * @throws Busy where too many mails are on their way
+   */
+  begin(username: string, language: Language, ip: string | undefined): void {
+    if (this.#pending.size >= MOST_PENDING) throw new Busy();
+    const sent = this.#send(username, language, ip)
+      .catch((error: unknown) =>
+        this.logger.error({ reason: (error as Error).name }, 'a mail could not be sent'),
+      )
+      .finally(() => this.#pending.delete(sent));
+    this.#pending.add(sent);
+  }
+
+  /** @returns whose password it is; undefined where the link is unknown, used or too old */
+  async memberOf(token: string): Promise<string | undefined> {
+    const keys = this.#keys.keysOf(MODEL, token);
+    if (keys.length === 0) return undefined;
+    const [row] = await this.database.prepared<{ username: string }>(FIND, eitherOf(keys));
+    return row?.username;
+  }
+
+  /**
+   * @returns what is wrong with the password, or with the link; undefined where it is done
+   * @throws Busy
+   */
+  async finish(
+    token: string,
+    password: string,
+    ip: string | undefined,
+  ): Promise<PasswordFault | 'expired' | undefined> {
+    const username = await this.memberOf(token);
+    if (username === undefined) return 'expired';
+    const fault = passwordFault(password, username);
+    if (fault !== undefined) return fault;
+    const passwordHash = await this.signIn.hashNew(password);
+    const keys = eitherOf(this.#keys.keysOf(MODEL, token));
+    const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ip ?? null]);
+    return changed.length > 0 ? undefined : 'expired';
+  }
+
+  /** Resolves when no mail is on its way. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#pending);
+  }
+
+  async #send(username: string, language: Language, ip: string | undefined): Promise<void> {
+    if (!isStorable(username) || [...username].length > 100) return;
+    const token = randomBytes(32).toString('base64url');
+    const [member] = await this.database.prepared<{ id: number; username: string; email: string }>(BEGIN, [
+      username,
+      this.#keys.keyOf(MODEL, token),
+    ]);
+    if (!member) return;
+    const { publicUrl, platformName } = this.config;
+    const words = {
+      platform: platformName ?? new URL(publicUrl).host,
+      username: member.username,
+      link: `${publicUrl}${NEW_PASSWORD_PATH}/${token}`,
+    };
+    const { subject, text } = TEXTS[language].passwordReset.mail;
+    await this.mailer.send({ to: member.email, subject: fill(subject, words), text: fill(text, words) });
+    const event = {
+      type: 'user.password_reset_sent',
+      actor: 'user',
+      userId: member.id,
+      ip: ip ?? null,
+    } as const;
+    await this.database.prepared(`${recordEventIf('(SELECT) AS sent', 1)}`, eventValues(event));
+  }
+}

@@ -1,0 +1,74 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Csrf } from '../../accounts/csrf.js';
+import { DeviceCookies } from '../../accounts/device-cookies.js';
+import type { SignedIn } from '../../accounts/sign-in.js';
+import { Meter } from '../../http/meter.js';
+import type { LabelsOf } from '../../http/metrics.js';
+import { addressOf } from '../../values/network.js';
+import type { Form } from '../pages/form-body.js';
+import { PageFault } from '../pages/page-faults.js';
+import type { PasskeyForm as Addresses } from '../pages/pages.js';
+import type { SignInRefusal } from '../pages/sign-in-form.js';
+import { PasskeyCeremonies } from './passkey-ceremonies.js';
+import type { Purpose } from './passkey-ceremonies.js';
+
+/** What the script of the sign-in page asks for and sends: the same for an app and for the account pages. */
+@Injectable()
+export class PasskeyForm {
+  constructor(
+    private readonly ceremonies: PasskeyCeremonies,
+    private readonly csrf: Csrf,
+    private readonly devices: DeviceCookies,
+    private readonly meter: Meter,
+  ) {}
+
+  /** What a sign-in page shows of it, where there are passkeys. @param only the app asks for one */
+  formOn(page: string, only = false): { passkey?: Addresses & { only: boolean } } {
+    if (!this.ceremonies.areOffered) return {};
+    return { passkey: { options: `${page}/passkey/options`, action: `${page}/passkey`, only } };
+  }
+
+  /**
+   * Answers with what `navigator.credentials.get` is told.
+   *
+   * @param page on which the form stands, as {@link formOn} was told
+   * @throws PageFault where there are no passkeys
+   */
+  async options(request: Request, response: Response, page: string): Promise<void> {
+    response.status(200).json(await this.ceremonies.signInOptions(this.#purpose(request, page)));
+  }
+
+  /**
+   * @param way the page from which it was sent
+   * @returns the member, whose browser is remembered; else how the page is shown again
+   * @throws PageFault where there are no passkeys
+   */
+  async submit(
+    request: Request,
+    response: Response,
+    form: Form,
+    page: string,
+    way: LabelsOf<'sign_ins_total'>['way'],
+  ): Promise<SignedIn | SignInRefusal> {
+    const purpose = this.#purpose(request, page);
+    const count = (result: LabelsOf<'sign_ins_total'>['result']) =>
+      this.meter.count('sign_ins_total', { result, way, method: 'passkey' });
+    const signedIn = await this.ceremonies
+      .signIn(form.credential, purpose, addressOf(request))
+      .catch((error: unknown) => {
+        count('failed');
+        throw error;
+      });
+    count(signedIn ? 'signed-in' : 'invalid');
+    if (!signedIn) return { status: 401, said: { fault: { reason: 'unproven' } } };
+    this.devices.issue(request, response, signedIn.userId);
+    return signedIn;
+  }
+
+  /** Of a request whose form is ours. */
+  #purpose(request: Request, page: string): Purpose {
+    if (!this.ceremonies.areOffered) throw new PageFault(400, 'malformed');
+    return { browser: this.csrf.browserOf(request)!, of: page };
+  }
+}

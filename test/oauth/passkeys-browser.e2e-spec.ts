@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
+import { PASSWORD } from '../support/oauth.js';
+import type { OauthTest } from '../support/oauth.js';
+import { startWithPasskeys } from '../support/passkeys.js';
+
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+
+postgres.describe('A member with a passkey, in Chromium', () => {
+  let oauth: OauthTest;
+  let browser: Browser;
+  beforeAll(async () => {
+    oauth = await startWithPasskeys();
+    browser = await launchChromium();
+  }, 60_000);
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await oauth.close();
+  });
+
+  /** A browser with an authenticator of its own, that says yes at once. */
+  async function device(
+    options: BrowserContextOptions = {},
+    { autofill = false, synced = false }: { autofill?: boolean; synced?: boolean } = {},
+  ) {
+    const page = await (await browser.newContext(options)).newPage();
+    const violations: string[] = [];
+    page.on('console', (message) => {
+      if (/Content Security Policy/i.test(message.text())) violations.push(message.text());
+    });
+    if (!autofill) await page.addInitScript('delete PublicKeyCredential.isConditionalMediationAvailable');
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('WebAuthn.enable');
+    const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        ctap2Version: 'ctap2_1',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+        defaultBackupEligibility: synced,
+        defaultBackupState: synced,
+      },
+    });
+    return { page, cdp, authenticatorId, violations };
+  }
+
+  async function credentialsOf({ cdp, authenticatorId }: { cdp: CDPSession; authenticatorId: string }) {
+    const { credentials } = await cdp.send('WebAuthn.getCredentials', { authenticatorId });
+    return credentials;
+  }
+
+  async function signInWithPassword(page: Page, username: string) {
+    await page.goto(`${oauth.issuer}/account/security`);
+    await page.getByLabel('Username').fill(username);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('heading', { name: 'Security' }).waitFor();
+  }
+
+  /** Adds a passkey at the account's page. */
+  async function register(page: Page, username: string, name: string) {
+    await signInWithPassword(page, username);
+    await page.getByLabel('Name of the new passkey').fill(name);
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('status').getByText('You can sign in with your new passkey.').waitFor();
+  }
+
+  it('adds it at the account, and signs in with the button, by keyboard alone, on a phone', async () => {
+    const { username } = await oauth.member();
+    const own = await device(PHONE);
+    await register(own.page, username, 'My phone');
+    await own.page.getByRole('heading', { name: 'My phone' }).waitFor();
+    const [credential] = await credentialsOf(own);
+    expect(credential).toMatchObject({ rpId: 'localhost', isResidentCredential: true });
+
+    await own.page.context().clearCookies();
+    await own.page.goto(`${oauth.issuer}/account/apps`);
+    await own.page.getByLabel('Username').focus();
+    const button = own.page.getByRole('button', { name: 'Sign in with a passkey' });
+    for (let tabs = 0; tabs < 5 && !(await button.evaluate((it) => it === document.activeElement)); tabs++)
+      await own.page.keyboard.press('Tab');
+    await own.page.keyboard.press('Enter');
+    await own.page.getByText('No app can see your account.').waitFor();
+    expect(own.violations).toEqual([]);
+  });
+
+  it('signs in for an app from the autofill of the username, and another device with one of its own', async () => {
+    const { username } = await oauth.member();
+    const laptop = await device({}, { autofill: true });
+    const phone = await device(PHONE, { autofill: true, synced: true });
+    await register(laptop.page, username, 'Laptop');
+    await register(phone.page, username, 'Phone');
+    const clientId = await oauth.client({ name: 'Trailmix' });
+    for (const { page, violations } of [laptop, phone]) {
+      await page.context().clearCookies();
+      await page.goto(oauth.request(clientId).url.href);
+      // Nothing is typed, and nothing pressed: the authenticator chooses at once what the browser offers.
+      await page.getByRole('heading', { name: 'Allow Trailmix to use your account?' }).waitFor();
+      expect(violations).toEqual([]);
+    }
+    await phone.page.goto(`${oauth.issuer}/account/security`);
+    expect(await phone.page.getByText('Synced').count()).toBe(1);
+    expect(await phone.page.getByText('On one device').count()).toBe(1);
+  });
+
+  it('is refused with a copy of the passkey whose counter is behind, and told in words', async () => {
+    const { username } = await oauth.member();
+    const own = await device();
+    await register(own.page, username, 'Laptop');
+    const [before] = await credentialsOf(own);
+    await own.page.context().clearCookies();
+    await own.page.goto(`${oauth.issuer}/account/apps`);
+    await own.page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await own.page.getByText('No app can see your account.').waitFor();
+
+    const thief = await device();
+    await thief.cdp.send('WebAuthn.addCredential', {
+      authenticatorId: thief.authenticatorId,
+      credential: before!,
+    });
+    await thief.page.goto(`${oauth.issuer}/account/apps`);
+    await thief.page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await thief.page.getByRole('alert').getByText('Your passkey could not be used.').waitFor();
+    expect(new URL(thief.page.url()).pathname).toBe('/account/apps/passkey');
+  });
+
+  it('is told where there is no passkey on the device, and where the device has one already', async () => {
+    const { username } = await oauth.member();
+    const own = await device();
+    await own.cdp.send('WebAuthn.setUserVerified', {
+      authenticatorId: own.authenticatorId,
+      isUserVerified: false,
+    });
+    await own.page.goto(`${oauth.issuer}/account/apps`);
+    await own.page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await own.page.getByRole('status').getByText('No passkey was used.').waitFor();
+    await own.cdp.send('WebAuthn.setUserVerified', {
+      authenticatorId: own.authenticatorId,
+      isUserVerified: true,
+    });
+    await register(own.page, username, 'Laptop');
+    await own.page.getByRole('button', { name: 'Add a passkey' }).click();
+    await own.page.getByText('This device has a passkey for your account already.').waitFor();
+    expect(await credentialsOf(own)).toHaveLength(1);
+  });
+
+  it('switches the password off, and on again, and removes the passkey', async () => {
+    const { username } = await oauth.member();
+    const own = await device();
+    await register(own.page, username, 'Laptop');
+    await own.page.getByRole('button', { name: 'Switch the password off' }).click();
+    await own.page.getByText('Your only way to sign in: it cannot be removed.').waitFor();
+    await own.page.getByRole('button', { name: 'Switch the password on' }).click();
+    await own.page.getByRole('button', { name: 'Remove the passkey Laptop' }).click();
+    await own.page.getByRole('status').getByText('The passkey is removed.').waitFor();
+    await own.page.goto(`${oauth.issuer}/account/activity`);
+    await own.page.getByText('A passkey of yours was removed').waitFor();
+    expect(own.violations).toEqual([]);
+  });
+
+  it('meets a page for an app that asks for one, and goes on with it', async () => {
+    const { username } = await oauth.member();
+    const own = await device();
+    await register(own.page, username, 'Laptop');
+    await own.page.context().clearCookies();
+    await signInWithPassword(own.page, username);
+    const clientId = await oauth.client({ name: 'Bank' });
+    await own.page.goto(oauth.request(clientId, { acr_values: 'phrh' }).url.href);
+    await own.page.getByText('The app asks you to sign in with a passkey.').waitFor();
+    expect(await own.page.getByLabel('Password').count()).toBe(0);
+    await own.page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+    await own.page.getByRole('heading', { name: 'Allow Bank to use your account?' }).waitFor();
+  });
+
+  it('without JavaScript signs in with the password as before, and sees no button that does nothing', async () => {
+    const { username } = await oauth.member();
+    const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+    await page.goto(`${oauth.issuer}/account/security`);
+    expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).isVisible()).toBe(false);
+    await signInWithPassword(page, username);
+    expect(await page.getByRole('button', { name: 'Add a passkey' }).isVisible()).toBe(false);
+    await page.getByText('Passkeys need JavaScript, and a browser that has them.').waitFor();
+  });
+});

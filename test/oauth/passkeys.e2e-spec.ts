@@ -1,0 +1,780 @@
+import { createServer } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import * as client from 'openid-client';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { WaysIn } from '../../src/accounts/ways-in.js';
+import { Encryption } from '../../src/crypto/encryption.js';
+import { postgres } from '../support/database.js';
+import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+import {
+  actionOf,
+  addPasskey,
+  atSecurity,
+  Authenticator,
+  csrfOf,
+  memberWithPasskey,
+  optionsFor,
+  post,
+  startWithPasskeys,
+  withCertificate,
+} from '../support/passkeys.js';
+import type { Changes } from '../support/passkeys.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await startWithPasskeys()));
+afterAll(() => oauth.close());
+
+const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+
+/** What the trail has of the member, the last first. */
+const trailOf = (userId: number, type: string) =>
+  query<{ details: Record<string, unknown>; actor: string; ip: string | null }>(
+    'SELECT details, actor, host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = $2 ORDER BY id DESC',
+    [userId, type],
+  );
+
+const passkeysOf = (userId: number) =>
+  query<{ name: string; sign_count: number; backed_up: boolean; last_used_at: Date | null }>(
+    'SELECT name, sign_count, backed_up, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id',
+    [userId],
+  );
+
+/** Lets the member's sign-ins be so many seconds older: pages know it from what is sealed in the session. */
+async function ageSessions(userId: number, seconds: number): Promise<void> {
+  const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
+  const rows = await query<{ key: Buffer; uid_key: Buffer; payload: Buffer }>(
+    'SELECT key, uid_key, payload FROM oauth_sessions WHERE user_id = $1',
+    [userId],
+  );
+  for (const { key, uid_key, payload } of rows) {
+    const session = encryption.open<{ loginTs: number }>(payload, 'Session', uid_key, key)!;
+    const older = { ...session, loginTs: session.loginTs - seconds };
+    await query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
+      key,
+      encryption.seal(older, 'Session', uid_key, key),
+    ]);
+  }
+}
+
+/** A browser at the sign-in page of an authorization request. */
+async function atSignIn(parameters: Record<string, string> = {}, browser = oauth.browser()) {
+  const clientId = await oauth.client();
+  const { url, verifier } = oauth.request(clientId, parameters);
+  return { browser, clientId, verifier, page: (await browser.open(url)) as FormPage };
+}
+
+/** Signs in at a sign-in page as its script does. */
+async function signIn(browser: Browser, page: FormPage, authenticator: Authenticator, changes: Changes = {}) {
+  const credential = authenticator.prove(await optionsFor(browser, page), changes);
+  return post(browser, page, actionOf(page), { credential });
+}
+
+describe('A passkey', () => {
+  it.each([
+    ['on one device', { eligible: false, done: false }, 'phrh'],
+    ['on several', { eligible: true, done: true }, 'phr'],
+  ])('%s signs a member in for an app, which is told how', async (_, backup, acr) => {
+    const { id, username, authenticator } = await memberWithPasskey(
+      oauth,
+      new Authenticator(oauth.issuer, 0, backup),
+    );
+    const browser = oauth.browser();
+    const clientId = await oauth.client();
+    const configuration = await oauth.configuration(clientId);
+    const { url, verifier } = oauth.request(clientId, { nonce: 'n' });
+    const page = (await browser.open(url)) as FormPage;
+    const credential = authenticator.prove(await optionsFor(browser, page));
+    const consent = (await browser.submit(page, { credential }, /\/passkey$/)) as FormPage;
+    expect(consent.html).toContain(username);
+    const back = (await browser.submit(
+      consent,
+      { decision: 'allow', scope: ['profile:read'] },
+      /consent$/,
+    )) as URL;
+    const tokens = await client.authorizationCodeGrant(configuration, back, {
+      pkceCodeVerifier: verifier,
+      expectedNonce: 'n',
+    });
+    const claims = tokens.claims()!;
+    expect([claims.sub, claims.amr, claims.acr]).toEqual([String(id), ['pop', 'user'], acr]);
+    expect(Math.abs(Number(claims.auth_time) - Date.now() / 1000)).toBeLessThan(60);
+    expect((await trailOf(id, 'sign_in.succeeded'))[0]!.details).toEqual({ method: 'passkey' });
+    expect((await passkeysOf(id))[0]!.last_used_at).not.toBeNull();
+  });
+
+  it('signs a member in for the account, in a session of its own, and remembers the browser', async () => {
+    const { authenticator } = await memberWithPasskey(oauth);
+    const browser = oauth.browser();
+    for (const path of ['apps', 'sessions', 'activity', 'security']) {
+      const page = (await browser.open(`/account/${path}`)) as FormPage;
+      const response = await signIn(browser, page, authenticator);
+      expect([path, response.status, response.headers.get('location')]).toEqual([
+        path,
+        303,
+        `/account/${path}`,
+      ]);
+      expect(((await browser.open(`/account/${path}`)) as FormPage).html).not.toContain(
+        `/account/${path}/sign-in`,
+      );
+      expect(browser.cookies.get('pua_device;/')).toBeDefined();
+      for (const name of browser.cookies.keys()) if (/session/.test(name)) browser.cookies.delete(name);
+    }
+  });
+
+  it('is asked for without a name: what the browser is told is the same for every member', async () => {
+    const { browser, page } = await atSignIn({ login_hint: (await memberWithPasskey(oauth)).username });
+    const { challenge, ...options } = await optionsFor(browser, page);
+    expect(options).toEqual({ rpId: 'localhost', timeout: 120_000, userVerification: 'required' });
+    expect(Buffer.from(challenge, 'base64url')).toHaveLength(32);
+    expect((await optionsFor(browser, page)).challenge).not.toBe(challenge);
+  });
+
+  it('is made to be found by the authenticator, with user verification, and knows the member by nothing of theirs', async () => {
+    const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
+    const page = (await browser.open('/account/security')) as FormPage;
+    const options = (await optionsFor(browser, page)) as unknown as Record<string, unknown> & {
+      user: { id: string };
+      challenge: string;
+    };
+    expect(options).toMatchObject({
+      rp: { id: 'localhost' },
+      user: { name: username },
+      attestation: 'none',
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+      excludeCredentials: [{ id: authenticator.credentialId.toString('base64url'), type: 'public-key' }],
+    });
+    // One handle for all of a member's: an authenticator replaces, and does not pile up.
+    expect(options.user.id).toBe(authenticator.userHandle);
+    expect(Buffer.from(options.user.id, 'base64url')).toHaveLength(64);
+    expect(Buffer.from(options.user.id, 'base64url').includes(String(id))).toBe(false);
+  });
+
+  it('is shown with its name, when it was made and used, and whether there are copies; two work side by side', async () => {
+    const first = await memberWithPasskey(oauth);
+    const phone = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
+    const page = await addPasskey(first.browser, phone, '  Ada’s <b>phone</b> ');
+    expect(page.html).toContain('<bdi>Laptop</bdi>');
+    expect(page.html).toContain(
+      '<bdi>Ada’s &lt;b&gt;phone&lt;/b&gt;</bdi> <span class="badge">Synced</span>',
+    );
+    expect(page.html.match(/Not yet/g)).toHaveLength(2);
+    for (const authenticator of [first.authenticator, phone]) {
+      const { browser, page: at } = await atSignIn();
+      expect((await signIn(browser, at, authenticator)).status).toBe(303);
+    }
+    expect(((await first.browser.open('/account/security')) as FormPage).html).not.toContain('Not yet');
+    expect(await trailOf(first.id, 'passkey.added')).toMatchObject([
+      { actor: 'user', ip: '127.0.0.1', details: { synced: true } },
+      { actor: 'user', details: { synced: false } },
+    ]);
+  });
+
+  it('is not throttled by who guesses the password', async () => {
+    const { username, authenticator } = await memberWithPasskey(oauth);
+    for (let i = 0; i < 12; i++) {
+      const browser = oauth.browser();
+      const page = (await browser.open('/account/apps')) as FormPage;
+      await browser.submit(page, { username, password: 'guess' });
+    }
+    const { browser, page } = await atSignIn();
+    const password = (await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+    expect(password.status).toBe(429);
+    expect((await signIn(browser, page, authenticator)).status).toBe(303);
+  });
+});
+
+describe('A proof that is not what was asked for', () => {
+  const WRONG: [string, Changes][] = [
+    ['of another site', { origin: 'https://evil.example' }],
+    ['of another port', { origin: 'http://localhost:1' }],
+    ['for another relying party', { rpId: 'evil.example' }],
+    ['from within a page of another site', { crossOrigin: true }],
+    ['of a registration', { type: 'webauthn.create' }],
+    ['without user verification', { flags: 0x01 }],
+    ['without user presence', { flags: 0x04 }],
+    ['of a passkey that became one with copies', { flags: 0x0d }],
+    ['for another member', { userHandle: randomBytes(64).toString('base64url') }],
+    ['with another signature', { signature: randomBytes(70) }],
+    ['of a passkey that nobody has', { credentialId: randomBytes(32) }],
+    ['to a challenge that nobody gave', { challenge: randomBytes(32).toString('base64url') }],
+  ];
+
+  it.each(WRONG)('%s signs nobody in, and is refused like every other', async (_, changes) => {
+    const { id, authenticator } = await memberWithPasskey(oauth);
+    const { browser, page } = await atSignIn();
+    const response = await signIn(browser, page, authenticator, changes);
+    const html = await response.text();
+    expect(response.status).toBe(401);
+    expect(html).toContain('Your passkey could not be used.');
+    expect((await passkeysOf(id))[0]!.last_used_at).toBeNull();
+    expect((await trailOf(id, 'sign_in.succeeded')).map(({ details }) => details.method)).toEqual([
+      'password',
+    ]);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no JSON', '{'],
+    ['null', 'null'],
+    ['a list', '[]'],
+    ['no response', '{"id":"AA","type":"public-key"}'],
+    ['bytes that are none', '{"id":"A A","type":"public-key","response":{"clientDataJSON":"…"}}'],
+    ['a prototype', '{"__proto__":{"id":"AA"},"response":{"clientDataJSON":"bnVsbA"}}'],
+    ['deep JSON', '['.repeat(4_000)],
+    ['U+0000', '{"id":"\\u0000"}'],
+  ])('as %s is refused in words, and never fails the server', async (_, credential) => {
+    const { browser, page } = await atSignIn();
+    expect((await post(browser, page, actionOf(page), { credential })).status).toBe(401);
+    const member = await oauth.member();
+    const own = await atSecurity(oauth, member.username);
+    expect((await post(own.browser, own.page, '/account/security/passkeys', { credential })).status).toBe(
+      409,
+    );
+  });
+
+  it('of a member who is disabled is refused in the same words, and the trail says why', async () => {
+    const { id, authenticator } = await memberWithPasskey(oauth);
+    await new UsersService(oauth.dataSource).disable(id, 'admin');
+    const { browser, page } = await atSignIn();
+    const response = await signIn(browser, page, authenticator);
+    expect([response.status, await response.text()]).toEqual([
+      401,
+      expect.stringContaining('Your passkey could not be used.'),
+    ]);
+    expect((await trailOf(id, 'sign_in.refused'))[0]!.details).toEqual({
+      method: 'passkey',
+      reason: 'disabled',
+    });
+  });
+
+  it('whose counter went back is that of a copy: refused, and the trail says so; one that goes on is taken', async () => {
+    const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 5));
+    const attempt = async () => {
+      const { browser, page } = await atSignIn();
+      return (await signIn(browser, page, authenticator)).status;
+    };
+    authenticator.signCount = 7;
+    expect(await attempt()).toBe(303);
+    for (const copy of [7, 6, 1]) {
+      authenticator.signCount = copy;
+      expect([copy, await attempt()]).toEqual([copy, 401]);
+      expect((await trailOf(id, 'sign_in.refused'))[0]!.details).toEqual({
+        method: 'passkey',
+        reason: 'counter_went_back',
+      });
+    }
+    authenticator.signCount = 0;
+    expect(await attempt()).toBe(401);
+    authenticator.signCount = 8;
+    expect(await attempt()).toBe(303);
+    expect((await passkeysOf(id))[0]!.sign_count).toBe(8);
+  });
+
+  it('without its signature does not tell the trail of a counter that went back', async () => {
+    const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 9));
+    authenticator.signCount = 1;
+    const { browser, page } = await atSignIn();
+    await signIn(browser, page, authenticator, { signature: randomBytes(70) });
+    expect((await trailOf(id, 'sign_in.refused'))[0]!.details).toEqual({
+      method: 'passkey',
+      reason: 'wrong_proof',
+    });
+  });
+});
+
+describe('A challenge', () => {
+  it('is answered once, of 50 answers at the same time', async () => {
+    const { id, authenticator } = await memberWithPasskey(oauth);
+    const { browser, page } = await atSignIn();
+    const credential = authenticator.prove(await optionsFor(browser, page));
+    const statuses = await Promise.all(
+      Array.from(
+        { length: 50 },
+        async () => (await post(browser, page, actionOf(page), { credential })).status,
+      ),
+    );
+    expect(statuses.toSorted((one, other) => one - other)).toEqual([
+      303,
+      ...Array.from({ length: 49 }, () => 401),
+    ]);
+    expect(
+      (await trailOf(id, 'sign_in.succeeded')).filter(({ details }) => details.method === 'passkey'),
+    ).toHaveLength(1);
+  });
+
+  it('of another browser is none, and is still there for its own', async () => {
+    const { authenticator } = await memberWithPasskey(oauth);
+    const [own, other] = [await atSignIn(), await atSignIn()];
+    const credential = authenticator.prove(await optionsFor(own.browser, own.page));
+    expect((await post(other.browser, other.page, actionOf(other.page), { credential })).status).toBe(401);
+    expect((await post(own.browser, own.page, actionOf(own.page), { credential })).status).toBe(303);
+  });
+
+  it('for one step is none for another one of the same browser', async () => {
+    const { authenticator } = await memberWithPasskey(oauth);
+    const { browser, page } = await atSignIn();
+    const account = (await browser.open('/account/apps')) as FormPage;
+    const forAccount = authenticator.prove(await optionsFor(browser, account));
+    expect((await post(browser, page, actionOf(page), { credential: forAccount })).status).toBe(401);
+    const forApp = authenticator.prove(await optionsFor(browser, page));
+    expect((await post(browser, account, '/account/sessions/passkey', { credential: forApp })).status).toBe(
+      401,
+    );
+  });
+
+  it('lives for two minutes', async () => {
+    const { authenticator } = await memberWithPasskey(oauth);
+    const { browser, page } = await atSignIn();
+    const credential = authenticator.prove(await optionsFor(browser, page));
+    await query(
+      `UPDATE oauth_state SET expires_at = expires_at - interval '121 seconds' WHERE model = 'PasskeySignIn'`,
+    );
+    expect((await post(browser, page, actionOf(page), { credential })).status).toBe(401);
+    const [row] = await query<{ seconds: number }>(
+      `SELECT 120 - extract(epoch FROM max(expires_at) - now())::int AS seconds FROM oauth_state WHERE model = 'PasskeySignIn'`,
+    );
+    expect(row!.seconds).toBeGreaterThanOrEqual(120);
+  });
+
+  it('to add a passkey is answered once, of ten at the same time, and by the session that asked', async () => {
+    const { id, username } = await oauth.member();
+    const { browser, page } = await atSecurity(oauth, username);
+    const options = await optionsFor(browser, page);
+    const other = await atSecurity(oauth, (await oauth.member()).username);
+    const stolen = new Authenticator(oauth.issuer).register(options);
+    expect(
+      (await post(other.browser, other.page, '/account/security/passkeys', { credential: stolen })).status,
+    ).toBe(409);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        const credential = new Authenticator(oauth.issuer).register(options);
+        return (await post(browser, page, '/account/security/passkeys', { credential })).status;
+      }),
+    );
+    expect(answers.toSorted((one, two) => one - two)).toEqual([303, ...Array.from({ length: 9 }, () => 409)]);
+    expect(await passkeysOf(id)).toHaveLength(1);
+  });
+
+  it('is stored sealed, under a key that it gives', async () => {
+    const { browser, page } = await atSignIn();
+    const { challenge } = await optionsFor(browser, page);
+    const rows = await query<{ row: string }>(
+      `SELECT encode(key, 'hex') || encode(payload, 'escape') AS row FROM oauth_state WHERE model = 'PasskeySignIn'`,
+    );
+    expect(rows.length).toBeGreaterThan(0);
+    for (const { row } of rows) {
+      expect(row).not.toContain(challenge);
+      expect(row).not.toContain('/interaction/');
+    }
+  });
+});
+
+describe('A passkey that is to be added', () => {
+  const refused = async (changes: Changes, authenticator = new Authenticator(oauth.issuer)) => {
+    const member = await oauth.member();
+    const { browser, page } = await atSecurity(oauth, member.username);
+    const credential = authenticator.register(await optionsFor(browser, page), changes);
+    const response = await post(browser, page, '/account/security/passkeys', { credential });
+    expect([response.status, await passkeysOf(member.id)]).toEqual([409, []]);
+  };
+
+  it.each<[string, Changes]>([
+    ['made for another site', { origin: 'https://evil.example' }],
+    ['for another relying party', { rpId: 'evil.example' }],
+    ['from a sign-in', { type: 'webauthn.get' }],
+    ['without user verification', { flags: 0x01 }],
+    ['with another challenge', { challenge: randomBytes(32).toString('base64url') }],
+    ['with a statement of no kind', { attestation: ['made-up', Buffer.from([0xa0])] }],
+  ])('%s is refused', (_, changes) => refused(changes));
+
+  it('is refused with the certificate of its maker, whose address nobody follows', async () => {
+    let asked = 0;
+    const server = createServer((_, response) => {
+      asked++;
+      response.end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await refused({ attestation: withCertificate(Buffer.from(`http://127.0.0.1:${port}/crl`)) });
+    for (const format of ['tpm', 'apple', 'android-key', 'android-safetynet', 'fido-u2f'])
+      await refused({ attestation: [format, withCertificate(randomBytes(300))[1]] });
+    server.close();
+    expect(asked).toBe(0);
+  });
+
+  it('is refused where somebody has it already', async () => {
+    const { authenticator } = await memberWithPasskey(oauth);
+    await refused({ credentialId: authenticator.credentialId });
+  });
+
+  it('is one of 20 at most, however many come at the same time', async () => {
+    const { id, browser } = await memberWithPasskey(oauth);
+    await query(
+      `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+SELECT $1::bigint, decode(md5($1::bigint::text || n), 'hex'), '\\x01', '\\x01', 0, false, false, 'one of many' FROM generate_series(1, 18) n`,
+      [id],
+    );
+    const page = (await browser.open('/account/security')) as FormPage;
+    const credentials = [];
+    for (let i = 0; i < 3; i++)
+      credentials.push(new Authenticator(oauth.issuer).register(await optionsFor(browser, page)));
+    const statuses = await Promise.all(
+      credentials.map(
+        async (credential) =>
+          (await post(browser, page, '/account/security/passkeys', { credential })).status,
+      ),
+    );
+    expect(statuses.toSorted((one, other) => one - other)).toEqual([303, 409, 409]);
+    expect(await passkeysOf(id)).toHaveLength(20);
+    expect(((await browser.open('/account/security')) as FormPage).html).toContain(
+      'You have as many passkeys as there can be.',
+    );
+  });
+});
+
+describe('What a member may change of how they sign in', () => {
+  it('wants a sign-in of the last five minutes: without one nothing is changed, and the page asks for it', async () => {
+    const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
+    const page = (await browser.open('/account/security')) as FormPage;
+    const forms = page.html.match(/(?<=action=")\/account\/security\/(passkeys|password)[^"]*/g)!;
+    expect(forms).toHaveLength(4);
+    await ageSessions(id, 290);
+    expect(((await browser.open('/account/security')) as FormPage).html).not.toContain(
+      'Confirm that it is you',
+    );
+    const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
+
+    await ageSessions(id, 11);
+    const old = (await browser.open('/account/security')) as FormPage;
+    expect(old.html).toContain('<a class="link" href="/account/security/confirm">Confirm that it is you</a>');
+    expect(old.html).not.toMatch(/action="\/account\/security/);
+    expect(old.html).toContain('<bdi>Laptop</bdi>');
+    const options = await post(browser, page, '/account/security/passkeys/options');
+    expect([options.status, await options.json()]).toEqual([409, { confirm: '/account/security/confirm' }]);
+    for (const path of forms) {
+      const { status, headers } = await post(browser, page, path, { credential });
+      expect([path, status, headers.get('location')]).toEqual([path, 303, '/account/security/confirm']);
+    }
+    expect(await passkeysOf(id)).toHaveLength(1);
+    expect(await trailOf(id, 'user.password_switched')).toEqual([]);
+
+    const confirm = (await browser.open('/account/security/confirm')) as FormPage;
+    expect(confirm.html).toContain(`value="${username}"`);
+    expect((await signIn(browser, confirm, authenticator)).headers.get('location')).toBe('/account/security');
+    const fresh = (await browser.open('/account/security')) as FormPage;
+    expect(fresh.html).toContain('action="/account/security/password/off"');
+  });
+
+  it('is done no more with a sign-in that was ended since', async () => {
+    const { id, browser } = await memberWithPasskey(oauth);
+    const page = (await browser.open('/account/security')) as FormPage;
+    await query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
+    for (const path of ['password/off', 'passkeys/options', 'passkeys', 'passkeys/1/remove'])
+      expect([path, (await post(browser, page, `/account/security/${path}`)).status]).toEqual([path, 401]);
+  });
+
+  it('is nothing of another member', async () => {
+    const victim = await memberWithPasskey(oauth);
+    const [passkey] = await new WaysIn(oauth.dataSource).listPasskeys(victim.id);
+    const mine = await memberWithPasskey(oauth);
+    const page = (await mine.browser.open('/account/security')) as FormPage;
+    const path = `/account/security/passkeys/${passkey!.id}/remove`;
+    expect((await post(mine.browser, page, path)).status).toBe(409);
+    expect(await passkeysOf(victim.id)).toHaveLength(1);
+    for (const id of ['0', 'x', '-1', '99999999999999999', '1e3'])
+      expect((await post(mine.browser, page, `/account/security/passkeys/${id}/remove`)).status).toBe(400);
+  });
+
+  it('needs a form of ours, at every step', async () => {
+    const { browser, authenticator } = await memberWithPasskey(oauth);
+    const page = (await browser.open('/account/security')) as FormPage;
+    const paths = [
+      'security/passkeys/options',
+      'security/passkeys',
+      'security/passkeys/1/remove',
+      'security/password/off',
+    ];
+    const { browser: stranger, page: signInPage } = await atSignIn();
+    for (const [from, path] of [
+      ...paths.map((path) => [browser, `/account/${path}`] as const),
+      [stranger, '/account/apps/passkey'] as const,
+      [stranger, '/account/apps/passkey/options'] as const,
+      [stranger, actionOf(signInPage)] as const,
+      [stranger, `${actionOf(signInPage)}/options`] as const,
+    ]) {
+      for (const [csrf, origin] of [
+        ['', 'null'],
+        [csrfOf((await oauth.browser().open('/account/apps')) as FormPage), 'null'],
+        [csrfOf(from === browser ? page : signInPage), 'https://evil.example'],
+      ] as const) {
+        const { status } = await from.send(path, {
+          method: 'POST',
+          body: new URLSearchParams({ csrf }),
+          headers: { Origin: origin },
+        });
+        expect([path, status]).toEqual([path, 403]);
+      }
+    }
+    expect(authenticator.userHandle).not.toBe('');
+  });
+});
+
+describe('The last way in', () => {
+  it('is not removed: a passkey of a member without a password, or with one that is off', async () => {
+    const { id, browser } = await memberWithPasskey(oauth);
+    const page = (await browser.open('/account/security')) as FormPage;
+    const remove = /\/account\/security\/passkeys\/\d+\/remove/.exec(page.html)![0];
+    expect((await post(browser, page, '/account/security/password/off')).status).toBe(303);
+    const alone = (await browser.open('/account/security')) as FormPage;
+    expect(alone.html).toContain('Your only way to sign in: it cannot be removed.');
+    expect(alone.html).not.toContain(remove);
+    const refused = await post(browser, page, remove);
+    expect([refused.status, await refused.text()]).toEqual([
+      409,
+      expect.stringContaining('your only way to sign in'),
+    ]);
+    await query('UPDATE users SET password_hash = NULL, password_off_at = NULL WHERE id = $1', [id]);
+    expect((await post(browser, page, remove)).status).toBe(409);
+    await addPasskey(browser, new Authenticator(oauth.issuer), 'Phone');
+    expect((await post(browser, page, remove)).status).toBe(303);
+    expect((await passkeysOf(id)).map(({ name }) => name)).toEqual(['Phone']);
+    expect(await trailOf(id, 'passkey.removed')).toHaveLength(1);
+  });
+
+  it('is the platform’s own login for who signed in with it: then the only passkey can be removed', async () => {
+    const { id } = await memberWithPasskey(oauth);
+    await query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
+    const ways = new WaysIn(oauth.dataSource);
+    const [passkey] = await ways.listPasskeys(id);
+    const by = { userId: id, at: Math.floor(Date.now() / 1000), validSince: null, ip: null };
+    expect(await ways.removePasskey({ ...by, upstream: false }, passkey!.id)).toBe(false);
+    expect(await ways.removePasskey({ ...by, upstream: true }, passkey!.id)).toBe(true);
+  });
+
+  it('is not removed: a password without a passkey', async () => {
+    const { id, username } = await oauth.member();
+    const { browser, page } = await atSecurity(oauth, username);
+    expect(page.html).not.toContain('Switch the password off');
+    expect((await post(browser, page, '/account/security/password/off')).status).toBe(409);
+    expect(await trailOf(id, 'user.password_switched')).toEqual([]);
+  });
+
+  postgres.it('stays, of everything that is taken away at the same time', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { id, browser } = await memberWithPasskey(oauth);
+      const page = await addPasskey(browser, new Authenticator(oauth.issuer), 'Phone');
+      const removals = page.html.match(/\/account\/security\/passkeys\/\d+\/remove/g)!;
+      expect(removals).toHaveLength(2);
+      await Promise.all(
+        ['/account/security/password/off', ...removals].map((path) => post(browser, page, path)),
+      );
+      const [left] = await query<{ ways: number }>(
+        `SELECT (SELECT count(*) FROM passkeys WHERE user_id = u.id) + (u.password_off_at IS NULL)::int AS ways FROM users u WHERE id = $1`,
+        [id],
+      );
+      expect(left!.ways).toBe(1);
+    }
+  });
+});
+
+describe('A password that its member switched off', () => {
+  it('opens nothing, is refused like a wrong one, and is on again at the member’s wish', async () => {
+    const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
+    const page = (await browser.open('/account/security')) as FormPage;
+    const off = (await browser.submit(page, {}, /password\/off$/)) as FormPage;
+    expect(off.html).toContain('Your password is switched off.');
+    const attempt = async () => {
+      const at = oauth.browser();
+      return (await at.submit((await at.open('/account/apps')) as FormPage, {
+        username,
+        password: PASSWORD,
+      })) as FormPage;
+    };
+    const refused = await attempt();
+    expect([refused.status, refused.html]).toEqual([
+      401,
+      expect.stringContaining('The username or the password is not right.'),
+    ]);
+    expect((await trailOf(id, 'sign_in.refused'))[0]!.details).toEqual({
+      method: 'password',
+      reason: 'no_password',
+    });
+    const [row] = await query<{ kept: boolean }>(
+      'SELECT password_hash IS NOT NULL AS kept FROM users WHERE id = $1',
+      [id],
+    );
+    expect(row!.kept).toBe(true);
+    const signedIn = await atSignIn();
+    expect((await signIn(signedIn.browser, signedIn.page, authenticator)).status).toBe(303);
+    const on = (await browser.submit(off, {}, /password\/on$/)) as FormPage;
+    expect(on.html).toContain('You can sign in with your password again.');
+    expect((await attempt()).status).toBe(200);
+    expect((await trailOf(id, 'user.password_switched')).map(({ details }) => details)).toEqual([
+      { on: true },
+      { on: false },
+    ]);
+  });
+
+  it('stays off whatever an import brings, and is on again where an admin sets a new one', async () => {
+    const { id, username, browser } = await memberWithPasskey(oauth);
+    await browser.submit((await browser.open('/account/security')) as FormPage, {}, /password\/off$/);
+    const off = async () =>
+      (
+        await query<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
+          id,
+        ])
+      )[0]!.off;
+    await query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
+    expect(await off()).toBe(true);
+    await new UsersService(oauth.dataSource).setPassword(id, 'a new one for who lost the phone', 'admin');
+    expect(await off()).toBe(false);
+    const at = oauth.browser();
+    const page = (await at.open('/account/apps')) as FormPage;
+    const signedIn = await at.submit(page, { username, password: 'a new one for who lost the phone' });
+    expect((signedIn as FormPage).status).toBe(200);
+  });
+});
+
+describe('An app that asks for a passkey (acr_values)', () => {
+  const claimsOf = (idToken: string) =>
+    JSON.parse(Buffer.from(idToken.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>;
+
+  it.each(['phrh', 'phr', 'gold phr'])(
+    '%s: a member who signed in with the password is asked for one, and a password will not do',
+    async (acrValues) => {
+      const { username, authenticator } = await memberWithPasskey(oauth);
+      const browser = oauth.browser();
+      await oauth.code(await oauth.client(), username, {}, browser);
+      const { page, verifier, clientId } = await atSignIn({ acr_values: acrValues }, browser);
+      expect(page.html).toContain('The app asks you to sign in with a passkey.');
+      expect(page.html).not.toContain('type="password"');
+      const password = await post(browser, page, page.url.pathname + '/sign-in', {
+        username,
+        password: PASSWORD,
+      });
+      expect(password.status).toBe(400);
+      const credential = authenticator.prove(await optionsFor(browser, page));
+      const consent = (await browser.submit(page, { credential }, /\/passkey$/)) as FormPage;
+      const allowed = { decision: 'allow', scope: scopesOn(consent.html) };
+      const back = (await browser.submit(consent, allowed, /consent$/)) as URL;
+      const { body } = await oauth.token({
+        grant_type: 'authorization_code',
+        client_id: clientId,
+        code: back.searchParams.get('code')!,
+        code_verifier: verifier,
+        redirect_uri: 'https://app.example/callback',
+      });
+      expect(claimsOf(body.id_token!)).toMatchObject({ amr: ['pop', 'user'], acr: 'phrh' });
+      // The session is now one that came of a passkey: nobody is asked again.
+      const again = await browser.open(oauth.request(clientId, { acr_values: acrValues }).url);
+      expect(again).toBeInstanceOf(URL);
+    },
+  );
+
+  it('of a class that there is not, as of none, leaves it at the password', async () => {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const code = await oauth.code(await oauth.client(), username, { acr_values: 'gold' }, browser);
+    const { body } = await oauth.token(code);
+    const { amr, acr } = claimsOf(body.id_token!);
+    expect([amr, acr]).toEqual([['pwd'], undefined]);
+  });
+
+  it('and may not ask the member is told so', async () => {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const clientId = await oauth.client();
+    await oauth.code(clientId, username, {}, browser);
+    const back = (await browser.open(
+      oauth.request(clientId, { acr_values: 'phrh', prompt: 'none' }).url,
+    )) as URL;
+    expect(back.searchParams.get('error')).toBe('login_required');
+  });
+
+  it('finds in the metadata which classes there are', async () => {
+    const metadata = (await (
+      await fetch(`${oauth.issuer}/.well-known/openid-configuration`)
+    ).json()) as object;
+    expect(metadata).toMatchObject({ acr_values_supported: ['phr', 'phrh'] });
+  });
+
+  it('with max_age is given a fresh sign-in, and the passkey does', async () => {
+    const { authenticator } = await memberWithPasskey(oauth);
+    const browser = oauth.browser();
+    const first = (await browser.open('/account/apps')) as FormPage;
+    await signIn(browser, first, authenticator);
+    const { page } = await atSignIn({ max_age: '0' }, browser);
+    expect(page.html).toContain('id="passkey"');
+    expect((await signIn(browser, page, authenticator)).status).toBe(303);
+  });
+});
+
+describe('Sign-ins that count no longer', () => {
+  it('are not stored where they were ended between the proof and its session', async () => {
+    const { id, authenticator } = await memberWithPasskey(oauth);
+    const { browser, page } = await atSignIn();
+    const response = await signIn(browser, page, authenticator);
+    await query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
+    const at = (await browser.open(response.headers.get('location')!)) as FormPage;
+    expect(at.html).not.toContain('value="allow"');
+  });
+
+  it('begin in a session of their own: the one before opens nothing', async () => {
+    const { authenticator } = await memberWithPasskey(oauth);
+    const [attacker, victim] = [oauth.browser(), oauth.browser()];
+    await attacker.open('/oauth/logout');
+    for (const [name, cookie] of attacker.cookies) victim.cookies.set(name, cookie);
+    const page = (await victim.open('/account/apps')) as FormPage;
+    await signIn(victim, page, authenticator);
+    expect(((await victim.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+    expect(((await attacker.open('/account/apps')) as FormPage).html).toContain('type="password"');
+  });
+});
+
+describe('Two instances', () => {
+  it('take each other’s challenges, each once', async () => {
+    const { host } = new URL(oauth.issuer);
+    const other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
+    try {
+      expect(new URL(other.api.url).host).not.toBe(host);
+      const { authenticator } = await memberWithPasskey(oauth);
+      const { browser, page } = await atSignIn();
+      const credential = authenticator.prove(await optionsFor(browser, page));
+      const there = oauth.browser(other.api.url);
+      for (const [name, cookie] of browser.cookies) there.cookies.set(name, cookie);
+      const statuses = await Promise.all(
+        [browser, there].map(async (at) => (await post(at, page, actionOf(page), { credential })).status),
+      );
+      expect(statuses.toSorted((one, two) => one - two)).toEqual([303, 401]);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('Where there are no passkeys', () => {
+  it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
+    ['on an address in place of a name', {}],
+    [
+      'where the platform’s own login is the only one',
+      { publicUrl: 'http://localhost:1', localSignIn: false },
+    ],
+  ])('%s, nothing speaks of them and no route takes one', async (_, overrides) => {
+    const { browser: known, page } = await atSignIn();
+    const without = await OauthTest.start(overrides, oauth);
+    try {
+      const browser = without.browser(without.api.url);
+      expect(JSON.stringify(await browser.open('/account/apps'))).not.toContain('id="passkey"');
+      for (const [name, cookie] of known.cookies) browser.cookies.set(name, cookie);
+      for (const path of ['/account/apps/passkey', '/account/apps/passkey/options'])
+        expect([path, (await post(browser, page, path, { credential: '{}' })).status]).toEqual([path, 400]);
+      const metadata = await fetch(`${without.api.url}/.well-known/openid-configuration`);
+      expect(await metadata.json()).not.toHaveProperty('acr_values_supported');
+    } finally {
+      await without.close();
+    }
+  });
+});

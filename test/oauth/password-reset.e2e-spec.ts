@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { PasswordResets } from '../../src/oauth/pages/password-resets.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+import { atSecurity, post } from '../support/passkeys.js';
+
+const NEW = 'seven quiet herons wade';
+
+interface Received {
+  readonly to: string[];
+  readonly source: string;
+}
+
+let oauth: OauthTest;
+let smtp: SMTPServer;
+let received: Received[] = [];
+/** What the mail server answers to a recipient in place of taking the mail. */
+let refusal: Error | undefined;
+beforeAll(async () => {
+  smtp = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    onRcptTo: (_address, _session, callback) => callback(refusal),
+    onData: (stream, session, callback) => {
+      let source = '';
+      stream.setEncoding('utf8').on('data', (text: string) => (source += text));
+      stream.on('end', () => {
+        received.push({ to: session.envelope.rcptTo.map(({ address }) => address), source });
+        callback();
+      });
+    },
+  });
+  const listening = smtp.listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  const { port } = listening.address() as AddressInfo;
+  oauth = await OauthTest.start({
+    platformName: 'Gipfel & Tal',
+    mail: { smtpUrl: `smtp://127.0.0.1:${port}`, from: 'Gipfel <no-reply@gipfel.example>' },
+  });
+});
+afterAll(async () => {
+  await oauth.close();
+  await new Promise<void>((resolve) => smtp.close(resolve));
+});
+beforeEach(() => {
+  received = [];
+  refusal = undefined;
+});
+
+const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+
+const member = async (fields: Record<string, unknown> = {}) => {
+  const made = await oauth.member(fields);
+  const email = `${made.username}@mail.example`;
+  await query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
+  return { ...made, email };
+};
+
+/** Asks for a mail. Resolves when what comes of it has come. @returns the page */
+async function ask(username: string, language = 'en', browser = oauth.browser()) {
+  const page = (await browser.open('/account/password-reset')) as FormPage;
+  const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
+  const answer = await browser.send('/account/password-reset/send', {
+    method: 'POST',
+    body: new URLSearchParams({ csrf, username }),
+    headers: { Origin: 'null', 'Accept-Language': language },
+  });
+  const html = (await answer.text()).replaceAll(csrf, 'CSRF');
+  await oauth.api.app.get(PasswordResets).onApplicationShutdown();
+  return { status: answer.status, html };
+}
+
+/** The path of the link in the last mail; quoted-printable undone. */
+function linkOf(mail: Received | undefined): string {
+  const text = mail!.source.replace(/=\r\n/g, '').replaceAll('=3D', '=');
+  return /http:\/\/127\.0\.0\.1:\d+(\/account\/new-password\/[\w-]{43})\s/.exec(text)![1]!;
+}
+
+async function set(path: string, password: string) {
+  const browser = oauth.browser();
+  const page = (await browser.open(path)) as FormPage;
+  if (page.status !== 200) return page.status;
+  const answer = await post(browser, page, `${path}/set`, { new_password: password });
+  return answer.status;
+}
+
+async function canSignIn(username: string, password: string): Promise<boolean> {
+  const browser = oauth.browser();
+  const page = (await browser.open('/account/apps')) as FormPage;
+  return ((await browser.submit(page, { username, password })) as FormPage).status === 200;
+}
+
+describe('Who forgot the password', () => {
+  it('is led by the sign-in page to a mail, sets a new one by its link, and is signed out everywhere', async () => {
+    const { id, username, email } = await member();
+    const clientId = await oauth.client();
+    const tokens = await oauth.tokens(clientId, username);
+    const { browser } = await atSecurity(oauth, username);
+    const signIn = (await oauth.browser().open('/account/apps')) as FormPage;
+    expect(signIn.html).toContain('href="/account/password-reset">Forgot your password?</a>');
+    const { status, html } = await ask(username.toUpperCase());
+    expect([status, html]).toEqual([200, expect.stringContaining('the mail is on its way')]);
+
+    const [mail] = received;
+    expect(received.map(({ to }) => to)).toEqual([[email]]);
+    expect(mail!.source).toMatch(/^From: Gipfel <no-reply@gipfel\.example>\r$/m);
+    expect(mail!.source).toMatch(/^Subject: Your new password for Gipfel & Tal\r$/m);
+    const path = linkOf(mail);
+    // To look at it takes nothing: programs do that before the member does.
+    for (let i = 0; i < 3; i++) {
+      const page = (await oauth.browser().open(path)) as FormPage;
+      expect([page.status, page.headers.get('referrer-policy')]).toEqual([200, 'no-referrer']);
+    }
+    expect(await set(path, NEW)).toBe(200);
+    expect([await canSignIn(username, NEW), await canSignIn(username, PASSWORD)]).toEqual([true, false]);
+    expect(((await browser.open('/account/security')) as FormPage).html).toContain(
+      '/account/security/sign-in',
+    );
+    expect(await oauth.me(tokens.access_token)).toBe(401);
+    expect(
+      await query(
+        `SELECT type, actor FROM auth_events WHERE user_id = $1 AND type LIKE 'user.password%' ORDER BY id`,
+        [id],
+      ),
+    ).toEqual([
+      { type: 'user.password_reset_sent', actor: 'user' },
+      { type: 'user.password_set', actor: 'user' },
+    ]);
+  });
+
+  it('reads the mail in German where the browser asks for that', async () => {
+    const { username } = await member();
+    await ask(username, 'de');
+    expect(received[0]!.source).toMatch(/^Hallo member-/m);
+  });
+
+  it('sees one and the same page whoever it is, and nobody else is sent anything', async () => {
+    const without = await oauth.member();
+    const [disabled, none, off] = [await member(), await member({ password_hash: null }), await member()];
+    await new UsersService(oauth.dataSource).disable(disabled.id, 'admin');
+    await query('UPDATE users SET password_off_at = now() WHERE id = $1', [off.id]);
+    const { username } = await member();
+    const known = await ask(username);
+    const names = [without, disabled, none, off].map((one) => one.username);
+    for (const name of [...names, 'nobody', '', 'nul\0', 'x'.repeat(5000), 'a@b.example\r\nBcc: c@d.example'])
+      expect(await ask(name)).toEqual(known);
+    expect(received).toHaveLength(1);
+  });
+
+  it('is sent one mail in five minutes, however often somebody asks', async () => {
+    const { id, username } = await member();
+    for (let i = 0; i < 3; i++) await ask(username);
+    expect(received).toHaveLength(1);
+    await query(
+      `UPDATE oauth_state SET expires_at = expires_at - interval '301 seconds' WHERE user_id = $1`,
+      [id],
+    );
+    await ask(username);
+    expect(received).toHaveLength(2);
+    // Either link works; with one the other is gone.
+    const [one, other] = received.map(linkOf);
+    expect([await set(one!, NEW), await set(other!, PASSWORD)]).toEqual([200, 410]);
+  });
+
+  it('is answered the same where the mail server takes nothing', async () => {
+    const { username } = await member();
+    refusal = new Error('no such mailbox');
+    expect((await ask(username)).status).toBe(200);
+    expect(received).toEqual([]);
+  });
+});
+
+describe('A link to set a new password', () => {
+  it('works once, of 20 at the same time', async () => {
+    const { username } = await member();
+    await ask(username);
+    const path = linkOf(received[0]);
+    const browser = oauth.browser();
+    const page = (await browser.open(path)) as FormPage;
+    const statuses = await Promise.all(
+      Array.from(
+        { length: 20 },
+        async (_, i) => (await post(browser, page, `${path}/set`, { new_password: `${NEW} ${i}` })).status,
+      ),
+    );
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([200, ...Array.from({ length: 19 }, () => 410)]);
+    expect(await set(path, NEW)).toBe(410);
+  });
+
+  it('is gone after 30 minutes, with another password, and where the member is disabled', async () => {
+    const endings: ((id: number) => Promise<unknown>)[] = [
+      (id) =>
+        query(`UPDATE oauth_state SET expires_at = expires_at - interval '1801 seconds' WHERE user_id = $1`, [
+          id,
+        ]),
+      (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin'),
+      (id) => new UsersService(oauth.dataSource).disable(id, 'admin'),
+    ];
+    for (const end of endings) {
+      const { id, username } = await member();
+      await ask(username);
+      await end(id);
+      expect(await set(linkOf(received.at(-1)), 'another one for them')).toBe(410);
+    }
+  });
+
+  it('takes no password that is not allowed, and works still', async () => {
+    const { username } = await member();
+    await ask(username);
+    const path = linkOf(received[0]);
+    for (const password of ['short', 'qwertyuiop', `${username}1`])
+      expect(await set(path, password)).toBe(400);
+    expect(await set(path, NEW)).toBe(200);
+  });
+
+  it('that nobody was sent is too old; without a form of ours nothing is set or sent', async () => {
+    const { username } = await member();
+    await ask(username);
+    const path = linkOf(received[0]);
+    for (const made of ['A'.repeat(43), 'x', '0'.repeat(100)])
+      expect(await set(`/account/new-password/${made}`, NEW)).toBe(410);
+    for (const action of [`${path}/set`, '/account/password-reset/send']) {
+      const answer = await oauth.browser().send(action, {
+        method: 'POST',
+        body: new URLSearchParams({ new_password: NEW, username }),
+      });
+      expect(answer.status).toBe(403);
+    }
+    expect(received).toHaveLength(1);
+  });
+
+  it('stands nowhere in the database', async () => {
+    const { username } = await member();
+    await ask(username);
+    const token = linkOf(received[0]).split('/').pop()!;
+    const rows = await query<{ row: string }>(
+      `SELECT s::text AS row FROM oauth_state s UNION ALL SELECT e::text FROM auth_events e`,
+    );
+    for (const { row } of rows) {
+      expect(row).not.toContain(token);
+      expect(row).not.toContain(Buffer.from(token, 'base64url').toString('hex'));
+    }
+  });
+});
+
+describe('Without a mail server, or with a page of the platform’s own', () => {
+  it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
+    ['without one', {}],
+    [
+      'with that page',
+      {
+        mail: { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' },
+        passwordResetUrl: 'https://p.example/',
+      },
+    ],
+    [
+      'where members have no password here',
+      { mail: { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' }, localSignIn: false },
+    ],
+  ])('%s nothing leads to a mail', async (_, overrides) => {
+    const other = await OauthTest.start(overrides, oauth);
+    try {
+      const answer = await fetch(`${other.api.url}/account/password-reset`);
+      expect(answer.status).toBe(400);
+      expect(await (await fetch(`${other.api.url}/account/apps`)).text()).not.toContain(
+        '/account/password-reset',
+      );
+    } finally {
+      await other.close();
+    }
+  });
+});

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+import { atSecurity, post } from '../support/passkeys.js';
+
+const NEW = 'seven quiet herons wade';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const trailOf = (userId: number) =>
+  oauth.dataSource.query<{ type: string; details: object }[]>(
+    `SELECT type, details FROM auth_events WHERE user_id = $1 AND type <> 'sign_in.succeeded' ORDER BY id`,
+    [userId],
+  );
+
+const change = (
+  browser: Browser,
+  page: FormPage,
+  old: string,
+  wanted: string,
+  more: Record<string, string> = {},
+) =>
+  post(browser, page, '/account/security/password', { current_password: old, new_password: wanted, ...more });
+
+async function canSignIn(username: string, password: string): Promise<boolean> {
+  const browser = oauth.browser();
+  const page = (await browser.open('/account/apps')) as FormPage;
+  return ((await browser.submit(page, { username, password })) as FormPage).status === 200;
+}
+
+describe('A member who changes the password', () => {
+  it('signs in with the new one from then on, and ends the other sessions where they wish so, which is said', async () => {
+    const { id, username } = await oauth.member();
+    const others = [await atSecurity(oauth, username), await atSecurity(oauth, username)];
+    const { browser, page } = await atSecurity(oauth, username);
+    expect(page.html).toContain('name="end_others" value="yes" checked');
+    const answer = await change(browser, page, PASSWORD, NEW, { end_others: 'yes' });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/account/security']);
+    const after = (await browser.open('/account/security')) as FormPage;
+    expect(after.html).toContain('Your password is changed. Other sessions that were signed out: 2.');
+    expect(((await browser.open('/account/security')) as FormPage).html).not.toContain(
+      'Your password is changed',
+    );
+    for (const other of others)
+      expect(((await other.browser.open('/account/security')) as FormPage).html).toContain(
+        '/account/security/sign-in',
+      );
+    expect([await canSignIn(username, NEW), await canSignIn(username, PASSWORD)]).toEqual([true, false]);
+    expect((await trailOf(id)).slice(0, 2)).toEqual([
+      { type: 'session.ended', details: { sessions: 2 } },
+      { type: 'user.password_set', details: { sessions_kept: false } },
+    ]);
+  });
+
+  it('leaves the other sessions where they do not wish it, and is told that none ended', async () => {
+    const { id, username } = await oauth.member();
+    const other = await atSecurity(oauth, username);
+    const { browser, page } = await atSecurity(oauth, username);
+    expect((await change(browser, page, PASSWORD, NEW)).status).toBe(303);
+    expect(((await browser.open('/account/security')) as FormPage).html).toContain(
+      'Other sessions that were signed out: 0.',
+    );
+    expect(((await other.browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+    expect(await trailOf(id)).toEqual([{ type: 'user.password_set', details: { sessions_kept: true } }]);
+  });
+
+  it('ends with the sessions what somebody has begun with the old one, but not the access of apps', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const tokens = await oauth.tokens(clientId, username);
+    const thief = oauth.browser();
+    const signIn = (await thief.open(oauth.request(await oauth.client()).url)) as FormPage;
+    const consent = (await thief.submit(signIn, { username, password: PASSWORD })) as FormPage;
+    const { browser, page } = await atSecurity(oauth, username);
+    await change(browser, page, PASSWORD, NEW, { end_others: 'yes' });
+    const answer = (await thief.submit(
+      consent,
+      { decision: 'allow', scope: 'profile:read' },
+      /consent$/,
+    )) as FormPage;
+    expect([answer.status, answer.html]).toEqual([400, expect.stringContaining('This sign-in has expired')]);
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
+
+  it.each([
+    ['too short', 'nine 9999', 'must have 10 to 128 characters'],
+    ['too long', 'x'.repeat(129), 'must have 10 to 128 characters'],
+    ['one of the commonest', 'QWERTYuiop', 'one of the commonest'],
+    ['one that cannot be stored', 'with\0null and more', 'characters that cannot be used'],
+    ['the one that they have', PASSWORD, 'the one that you have'],
+    ['nothing', '', 'must have 10 to 128 characters'],
+  ])('to %s is told why not, and has the old one', async (_, wanted, why) => {
+    const { id, username } = await oauth.member();
+    const { browser, page } = await atSecurity(oauth, username);
+    const answer = await change(browser, page, PASSWORD, wanted);
+    const html = await answer.text();
+    expect([answer.status, html]).toEqual([400, expect.stringContaining(why)]);
+    expect(html).not.toContain(PASSWORD);
+    expect(await trailOf(id)).toEqual([]);
+    expect(await canSignIn(username, PASSWORD)).toBe(true);
+  });
+
+  it('must not take the username', async () => {
+    const { username } = await oauth.member();
+    const { browser, page } = await atSecurity(oauth, username);
+    const answer = await change(browser, page, PASSWORD, `${username.toUpperCase()}1`);
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringContaining('must not be your username'),
+    ]);
+  });
+
+  it('must know the old one, at which nobody guesses more often than at a sign-in', async () => {
+    const { id, username } = await oauth.member();
+    const { browser, page } = await atSecurity(oauth, username);
+    const statuses = [];
+    for (let i = 0; i < 12; i++) statuses.push((await change(browser, page, `guess ${i}`, NEW)).status);
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
+    const right = await change(browser, page, PASSWORD, NEW);
+    expect([right.status, Number(right.headers.get('retry-after')) > 0]).toEqual([429, true]);
+    expect((await trailOf(id)).map(({ type }) => type)).not.toContain('user.password_set');
+  });
+
+  it('is no one who is not signed in, sends no form of ours, or has no password', async () => {
+    const { id, username } = await oauth.member();
+    const { browser, page } = await atSecurity(oauth, username);
+    const stranger = oauth.browser();
+    const theirs = (await stranger.open('/account/apps')) as FormPage;
+    expect((await change(stranger, theirs, PASSWORD, NEW)).status).toBe(401);
+    expect((await change(stranger, page, PASSWORD, NEW)).status).toBe(403);
+    await oauth.dataSource.query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
+    expect((await change(browser, page, PASSWORD, NEW)).status).toBe(401);
+    expect(((await browser.open('/account/security')) as FormPage).html).not.toContain('name="new_password"');
+  });
+});
