@@ -81,7 +81,12 @@ class Turns {
 
   /** @returns how many bytes were answered */
   async #exchange(connection: number, message: Uint8Array, answer: Message['answer']): Promise<number> {
-    const { bytes, answer: known, answered, afterwards = [] } = this.#statements.translate(connection, message);
+    const {
+      bytes,
+      answer: known,
+      answered,
+      afterwards = [],
+    } = this.#statements.translate(connection, message);
     let sent = 0;
     if (known) {
       answer(known);
