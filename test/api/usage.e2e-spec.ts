@@ -162,6 +162,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
       { key: keyId(key), status: 200, problem: undefined, accepted: true },
       { key: keyId(key), status: 403, problem: 'insufficient_scope', accepted: true },
       { key: keyId(revoked), status: 401, problem: 'invalid_credentials', accepted: false },
+      { key: undefined, status: 401, problem: 'missing_credentials', accepted: false },
     ]);
   });
 });

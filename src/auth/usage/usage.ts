@@ -12,7 +12,7 @@ export type { UsageListener };
 const FLUSH_MS = 30_000;
 
 /**
- * The one place that hears of each request that came with a credential, when it is answered: last use of keys and grants, and what
+ * The one place that hears of each request that has to come with a credential, when it is answered: last use of keys and grants, and what
  * was used of a member, are counted from here, and whoever else is to know of requests listens here.
  */
 @Injectable()

@@ -25,7 +25,7 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { SignOuts } from '../upstream/sign-outs.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
-import { DoneCookie } from './done-cookie.js';
+import { DoneNotices } from './done-notices.js';
 import { FormBody } from './form-body.js';
 import type { Form } from './form-body.js';
 import { clientLogoPath, hostOf } from './page-client.js';
@@ -63,7 +63,6 @@ interface Acting {
 export class DeveloperController {
   readonly #clients: ClientsService;
   readonly #keys: ApiKeysService;
-  readonly #done: DoneCookie;
   readonly #sessionKeys: TokenKeys;
 
   constructor(
@@ -79,10 +78,10 @@ export class DeveloperController {
     private readonly requests: DeveloperRequests,
     private readonly upstream: UpstreamSignIns,
     private readonly signOuts: SignOuts,
+    private readonly done: DoneNotices,
   ) {
     this.#clients = new ClientsService(dataSource, config);
     this.#keys = new ApiKeysService(dataSource, config);
-    this.#done = new DoneCookie(config, '/developer');
     this.#sessionKeys = new TokenKeys(config.secrets);
   }
 
@@ -96,7 +95,7 @@ export class DeveloperController {
     ]);
     this.#send(request, response, acting, {
       name: 'developer',
-      done: this.#done.take(request, response),
+      ...this.done.take(request, response),
       clients: clients.map((client) => ({ ...shown(client), host: hostOf(client.redirect_uris[0]!) })),
       keys: keys.map((key) => ({
         id: key.id,
@@ -408,7 +407,7 @@ export class DeveloperController {
   ): void {
     const page = {
       name: 'developer-client',
-      done: this.#done.take(request, response),
+      ...this.done.take(request, response),
       client: client && {
         ...shown(client),
         has_keys: client.token_endpoint_auth_method === 'private_key_jwt',
@@ -514,7 +513,7 @@ export class DeveloperController {
   }
 
   #redirectDone(response: Response, path: string, done: Done): void {
-    this.#done.put(response, done);
+    this.done.leave(response, done);
     redirect(response, path);
   }
 }

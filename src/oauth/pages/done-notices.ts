@@ -14,10 +14,10 @@ export class DoneNotices {
   constructor(config: Config) {
     const secure = config.publicUrl.startsWith('https:');
     this.#cookie = secure ? '__Secure-pua_done' : 'pua_done';
-    this.#attributes = `Path=/account; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+    this.#attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
-  /** For the next page of the account. @param count how many of what it speaks of */
+  /** For the next page that takes it, of the account or for developers. @param count how many of what it speaks of */
   leave(response: Response, done: Done, count?: number): void {
     const value = count === undefined ? done : `${done}.${count}`;
     response.append('Set-Cookie', `${this.#cookie}=${value}; Max-Age=60; ${this.#attributes}`);
