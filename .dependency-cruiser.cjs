@@ -79,7 +79,7 @@ module.exports = {
     ),
     only(
       'personal-data',
-      ['features', 'oauth', 'calendar', 'auth', 'audit', 'http', 'database', 'config', 'values'],
+      ['features', 'oauth', 'calendar', 'accounts', 'auth', 'audit', 'http', 'database', 'config', 'values'],
       'everything about a member is in every part',
     ),
     only(

