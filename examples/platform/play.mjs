@@ -1,4 +1,4 @@
-// A platform, its members and their apps, all at once: the platform feeds changed records line by line and takes home what members
+// A platform, its members and their apps, all at once: the platform feeds changed records, line by line and in batches, and takes home what members
 // edit, members edit their profiles, and each has an app that keeps a copy by sync, woken by webhooks. In the end all must agree.
 //
 //   API_URLS=<instances, comma separated> API_KEY=<of the platform> MEMBER_KEYS=<comma separated> \
@@ -129,16 +129,24 @@ let done = false;
 const following = (async () => {
   while (!done) await takeHome(1);
 })();
+/** Lines of one feed, in turn. */
+const SIZES = [1, 1, 1, 20];
 const feeding = (async () => {
   let lines = 0;
+  let feeds = 0;
+  let waiting = [];
+  const feed = async () => {
+    const body = waiting.map((line) => `${line}\n`).join('');
+    await call(process.env.API_KEY, '/api/platform/records', { body, type: 'application/x-ndjson' });
+    feeds++;
+    lines += waiting.length;
+    waiting = [];
+  };
   for await (const line of createInterface({ input: process.stdin })) {
-    await call(process.env.API_KEY, '/api/platform/records', {
-      method: 'POST',
-      body: `${line}\n`,
-      type: 'application/x-ndjson',
-    });
-    lines++;
+    waiting.push(line);
+    if (waiting.length === SIZES[feeds % SIZES.length]) await feed();
   }
+  if (waiting.length > 0) await feed();
   return lines;
 })();
 const bios = new Map();

@@ -23,7 +23,8 @@ const AT_ONCE = 500;
 const ALL = 1_000_000;
 
 const PROFILE = `SELECT id, username, display_name, first_name, last_name, stored_display_name, external_id, email, bio, profile_picture,
-  password_hash IS NOT NULL AS has_password, api_time(password_off_at) AS password_off_at, api_time(created_at) AS created_at FROM users WHERE id = $1`;
+  password_hash IS NOT NULL AS has_password, api_time(password_off_at) AS password_off_at,
+  api_time(created_at) AS created_at FROM users WHERE id = $1`;
 
 const USAGE = `SELECT to_char(day, 'YYYY-MM-DD') AS day, app_kind, app_id, scope, uses, api_time(last_used_at) AS last_used_at
 FROM member_usage WHERE user_id = $1 AND (day, app_kind, app_id, scope) > ($2::date, $3, $4, $5)

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { CalendarLinks } from '../../src/calendar/calendar-links.js';
+import { RouteTable } from '../../src/http/route-table.js';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
-beforeAll(async () => void (oauth = await OauthTest.start()));
+beforeAll(async () => {
+  // Nobody takes mails there.
+  const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@platform.example' };
+  oauth = await OauthTest.start({ developerConsole: true, mail });
+});
 afterAll(() => oauth.close());
 
 const csrfOf = (page: FormPage) => /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
@@ -81,6 +88,32 @@ describe('a form that another site sends', () => {
     for (const [from, action, form] of forms.filter(([, action]) => !/switch-user|sign-out/.test(action))) {
       const { status } = await post(from, action, form, { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' });
       expect([action, status]).toEqual([action, 303]);
+    }
+  });
+
+  it('changes nothing at any form of the pages for members and developers, whatever there is', async () => {
+    const { username } = await oauth.member();
+    const browser = await signedIn(username);
+    const csrf = csrfOf((await browser.open('/account/apps')) as FormPage);
+    const forms = oauth.api.app
+      .get(RouteTable)
+      .routes.filter(({ method, path }) => method === 'POST' && /^\/(account|developer)\b/.test(path))
+      .map(({ path }) => path.replaceAll(/:\w+/g, '1'));
+    expect(forms.length).toBeGreaterThan(25);
+    // A file is sent in a form of another kind.
+    const send = async (
+      action: string,
+      fields: Record<string, string>,
+      headers: Record<string, string> = {},
+    ) => {
+      const body = action.endsWith('/logo') ? new FormData() : new URLSearchParams();
+      for (const [name, value] of Object.entries(fields)) body.append(name, value);
+      return (await browser.send(action, { method: 'POST', body, headers })).status;
+    };
+    for (const action of forms) {
+      for (const [why, headers] of foreign)
+        expect([action, why, await send(action, { csrf }, headers)]).toEqual([action, why, 403]);
+      expect([action, await send(action, { csrf: 'x' })]).toEqual([action, 403]);
     }
   });
 
@@ -234,7 +267,7 @@ describe('what a stranger writes', () => {
 
   /** The hostile text may stand there as text; as markup it may not. */
   function expectText(html: string): void {
-    expect(html).not.toMatch(/<script|<img/i);
+    expect(html).not.toMatch(/<script>alert|<img src=x/i); // ours are others
     expect(html).not.toContain(`"'>`);
   }
 
@@ -251,10 +284,39 @@ describe('what a stranger writes', () => {
     await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
     await oauth.tokens(clientId, member.username);
     const apps = (await browser.open('/account/apps')) as FormPage;
+    const named = HOSTILE.slice(0, 60);
+    await oauth.dataSource.query(
+      `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
+      [member.id, Buffer.from(member.username), named],
+    );
+    await oauth.api.app.get(CalendarLinks).create(member.id, named, { actor: 'user' });
+    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
+    const own = { userId: member.id, ip: null };
+    const ofKey = {
+      name: named,
+      scopes: ['profile:read'],
+      environment: 'test',
+      cidrs: [],
+      actor: 'user',
+    } as const;
+    await keys.create({ ...ofKey, userId: member.id, expiresInSeconds: 60, owner: own });
+    const ownApp = await oauth.client({ name: HOSTILE, owner: own });
+    const held: FormPage[] = [];
+    for (const path of [
+      '/account/security',
+      '/account/calendar',
+      '/account/keys',
+      '/account/activity',
+      '/developer',
+      '/developer/requests',
+      `/developer/clients/${ownApp}`,
+    ])
+      held.push((await browser.open(path)) as FormPage);
     await browser.send('/account/sessions', { headers: { 'User-Agent': HOSTILE } });
     const sessions = (await browser.open('/account/sessions')) as FormPage;
     const logout = (await browser.open(`/oauth/logout?client_id=${clientId}`)) as FormPage;
-    for (const { html } of [signIn, refused, consent, apps, logout]) {
+    for (const { html } of [signIn, refused, consent, apps, logout, ...held]) {
       expect(html).toContain('&lt;script&gt;');
       expectText(html);
     }

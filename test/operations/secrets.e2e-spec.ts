@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { onPostgres, postgres } from '../support/database.js';
@@ -22,12 +23,17 @@ describe('Every secret that is issued, sent or typed', () => {
 
   beforeAll(async () => {
     const metricsPort = await freePort();
-    oauth = await OauthTest.start(onPostgres ? {} : { metricsPort });
+    // Nobody takes mails there.
+    const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@platform.example' };
+    oauth = await OauthTest.start({ developerConsole: true, mail, ...(onPostgres ? {} : { metricsPort }) });
     if (onPostgres)
       server = await ServerProcess.start({
         ...oauth.api.environment,
         PUBLIC_URL: oauth.issuer,
         METRICS_PORT: String(metricsPort),
+        DEVELOPER_CONSOLE: 'true',
+        SMTP_URL: mail.smtpUrl,
+        MAIL_FROM: mail.from,
         LOG_LEVEL: 'trace',
         LOG_FORMAT: 'json',
       });
@@ -37,11 +43,12 @@ describe('Every secret that is issued, sent or typed', () => {
   }, 60_000);
   afterAll(() => oauth.close());
 
+  function keep(name: string, secret: string | null | undefined): void {
+    expect([name, secret?.length]).toEqual([name, expect.any(Number)]);
+    secrets.set(name, secret!);
+  }
+
   async function journey(at: string): Promise<void> {
-    const keep = (name: string, secret: string | null | undefined) => {
-      expect([name, secret?.length]).toEqual([name, expect.any(Number)]);
-      secrets.set(name, secret!);
-    };
     const get = (path: string, headers: Record<string, string> = {}) => fetch(at + path, { headers });
     const { username, id } = await oauth.member();
     const browser = oauth.browser(at);
@@ -186,6 +193,8 @@ describe('Every secret that is issued, sent or typed', () => {
     await browser.submit(logout, { logout: 'yes' });
     for (const [name, { value }] of browser.cookies) keep(`later cookie ${name}`, value);
 
+    await ownPages(at);
+
     // A code that is redeemed twice, and a token that is revoked: of sign-ins of their own, since it ends them.
     const again = await oauth.code(clientId, username, {}, browser);
     keep('code redeemed twice', again.code);
@@ -196,6 +205,55 @@ describe('Every secret that is issued, sent or typed', () => {
     const revoke = { token: last.body.access_token, client_id: clientId };
     expect((await oauth.post('/oauth/revoke', revoke, {}, at)).status).toBe(200);
     await browser.open(oauth.request(clientId, { prompt: 'login' }).url); // left as it is
+  }
+
+  /** What a member makes and types on their own pages, and who is told of what changes. */
+  async function ownPages(at: string): Promise<void> {
+    const other = await oauth.member({ email: 'member@platform.example' });
+    const own = oauth.browser(at);
+    const submit = async (path: string, fields: Record<string, string | string[]>, action: RegExp) =>
+      (await own.submit((await own.open(path)) as FormPage, fields, action)) as FormPage;
+    await submit('/account/calendar', { username: other.username, password: PASSWORD }, /sign-in$/);
+    const made = await submit('/account/calendar', { name: 'Phone' }, /create$/);
+    keep('calendar link', /\/calendar\/([\w-]{43})\.ics/.exec(made.html)?.[1]);
+    expect((await fetch(`${at}/calendar/${secrets.get('calendar link')}.ics`)).status).toBe(200);
+    await fetch(`${at}/calendar/${secrets.get('calendar link')}`);
+    const ofKey = { name: 'own', scopes: ['profile:read', 'profile:write'], days: '7' };
+    const withKey = await submit('/developer/new-key', ofKey, /\/keys$/);
+    const ownKey = /pua_(?:test|live)_\w{12}_\w{49}/.exec(withKey.html)?.[0];
+    keep('own key', ownKey);
+    await fetch(`${at}/api/public/me`, { headers: { Authorization: `Bearer ${ownKey}` } });
+    const webhooks = new WebhooksService(oauth.dataSource, oauth.api.config);
+    const hook = { url: 'http://127.0.0.1:1/hook', types: ['profile.updated'], keyId: ownKey!.split('_')[2] };
+    keep(
+      'webhook secret',
+      (await webhooks.create({ ...hook, actor: 'admin' })).secret.slice('whsec_'.length),
+    );
+    const body = JSON.stringify({ bio: 'told of' });
+    const json = { 'X-API-Key': ownKey!, 'Content-Type': 'application/json' };
+    expect((await fetch(`${at}/api/public/profile`, { method: 'PUT', headers: json, body })).status).toBe(
+      200,
+    );
+    keep('new password', 'another-horse-battery-staple');
+    const passwords = {
+      current_password: 'not-the-old-password',
+      new_password: secrets.get('new password')!,
+    };
+    keep('wrong old password', passwords.current_password);
+    await submit('/account/security', passwords, /\/password$/);
+    const changed = await submit(
+      '/account/security',
+      { ...passwords, current_password: PASSWORD },
+      /\/password$/,
+    );
+    expect(changed.html).toContain('password');
+    const asking = oauth.browser(at);
+    const forgot = (await asking.open('/account/password-reset')) as FormPage;
+    await asking.submit(forgot, { username: other.username }, /send$/);
+    keep('link to a new password', randomBytes(32).toString('base64url'));
+    await asking.open(`/account/new-password/${secrets.get('link to a new password')}`);
+    for (const [name, { value }] of own.cookies)
+      if (!name.startsWith('pua_done')) keep(`own cookie ${name}`, value); // which says what was done
   }
 
   /** As it stands, and as it would stand in a column of bytes or behind an encoding. */

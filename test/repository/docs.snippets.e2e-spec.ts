@@ -81,10 +81,10 @@ describe('the snippets of README and docs', () => {
       'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/scaling.md ini: the settings of PgBouncer',
+      'docs/sign-in.md sh: there is no such mail server',
       'docs/sign-in.md sh: there is no such login',
       'docs/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
       'docs/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
-      'docs/sign-in.md sh: there is no such mail server',
       ...['swift', 'kotlin'].map(
         (language) =>
           `docs/guides/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,

@@ -43,7 +43,8 @@ import { UploadBody } from './upload-body.js';
 import { fill, sentence } from './wording.js';
 
 /** A sign-in from longer ago is shown once more before a key is made. By the database's clock, as every end is. */
-const IS_FRESH = `SELECT FROM oauth_sessions WHERE uid_key IN ($1, $2) AND signed_in_at > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
+const IS_FRESH = `SELECT FROM oauth_sessions WHERE uid_key IN ($1, $2)
+  AND signed_in_at > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
 /** For how long a key may last, in days. */
 const KEY_DAYS = [1, 7, 30, 90] as const;
 const DAY_SECONDS = 86_400;

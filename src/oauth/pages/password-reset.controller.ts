@@ -47,13 +47,13 @@ export class PasswordResetController {
     @Param('token') token: string,
   ): Promise<void> {
     this.#checkOffered();
-    const username = await this.resets.memberOf(token);
-    if (username === undefined) this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
+    const member = await this.resets.memberOf(token);
+    if (!member) this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
     else
       this.#show(request, response, 200, {
         step: 'choose',
         action: `${NEW_PASSWORD_PATH}/${token}/set`,
-        username,
+        username: member.username,
       });
   }
 

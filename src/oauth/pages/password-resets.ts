@@ -38,7 +38,7 @@ const BEGIN = `WITH begun AS (
   RETURNING user_id
 ) SELECT u.id, u.username, u.email FROM begun JOIN users u ON u.id = begun.user_id`;
 
-const FIND = `SELECT u.username FROM oauth_state s JOIN users u ON u.id = s.user_id
+const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN users u ON u.id = s.user_id
 WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND s.expires_at > now() AND ${RESETTABLE}`;
 
 /** Taken once, with the password that comes of it; all that was signed in before ends, and so do the member's other mails. */
@@ -47,10 +47,7 @@ const FINISH = `WITH taken AS (
 ), changed AS (
   UPDATE users u SET password_hash = $3, sign_ins_valid_since = clock_timestamp() FROM taken
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
-), told AS (
-  INSERT INTO auth_events (type, actor, user_id, ip, details)
-  SELECT 'user.password_set', 'user', id, $4::inet, '{"sessions_kept": false}' FROM changed
-) SELECT id FROM changed`;
+), told AS (${recordEventIf('changed', 4)}) SELECT id FROM changed`;
 
 /** A new password by mail, for who forgot theirs. Nobody learns from it who is a member, or has an address. */
 @Injectable()
@@ -89,11 +86,11 @@ export class PasswordResets implements OnApplicationShutdown {
   }
 
   /** @returns whose password it is; undefined where the link is unknown, used or too old */
-  async memberOf(token: string): Promise<string | undefined> {
+  async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
     const keys = this.#keys.keysOf(MODEL, token);
     if (keys.length === 0) return undefined;
-    const [row] = await this.database.prepared<{ username: string }>(FIND, eitherOf(keys));
-    return row?.username;
+    const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, eitherOf(keys));
+    return member;
   }
 
   /**
@@ -105,13 +102,20 @@ export class PasswordResets implements OnApplicationShutdown {
     password: string,
     ip: string | undefined,
   ): Promise<PasswordFault | 'expired' | undefined> {
-    const username = await this.memberOf(token);
-    if (username === undefined) return 'expired';
-    const fault = passwordFault(password, username);
+    const member = await this.memberOf(token);
+    if (!member) return 'expired';
+    const fault = passwordFault(password, member.username);
     if (fault !== undefined) return fault;
     const passwordHash = await this.signIn.hashNew(password);
     const keys = eitherOf(this.#keys.keysOf(MODEL, token));
-    const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ip ?? null]);
+    const event = {
+      type: 'user.password_set',
+      actor: 'user',
+      userId: member.id,
+      ip: ip ?? null,
+      details: { sessions_kept: false },
+    } as const;
+    const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ...eventValues(event)]);
     return changed.length > 0 ? undefined : 'expired';
   }
 
