@@ -174,6 +174,12 @@ ON CONFLICT (id) DO UPDATE SET endpoint_id = $1`,
       );
       meanings.unshift(['wh_4fGh7Kq2LmPz9xQa', id]); // before the key's, which is a part of it
     }
+    if (snippet.code.includes('remove-passkey'))
+      await dataSource.query(
+        `INSERT INTO passkeys (id, user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
+        [member.id, Buffer.from('lost')],
+      );
     if (snippet.code.includes('old-app')) await oauth.client({ id: 'old-app' });
     folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'snippet-'));
     mkdirSync(join(folder, 'export'));
