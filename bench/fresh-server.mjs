@@ -52,8 +52,12 @@ export async function startFresh(port = 3999) {
     child.kill();
     await once(child, 'close');
     await database.end();
-    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
     await admin.end();
+    // Ends whoever is still in it, autovacuum included: an owner may not.
+    const superuser = new pg.Client({ connectionString: process.env.TEST_SUPERUSER_URL });
+    await superuser.connect();
+    await superuser.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    await superuser.end();
   };
   return { url: `http://127.0.0.1:${port}`, pua, database, end };
 }

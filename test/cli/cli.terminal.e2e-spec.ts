@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { exampleOf } from '../../src/cli/command.js';
 import { createProgram } from '../../src/cli/program.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { PROCESS, puaJson } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
@@ -98,6 +99,17 @@ postgres.describe('pua on a terminal', () => {
       join(folder, 'users.ndjson'),
       `${JSON.stringify({ id: 7_000_001, username: 'imported' })}\n`,
     );
+    const [passkey] = await oauth.dataSource.query<{ id: number }[]>(
+      `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
+      [id, HOSTILE],
+    );
+    const nowhere = 'http://127.0.0.1:1/hook';
+    const webhook = await new WebhooksService(oauth.dataSource, oauth.api.config).create({
+      url: nowhere,
+      types: ['profile.updated'],
+      actor: 'admin',
+    });
     commands = [
       ['users', 'create', '--username', 'second', '--first-name', HOSTILE],
       ['users', 'show', id],
@@ -105,6 +117,8 @@ postgres.describe('pua on a terminal', () => {
       ['users', 'update', id, '--bio', HOSTILE],
       ['users', 'set-password', id, '--password-stdin'],
       ['users', 'sessions', id],
+      ['users', 'passkeys', id],
+      ['users', 'remove-passkey', id, String(passkey!.id)],
       ['keys', 'list'],
       ['keys', 'show', key.id],
       ['keys', 'create', '--user', id, '--name', 'x', '--scopes', ''],
@@ -117,6 +131,13 @@ postgres.describe('pua on a terminal', () => {
       ['clients', 'enable', clientId],
       ['clients', 'update', clientId, '--add-origin', 'https://app.example'],
       ['clients', 'delete', clientId],
+      ['webhooks', 'create', '--url', nowhere, '--types', 'profile.updated', '--platform'],
+      ['webhooks', 'list'],
+      ['webhooks', 'test', webhook.id],
+      ['webhooks', 'show', webhook.id],
+      ['webhooks', 'redeliver', webhook.id],
+      ['webhooks', 'rotate', webhook.id],
+      ['webhooks', 'disable', webhook.id],
       ['import', folder],
       ['db', 'status'],
       ['db', 'migrate'],
@@ -167,6 +188,7 @@ postgres.describe('pua on a terminal', () => {
       'db rollback': 1,
       'users erase': 1,
       'clients delete': 1,
+      'webhooks test': 1, // nobody is there
     };
     const expected = commands.map(([first, second]) => [
       `${first} ${second}`,
