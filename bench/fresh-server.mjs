@@ -59,5 +59,5 @@ export async function startFresh(port = 3999) {
     await superuser.query(`DROP DATABASE ${name} WITH (FORCE)`);
     await superuser.end();
   };
-  return { url: `http://127.0.0.1:${port}`, pua, database, end };
+  return { url: `http://127.0.0.1:${port}`, pid: child.pid, pua, database, end };
 }
