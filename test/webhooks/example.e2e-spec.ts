@@ -25,6 +25,7 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
   const child = spawn(process.execPath, [PROGRAM], {
     env: { ...PROCESS, WEBHOOK_SECRET: secret, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 100_000, // whoever waits for a line that never comes waits no longer
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   try {
@@ -37,7 +38,11 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
     await api.dataSource.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [userId]);
     expect((await lines.next()).value).toContain('profile.updated');
     const delivered = () =>
-      eventually(async () => (await webhooks.deliveries(id)).find(({ status }) => status === 'delivered'));
+      eventually(async () =>
+        (await webhooks.deliveries(id)).find(
+          ({ status, type }) => status === 'delivered' && type === 'profile.updated',
+        ),
+      );
     expect(await webhooks.redeliver((await delivered()).id)).toBe(1); // the same message again
     await delivered();
     await webhooks.test(id);
@@ -46,7 +51,7 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
     child.kill();
     await once(child, 'close');
   }
-});
+}, 120_000);
 
 it('docs/webhooks.md shows that program', () => {
   const program = readFileSync(PROGRAM, 'utf8');
