@@ -114,7 +114,7 @@ async function cursorAt(server, credential, path, rows) {
   return cursor;
 }
 
-const WARM_UP_SECONDS = 2;
+const WARM_UP_SECONDS = 5;
 
 /** One process beside two. Each is alone while it is measured: processes over one database share their callers' limits. */
 export async function measureWorkers(start, dataset, plan) {
