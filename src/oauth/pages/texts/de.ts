@@ -242,7 +242,7 @@ export const de: Texts = {
       'deine Veranstaltungen, jede mit deiner Antwort',
       'deine Verbindungen, auch die noch nicht angenommenen',
       'Auszeichnungen, mit deinem Fortschritt',
-      'verbundene Apps, Schlüssel und Kalenderlinks, ohne ihre Geheimnisse',
+      'verbundene und eigene Apps, Schlüssel, Passkeys und Kalenderlinks, ohne ihre Geheimnisse',
       'wo du angemeldet bist',
       'wer welche deiner Daten verwendet hat, nach Tag',
       'Anmeldungen und Änderungen deines Kontos, wie sie aufgezeichnet wurden',

@@ -315,7 +315,7 @@ export const en = {
       'your events, each with your answer',
       'your connections, and those not accepted yet',
       'achievements, with your progress',
-      'connected apps, keys and calendar links, without their secrets',
+      'connected and own apps, keys, passkeys and calendar links, without their secrets',
       'where you are signed in',
       'who used what of your data, by day',
       'sign-ins and changes of your account, as they were recorded',
