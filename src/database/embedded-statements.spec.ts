@@ -62,6 +62,8 @@ describe('statements of the embedded database', () => {
     '  set search_path = a',
     'INSERT INTO a SELECT 1',
     '-- \nDROP TABLE a',
+    'BEGIN; DROP TABLE a',
+    'SELECT 1; DROP TABLE a',
   ])('are prepared anew after %s', (text) => {
     const statements = new EmbeddedStatements();
     for (let i = 0; i < 3; i++) send(statements, 1, 'SELECT $1');
@@ -72,7 +74,7 @@ describe('statements of the embedded database', () => {
     expect(send(statements, 1, 'SELECT $1')[0]).toEqual(parse('SELECT $1'));
   });
 
-  it.each(['BEGIN', 'START TRANSACTION', 'COMMIT', 'ROLLBACK', ' select 1'])(
+  it.each(['BEGIN', 'START TRANSACTION', 'COMMIT', 'ROLLBACK', ' select 1', 'COMMIT;'])(
     'stay prepared over %s',
     (text) => {
       const statements = new EmbeddedStatements();
@@ -81,6 +83,15 @@ describe('statements of the embedded database', () => {
       expect(send(statements, 1, 'SELECT $1')).toEqual([bind('kept_1')]);
     },
   );
+
+  it('are kept where PGlite has something to remark on them', () => {
+    const statements = new EmbeddedStatements();
+    const notice = Uint8Array.of(78, 0, 0, 0, 5, 0);
+    send(statements, 1, 'SELECT $1');
+    expect(send(statements, 1, 'SELECT $1', Uint8Array.of(...notice, ...PARSED)).at(-1)).toEqual(
+      bind('kept_1'),
+    );
+  });
 
   it('are prepared anew after 500 uses, since what they read may have grown', () => {
     const statements = new EmbeddedStatements();

@@ -26,7 +26,7 @@ export interface Translated {
   readonly bytes: Uint8Array | undefined;
   /** What the client is answered in its place. */
   readonly answer?: Uint8Array;
-  /** To be called with what PGlite answered. */
+  /** To be called with each piece of what PGlite answers, whole messages. */
   readonly answered?: (data: Uint8Array) => void;
   /** Messages for PGlite after this one, whose answers nobody waits for. */
   readonly afterwards?: readonly Uint8Array[];
@@ -57,9 +57,7 @@ export class EmbeddedStatements {
       case DESCRIBE:
         return { bytes: bytes[HEAD] === STATEMENT ? this.#named(connection, bytes, HEAD + 1) : bytes };
       case QUERY:
-        return HARMLESS.test(bytes.toString('latin1', HEAD, HEAD + 40))
-          ? { bytes }
-          : { bytes, afterwards: this.#forget() };
+        return isHarmless(bytes) ? { bytes } : { bytes, afterwards: this.#forget() };
       default:
         return { bytes };
     }
@@ -92,8 +90,8 @@ export class EmbeddedStatements {
     ];
     return {
       bytes: withName(bytes, HEAD, name),
-      answered: ([type]) => {
-        if (type !== PARSE_COMPLETE[0]) return; // what is wrong with it was answered
+      answered: (data) => {
+        if (!isParsed(data)) return; // what is wrong with it was answered
         this.#kept.set(statement, { name, uses: 1 });
         this.#unnamed.set(connection, name);
       },
@@ -120,6 +118,21 @@ function withName(bytes: Buffer, at: number, name: string): Buffer {
   const named = Buffer.concat([bytes.subarray(0, at), Buffer.from(name), bytes.subarray(at)]);
   named.writeInt32BE(named.length - 1, 1);
   return named;
+}
+
+/** One statement, of a kind that changes nothing of the others: behind a semicolon there could be any. */
+function isHarmless(query: Buffer): boolean {
+  const text = query.toString('latin1', HEAD, query.length - 1).trimEnd();
+  const end = text.indexOf(';');
+  return HARMLESS.test(text) && (end === -1 || end === text.length - 1);
+}
+
+/** Whether there is a ParseComplete among the messages: notices may come before it. */
+function isParsed(data: Uint8Array): boolean {
+  const messages = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  for (let at = 0; at + HEAD <= messages.length; at += 1 + messages.readInt32BE(at + 1))
+    if (messages[at] === PARSE_COMPLETE[0]) return true;
+  return false;
 }
 
 function closeOf(name: string): Uint8Array {

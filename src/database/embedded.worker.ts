@@ -94,7 +94,7 @@ class Turns {
     }
     if (bytes) {
       await this.#tell(bytes, (data) => {
-        if (sent === 0) answered?.(data);
+        answered?.(data);
         sent += data.length;
         answer(data);
       });

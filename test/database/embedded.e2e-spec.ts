@@ -112,6 +112,13 @@ describe('the embedded database, with many connections', () => {
     expect(await prepared()).toBe(0);
     for (let i = 0; i < 12; i++) expect(await read(1)).toEqual([{ id: 1, name: 'one', size: 7 }]);
     expect(await prepared()).toBe(1);
+    const long = `SELECT $1::int AS ${'x'.repeat(70)}`; // which is cut, with a notice
+    for (let n = 0; n < 3; n++) {
+      expect((await connected((client) => client.query<object>(long, [n]))).rows).toEqual([
+        { ['x'.repeat(63)]: n },
+      ]);
+      await connected((client) => client.query(`SELECT $1::int + ${n}`, [1])); // comes once
+    }
     await expect(
       connected((client) => client.query('SELECT * FROM nothing WHERE id = $1', [1])),
     ).rejects.toThrow('nothing');
