@@ -153,7 +153,10 @@ describe('A passkey', () => {
   });
 
   it('is made to be found by the authenticator, with user verification, and knows the member by nothing of theirs', async () => {
-    const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
+    // An id that does not stand in random bytes by chance.
+    const { id, username, browser, authenticator } = await memberWithPasskey(oauth, undefined, {
+      id: 8_123_456_789,
+    });
     const page = (await browser.open('/account/security')) as FormPage;
     const options = (await optionsFor(browser, page)) as unknown as Record<string, unknown> & {
       user: { id: string };
