@@ -35,6 +35,7 @@ import { TellPlatform1763700091000 } from '../../migrations/1763700091000-tell-p
 import { MakeCalendarLinks1763700100000 } from '../../migrations/1763700100000-make-calendar-links.js';
 import { KnowDevelopers1763700110000 } from '../../migrations/1763700110000-know-developers.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
+import { WriteChangesCheaply1763700121000 } from '../../migrations/1763700121000-write-changes-cheaply.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
@@ -148,6 +149,7 @@ export const MIGRATIONS = [
   MakeCalendarLinks1763700100000,
   KnowDevelopers1763700110000,
   FoldAsAnyOwner1763700120000,
+  WriteChangesCheaply1763700121000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'telling';

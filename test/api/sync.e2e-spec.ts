@@ -251,6 +251,37 @@ describe('GET /api/public/sync', () => {
       expect(await since(key, cursor)).toEqual([removed('events', draft)]);
     });
 
+    it.each([
+      [
+        'users',
+        `username = username, first_name = first_name, last_name = last_name, stored_display_name = stored_display_name,
+bio = bio, profile_picture = profile_picture, created_at = created_at, disabled_at = disabled_at`,
+        'id',
+      ],
+      [
+        'participants',
+        `role = role, rsvp_status = rsvp_status, responded_at = responded_at, checked_in_at = checked_in_at`,
+        'user_id',
+      ],
+      [
+        'connections',
+        `status = status, source = source, met_at_event_id = met_at_event_id, requested_at = requested_at,
+connected_at = connected_at`,
+        'user_id',
+      ],
+      [
+        'user_achievements',
+        'progress = progress, earned_at = earned_at, pin_position = pin_position',
+        'user_id',
+      ],
+    ])('nothing where rows of %s are written as they are', async (table, assignments, owner) => {
+      const of = await world();
+      const cursor = await start(of.key);
+      const rows = `UPDATE ${table} SET ${assignments} WHERE ${owner} = $1 RETURNING 1`;
+      expect((await sql<[]>(rows, [of.id]))[0]).not.toEqual([]);
+      expect(await since(of.key, cursor)).toEqual([]);
+    });
+
     it('nothing of other members, nor of what others answered', async () => {
       const of = await world();
       const cursor = await start(of.key);

@@ -187,21 +187,41 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
   });
 
   it('find their tables whatever the search_path of who writes', async () => {
-    const functions = await api.dataSource.query<{ name: string }[]>(
-      `SELECT oid::regprocedure::text AS name FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-AND prorettype = 'trigger'::regtype AND NOT COALESCE(proconfig::text, '') LIKE '%search_path=%'`,
+    // Where that is not set by the function, it names tables and functions of ours in full.
+    const functions = await api.dataSource.query<{ name: string; body: string; sets: boolean }[]>(
+      `SELECT proname AS name, prosrc AS body, COALESCE(proconfig::text LIKE '%search_path=%', false) AS sets FROM pg_proc
+WHERE pronamespace = 'public'::regnamespace AND prosqlbody IS NULL AND prolang <> (SELECT oid FROM pg_language WHERE lanname = 'c')`,
     );
-    expect(functions).toEqual([]);
+    const ours = new Set(functions.map(({ name }) => name));
+    const unnamed = functions
+      .filter(({ sets }) => !sets)
+      .flatMap(({ name, body }) => {
+        const code = body.replaceAll(/--.*|'[^']*'/g, '');
+        const tables = [...code.matchAll(/(?<!DISTINCT )\b(?:FROM|INTO|JOIN|UPDATE|TABLE)\s+([a-z_.]+)/gi)].map(
+          ([, table]) => table!,
+        );
+        const calls = [...code.matchAll(/(?<![\w.])([a-z_]+)\(/g)].map(([, called]) => called!);
+        return [
+          ...tables.filter((table) => !table.startsWith('public.') && table !== 'new_rows'),
+          ...calls.filter((called) => ours.has(called)),
+        ].map((found) => `${name}: ${found}`);
+      });
+    expect(unnamed).toEqual([]);
+    const newest = () => api.dataSource.query('SELECT max(sequence) AS newest FROM changes');
+    const before = await newest();
     await api.dataSource.transaction(async (manager) => {
-      await manager.query(
-        'CREATE TEMP TABLE user_totals (user_id bigint, events_count integer) ON COMMIT DROP',
-      );
+      for (const table of ['user_totals', 'event_totals', 'changes'])
+        await manager.query(`CREATE TEMP TABLE ${table} (LIKE public.${table}) ON COMMIT DROP`);
       await manager.query('SET LOCAL search_path = pg_temp');
       await manager.query('DELETE FROM public.participants WHERE user_id = 1');
       await manager.query(
         `INSERT INTO public.participants (user_id, event_id, role) VALUES (1, 1, 'organizer')`,
       );
+      await manager.query(
+        `UPDATE public.participants SET role = 'attendee', rsvp_status = 'going' WHERE user_id = 1`,
+      );
     });
     expect(await wrong()).toEqual(RIGHT);
+    expect(await newest()).not.toEqual(before);
   });
 });
