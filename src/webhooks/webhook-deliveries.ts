@@ -1,6 +1,7 @@
+import { QueryFailedError } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../audit/audit.js';
-import { BEGIN_HERE, CLAIM, FAN_OUT, LOCK_PLACE, LOCK_READY } from './webhook-sql.js';
+import { BEGIN_HERE, CLAIM, fanOutSql, LOCK_PLACE, LOCK_READY } from './webhook-sql.js';
 import type { Attempt, Message } from './webhook-sender.js';
 import { TEST_TYPE } from './webhook-types.js';
 
@@ -11,8 +12,21 @@ export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, 10 * HO
 /** An endpoint that fails for so long is switched off. */
 const MOST_DAYS_FAILING = 5;
 
-/** Changes that are looked at in one transaction. */
-const BATCH = 200;
+/** Changes that are looked at in one transaction, and in how many statements. */
+interface Batch {
+  readonly changes: number;
+  readonly parts: number;
+}
+/** A change may be of an event with a million participants: what cannot be told by its deadline is told in smaller pieces. */
+const BATCHES: readonly Batch[] = [
+  { changes: 200, parts: 1 },
+  { changes: 20, parts: 1 },
+  { changes: 1, parts: 1 },
+  { changes: 1, parts: 16 },
+  { changes: 1, parts: 256 },
+];
+/** After so many in a row the next bigger size is tried again. */
+const ENOUGH_IN_TIME = 20;
 /** Messages to one endpoint that are under way at once, over all instances. */
 export const MOST_OF_AN_ENDPOINT = 8;
 /** An instance has so long to say how an attempt went, in seconds: twice as long as one takes at most. */
@@ -33,7 +47,11 @@ interface Claimed extends Message {
 
 /** The messages to endpoints in the database: made of changes, taken by whoever sends them, and ended. */
 export class WebhookDeliveries {
-  constructor(private readonly dataSource: DataSource) {}
+  /** Which of {@link BATCHES}, and how many of them in a row were in time. */
+  #size = 0;
+  #inTime = 0;
+
+  constructor(readonly dataSource: DataSource) {}
 
   /**
    * Makes messages of what changed since the last time, in the order of commits, each once: messages and the place behind them are one
@@ -44,24 +62,46 @@ export class WebhookDeliveries {
    */
   async fanOut(more: () => boolean): Promise<number> {
     let made = 0;
-    for (let seen = BATCH; seen === BATCH && more();) {
-      const batch = await this.dataSource.transaction(async (manager) => {
-        const [place] =
-          await manager.query<{ changed_in: number; sequence: number; ahead: boolean }[]>(LOCK_PLACE);
-        if (!place) return undefined;
-        if (place.ahead) {
-          await manager.query(BEGIN_HERE);
-          return undefined;
-        }
-        const values = [place.changed_in, place.sequence, BATCH];
-        const [row] = await manager.query<{ seen: number; made: number }[]>(FAN_OUT, values);
-        return row;
-      });
-      if (!batch) break;
-      made += batch.made;
-      ({ seen } = batch);
+    for (let behind = true; behind && more();) {
+      const batch = BATCHES[this.#size]!;
+      try {
+        const told = await this.#tell(batch);
+        made += told.made;
+        behind = told.seen === batch.changes;
+      } catch (error) {
+        if (!isStatementTimeout(error) || this.#size === BATCHES.length - 1) throw error;
+        this.#size++;
+        this.#inTime = 0;
+        continue;
+      }
+      if (this.#size > 0 && ++this.#inTime === ENOUGH_IN_TIME) {
+        this.#size--;
+        this.#inTime = 0;
+      }
     }
     return made;
+  }
+
+  #tell({ changes, parts }: Batch): Promise<{ seen: number; made: number }> {
+    // All parts see the same changes.
+    const isolation = parts > 1 ? 'REPEATABLE READ' : 'READ COMMITTED';
+    return this.dataSource.transaction(isolation, async (manager) => {
+      const told = { seen: 0, made: 0 };
+      const [place] =
+        await manager.query<{ changed_in: number; sequence: number; ahead: boolean }[]>(LOCK_PLACE);
+      if (!place) return told;
+      if (place.ahead) {
+        await manager.query(BEGIN_HERE);
+        return told;
+      }
+      for (let part = 0; part < parts; part++) {
+        const values = [place.changed_in, place.sequence, changes, part];
+        const [row] = await manager.query<{ seen: number; made: number }[]>(fanOutSql(parts), values);
+        told.seen = row!.seen;
+        told.made += row!.made;
+      }
+      return told;
+    });
   }
 
   /**
@@ -157,4 +197,9 @@ export async function endMessages(manager: EntityManager, endpointId: string): P
     `UPDATE webhook_deliveries SET status = 'dead', ended_at = now(), leased_until = NULL WHERE endpoint_id = $1 AND status = 'pending'`,
     [endpointId],
   );
+}
+
+/** Whether the database cancelled a statement that took too long (57014). */
+function isStatementTimeout(error: unknown): boolean {
+  return error instanceof QueryFailedError && (error.driverError as { code?: unknown }).code === '57014';
 }

@@ -41,13 +41,15 @@ export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, seq
 
 /**
  * Makes messages of the next changes behind the place ($1, $2), $3 of them at most, and moves the place on: in the order of commits, a
- * thing once for each endpoint and member, in the place where it changed last.
+ * thing once for each endpoint and member, in the place where it changed last. In parts: for every so many-th member, which one is
+ * $4, and the place is moved with the last.
  */
-export const FAN_OUT = `WITH batch AS MATERIALIZED (
+export const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
   SELECT changed_in, sequence, user_id, resource, id, kind, changed_at FROM changes
   WHERE (changed_in, sequence) > ($1::bigint, $2::bigint) AND changed_in < ${HORIZON} ORDER BY changed_in, sequence LIMIT $3
 ), changed AS MATERIALIZED (
   SELECT DISTINCT ON (user_id, resource, id) * FROM (${membersOf('batch')}) s
+  ${parts > 1 ? `WHERE user_id % ${parts} = $4` : ''}
   ORDER BY user_id, resource, id, changed_in DESC, sequence DESC
 ), members AS MATERIALIZED (
   SELECT DISTINCT user_id FROM changed
@@ -60,7 +62,7 @@ export const FAN_OUT = `WITH batch AS MATERIALIZED (
   UNION ALL
   -- The platform is told of the thing itself, not of each member who sees it.
   SELECT e.id, COALESCE(b.user_id, 0), b.resource || '.' || b.kind, b.id, b.changed_at, b.changed_in, b.sequence
-  FROM batch b JOIN webhook_endpoints e ON ${OF_PLATFORM} WHERE b.resource <> 'people'
+  FROM batch b JOIN webhook_endpoints e ON ${OF_PLATFORM} WHERE b.resource <> 'people' AND $4::integer = 0
 ), made AS (
   INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at)
   SELECT m.endpoint_id, m.user_id, m.type, m.id, m.changed_at FROM messages m
@@ -69,7 +71,7 @@ export const FAN_OUT = `WITH batch AS MATERIALIZED (
 ), last AS (
   SELECT changed_in, sequence FROM batch ORDER BY changed_in DESC, sequence DESC LIMIT 1
 ), moved AS (
-  UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence FROM last WHERE p.name = 'told'
+  UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence FROM last WHERE p.name = 'told' AND $4 = ${parts - 1}
 )
 SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
 

@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
 import { Config } from '../config/config.js';
 import { BackgroundWork } from '../database/background-work.js';
 import { Database } from '../database/database.js';
@@ -30,7 +29,7 @@ const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHE
 export class WebhookWorker extends BackgroundWork {
   readonly #underWay = new Map<Message, Promise<void>>();
   readonly #stop = new AbortController();
-  #dataSource: Promise<DataSource> | undefined;
+  #deliveriesOnce: Promise<WebhookDeliveries> | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   #moved = false;
@@ -57,7 +56,7 @@ export class WebhookWorker extends BackgroundWork {
     await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
     this.#stop.abort();
     await all;
-    await (await this.#dataSource?.catch(() => undefined))?.destroy();
+    await (await this.#deliveriesOnce?.catch(() => undefined))?.dataSource.destroy();
   }
 
   protected async work(): Promise<void> {
@@ -128,14 +127,15 @@ export class WebhookWorker extends BackgroundWork {
       );
   }
 
-  async #deliveries(): Promise<WebhookDeliveries> {
+  #deliveries(): Promise<WebhookDeliveries> {
     // Made when it is first needed: most platforms tell nobody.
-    this.#dataSource ??= createDataSource(this.config, 'telling')
+    this.#deliveriesOnce ??= createDataSource(this.config, 'telling')
       .initialize()
+      .then((dataSource) => new WebhookDeliveries(dataSource))
       .catch((error: unknown) => {
-        this.#dataSource = undefined;
+        this.#deliveriesOnce = undefined;
         throw error;
       });
-    return new WebhookDeliveries(await this.#dataSource);
+    return this.#deliveriesOnce;
   }
 }

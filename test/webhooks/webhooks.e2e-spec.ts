@@ -584,6 +584,58 @@ describe('Webhooks', () => {
       expect(await deliveries(id)).toMatchObject([{ status: 'pending' }]);
     });
 
+    it('that are too many for one statement are made in smaller pieces, each once', async () => {
+      const { platform } = oauth.api;
+      const ids: number[] = [];
+      for (let n = 0; n < 12; n++) ids.push(await platform.user());
+      const event = await platform.event();
+      for (const id of ids) await platform.participant(event, id);
+      const clientId = `many-${event}`;
+      await query(
+        `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'Many', 'web', '{https://app.example/}', '{profile:read,events:read}')`,
+        [clientId],
+      );
+      await query(
+        `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+SELECT $1 || id, id, $1, '{"resources":{"x":"profile:read events:read"}}', now() + interval '1 day' FROM unnest($2::bigint[]) id`,
+        [clientId, ids],
+      );
+      await query(
+        `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+SELECT sha256(convert_to($1 || id, 'UTF8')), 'RefreshToken', $1 || id, '{}', now() + interval '1 day' FROM unnest($2::bigint[]) id`,
+        [clientId, ids],
+      );
+      // As if more than three messages took longer than a statement may.
+      await query(
+        `CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF (SELECT count(*) FROM new_rows) > 3 THEN RAISE query_canceled; END IF;
+  RETURN NULL;
+END $$`,
+      );
+      await query(
+        `CREATE TRIGGER refuse_many AFTER INSERT ON webhook_deliveries REFERENCING NEW TABLE AS new_rows
+FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
+      );
+      try {
+        const types = ['profile.updated', 'events.updated'];
+        const { id } = await webhooks.create({ url: receiver.url, types, clientId, actor: 'admin' });
+        await query(`UPDATE users SET bio = 'x' WHERE id = ANY ($1)`, [ids]);
+        await query(`UPDATE events SET title = 'x' WHERE id = $1`, [event]);
+        await receiver.untilReceived(24);
+        expect(receiver.told.toSorted()).toEqual(
+          ids
+            .flatMap((member) => [
+              `profile.updated ${member} of ${member}`,
+              `events.updated ${event} of ${member}`,
+            ])
+            .toSorted(),
+        );
+        expect(await deliveries(id)).toHaveLength(24);
+      } finally {
+        await query('DROP FUNCTION refuse_many CASCADE');
+      }
+    });
+
     it('go on from now where the place is that of another server, of which the database was a dump', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       await query(`UPDATE change_places SET changed_in = 9000000000000 WHERE name = 'told'`);
