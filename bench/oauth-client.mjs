@@ -41,9 +41,15 @@ function send(url, { method = 'GET', headers = {}, form } = {}) {
 export class Browser {
   #cookies = new Map();
 
-  /** @param {import('./servers.mjs').Server} server */
-  constructor(server) {
+  #send;
+
+  /**
+   * @param {{name: string, url: string}} server
+   * @param {typeof send} [by] what sends its requests
+   */
+  constructor(server, by = send) {
     this.server = server;
+    this.#send = by;
   }
 
   /** Signs in and allows everything, as far as the pages ask for it. @returns the code */
@@ -51,7 +57,7 @@ export class Browser {
     let path = AUTHORIZE;
     let form;
     for (let step = 0; step < 12; step++) {
-      const { status, headers, body } = await this.#open(path, form);
+      const { status, headers, body } = await this.open(path, form);
       form = undefined;
       if (headers.location?.startsWith(REDIRECT_URI)) {
         const code = new URL(headers.location).searchParams.get('code');
@@ -69,12 +75,18 @@ export class Browser {
     throw new Error(`${this.server.name}: the sign-in does not end`);
   }
 
-  async #open(path, form) {
-    const cookie = [...this.#cookies.values()]
+  /** What it sends with a request to the path, as the header has it; '' where that is nothing. */
+  cookiesAt(path) {
+    return [...this.#cookies.values()]
       .filter((cookie) => path.startsWith(cookie.path))
       .map(({ pair }) => pair)
       .join('; ');
-    const answer = await send(this.server.url + path, {
+  }
+
+  /** Opens a page, or posts a form to it. */
+  async open(path, form) {
+    const cookie = this.cookiesAt(path);
+    const answer = await this.#send(this.server.url + path, {
       method: form ? 'POST' : 'GET',
       headers: { Accept: 'text/html', ...(cookie ? { Cookie: cookie } : {}) },
       form,
@@ -91,8 +103,15 @@ export class Browser {
 }
 
 /** The first form of a page, everything in it ticked and its last button pressed. */
-function fill(html, typed) {
-  const [form, action] = /<form[^>]*?action="([^"]*)"[\s\S]*?<\/form>/.exec(html);
+const fill = (html, typed) => formsOf(html, typed)[0];
+
+/** The forms of a page, filled likewise. @returns {{path: string, form: [name: string, value: string][]}[]} */
+export function formsOf(html, typed = {}) {
+  const forms = html.matchAll(/<form[^>]*?action="([^"]*)"[\s\S]*?<\/form>/g);
+  return [...forms].map(([form, action]) => fillForm(form, action, typed));
+}
+
+function fillForm(form, action, typed) {
   const fields = [];
   for (const [tag] of form.matchAll(/<(?:input|button)[^>]*>/g)) {
     const attribute = (name) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1];
@@ -108,23 +127,29 @@ function fill(html, typed) {
 
 /** Redeems a code. @returns {Promise<{access_token: string, refresh_token: string}>} */
 export function exchange(server, code) {
-  return token(server, {
-    grant_type: 'authorization_code',
-    code,
-    code_verifier: verifier,
-    redirect_uri: REDIRECT_URI,
-  });
+  return token(server, exchangeForm(code));
 }
 
 export function refresh(server, refreshToken) {
-  return token(server, { grant_type: 'refresh_token', refresh_token: refreshToken });
+  return token(server, refreshForm(refreshToken));
 }
 
+/** What is posted to the token endpoint. */
+export const exchangeForm = (code) => ({
+  client_id: CLIENT_ID,
+  grant_type: 'authorization_code',
+  code,
+  code_verifier: verifier,
+  redirect_uri: REDIRECT_URI,
+});
+export const refreshForm = (refreshToken) => ({
+  client_id: CLIENT_ID,
+  grant_type: 'refresh_token',
+  refresh_token: refreshToken,
+});
+
 async function token(server, form) {
-  const { status, body } = await send(`${server.url}/oauth/token`, {
-    method: 'POST',
-    form: { client_id: CLIENT_ID, ...form },
-  });
+  const { status, body } = await send(`${server.url}/oauth/token`, { method: 'POST', form });
   if (status !== 200) throw new Error(`${server.name} answers ${status} at the token endpoint: ${body}`);
   return JSON.parse(body);
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { METRICS } from '../../src/http/metrics.js';
 import { createTestDatabase, postgres } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
@@ -42,14 +43,26 @@ const always = (value: number) => `${value}x${TIMES}`;
 const growing = (perSecond: number) => `0+${perSecond * 60}x${TIMES}`;
 const requests = (labels: string, perSecond: number) =>
   series('http_request_duration_seconds_count', labels, growing(perSecond));
-const durations = (slowPerSecond: number) =>
+const durations = (slowPerSecond: number, route = '/api/public/me') =>
   ['0.1', '0.5', '1', '+Inf'].map((le) =>
     series(
       'http_request_duration_seconds_bucket',
-      `route="/api/public/me", le="${le}"`,
+      `route="${route}", le="${le}"`,
       growing(Number(le) < 1 ? 100 - slowPerSecond : 100),
     ),
   );
+const delays = (latePerSecond: number) =>
+  ['1', '10', '30', '+Inf'].map((le) =>
+    series(
+      'webhook_delay_seconds_bucket',
+      `le="${le}"`,
+      growing(Number(le) <= 10 ? 100 - latePerSecond : 100),
+    ),
+  );
+const attempts = (outcome: string, perSecond: number) =>
+  series('webhook_attempts_total', `outcome="${outcome}"`, growing(perSecond));
+const feeds = (status: number, perSecond: number) =>
+  requests(`route="/api/platform/records", status="${status}"`, perSecond);
 
 /** What Prometheus sees of an instance that is well. */
 const WELL: Readonly<Record<string, readonly Series[]>> = {
@@ -59,7 +72,8 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
     requests('route="/livez", status="503"', 5),
   ],
   NotReady: [requests('route="/readyz", status="200"', 1)],
-  RequestsSlow: durations(0.5),
+  // Who asks for the platform’s changes waits for them.
+  RequestsSlow: [...durations(0.5), ...durations(100, '/api/platform/changes')],
   Overloaded: [series('overload_refusals_total', 'reason="overload"', growing(0.5))],
   DatabasePoolExhausted: [
     series('database_pool_connections', 'state="waiting"', '0 0 0 5 '.repeat(TIMES / 4)),
@@ -73,6 +87,10 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
   PasswordsGuessed: [series('sign_ins_total', 'method="password", result="invalid"', growing(0.5))],
   KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(5))],
   AuthorizationServerErrors: [series('oauth_errors_total', 'error="access_denied"', growing(5))],
+  FeedsFail: [feeds(200, 20), feeds(429, 10), feeds(422, 1)],
+  WebhooksFail: [attempts('delivered', 10), attempts('failed', 4), attempts('withheld', 50)],
+  WebhooksLate: delays(1),
+  WebhooksPileUp: [series('webhook_deliveries_pending', '', always(20_000))],
   SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 3600))],
   SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(600))],
   DeadRows: [series('database_dead_rows', 'table="events"', always(100_000))],
@@ -100,6 +118,10 @@ const UNWELL: typeof WELL = {
   PasswordsGuessed: [series('sign_ins_total', 'method="password", result="throttled"', growing(20))],
   KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(50))],
   AuthorizationServerErrors: [series('oauth_errors_total', 'error="server_error"', growing(0.1))],
+  FeedsFail: [feeds(200, 20), feeds(422, 5)],
+  WebhooksFail: [attempts('delivered', 1), attempts('failed', 2), attempts('withheld', 1)],
+  WebhooksLate: delays(10),
+  WebhooksPileUp: [series('webhook_deliveries_pending', '', `0+1000x${TIMES}`)],
   SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 60))],
   SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(7200))],
   DeadRows: [series('database_dead_rows', 'table="events"', always(20_000_000))],
@@ -161,6 +183,11 @@ postgres.describe('monitoring', () => {
   it('says of an instance that is unwell what it is, and nothing else', () => {
     expect(firing(NAMES.map((name) => [UNWELL[name]!, [name]]))).toMatchObject({ status: 0 });
     expect(firing([[UNWELL.ServerDown!, ['NotReady']]])).toMatchObject({ status: 1 });
+  });
+
+  it('shows or watches every metric of the server', () => {
+    const text = [ALERTS, ...QUERIES.map(([, query]) => query)].join(' ');
+    expect(Object.keys(METRICS).filter((name) => !text.includes(name))).toEqual([]);
   });
 
   it.each(NAMES)('says what to do about %s', (name) => {
@@ -248,7 +275,7 @@ postgres.describe('monitoring', () => {
           ),
         })),
       );
-      // Nobody has signed in, nothing was refused, and no row has expired, or not for long.
+      // Nobody has signed in, nothing was refused or fed, no message was sent, and no row has expired, or not for long.
       expect([
         'Refused',
         'Sign-ins',
@@ -256,6 +283,8 @@ postgres.describe('monitoring', () => {
         'OAuth errors',
         'Sweeper',
         'Deleted by the sweeper',
+        'Webhook messages',
+        'Feeds',
       ]).toEqual(
         expect.arrayContaining(answers.filter(({ answer }) => answer.length === 0).map(({ title }) => title)),
       );

@@ -2,7 +2,9 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest from 'supertest';
 import type { Response } from 'supertest';
+import { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
+import { isUnavailable } from '../../src/database/unavailable.js';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -120,6 +122,23 @@ postgres.describe('with a database in trouble', () => {
     }
     await expectGoodAgain();
   });
+
+  it.each(['manager', 'runner'] as const)(
+    'takes a connection that breaks between two statements of a transaction for a database that is away (%s)',
+    async (by) => {
+      const error: unknown = await app
+        .get(DataSource)
+        .transaction(async (manager) => {
+          const runner = manager.queryRunner!;
+          await manager.query('SELECT 1');
+          proxy.cut();
+          while (!runner.isReleased) await new Promise(setImmediate);
+          await (by === 'manager' ? manager : runner).query('SELECT 1');
+        })
+        .catch((thrown: unknown) => thrown);
+      expect([error, isUnavailable(error)]).toEqual([expect.any(Error), true]);
+    },
+  );
 
   it('is not ready, and refuses writes alone, where the database cannot be written to', async () => {
     const [{ name } = { name: '' }] = await api.dataSource.query<{ name: string }[]>(

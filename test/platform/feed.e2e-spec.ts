@@ -178,6 +178,15 @@ describe('POST /api/platform/records', () => {
     ]);
   });
 
+  it('that is not compressed as it says is refused, as its document declares', async () => {
+    const { status, body } = await feed([user(id())], { 'Content-Encoding': 'gzip' });
+    expect({ status, ...body }).toMatchObject({
+      status: 400,
+      code: 'invalid_json',
+      detail: 'The request body is not what Content-Encoding says.',
+    });
+  });
+
   it('brings a member and deletes them in one feed, in that order alone', async () => {
     const one = id();
     expect((await feed([user(one), drop('users', { id: one })])).body).toEqual(

@@ -67,7 +67,7 @@ async function readJsonObject(request: Request, response: Response): Promise<Rec
  * lines is the handler's to say.
  *
  * @param Line what a line is, for the OpenAPI document
- * @throws Problem payload_too_large, unsupported_media_type
+ * @throws Problem invalid_json where it is not compressed as it says, payload_too_large, unsupported_media_type
  */
 export const NdjsonBody = (Line: Model, mostBytes: number): ParameterDecorator => {
   const read = rawReader(mostBytes);
@@ -89,11 +89,12 @@ export const NdjsonBody = (Line: Model, mostBytes: number): ParameterDecorator =
     const method = Object.getOwnPropertyDescriptor(controller, name!)!;
     ApiConsumes('application/x-ndjson')(controller, name!, method);
     ApiBody({ type: Line, description: 'One line for each record' })(controller, name!, method);
-    RespondsWithProblems('payload_too_large', 'unsupported_media_type', 'validation_failed')(
-      controller,
-      name!,
-      method,
-    );
+    RespondsWithProblems(
+      'invalid_json',
+      'payload_too_large',
+      'unsupported_media_type',
+      'validation_failed',
+    )(controller, name!, method);
     inject()(controller, name, index);
   };
 };
@@ -106,20 +107,22 @@ async function readBytes(request: Request, response: Response, read = readRaw): 
       context.readingBody = false;
       context.waitsSince = performance.now();
       if (error === undefined || error === null) resolve();
-      else reject(bodyProblem(error as { type?: string; status?: number }));
+      else reject(bodyProblem(error as { type?: string; status?: number; code?: string }));
     });
   });
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 
 /** What the body parser says (http-errors with a `type`), in the API's codes. */
-function bodyProblem(error: { type?: string; status?: number }): Problem {
+function bodyProblem(error: { type?: string; status?: number; code?: string }): Problem {
   if (error.type === 'entity.too.large') {
     // The rest is not read: the connection cannot be used again.
     return new Problem('payload_too_large', { headers: { Connection: 'close' }, cause: error });
   }
   if (error.type === 'encoding.unsupported') return new Problem('unsupported_media_type', { cause: error });
-  return new Problem('invalid_json', { cause: error });
+  // What zlib says.
+  const detail = error.code?.startsWith('Z_') ? 'The request body is not what Content-Encoding says.' : undefined;
+  return new Problem('invalid_json', { cause: error, ...(detail ? { detail } : {}) });
 }
 
 function isJson(type: string | undefined): boolean {

@@ -1,0 +1,253 @@
+// Instances over a new database of the throw-away PostgreSQL (bin/with-postgres.mjs starts that), and what is in it: for what looks
+// at several instances, kills them, or cuts them off their database.
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { freePort } from '../bin/postgres.mjs';
+import { CLIENT_ID, REDIRECT_URI } from './oauth-client.mjs';
+
+const root = join(import.meta.dirname, '..');
+
+/** Of every member. */
+export const PASSWORD = 'correct horse battery staple';
+
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const children = new Set();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+/** Ended with this process, however that ends. */
+export function spawnBound(...parameters) {
+  const child = spawn(...parameters);
+  children.add(child);
+  child.once('close', () => children.delete(child));
+  return child;
+}
+
+/** A database that nobody else uses. `url` is of its owner, `superuserUrl` of who may do everything. */
+export async function freshDatabase() {
+  const name = `bench_${randomBytes(4).toString('hex')}`;
+  const admin = new pg.Client({ connectionString: process.env.TEST_DATABASE_URL });
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${name}`);
+  await admin.end();
+  const at = (url) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
+  const secretKey = randomBytes(32).toString('base64');
+  const url = at(process.env.TEST_DATABASE_URL);
+  return {
+    name,
+    url,
+    superuserUrl: at(process.env.TEST_SUPERUSER_URL),
+    /** Of an instance: the same secrets for all, ports of its own. */
+    async environment(settings = {}) {
+      const port = String(await freePort());
+      return {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        NODE_ENV: 'test', // receivers of webhooks may be on this machine
+        SECRET_KEY: secretKey,
+        DATABASE_URL: url,
+        HOST: '127.0.0.1',
+        PORT: port,
+        PUBLIC_URL: `http://localhost:${port}`,
+        LOG_LEVEL: 'silent',
+        ...settings,
+      };
+    },
+    async end() {
+      const superuser = new pg.Client({ connectionString: process.env.TEST_SUPERUSER_URL });
+      await superuser.connect();
+      await superuser.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await superuser.end();
+    },
+  };
+}
+
+/** TCP to PostgreSQL that can be cut, or stalled: then nothing arrives, and nobody is told. */
+export class Proxy {
+  #sockets = new Set();
+  #isCut = false;
+
+  /** @param {string} url of the database */
+  async start(url) {
+    const { hostname, port } = new URL(url);
+    this.server = createServer((inside) => {
+      if (this.#isCut) return void inside.destroy();
+      const outside = connect(Number(port), hostname);
+      for (const [from, to] of [
+        [inside, outside],
+        [outside, inside],
+      ]) {
+        this.#sockets.add(from);
+        from.setNoDelay(true).pipe(to);
+        from.on('error', () => undefined);
+        from.on('close', () => {
+          this.#sockets.delete(from);
+          to.destroy();
+        });
+      }
+    }).listen(0, '127.0.0.1');
+    await once(this.server, 'listening');
+    this.url = Object.assign(new URL(url), { port: this.server.address().port }).href;
+    return this;
+  }
+
+  cut() {
+    this.#isCut = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  mend() {
+    this.#isCut = false;
+  }
+
+  stop() {
+    this.cut();
+    this.server.close();
+  }
+}
+
+/** A server process. */
+export class Instance {
+  /**
+   * @param {string} name
+   * @param {Record<string, string>} environment
+   * @param {import('node:stream').Writable} [log] where its log goes
+   */
+  constructor(name, environment, log) {
+    Object.assign(this, { name, environment, log });
+    this.url = `http://127.0.0.1:${environment.PORT}`;
+  }
+
+  get pid() {
+    return this.child.pid;
+  }
+
+  /** @returns {Promise<this>} when it is ready */
+  async start() {
+    this.#spawn();
+    for (let starts = 1; !(await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok; await pause(20)) {
+      if (this.child.exitCode === null) continue;
+      // Whoever runs it starts it again, as systemd does: a busy machine may have no connection in time.
+      if (starts++ === 10) throw new Error(`${this.name} did not start`);
+      this.#spawn();
+    }
+    return this;
+  }
+
+  #spawn() {
+    this.child = spawnBound(process.execPath, ['dist/src/main.js'], {
+      cwd: root,
+      env: this.environment,
+      stdio: ['ignore', this.log ? 'pipe' : 'ignore', 'inherit'],
+    });
+    if (this.log) this.child.stdout.pipe(this.log, { end: false });
+  }
+
+  /** @returns {Promise<number | null>} its exit code, when it is gone */
+  async kill(signal = 'SIGKILL') {
+    const ended = once(this.child, 'close');
+    this.child.kill(signal);
+    return (await ended)[0];
+  }
+}
+
+/** Redis on a port of its own. */
+export class Redis {
+  /** @param {string} folder */
+  constructor(folder) {
+    this.folder = folder;
+  }
+
+  async start() {
+    this.port ??= await freePort();
+    const flags = ['--port', this.port, '--bind', '127.0.0.1', '--save', '', '--dir', this.folder];
+    this.child = spawnBound('redis-server', flags, { stdio: 'ignore' });
+    for (;;) {
+      const socket = connect(this.port, '127.0.0.1');
+      const isUp = await once(socket, 'connect').then(
+        () => true,
+        () => false,
+      );
+      socket.destroy();
+      if (isUp) return this;
+      await pause(20);
+    }
+  }
+
+  async kill() {
+    const ended = once(this.child, 'close');
+    this.child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+/** What fills the database by the server's own code; migrated when this resolves. */
+export async function openServices(environment) {
+  const load = (path) => import(`../dist/src/${path}.js`);
+  const { loadConfig } = await load('config/config');
+  const { createDataSource } = await load('database/data-source');
+  const { migrate } = await load('database/migrate');
+  const { hashPassword } = await load('accounts/passwords');
+  const { ALL_PLATFORM_SCOPES, ALL_SCOPES } = await load('auth/scopes');
+  const { ApiKeysService } = await load('auth/api-keys/api-keys.service');
+  const config = loadConfig(environment);
+  const dataSource = await createDataSource(config, 'maintenance').initialize();
+  await migrate(dataSource);
+  const keys = new ApiKeysService(dataSource, config);
+  return {
+    dataSource,
+    config,
+    /** Members 1 to `count`, `member_1` …, and twice as many events, of which each member organises two and attends more. */
+    async addMembers(count) {
+      await dataSource.query(
+        `INSERT INTO users (id, username, first_name, password_hash)
+         SELECT i, 'member_' || i, 'Member ' || i, $1 FROM generate_series(1, $2::int) i`,
+        [await hashPassword(PASSWORD), count],
+      );
+      await dataSource.query(
+        `INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
+         SELECT i, 'Event ' || i, 'scheduled', 'public', timestamptz '2031-01-01Z' + i * interval '1 hour', 'Europe/Vienna',
+           1 + i % $1::int FROM generate_series(1, 2 * $1::int) i`,
+        [count],
+      );
+      await dataSource.query(
+        `INSERT INTO participants (user_id, event_id, role, rsvp_status)
+         SELECT 1 + i % $1::int, 1 + (i * 7 + i / $1::int) % (2 * $1::int), 'attendee', 'going' FROM generate_series(1, 10 * $1::int) i
+         ON CONFLICT DO NOTHING`,
+        [count],
+      );
+    },
+    /** The app of oauth-client.mjs. */
+    async addClient() {
+      await dataSource.query(
+        `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'Bench', 'web', $2, $3)`,
+        [CLIENT_ID, [REDIRECT_URI], ALL_SCOPES],
+      );
+    },
+    /** With all scopes, of a member; of the platform where `userId` is null. */
+    async makeKey(userId) {
+      const scopes = userId === null ? ALL_PLATFORM_SCOPES : ALL_SCOPES;
+      const wanted = { userId, name: 'bench', scopes, environment: 'live', cidrs: [], actor: 'admin' };
+      return (await keys.create({ ...wanted, noExpiryReason: 'bench' })).key;
+    },
+    /** The platform's own receiver of webhooks. */
+    async addWebhook(url, types) {
+      const { WebhooksService } = await load('webhooks/webhooks.service');
+      await new WebhooksService(dataSource, config).create({ url, types, actor: 'admin' });
+    },
+    /** @returns {Promise<{method: string, path: string}[]>} every route of the application */
+    async routes() {
+      const { closeApp, createApp } = await load('app');
+      const { RouteTable } = await load('http/route-table');
+      const app = await createApp(config);
+      const all = app.get(RouteTable).routes.map(({ method, path }) => ({ method, path }));
+      await closeApp(app);
+      return all;
+    },
+  };
+}
