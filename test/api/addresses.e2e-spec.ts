@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
@@ -45,7 +46,7 @@ describe('an address behind a proxy', () => {
     return browser;
   };
 
-  it.each(ENTRIES)(
+  thorough.it.each(ENTRIES)(
     'given as %s signs in, and stands in the audit trail and the session as %s',
     async (entry, address) => {
       const { id, username } = await oauth.member();

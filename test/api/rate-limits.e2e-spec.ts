@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { TestApi } from '../support/api.js';
+import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
 
@@ -127,7 +128,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
       expect((await api.send('POST', '/oauth/revoke', from(address))).status).toBe(400);
   };
 
-  it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
+  thorough.it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
     'answers programs at %s in the form of RFC 6749, readable from any origin',
     inOneWindow(async (path: string) => {
       const address = freshAddress();
@@ -181,7 +182,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
     }),
   );
 
-  it(
+  thorough.it(
     'counts all addresses of an IPv6 subscriber as one',
     inOneWindow(async () => {
       const network = `2001:db8:${freshAddress().split('.').at(-1)}`;

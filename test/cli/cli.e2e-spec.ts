@@ -1057,7 +1057,7 @@ describe('pua doctor', () => {
     expect(bad(report)).toEqual([]);
   });
 
-  it.each<[string, string]>([
+  thorough.it.each<[string, string]>([
     ['user_totals.events_count', 'UPDATE user_totals SET events_count = events_count + 1'],
     ['user_totals.connections_count', 'INSERT INTO user_totals (user_id, connections_count) VALUES (1, 5)'],
     ['user_totals.achievements_count', 'UPDATE user_totals SET achievements_count = achievements_count + 1'],

@@ -356,12 +356,12 @@ describe('Signing in', () => {
       expect(await fail('slower', 3)).toBe(3);
     });
 
-    it('does not count what succeeds', async () => {
+    thorough.it('does not count what succeeds', async () => {
       await platform.user({ username: 'frequent', password_hash: passwordHash });
       for (let i = 0; i < 15; i++) expect(await attempt('frequent')).toMatchObject({ outcome: 'signed-in' });
     });
 
-    it('limits failures per address over all accounts, and no other address', async () => {
+    thorough.it('limits failures per address over all accounts, and no other address', async () => {
       const limited = await instance(5);
       const from = (address: string, username: string) =>
         limited.signIn.attempt({ username, password: 'guess', ip: address });
@@ -559,7 +559,7 @@ describe('Signing in', () => {
       expect(await attempt('wanted')).toMatchObject({ outcome: 'throttled' });
     });
 
-    it('succeeds though its address is blocked', async () => {
+    thorough.it('succeeds though its address is blocked', async () => {
       const limited = await instance(3);
       const userId = await platform.user({ username: 'neighbour', password_hash: passwordHash });
       for (let i = 0; i < 4; i++)

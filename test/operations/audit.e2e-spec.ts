@@ -25,7 +25,7 @@ afterAll(() => oauth.close());
 
 const query = <T>(sql: string, values: unknown[] = []) => oauth.dataSource.query<T[]>(sql, values);
 
-describe('strangers cannot fill the audit trail', () => {
+thorough.describe('strangers cannot fill the audit trail', () => {
   const JUNK = onPostgres ? 2_000 : 200;
   const secret = () => randomBytes(32).toString('base64url');
   const sent: string[] = [];
@@ -51,7 +51,7 @@ describe('strangers cannot fill the audit trail', () => {
   };
   const drain = async (asked: Promise<Response>) => void (await (await asked).arrayBuffer());
 
-  thorough.it.each<[string, (clientId: string) => Promise<unknown>]>([
+  it.each<[string, (clientId: string) => Promise<unknown>]>([
     [
       'an Origin of 15 KB',
       (clientId) =>
@@ -156,7 +156,7 @@ describe('strangers cannot fill the audit trail', () => {
     expect(usage!.exposed_origin).toBe('https://page.example');
   }, 120_000);
 
-  thorough.it('nor members with apps and sessions that they do not have', async () => {
+  it('nor members with apps and sessions that they do not have', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
