@@ -8,7 +8,7 @@ import { SignInThrottle } from './sign-in-throttle.js';
 import { SignIn } from './sign-in.js';
 import { UpstreamMembers } from './upstream-members.js';
 
-/** The platform's users as people who sign in. */
+/** Members as people who sign in: passwords, passkeys, throttling. */
 @Module({
   providers: [Csrf, DeviceCookies, Mailer, Passkeys, RefusalTime, SignIn, SignInThrottle, UpstreamMembers],
   exports: [Csrf, DeviceCookies, Mailer, Passkeys, SignIn, UpstreamMembers],

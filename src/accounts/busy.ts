@@ -1,6 +1,6 @@
 import { Unavailable } from '../database/unavailable.js';
 
-/** Too many sign-ins are under way: the password of this one was not looked at, and it counts as nothing. */
+/** Too many sign-ins are under way: the password of this one was not checked, and the attempt is not counted. */
 export class Busy extends Unavailable {
   override name = 'Busy';
 

@@ -6,7 +6,7 @@ import { Hmac } from '../crypto/hmac.js';
 import { randomBytes } from '../crypto/random.js';
 
 /**
- * Forms of ours carry a token that only our pages can have made, for this browser alone (double submit, signed): the
+ * Our forms carry a token that only our pages can have made, and for this browser alone (signed double submit): the
  * browser keeps a random id in a cookie that no script reads, the form its HMAC.
  */
 @Injectable()
@@ -27,7 +27,7 @@ export class Csrf {
     this.#attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
-  /** The token for a form in this answer; the browser gets the cookie where it has none. */
+  /** Makes the token for a form in this response, and sets the cookie in a browser that has none. */
   token(request: IncomingMessage, response: ServerResponse): string {
     let id = this.#idOf(request) ?? this.#given.get(response);
     if (id === undefined) {
@@ -39,7 +39,7 @@ export class Csrf {
   }
 
   /**
-   * Whether the form came from a page of ours. `Origin: null` is what Chrome sends under `Referrer-Policy: no-referrer`; with
+   * Tells whether the form came from one of our pages. `Origin: null` is what Chrome sends under `Referrer-Policy: no-referrer`; with
    * the token, and unless Sec-Fetch-Site says otherwise, it is believed.
    */
   verify(request: IncomingMessage, submitted: unknown): boolean {
@@ -51,7 +51,7 @@ export class Csrf {
     return this.#hmac.verify(Buffer.from(submitted, 'base64url'), id);
   }
 
-  /** Names the browser to what belongs to it alone: the secret of its cookie. @returns undefined where it has none */
+  /** Identifies the browser by the secret of its cookie. @returns undefined where it has none */
   browserOf(request: IncomingMessage): string | undefined {
     return this.#idOf(request);
   }

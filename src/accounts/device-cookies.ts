@@ -7,7 +7,7 @@ import { randomBytes } from '../crypto/random.js';
 
 const LIFETIME_SECONDS = 180 * 24 * 3600;
 
-/** Members who share a browser. */
+/** The most members who are remembered in one browser. */
 const MOST_MEMBERS = 5;
 
 const TIME_BYTES = 6;
@@ -43,7 +43,7 @@ export class DeviceCookies {
     return this.#entriesOf(request).find((entry) => this.#isOf(entry, userId))?.id;
   }
 
-  /** The member has signed in here just now. */
+  /** Records that the member has just signed in with this browser. */
   issue(request: IncomingMessage, response: ServerResponse, userId: number): void {
     const others = this.#entriesOf(request).filter((entry) => !this.#isOf(entry, userId));
     const time = Buffer.alloc(TIME_BYTES);
@@ -58,7 +58,7 @@ export class DeviceCookies {
     return this.#hmac.verify(tag, signed, String(userId));
   }
 
-  /** Those that have not expired; whose they are, and whether ours, is not known yet. */
+  /** Entries that have not expired. Whose they are, and whether they are genuine, is not known yet. */
   #entriesOf(request: IncomingMessage): Entry[] {
     const [value = ''] = cookiesNamed(request, this.#name);
     const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;

@@ -11,20 +11,20 @@ export interface ErasedRows {
 }
 
 /**
- * Takes away everything of members but their ids, for good (GDPR art. 17), in a transaction that is the caller's: profile, password,
+ * Erases everything of members but their ids, for good (GDPR art. 17), in the caller's transaction: profile, password,
  * passkeys, connections on both sides, answers, achievements, API keys, sign-ins, the apps that they registered, and of the audit trail
  * addresses and details. Events that
  * they organised are the platform's, and stay.
  *
  * @param by who does it, for the audit trail
- * @returns what went; undefined where all of them were erased already, or never were
+ * @returns what was erased; undefined where all of them had been erased before, or never existed
  */
 export async function eraseMembers(
   manager: EntityManager,
   userIds: readonly number[],
   by: { readonly actor: NewAuthEvent['actor']; readonly keyId?: string },
 ): Promise<ErasedRows | undefined> {
-  // First: it ends what is signed in, and keeps others from adding to the members meanwhile.
+  // First, since it ends their sessions, and keeps others from adding rows of these members meanwhile.
   const [erased] = await manager.query<[{ id: number }[], number]>(
     `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
   username = 'erased-' || id, password_hash = NULL, password_off_at = NULL, first_name = NULL, last_name = NULL,

@@ -3,13 +3,13 @@ import { Busy } from './busy.js';
 
 /** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 12 MiB meanwhile. */
 const AT_ONCE = 2;
-/** More could never be served while they wait. */
+/** Any more could not be served before their deadline. */
 const MOST_WAITING = 150;
 
-/** Lets few passwords be hashed at a time, so that a flood of sign-ins takes neither the processors nor the memory. */
+/** Limits how many passwords are hashed at a time, so that a flood of sign-ins exhausts neither processors nor memory. */
 export class HashingQueue {
   #running = 0;
-  /** In the order of arrival: starts what waits. */
+  /** Functions that start what waits, in order of arrival. */
   readonly #waiting = new Set<() => void>();
   #refusals = 0;
 

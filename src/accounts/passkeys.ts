@@ -15,7 +15,7 @@ export interface StoredPasskey extends QueryResultRow {
   readonly backup_eligible: boolean;
 }
 
-/** What a proof that was verified says of its passkey. */
+/** What a verified proof says of its passkey. */
 export interface UsedPasskey {
   readonly signCount: number;
   readonly backedUp: boolean;
@@ -26,7 +26,7 @@ type RefusalReason = 'disabled' | 'wrong_proof' | 'counter_went_back';
 
 const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM passkeys WHERE credential_id = $1`;
 
-/** A counter that does not go on is that of a copy (WebAuthn level 3, §6.1.1): of several uses of one proof, one succeeds. */
+/** A counter that does not increase belongs to a copy (WebAuthn level 3, §6.1.1). So of several uses of one proof, one succeeds. */
 const USE = `WITH used AS (
   UPDATE passkeys p SET sign_count = $2, backed_up = $3, last_used_at = now() FROM users u
   WHERE p.id = $1 AND u.id = p.user_id AND u.disabled_at IS NULL AND ($2::bigint > p.sign_count OR ($2::bigint = 0 AND p.sign_count = 0))
@@ -36,7 +36,7 @@ SELECT valid_since, now FROM used`;
 
 const IS_DISABLED = 'SELECT FROM users WHERE id = $1 AND disabled_at IS NOT NULL';
 
-/** Passkey → member. */
+/** Finds and signs in the member that a passkey belongs to. */
 @Injectable()
 export class Passkeys {
   constructor(private readonly database: Database) {}
@@ -47,7 +47,7 @@ export class Passkeys {
   }
 
   /**
-   * Signs the member in, of whose passkey a proof was verified, and records it.
+   * Signs in the member whose passkey made a verified proof, and records it.
    *
    * @returns undefined where the member is disabled, or the counter went back
    */

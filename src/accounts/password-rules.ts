@@ -11,14 +11,14 @@ const BESIDE_USERNAME = 4;
 /** What is wrong with a password that somebody wants to have. */
 export type PasswordFault = 'length' | 'characters' | 'common' | 'username';
 
-/** Of a SHA-256: among 2,312 passwords one in 10^11 is taken for one of them. */
+/** Hexadecimal digits kept of each SHA-256: with 2,312 entries, one other password in 10^11 is mistaken for one of them. */
 const DIGITS = 12;
 
 let common: ReadonlySet<string> | undefined;
 
 /**
  * Judges a password that somebody wants to have (NIST SP 800-63B-4 §3.1.1.2): 10 to 128 characters (code points of its NFKC form), not
- * one of the 100,000 commonest in any case, not one's own username. It need not be made of this or that kind of character.
+ * one of the 100,000 commonest in any case, not one's own username. No particular kinds of characters are required.
  *
  * @returns undefined where nothing is wrong with it
  */

@@ -8,12 +8,12 @@ import type { HashKind } from './passwords.js';
 import { randomBytes } from '../crypto/random.js';
 
 /**
- * Of the time of the dearest hash: an imported one is computed twice where the password's NFKC form is not the one that
+ * Multiple of the time of the dearest hash: an imported one is computed twice where the password's NFKC form is not the one that
  * was typed, and each may take half as long again as it was measured.
  */
 const MOST_HASHES = 3;
 
-/** How soon an import, of whichever process, is noticed. */
+/** How soon an import by any process is noticed. */
 const CHECK_MS = 10_000;
 
 /** Measuring takes this part of one processor's time at most. */
@@ -22,10 +22,10 @@ const MEASURING_SHARE = 0.03;
 /** The longest of so many measurements counts: how busy the processors are changes quickly. */
 const RECENT = 3;
 
-/** More kinds than this nobody has. */
+/** More kinds than any platform has. */
 const MOST_KINDS = 1_000;
 
-/** Each kind once, by one look into the index each, whatever the number of members. */
+/** Finds each kind once, by one index look-up per kind, however many members there are. */
 export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
   (SELECT imported_hash_kind(password_hash) AS kind FROM users
     WHERE imported_hash_kind(password_hash) IS NOT NULL ORDER BY 1 LIMIT 1)

@@ -20,13 +20,13 @@ interface Allowance {
 /** Length of a window, and of the first block. */
 const WINDOW_SECONDS = 60;
 
-/** Cannot be switched off. In no 60 seconds are there more failures than this. */
+/** Cannot be switched off. No 60 seconds see more failures than this. */
 const PER_ACCOUNT: Allowance = { failures: 10, slides: true, longestBlockSeconds: 900 };
 
 /** An attempt that nobody has settled by then counts as a failure: the server that took its place is gone. */
 const LEASE_SECONDS = 30;
 
-/** How often an instance looks whether another one has given a place back. */
+/** How often an instance checks whether another one has given a place back. */
 const POLL_MS = 50;
 
 /** How often a place is tried to be given back; then it counts as a failure. */
@@ -125,7 +125,7 @@ export interface Place {
    * @throws what the database throws: the attempt then counts as a failure
    */
   settle(settlement: 'signed-in' | 'failed', event?: NewAuthEvent): Promise<void>;
-  /** The password was not looked at: soon the attempt counts as nothing. */
+  /** Gives the places back: the password was not checked, so the attempt is not counted. */
   withdraw(): void;
 }
 
@@ -147,7 +147,7 @@ interface Waiting {
 /** Those that wait for a place of one subject on this instance, first come first served. */
 interface Line {
   readonly waiting: Waiting[];
-  /** A place was given back here: there is no need to wait for the next look. */
+  /** A place was given back here, so there is no need to wait for the next check. */
   wake(): void;
 }
 
@@ -255,7 +255,7 @@ export class SignInThrottle {
     });
   }
 
-  /** One statement at a time, whatever the number of those that wait. */
+  /** Runs one statement at a time, however many wait. */
   async #serve(line: Line, kind: Subject['kind'], key: Buffer, id: string): Promise<void> {
     const { waiting } = line;
     const all = () => waiting.splice(0);
@@ -296,7 +296,7 @@ export class SignInThrottle {
   }
 }
 
-/** Many give their places back at once, just when there is too much to do; nobody is kept waiting for it. */
+/** Gives places back in the background: many do so at once, just when there is too much to do, and nobody should wait for it. */
 async function insist(task: () => Promise<void>): Promise<void> {
   for (let tries = 1; tries <= MOST_TRIES; tries++) {
     try {

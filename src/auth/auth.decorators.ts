@@ -15,7 +15,7 @@ export const RequireScopes = (scope: Scope | PlatformScope) => SetMetadata(ACCES
 /** The route needs a valid credential of a member, whatever its scopes. */
 export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access);
 
-/** The route needs no credential, and looks at none. The only way to need none. */
+/** Opens the route to callers without a credential, and ignores one that is sent. There is no other way to do so. */
 export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
 /** The caller: a member's `Principal`, or a `PlatformPrincipal` on routes of the platform. Only on routes that need a credential. */
@@ -24,7 +24,7 @@ export const CurrentPrincipal = createParamDecorator((_: unknown, context: Execu
 });
 
 /**
- * What the handler demands; its own decorator goes before its class's.
+ * Returns what the handler demands; its own decorator takes precedence over that of its class.
  *
  * @returns undefined where neither has one: such a route is refused
  */
@@ -39,5 +39,5 @@ export function accessOf(handler: object, controller: object): Access | undefine
   return known.get(handler);
 }
 
-/** Read once per handler: guards ask on every request. */
+/** Cached per handler, since guards ask on every request. */
 const known = new Map<object, Access | undefined>();

@@ -13,8 +13,8 @@ import type { Caller } from './principal.js';
 import { Config } from '../config/config.js';
 
 /**
- * The one door: a credential as it was sent → who calls. Whether what is known of a credential holds for this request is
- * decided here and nowhere else, wherever it is known from.
+ * The only way from a credential, as it was sent, to its caller. Whether what is known of a credential holds for this request is
+ * decided here and nowhere else, whether it comes from the cache or from the database.
  */
 @Injectable()
 export class Authentication {
@@ -26,7 +26,7 @@ export class Authentication {
   ) {}
 
   /**
-   * @returns at once where the credential is known and has nothing to prove, as most are
+   * @returns synchronously where the credential is cached and needs no proof, as most are
    * @throws Problem invalid_credentials (one answer for every reason), and of a key api_key_in_browser and ip_not_allowed;
    * or what the database throws
    */
@@ -55,7 +55,7 @@ export class Authentication {
     return kind === 'api_key' ? this.apiKeys : this.accessTokens;
   }
 
-  /** @returns what is still to be waited for: a proof, or the record of an exposure, which is no permission */
+  /** @returns a promise where something remains to be done: checking a proof, or recording an exposure before the request is refused */
   #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> | undefined {
     const { principal, thumbprint, allowed } = known;
     if (principal.kind !== credential.kind) throw this.#refusal(credential, request, 'another kind');

@@ -2,9 +2,9 @@ import type { Request } from 'express';
 import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './credentials.js';
 
-/** What there is to know of one kind of credential; {@link Authentication} decides what it is good for. */
+/** Looks up one kind of credential; {@link Authentication} decides what it permits. */
 export interface Authenticator {
-  /** Whether a credential of this kind looks like that: what was never issued costs no look-up. */
+  /** Whether the text has the form of this kind of credential: what was never issued costs no look-up. */
   couldBe(secret: string): boolean;
 
   /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */

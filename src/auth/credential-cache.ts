@@ -10,17 +10,17 @@ import type { DevelopedApp } from '../http/pipeline/request-context.js';
 /** Enough for every credential that is in use; each takes about 1 KB. */
 const MOST_ENTRIES = 20_000;
 
-/** What nobody announces (a writer whose triggers are switched off, say) is seen by then all the same. */
+/** Bounds how long an entry lives, so that even a change that nobody announces (by a writer with triggers disabled, say) takes effect. */
 const LONGEST_MS = 30_000;
 
 /** What was learned of a credential when it was last looked up. */
 export interface KnownCredential {
   readonly principal: Caller;
-  /** By `performance.now()`, from what the database said was left: no clock of ours decides on expiry. */
+  /** By `performance.now()`, computed from the remaining life that the database reported: our clock does not decide on expiry. */
   readonly expiresAtMs: number;
   /** Networks that an API key may be used from; undefined for any. */
   readonly allowed: BlockList | undefined;
-  /** Of the key that a DPoP-bound token demands a proof of. */
+  /** JWK thumbprint of the key that a DPoP-bound token requires a proof of. */
   readonly thumbprint?: string;
   /** Whose requests a member sees who developed it; undefined for the platform's own and those of an admin. */
   readonly developedApp: DevelopedApp | undefined;
@@ -36,9 +36,9 @@ interface Entry {
  * Remembers valid credentials, so that a request needs one round trip for its data and none for who asks. An entry is
  * trusted only while the revocation channel was heard from within the last second, and for half a minute at most; with
  * the channel cut every credential is looked up. Keys are digests of kind and credential: the memory holds no credential,
- * and what is known of a token says nothing of a key.
+ * and an entry for a token never answers for a key.
  *
- * Gain: one round trip less for each request (docs/performance.md).
+ * It saves one round trip per request (docs/performance.md).
  */
 @Injectable()
 export class CredentialCache {
@@ -48,7 +48,7 @@ export class CredentialCache {
   });
   /** Which entries a revocation ends, by `<kind>:<id>` of the revocation. */
   readonly #endedBy = new Map<string, Set<string>>();
-  /** Counts revocations: what was looked up before one must not be stored after it. */
+  /** Counts revocations: a look-up that began before one must not be stored after it. */
   #epoch = 0;
 
   constructor(private readonly channel: RevocationChannel) {
@@ -84,11 +84,11 @@ export class CredentialCache {
     return known;
   }
 
-  /** Forgets at once, in this process; the database's notice tells the others. */
+  /** Removes the entries at once, in this process; the database's notice tells the others. */
   revoke(revocation: Revocation): void {
     this.#epoch++;
     if (revocation === 'all') {
-      this.#endedBy.clear(); // first: then no entry has to be taken out of it
+      this.#endedBy.clear(); // first, so that no entry has to be removed from it one by one
       this.#entries.clear();
       return;
     }

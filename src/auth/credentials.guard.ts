@@ -13,7 +13,7 @@ import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { requestOf, responseOf } from '../http/pipeline/exchange.js';
 
-/** Credential → Caller, or 401. Every route is refused that does not say what it needs. */
+/** Turns the credential into the caller, or answers 401. A route that does not declare what it needs is refused. */
 @Injectable()
 export class CredentialsGuard implements CanActivate {
   constructor(
@@ -23,7 +23,7 @@ export class CredentialsGuard implements CanActivate {
     private readonly usage: Usage,
   ) {}
 
-  /** Waits for nothing where the credential is known, and its calls are counted here. */
+  /** Stays synchronous where the credential is cached and its calls are counted in this process. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;

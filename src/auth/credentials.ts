@@ -11,13 +11,13 @@ export interface Credential {
 }
 
 /**
- * Finds the one credential in the headers, the only place where any is taken from.
+ * Finds the one credential in the headers; none is taken from anywhere else.
  *
  * @returns undefined where there is none
  * @throws Problem ambiguous_credentials for two, or for one sent twice
  */
 export function credentialOf(request: Request): Credential | undefined {
-  const { rawHeaders } = request; // headers hides that authorization came twice
+  const { rawHeaders } = request; // `headers` hides a second Authorization header
   let key: string | undefined;
   let authorization: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -32,7 +32,7 @@ export function credentialOf(request: Request): Credential | undefined {
   if (key) return { kind: 'api_key', scheme: 'X-API-Key', secret: key };
   if (!authorization) return undefined;
   const match = /^(Bearer|DPoP) +(\S.*)$/i.exec(authorization);
-  if (!match) return undefined; // another scheme, Basic say: none of ours
+  if (!match) return undefined; // another scheme, such as Basic, is not ours
   const scheme = match[1]!.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer';
   return { kind: 'oauth_token', scheme, secret: match[2]! };
 }

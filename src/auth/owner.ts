@@ -1,18 +1,18 @@
 import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../values/operator-error.js';
 
-/** A member who makes, changes and ends what is their own, and reaches nothing else. */
+/** A member acting on their own keys and apps, who reaches nothing else. */
 export interface Owner {
   readonly userId: number;
-  /** Where they called from. */
+  /** The address that they called from. */
   readonly ip: string | null;
 }
 
-/** Members may have only so many of their own. */
+/** The member has as many of their own as they may. */
 export class LimitReached extends OperatorError {}
 
 /**
- * Makes sure that a member may have one more. Whoever else makes one for the same member waits here until the transaction has ended.
+ * Makes sure that a member may have one more. It locks the member, so that another transaction doing the same waits until this one has ended.
  *
  * @param manager of the transaction that makes it
  * @param isFull SQL: a SELECT of one boolean, `is_full`, for the member $1

@@ -1,7 +1,7 @@
 import type { Problem } from '../http/output/problems.js';
 import type { PlatformScope, Scope } from './scopes.js';
 
-/** What is known of whoever calls, whatever they call. */
+/** What is known of any caller. */
 interface Known {
   readonly kind: 'api_key' | 'oauth_token';
   /** Scopes as X-OAuth-Scopes shows them. */
@@ -35,7 +35,7 @@ export type Caller = Principal | PlatformPrincipal;
 declare module 'express-serve-static-core' {
   interface Request {
     principal?: Caller;
-    /** What to answer where the caller's limit is used up. */
+    /** The problem to answer with if the caller's limit is used up. */
     overLimit?: Problem | undefined;
   }
 }

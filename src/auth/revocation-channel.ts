@@ -4,9 +4,9 @@ import { Client } from 'pg';
 import { Logger } from '../http/logger.js';
 import { Config } from '../config/config.js';
 
-/** How often the channel is asked for a sign of life. */
+/** How often a heartbeat is sent over the channel. */
 const HEARTBEAT_MS = 250;
-/** How long a sign of life counts, from when it was asked for: under the second within which a revocation is in force. */
+/** How long a heartbeat counts, from when it was sent: less than the second within which a revocation must take effect. */
 const TRUST_MS = 900;
 const RECONNECT_MS = 500;
 
@@ -61,12 +61,12 @@ export class RevocationChannel implements OnModuleInit, OnApplicationShutdown {
       keepAlive: true,
     });
     this.#client = client;
-    client.on('error', () => undefined); // the heartbeat notices too, and connects again
+    client.on('error', () => undefined); // the heartbeat fails too, and reconnects
     client.on('notification', ({ payload }) => this.#heard(payload));
     try {
       await client.connect();
       await client.query('LISTEN revocations');
-      this.#tell('all'); // what ended while nobody listened is unknown
+      this.#tell('all'); // whatever ended while nobody listened is unknown
       await this.#beat(client);
     } catch (error) {
       this.#reconnect(client, error);

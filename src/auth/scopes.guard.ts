@@ -7,7 +7,8 @@ import { Config } from '../config/config.js';
 import { Problem } from '../http/output/problems.js';
 import { requestOf, responseOf } from '../http/pipeline/exchange.js';
 
-/** Principal + metadata → pass, or 403. A route without metadata never gets here: the first guard refuses it. */
+/** Lets the caller pass, or answers 403, by the scope that the route declares. A route that declares nothing never gets here: the
+ * first guard refuses it. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
   constructor(private readonly config: Config) {}

@@ -1,4 +1,4 @@
-/** What a credential may be allowed to do on the API, each with the plain words that consent shows. */
+/** The scopes of the API, each with the plain words that the consent page shows. */
 export const SCOPES = {
   'profile:read': 'See your profile: names, bio, picture and counts',
   'profile:write': 'Change your name, bio and picture',

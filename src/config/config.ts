@@ -11,19 +11,19 @@ import { SETTINGS } from './settings.js';
 import type { SettingName } from './settings.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** What of a member is compared with what the platform's own login says. */
+/** The member's field that is compared with the claim of the platform's own login. */
 export type UpstreamMatch = 'external_id' | 'id' | 'username';
 
-/** The platform's own login: an OpenID provider, and what this server is there. */
+/** The platform's own login: an OpenID provider, and how this server is registered there. */
 export interface UpstreamConfig {
   readonly issuer: string;
   readonly clientId: string;
   /** Either this or {@link UpstreamConfig.clientKey}. */
   readonly clientSecret: string | undefined;
   readonly clientKey: KeyObject | undefined;
-  /** With spaces between. */
+  /** Separated by spaces. */
   readonly scopes: string;
-  /** What pages call it. */
+  /** The name that pages call it by. */
   readonly label: string;
   readonly claim: string;
   readonly match: UpstreamMatch;
@@ -32,12 +32,12 @@ export interface UpstreamConfig {
   readonly logout: boolean;
 }
 
-/** Everything the process was told, read once and frozen. Made by {@link loadConfig}; a class, so that it is injected by its type. */
+/** The settings of the process, read once and frozen. Made by {@link loadConfig}; a class, so that it can be injected by its type. */
 export abstract class Config {
   abstract readonly production: boolean;
   abstract readonly host: string;
   abstract readonly port: number;
-  /** Origin that callers see, without a slash at the end; the OAuth issuer. */
+  /** The origin that callers see, without a trailing slash; the OAuth issuer. */
   abstract readonly publicUrl: string;
   /** Absolute path. */
   abstract readonly dataDir: string;
@@ -56,7 +56,7 @@ export abstract class Config {
     /** Bounds the sum of the others. */
     readonly answer: number;
   };
-  /** Who takes longer to send is cut off, in ms. */
+  /** A client that takes longer to send its request is cut off, in ms. */
   abstract readonly requestDeadlines: {
     readonly headers: number;
     /** Headers and body. */
@@ -76,7 +76,7 @@ export abstract class Config {
   /** Server processes on this machine. */
   abstract readonly workers: number;
   abstract readonly metricsPort: number | undefined;
-  /** For so long an ending instance serves on, not ready any more. */
+  /** How long an instance that is shutting down goes on serving after it has stopped being ready. */
   abstract readonly shutdownDelaySeconds: number;
   abstract readonly sweepIntervalSeconds: number;
   /** Age after which audit events are swept; 0: never. */
@@ -94,7 +94,7 @@ export abstract class Config {
   abstract readonly supportUrl: string | undefined;
   /** Whom to tell of a weakness: https or mailto. */
   abstract readonly securityContact: string | undefined;
-  /** What pages and documents call the platform. */
+  /** The name of the platform on pages and in documents. */
   abstract readonly platformName: string | undefined;
   /** https, http, file or data; read at start, and served from here. */
   abstract readonly platformLogoUrl: string | undefined;
@@ -108,13 +108,13 @@ export abstract class Config {
   abstract readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
   abstract readonly logLevel: string;
   abstract readonly logFormat: 'json' | 'pretty';
-  /** Whether PUBLIC_URL and HOST are this machine's own: nobody else is let in. */
+  /** Whether PUBLIC_URL and HOST are this machine's own, so that nobody else can reach the server. */
   abstract readonly loopbackOnly: boolean;
   /** Only where {@link Config.loopbackOnly} is true. */
   abstract readonly seedDemo: boolean;
 }
 
-/** What the API is called: by the platform's name, where it has one. */
+/** Names the API: after the platform, if that has a name. */
 export function apiNameOf({ platformName }: Pick<Config, 'platformName'>): string {
   return platformName === undefined ? 'Public User API' : `${platformName} API`;
 }
@@ -225,7 +225,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
 
 const OF_UPSTREAM = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('UPSTREAM_'));
 
-/** All of the platform's own login, or none of it. @param faults where what is wrong is added */
+/** Reads the settings of the platform's own login: all of them, or none. @param faults collects what is wrong */
 function upstreamOf(env: Environment, production: boolean, faults: string[]): UpstreamConfig | undefined {
   const [issuer, clientId, clientSecret] = [
     env.UPSTREAM_ISSUER,
@@ -299,7 +299,7 @@ function developmentSecret(dataDir: string): Buffer {
       writeFileSync(draft, makeSecretKey(), { mode: 0o600 });
       chmodSync(draft, 0o600);
       try {
-        linkSync(draft, file); // fails where another process was first: then its secret counts
+        linkSync(draft, file); // fails if another process was first, whose secret is then used
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       } finally {

@@ -1,4 +1,4 @@
-/** What only development has a use for: the image of Dockerfile is without them. */
+/** Packages that only development has a use for. The image that Dockerfile makes is without them. */
 export type OptionalPackage = '@electric-sql/pglite' | 'pino-pretty';
 
 /** Tells whether the package is there. */

@@ -22,7 +22,7 @@ const url = (...protocols: string[]) =>
     `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
 
-/** A database. Several hosts in one URL, as libpq takes them, are not understood by everything that reads it here. */
+/** The URL of a database. Several hosts in one URL, as libpq accepts them, are refused: not everything that reads it here understands them. */
 const databaseUrl = z.string().superRefine((value, context) => {
   const severalHosts = /^postgres(ql)?:\/\/[^/?]*,/.test(value) || /[?&]host=[^&]*(,|%2C)/i.test(value);
   if (severalHosts) {

@@ -15,8 +15,8 @@ export interface Moved {
 }
 
 /**
- * Under what sealed values stand: `current` and `previous` SECRET_KEY; `next`: moved away from the current one by an instance that has the
- * next one already; `unknown`: none of these.
+ * How many values are sealed under which key: the `current` or `previous` SECRET_KEY; `next`: moved away from the current one by an instance
+ * that already has the next one; `unknown`: none of these.
  */
 export type SealCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unknown', number>>;
 
@@ -29,7 +29,7 @@ type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]]
  */
 export class Encryption {
   readonly #keys: readonly KeyObject[];
-  /** Names of the keys, which tell nothing of them. */
+  /** Names of the keys, from which nothing can be learned about the keys. */
   readonly #names: readonly string[];
 
   constructor(secrets: Secrets, label: string) {
@@ -46,7 +46,7 @@ export class Encryption {
     return seal(this.#keys[0]!, value, contextOf(kind, rowKeys));
   }
 
-  /** @returns undefined for what no key of ours opens here, such as what is older than SECRET_KEY_PREVIOUS */
+  /** @returns undefined for what none of our keys opens in this row, such as a value older than SECRET_KEY_PREVIOUS */
   open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
     return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
   }

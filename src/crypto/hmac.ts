@@ -27,7 +27,7 @@ export class Hmac {
     return this.#keys.map((key) => this.#code(key, parts));
   }
 
-  /** Tells whether the code is that of the parts under any of the keys, in a time that tells nothing of either. */
+  /** Tells, in constant time, whether the code is that of the parts under any of the keys. */
   verify(code: Buffer, ...parts: readonly (string | Buffer)[]): boolean {
     return this.#keys.some((key) => isSame(code, this.#code(key, parts)));
   }
@@ -39,7 +39,7 @@ export class Hmac {
   }
 }
 
-/** Compares secrets in a time that tells only their lengths. */
+/** Compares secrets in a time that depends on their lengths alone. */
 export function isSame(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }

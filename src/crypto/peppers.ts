@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { isSame } from './hmac.js';
 import type { Secrets } from './secrets.js';
 
-/** What the hashes of API keys are made with, and the four bytes by which a stored hash names it. */
+/** A key for hashing API keys, and the four bytes by which a stored hash names it. */
 export class Pepper {
   readonly #key: KeyObject;
 
@@ -19,7 +19,7 @@ export class Pepper {
     return createHmac('sha256', this.#key).update(apiKey).digest();
   }
 
-  /** Tells whether the hash is the key's, in a time that tells nothing of either. */
+  /** Tells, in constant time, whether the hash is that of the key. */
   matches(apiKey: string, hash: Buffer): boolean {
     return isSame(this.hash(apiKey), hash);
   }

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 
 export { randomBytes, randomUUID } from 'node:crypto';
 
-/** Makes a text of so many characters, each drawn from the alphabet with the same chance. */
+/** Makes a random text of this length, each character drawn uniformly from the alphabet. */
 export function randomText(length: number, alphabet: string): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 }

@@ -38,7 +38,7 @@ export type SigningAlgorithm = SigningJwk['alg'];
 
 const makeKeyPair = promisify(generateKeyPair);
 
-/** Makes a key pair, away from the thread that serves: one of RSA takes a second. */
+/** Makes a key pair off the main thread: one of RSA takes a second. */
 export async function makeSigningKey(alg: SigningAlgorithm): Promise<SigningJwk> {
   const { privateKey } =
     alg === 'ES256'
@@ -49,14 +49,14 @@ export async function makeSigningKey(alg: SigningAlgorithm): Promise<SigningJwk>
   return { ...jwk, kid, alg, use: 'sig' } as unknown as SigningJwk;
 }
 
-/** Gives a key without its private half, as it is published. */
+/** Returns the public half of a key, as it is published. */
 export function publicHalfOf(jwk: SigningJwk): Readonly<Record<string, string>> {
   const { kid, alg, use } = jwk;
   const numbers = jwk.kty === 'EC' ? { crv: jwk.crv, x: jwk.x, y: jwk.y } : { n: jwk.n, e: jwk.e };
   return { kty: jwk.kty, ...numbers, kid, alg, use };
 }
 
-/** Signs at once, on the thread that asks: ES256 (RFC 7518 §3.4) in 40 µs, RS256 (§3.3) in twenty times as long. */
+/** Signs synchronously, on the calling thread: ES256 (RFC 7518 §3.4) takes 40 µs, RS256 (§3.3) twenty times as long. */
 export class Signer {
   readonly #private: KeyObject;
   readonly publicKey: KeyObject;

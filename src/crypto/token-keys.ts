@@ -29,8 +29,8 @@ export class TokenKeys {
   }
 
   /**
-   * Where a presented secret may be found: the current pepper first. What is written again moves there. Empty for what was
-   * never issued.
+   * The keys under which a presented secret may be stored, that of the current pepper first, to which it moves when it is written
+   * again. Empty for what was never issued.
    */
   keysOf(model: string, id: string): Buffer[] {
     return ID.test(id) ? this.everyKeyOf(model, id) : [];

@@ -9,7 +9,7 @@ export const DOCS_CLIENT = 'public-user-api-docs';
 const NAME = 'API reference';
 
 /**
- * Registers the reference as a public client, and keeps its redirect URI where PUBLIC_URL is now: its own page, so that it leads
+ * Registers the reference as a public client, and keeps its redirect URI in step with PUBLIC_URL: its own page, so that it leads
  * nowhere else. Servers that start at the same moment may all do so. An operator who wants nobody to sign in there disables it
  * (`pua clients disable public-user-api-docs`), and it stays disabled.
  */

@@ -44,7 +44,7 @@ export class OauthRoutes {
     );
   }
 
-  /** Whatever the request claims to be addressed to, it is PUBLIC_URL: from there the library makes every URL. */
+  /** Replaces whatever host the request claims by PUBLIC_URL, of which the library makes every URL. */
   #pinOrigin(): RequestHandler {
     const { host, protocol } = new URL(this.config.publicUrl);
     return (request, _response, next) => {

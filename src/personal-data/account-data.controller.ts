@@ -43,7 +43,7 @@ export class AccountDataController {
     return this.account.signIn('data', request, response, form);
   }
 
-  /** A form of ours, and no link: no other site can make the server do this work. */
+  /** A form with a token, not a link, so that no other site can make the server do this work. */
   @Post('download')
   async download(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user } = await this.account.sender(request, response, form);
@@ -53,9 +53,9 @@ export class AccountDataController {
       userId: user.id,
       ip: addressOf(request) ?? null,
     });
-    await this.usage.flush(); // what this process has seen is in it
+    await this.usage.flush(); // so that what this process has counted is in the file
     const pieces = this.personalData.of(user.id);
-    const first = await pieces.next(); // what fails at once is an error page
+    const first = await pieces.next(); // a failure before the first byte is an error page
     response
       .status(200)
       .set('Content-Type', 'application/json; charset=utf-8')
@@ -64,7 +64,7 @@ export class AccountDataController {
     try {
       await pipeline(Readable.from(pieces), response);
     } catch (error) {
-      // The connection is cut, so that nobody takes a part for the whole.
+      // The connection is cut, so that nobody mistakes a part of the file for the whole.
       this.logger.warn({ err: error, request_id: request.context.id }, 'a member’s data were not sent whole');
     }
   }

@@ -16,7 +16,7 @@ import { ClientsService } from '../oauth/admin/clients.service.js';
 import { ConnectedApps } from '../oauth/admin/connected-apps.js';
 import { timestampOf } from '../values/timestamps.js';
 
-/** Rows of one statement: some milliseconds, between which others have their turn. */
+/** Rows per statement: each takes some milliseconds, and others have their turn in between. */
 const AT_ONCE = 500;
 
 /** More than anybody has. */

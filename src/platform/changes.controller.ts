@@ -6,7 +6,7 @@ import { RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
 import { PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
 import { PlatformChangesService } from './changes.service.js';
 
-/** Where the platform's backend hears what members did through the API. */
+/** Tells the platform's backend what members did through the API. */
 @Controller('api/platform')
 @RequireScopes('platform:read')
 export class PlatformChangesController {

@@ -11,7 +11,7 @@ import { FEED_PATIENCE_MS, FeedService, MOST_FEED_BYTES } from './feed.service.j
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,200}$/;
 
-/** Where the platform's backend keeps what is here true. */
+/** Takes the platform's changes, by which its backend keeps the data here up to date. */
 @Controller('api/platform')
 @RequireScopes('platform:write')
 export class FeedController {

@@ -20,7 +20,7 @@ import type { FeedCounts } from './feed.dto.js';
 
 export const MOST_FEED_BYTES = 8 * 1024 * 1024;
 const MOST_LINES = 5_000;
-/** Bytes that are parsed in one turn of the event loop: 5 ms of work. */
+/** Bytes parsed per turn of the event loop: 5 ms of work. */
 const PIECE_BYTES = 65_536;
 const SHOWN_BAD_LINES = 100;
 
@@ -30,7 +30,7 @@ const WAIT_MS = 10_000;
 /** Of a feed as a whole, its wait for a turn with it. */
 export const FEED_PATIENCE_MS = 30_000;
 
-/** How often a feed is tried that meets others at the same rows. */
+/** How often a feed is tried that conflicts with others over the same rows. */
 const ATTEMPTS = 5;
 const LONGEST_PAUSE_MS = 100;
 
@@ -92,7 +92,7 @@ async function readFeed(body: Buffer): Promise<ReadLine[]> {
     lines.push(...read.map(readFeedLine));
     if (lines.length > MOST_LINES)
       throw new Problem('payload_too_large', { detail: `A feed has at most ${MOST_LINES} lines.` });
-    await setImmediate(); // who reads has a turn
+    await setImmediate(); // requests that read have a turn
   }
   return lines;
 }

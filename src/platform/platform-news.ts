@@ -4,7 +4,7 @@ import { HORIZON } from '../changes/changes.js';
 import { Database } from '../database/database.js';
 import { Readiness } from '../operations/health/readiness.js';
 
-/** Between two looks, while somebody waits. */
+/** Between two look-ups, while somebody waits. */
 const LOOK_MS = 250;
 
 const NEWEST = `SELECT changed_in FROM platform_changes WHERE changed_in < ${HORIZON} ORDER BY changed_in DESC LIMIT 1`;
@@ -15,7 +15,7 @@ interface Waiter {
   readonly tell: (isNews: boolean) => void;
 }
 
-/** Waits for what members do: one look at the database for all who wait in this process, and none while nobody does. */
+/** Waits for what members do: one look-up serves all who wait in this process, and none is made while nobody waits. */
 @Injectable()
 export class PlatformNews {
   readonly #waiters = new Set<Waiter>();
@@ -34,7 +34,7 @@ export class PlatformNews {
   /**
    * Waits for a change by that transaction or a later one.
    *
-   * @param gone ends it
+   * @param gone ends the wait
    * @returns false where the time is over, nobody wants to know any more, or the server ends; also true where it cannot be looked: who
    *   reads then is told why
    */

@@ -6,7 +6,7 @@ import { FeedController } from './feed.controller.js';
 import { FeedService } from './feed.service.js';
 import { PlatformNews } from './platform-news.js';
 
-/** What the platform's own backend calls: `/api/platform`. */
+/** The routes for the platform's own backend: `/api/platform`. */
 @Module({
   imports: [HealthModule],
   controllers: [FeedController, PlatformChangesController],

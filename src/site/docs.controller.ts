@@ -30,7 +30,7 @@ export class DocsController {
     private readonly site: Site,
   ) {}
 
-  /** Also where the authorization server sends back who signed in to try a call: the script takes the code from the address. */
+  /** Also the redirect URI for readers who sign in to try a call: the script takes the code from the address. */
   @Get()
   reference(@Req() request: Request, @Res() response: Response): void {
     this.#send('', request, response, () => this.#reference());

@@ -23,7 +23,7 @@ const PLAIN = {
   'Cache-Control': 'max-age=86400',
 };
 
-/** What is asked for first: the front page, and what browsers, crawlers and researchers look for at known places. */
+/** The front page, and what browsers, crawlers and security researchers look for at well-known places. */
 @Controller()
 @Public()
 @OutsideApi()
@@ -93,7 +93,7 @@ export class FrontController {
   }
 }
 
-/** RFC 9309: what is of one member, or made for programs, is nothing to be found by a search. */
+/** RFC 9309: pages of one member and what is made for programs are kept out of search engines. */
 function robots(): string {
   const disallowed = ['/api/', '/oauth/', '/account/', '/interaction/', '/demo'];
   return ['User-agent: *', ...disallowed.map((path) => `Disallow: ${path}`), ''].join('\n');

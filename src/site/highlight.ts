@@ -5,11 +5,11 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => ENTITIES[character]!);
 }
 
-/** Texts, comments, and in JSON numbers and words: what one looks for in a snippet. */
+/** Strings, comments, and in JSON numbers and words: what a reader looks for in a snippet. */
 const TOKENS =
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)(\s*:)?|((?<![:\w])\/\/[^\n]*|(?<![\w&])#[^\n]*)|(?<![\w:./-])(true|false|null|-?\d+(?:\.\d+)?)\b/g;
 
-/** HTML of the code, with marks for the style sheet. Nothing of it is guessed: what is no token stays as it is. */
+/** Makes HTML of the code, with marks for the style sheet. Nothing is guessed: what is not a token stays as it is. */
 export function highlight(code: string): string {
   let html = '';
   let end = 0;

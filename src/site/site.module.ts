@@ -5,7 +5,7 @@ import { FrontController } from './front.controller.js';
 import { Site } from './site.js';
 import { UnknownPage } from './unknown-page.js';
 
-/** What a stranger sees: the front page, the reference with the guides, and a page where nothing is. */
+/** The public pages: the front page, the reference with the guides, and the page for an address that leads nowhere. */
 @Module({
   imports: [OpenApiModule],
   controllers: [FrontController, DocsController],

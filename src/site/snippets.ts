@@ -1,6 +1,6 @@
 import type { Example } from '../features/openapi/examples.js';
 
-/** A request in one language, as it can be pasted and run: the key is in the environment, under the name API_KEY. */
+/** A request in one language, ready to be pasted and run; the key is taken from the environment variable API_KEY. */
 export interface Snippet {
   readonly language: string;
   readonly title: string;

@@ -4,12 +4,12 @@ import { isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
 import { Site } from './site.js';
 
-/** With a slash at the end these are typed by hand; everything else is exact to the letter. */
+/** These are typed by hand, so a slash at the end is forgiven; everything else must match to the letter. */
 const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
 
 const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
 
-/** What a browser sees where nothing is. */
+/** The page for an address that leads nowhere. */
 @Injectable()
 export class UnknownPage {
   #page: Buffer | undefined;
@@ -52,7 +52,7 @@ export class UnknownPage {
   }
 }
 
-/** A browser that navigates says so; `*` alone, as programs send it, is no wish for a page. */
+/** A browser that navigates says so; `*` alone, as programs send it, is not a request for a page. */
 function prefersHtml(request: Request): boolean {
   return request.accepts(['application/problem+json', 'application/json', 'text/html']) === 'text/html';
 }

@@ -1,4 +1,4 @@
-/** Kinds of images by how their bytes begin: what a file is called, or a server says of it, has no say. */
+/** Kinds of images by their first bytes: neither a file's name nor what a server says of it counts. */
 const KINDS: readonly [type: string, start: Buffer, behindSize?: string][] = [
   ['image/png', Buffer.from('89504e470d0a1a0a', 'hex')],
   ['image/jpeg', Buffer.from('ffd8ff', 'hex')],

@@ -34,7 +34,7 @@ export function parseAddress(text: string): string | undefined {
 }
 
 /**
- * Says what limits count an address by: itself; of an IPv6 one the first 64 bits, which are one subscriber's.
+ * Returns what limits count an address by: an IPv4 address itself, and the first 64 bits of an IPv6 one, which belong to one subscriber.
  *
  * @param address of {@link addressOf}
  */

@@ -40,7 +40,7 @@ for (const [network, prefix] of SPECIAL_IPV6) special.addSubnet(network, prefix,
 const global = new BlockList();
 global.addSubnet(...GLOBAL_UNICAST, 'ipv6');
 
-/** Whether an IP address is one of the internet's, and none behind which this server's own network could be. */
+/** Tells whether an IP address belongs to the public internet, so that this server's own network cannot be behind it. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !special.check(address, 'ipv4');
@@ -51,7 +51,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Whether an IP address is this machine's own, reached by nobody else. */
+/** Tells whether an IP address is a loopback address, which nobody else can reach. */
 export function isLoopbackAddress(address: string): boolean {
   const family = isIP(address);
   return family !== 0 && loopback.check(address, family === 4 ? 'ipv4' : 'ipv6');

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { TestApi } from '../support/api.js';
+import { thorough } from '../support/database.js';
 
 type Fields = Record<string, unknown>;
 
@@ -134,7 +135,7 @@ describe('GET /api/public/achievements: an achievement', () => {
 });
 
 describe('GET /api/public/achievements: rarity', () => {
-  it.each([
+  thorough.it.each([
     // active members, earners, tier, percentage
     [9, 9, 'unrated', null],
     [10, 10, 'common', 100],
@@ -561,7 +562,7 @@ describe('GET /api/public/achievements: parameters', () => {
 });
 
 // The last: what comes after it would have so many members to disable.
-describe('GET /api/public/achievements: rarity among thousands', () => {
+thorough.describe('GET /api/public/achievements: rarity among thousands', () => {
   it('takes its tier from the unrounded value', async () => {
     const { id, key } = await member();
     const crowd = [id, ...(await members(4000))];

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
-import { inOneWindow } from '../support/windows.js';
+import { freshAddress, inOneWindow } from '../support/windows.js';
 
 /** Where the test itself connects from. */
 const SOCKET = '127.0.0.1';
@@ -45,7 +46,7 @@ describe('an address behind a proxy', () => {
     return browser;
   };
 
-  it.each(ENTRIES)(
+  thorough.it.each(ENTRIES)(
     'given as %s signs in, and stands in the audit trail and the session as %s',
     async (entry, address) => {
       const { id, username } = await oauth.member();
@@ -90,7 +91,7 @@ describe('an address behind a proxy', () => {
   it(
     'is one to the limits, whatever port it comes from',
     inOneWindow(async () => {
-      const host = `198.51.100.${1 + Math.floor(Math.random() * 250)}`;
+      const host = freshAddress();
       const guess = (port: number) =>
         oauth.api.get('/me', 'pua_live_wrong', { 'X-Forwarded-For': `${host}:${port}` });
       for (let port = 1; port <= 3; port++) expect((await guess(port)).status).toBe(401);

@@ -5,7 +5,7 @@ import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
 import { pua } from '../support/command-line.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
@@ -98,7 +98,7 @@ describe('a calendar link', () => {
     expect(await oauth.api.app.get(CalendarLinks).list(id)).toEqual([]);
   });
 
-  it('is one of ten at most, and another can be made where one was revoked', async () => {
+  thorough.it('is one of ten at most, and another can be made where one was revoked', async () => {
     const { username, id } = await oauth.member();
     const { browser, page } = await accountPage(username);
     let last = page;
@@ -202,48 +202,54 @@ describe('a calendar link', () => {
     }
   });
 
-  it('of the SECRET_KEY before works on, and is stored under the current one when it is used', async () => {
-    const { member, link } = await memberWithEvent();
-    const secret = /calendar\/([\w-]+)\.ics/.exec(link)![1]!;
-    const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
-    const after = Buffer.alloc(32, 'new');
-    const find = (secrets: Secrets) =>
-      new CalendarLinks({ ...oauth.api.config, secrets }, oauth.api.app.get(Database)).find(secret);
-    expect(await find(new Secrets(after))).toBeUndefined();
-    expect(await find(new Secrets(after, before))).toMatchObject({ user_id: member.id });
-    expect(await find(new Secrets(after))).toMatchObject({ user_id: member.id });
-  });
+  thorough.it(
+    'of the SECRET_KEY before works on, and is stored under the current one when it is used',
+    async () => {
+      const { member, link } = await memberWithEvent();
+      const secret = /calendar\/([\w-]+)\.ics/.exec(link)![1]!;
+      const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
+      const after = Buffer.alloc(32, 'new');
+      const find = (secrets: Secrets) =>
+        new CalendarLinks({ ...oauth.api.config, secrets }, oauth.api.app.get(Database)).find(secret);
+      expect(await find(new Secrets(after))).toBeUndefined();
+      expect(await find(new Secrets(after, before))).toMatchObject({ user_id: member.id });
+      expect(await find(new Secrets(after))).toMatchObject({ user_id: member.id });
+    },
+  );
 
-  it('has the API’s limit of reads for itself, and one that leads nowhere the limit of refused credentials', async () => {
-    const rateLimits = { read: 3, write: 3, auth: 2 };
-    const limited = await OauthTest.start({ rateLimits, trustProxy: 1 }, oauth);
-    const from = { 'X-Forwarded-For': '203.0.113.77' };
-    try {
-      const { link } = await memberWithEvent();
-      const there = link.replace(oauth.issuer, limited.issuer);
-      /** What comes before the limit, and what it answers; a window may end meanwhile, but not two. */
-      const untilRefused = async (url: string) => {
-        const before = new Set<number>();
-        for (let i = 0; i < 10; i++) {
-          const answer = await read(url, from);
-          if (answer.status === 429) return { before, ...answer };
-          before.add(answer.status);
+  thorough.it(
+    'has the API’s limit of reads for itself, and one that leads nowhere the limit of refused credentials',
+    async () => {
+      const rateLimits = { read: 3, write: 3, auth: 2 };
+      const limited = await OauthTest.start({ rateLimits, trustProxy: 1 }, oauth);
+      const from = { 'X-Forwarded-For': '203.0.113.77' };
+      try {
+        const { link } = await memberWithEvent();
+        const there = link.replace(oauth.issuer, limited.issuer);
+        /** What comes before the limit, and what it answers; a window may end meanwhile, but not two. */
+        const untilRefused = async (url: string) => {
+          const before = new Set<number>();
+          for (let i = 0; i < 10; i++) {
+            const answer = await read(url, from);
+            if (answer.status === 429) return { before, ...answer };
+            before.add(answer.status);
+          }
+          throw new Error('there is no limit');
+        };
+        for (const [url, status] of [
+          [there, 200],
+          [`${limited.issuer}/calendar/${'b'.repeat(43)}.ics`, 404],
+        ] as const) {
+          const { before, headers, text } = await untilRefused(url);
+          expect(before).toEqual(new Set([status]));
+          expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+          expect(JSON.parse(text)).toMatchObject({ code: 'rate_limited' });
         }
-        throw new Error('there is no limit');
-      };
-      for (const [url, status] of [
-        [there, 200],
-        [`${limited.issuer}/calendar/${'b'.repeat(43)}.ics`, 404],
-      ] as const) {
-        const { before, headers, text } = await untilRefused(url);
-        expect(before).toEqual(new Set([status]));
-        expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-        expect(JSON.parse(text)).toMatchObject({ code: 'rate_limited' });
+      } finally {
+        await limited.close();
       }
-    } finally {
-      await limited.close();
-    }
-  });
+    },
+  );
 });
 
 describe('a calendar file', () => {

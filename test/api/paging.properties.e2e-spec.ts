@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { onPostgres, thorough } from '../support/database.js';
 
 /** What an oracle sorts by. */
 type Value = string | number | null;
@@ -81,7 +81,7 @@ function compareValues(a: string | number, b: string | number): number {
   return left!.length - right!.length;
 }
 
-describe('paging', () => {
+thorough.describe('paging', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());

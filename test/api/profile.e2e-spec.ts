@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
-import { postgres } from '../support/database.js';
+import { isThorough, postgres } from '../support/database.js';
 
 describe('the profile', () => {
   let api: TestApi;
@@ -404,7 +404,7 @@ describe('the profile', () => {
           expect([200, 422]).toContain(status);
           if (status === 200) expect(answer.profile).toMatchObject(JSON.parse(body) as object);
         }),
-        { numRuns: 150 },
+        { numRuns: isThorough ? 150 : 40 },
       );
     });
   });

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest from 'supertest';
 import { TestApi } from '../support/api.js';
+import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
-import { inOneWindow } from '../support/windows.js';
+import { freshAddress, inOneWindow } from '../support/windows.js';
 
 const limits = { read: 5, write: 2, auth: 3 };
 
@@ -89,15 +90,16 @@ describe('rate limits', () => {
 
 describe('the limit of failed authentication', () => {
   let api: TestApi;
-  beforeAll(async () => void (api = await TestApi.start({ rateLimits: limits })));
+  beforeAll(async () => void (api = await TestApi.start({ trustProxy: 1, rateLimits: limits })));
   afterAll(() => api.close());
 
   it(
     'answers 429 in place of 401, holds no good credential back, and does not count a missing one',
     inOneWindow(async () => {
       const key = await api.key(await api.platform.user());
-      const guess = () => api.get('/me', 'pua_live_wrong');
-      for (let i = 0; i < 5; i++) expect((await api.send('GET', '/api/public/me')).status).toBe(401);
+      const from = { 'X-Forwarded-For': freshAddress() };
+      const guess = () => api.get('/me', 'pua_live_wrong', from);
+      for (let i = 0; i < 5; i++) expect((await api.send('GET', '/api/public/me', from)).status).toBe(401);
       for (let i = 0; i < 3; i++) expect((await guess()).status).toBe(401);
       const { status, headers, body } = await guess();
       expect([status, body.code, body.retry_after]).toEqual([
@@ -105,8 +107,8 @@ describe('the limit of failed authentication', () => {
         'rate_limited',
         Number(headers['retry-after']),
       ]);
-      expect((await api.get('/me', key)).status).toBe(200);
-      expect((await api.send('GET', '/api/public/me')).status).toBe(401);
+      expect((await api.get('/me', key, from)).status).toBe(200);
+      expect((await api.send('GET', '/api/public/me', from)).status).toBe(401);
     }),
   );
 });
@@ -126,11 +128,12 @@ describe('the limit in front of the OAuth routes and pages', () => {
       expect((await api.send('POST', '/oauth/revoke', from(address))).status).toBe(400);
   };
 
-  it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
+  thorough.it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
     'answers programs at %s in the form of RFC 6749, readable from any origin',
     inOneWindow(async (path: string) => {
-      await useUp(`203.0.113.${path.length}`);
-      const { status, headers, body } = await api.send('POST', path, from(`203.0.113.${path.length}`));
+      const address = freshAddress();
+      await useUp(address);
+      const { status, headers, body } = await api.send('POST', path, from(address));
       expect([status, headers['retry-after']]).toEqual([429, expect.stringMatching(/^([1-9]|[1-5]\d|60)$/)]);
       expect(body).toEqual({
         error: 'temporarily_unavailable',
@@ -145,7 +148,8 @@ describe('the limit in front of the OAuth routes and pages', () => {
   it(
     'answers browsers with a page, at every step, and stores nothing',
     inOneWindow(async () => {
-      await useUp('198.51.100.1');
+      const address = freshAddress();
+      await useUp(address);
       for (const [method, path] of [
         ['GET', '/oauth/authorize?client_id=x'],
         ['GET', '/oauth/authorize/some-uid'],
@@ -155,7 +159,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
         ['GET', '/account/apps'],
         ['POST', '/account/sign-out'],
       ] as const) {
-        const { status, headers, text } = await api.send(method, path, from('198.51.100.1'));
+        const { status, headers, text } = await api.send(method, path, from(address));
         expect([path, status]).toEqual([path, 429]);
         expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
         expect(text).toContain('Too many requests');
@@ -168,21 +172,23 @@ describe('the limit in front of the OAuth routes and pages', () => {
   it(
     'holds back nobody else, no metadata and not the API',
     inOneWindow(async () => {
-      await useUp('198.51.100.2');
+      const address = freshAddress();
+      await useUp(address);
       const key = await api.key(await api.platform.user());
-      expect((await api.send('POST', '/oauth/token', from('198.51.100.3'))).status).toBe(400);
+      expect((await api.send('POST', '/oauth/token', from(freshAddress()))).status).toBe(400);
       for (const path of ['/.well-known/oauth-authorization-server', '/oauth/jwks'])
-        expect((await api.send('GET', path, from('198.51.100.2'))).status).toBe(200);
-      expect((await api.get('/me', key, from('198.51.100.2'))).status).toBe(200);
+        expect((await api.send('GET', path, from(address))).status).toBe(200);
+      expect((await api.get('/me', key, from(address))).status).toBe(200);
     }),
   );
 
-  it(
+  thorough.it(
     'counts all addresses of an IPv6 subscriber as one',
     inOneWindow(async () => {
-      await useUp('2001:db8:1:2::a');
-      expect((await api.send('POST', '/oauth/token', from('2001:db8:1:2:ffff::b'))).status).toBe(429);
-      expect((await api.send('POST', '/oauth/token', from('2001:db8:1:3::a'))).status).toBe(400);
+      const network = `2001:db8:${freshAddress().split('.').at(-1)}`;
+      await useUp(`${network}:2::a`);
+      expect((await api.send('POST', '/oauth/token', from(`${network}:2:ffff::b`))).status).toBe(429);
+      expect((await api.send('POST', '/oauth/token', from(`${network}:3::a`))).status).toBe(400);
     }),
   );
 
@@ -194,8 +200,9 @@ describe('the limit in front of the OAuth routes and pages', () => {
   it(
     'counts what userinfo refuses with what the API refuses',
     inOneWindow(async () => {
+      const address = freshAddress();
       const guess = (path: string) =>
-        api.send('GET', path, { Authorization: 'Bearer wrong', ...from('198.51.100.5') });
+        api.send('GET', path, { Authorization: 'Bearer wrong', ...from(address) });
       expect((await guess('/oauth/userinfo')).status).toBe(401);
       expect((await guess('/oauth/userinfo')).status).toBe(429);
       expect((await guess('/api/public/me')).status).toBe(429);

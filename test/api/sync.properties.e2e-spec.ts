@@ -1,6 +1,6 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { UsersService } from '../../src/accounts/users.service.js';
@@ -9,7 +9,7 @@ import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
 import { importRecords } from '../../src/operations/import/import-records.js';
 import { folderSource } from '../../src/operations/import/sources.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { onPostgres, thorough } from '../support/database.js';
 import {
   DEADLOCK,
   EVENTS,
@@ -23,7 +23,7 @@ import {
 
 type Item = Record<string, unknown> & { id: number };
 
-describe('a walk of GET /api/public/sync', () => {
+thorough.describe('a walk of GET /api/public/sync', () => {
   const FOLLOWED = [1, 2];
   const WRITERS = 4;
   const WAYS = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE', 'replication'] as const;

@@ -18,7 +18,7 @@ import { loadConfig } from '../../src/config/config.js';
 import { MIGRATIONS } from '../../src/database/data-source.js';
 import { TestApi } from '../support/api.js';
 import { PROCESS, pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
-import { createEmptyDatabase, onPostgres, postgres } from '../support/database.js';
+import { createEmptyDatabase, onPostgres, postgres, thorough } from '../support/database.js';
 import { latestFor } from '../support/timing.js';
 
 type Key = KeyDetails & { key: string };
@@ -143,20 +143,23 @@ describe('pua', () => {
       expect(await run('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
     });
 
-    it('shows examples as they work where it was typed: `npx pua` in a checkout, `pua` where it is installed', async () => {
-      const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bin-'));
-      symlinkSync(join(process.cwd(), 'bin/pua.mjs'), join(bin, 'pua'));
-      const example = (file: string, environment = {}) =>
-        /\$ (.*pua) /.exec(
-          execFileSync(process.execPath, [file, 'keys', 'create', '--help'], {
-            env: { ...PROCESS, ...environment },
-            encoding: 'utf8',
-          }),
-        )![1];
-      expect(example('bin/pua.mjs')).toBe('npx pua');
-      expect(example(join(bin, 'pua'))).toBe('pua');
-      expect(example(join(bin, 'pua'), { npm_command: 'exec' })).toBe('npx pua');
-    });
+    thorough.it(
+      'shows examples as they work where it was typed: `npx pua` in a checkout, `pua` where it is installed',
+      async () => {
+        const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bin-'));
+        symlinkSync(join(process.cwd(), 'bin/pua.mjs'), join(bin, 'pua'));
+        const example = (file: string, environment = {}) =>
+          /\$ (.*pua) /.exec(
+            execFileSync(process.execPath, [file, 'keys', 'create', '--help'], {
+              env: { ...PROCESS, ...environment },
+              encoding: 'utf8',
+            }),
+          )![1];
+        expect(example('bin/pua.mjs')).toBe('npx pua');
+        expect(example(join(bin, 'pua'))).toBe('pua');
+        expect(example(join(bin, 'pua'), { npm_command: 'exec' })).toBe('npx pua');
+      },
+    );
 
     it('fails with one line where there is no such member', async () => {
       const { code, stdout, stderr } = await run('users', 'show', 'nobody');
@@ -247,7 +250,7 @@ describe('pua', () => {
       expect((await api.get('/me', key)).status).toBe(403);
     });
 
-    it('lets it live as long as asked, or without end for a reason', async () => {
+    thorough.it('lets it live as long as asked, or without end for a reason', async () => {
       const user = await api.platform.user();
       const short = await createByCommand(user, '--expires', '2h');
       expect(seconds(short.expires_at) - seconds(short.created_at)).toBe(7200);
@@ -284,7 +287,7 @@ describe('pua', () => {
       expect(stderr).toMatch(message);
     });
 
-    it('warns where the owner is disabled', async () => {
+    thorough.it('warns where the owner is disabled', async () => {
       const user = await api.platform.user({ disabled_at: '2024-01-01T00:00:00Z' });
       const args = ['--name', 'x', '--scopes', ''];
       const { code, stdout, stderr } = await run('keys', 'create', '--user', String(user), ...args);
@@ -381,7 +384,7 @@ describe('pua', () => {
       expect([last_four, created_at, expires_at]).not.toContain(undefined);
     });
 
-    it('ends the old key at once with --overlap 0s', async () => {
+    thorough.it('ends the old key at once with --overlap 0s', async () => {
       const old = await createKey(await api.platform.user());
       expect((await api.get('/me', old.key)).status).toBe(200);
       const { stdout } = await run('keys', 'rotate', old.id, '--overlap', '0s');
@@ -389,13 +392,13 @@ describe('pua', () => {
       expect((await api.get('/me', stdout.trim())).status).toBe(200);
     });
 
-    it('never lets the old key live longer than it would have', async () => {
+    thorough.it('never lets the old key live longer than it would have', async () => {
       const old = await createKey(await api.platform.user(), { expiresInSeconds: 3600 });
       await run('keys', 'rotate', old.id, '--overlap', '2d');
       expect(await json('keys', 'show', old.id)).toMatchObject({ expires_at: old.expires_at });
     });
 
-    it('ends a key without end, and its successor has none for the same reason', async () => {
+    thorough.it('ends a key without end, and its successor has none for the same reason', async () => {
       const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
       const made = await json<Key>('keys', 'rotate', old.id, '--overlap', '1h');
       expect(made).toMatchObject({ expires_at: null, no_expiry_reason: 'device' });
@@ -488,22 +491,25 @@ describe('pua', () => {
       ]);
     });
 
-    it('update refuses a username that is taken, and does nothing where nothing is named', async () => {
-      await api.platform.user({ username: 'taken_name' });
-      const user = String(await api.platform.user({ username: 'wants_name' }));
-      expect(await run('users', 'update', user, '--username', 'TAKEN_name')).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: 'The username TAKEN_name is taken: choose another\n',
-      });
-      expect(await run('users', 'update', user)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('nothing to change'),
-      });
-      expect((await run('users', 'update', user, '--username', 'wants_name')).stderr).toBe(
-        'wants_name was so before: nothing changed\n',
-      );
-    });
+    thorough.it(
+      'update refuses a username that is taken, and does nothing where nothing is named',
+      async () => {
+        await api.platform.user({ username: 'taken_name' });
+        const user = String(await api.platform.user({ username: 'wants_name' }));
+        expect(await run('users', 'update', user, '--username', 'TAKEN_name')).toEqual({
+          code: 1,
+          stdout: '',
+          stderr: 'The username TAKEN_name is taken: choose another\n',
+        });
+        expect(await run('users', 'update', user)).toMatchObject({
+          code: 2,
+          stderr: expect.stringContaining('nothing to change'),
+        });
+        expect((await run('users', 'update', user, '--username', 'wants_name')).stderr).toBe(
+          'wants_name was so before: nothing changed\n',
+        );
+      },
+    );
 
     it('delete is another word for erase, and asks for --yes where nobody can be asked', async () => {
       const user = String(await api.platform.user({ username: 'deletable' }));
@@ -572,28 +578,31 @@ describe('pua', () => {
       expect(await verifyPassword(await stored(user.id), 'nanoseconds')).toMatchObject({ matches: true });
     });
 
-    it('create, update and show know what another system calls a member, which nobody else is called', async () => {
-      const user = await json('users', 'create', '--username', 'known', '--external-id', 'sub|Known');
-      expect(user).toMatchObject({ external_id: 'sub|Known' });
-      await json('users', 'create', '--username', 'unknown');
-      for (const verb of [
-        ['create', '--username', 'third'],
-        ['update', 'unknown'],
-      ])
-        expect(await run('users', ...verb, '--external-id', 'sub|Known')).toMatchObject({
-          code: 1,
-          stderr: "The external id sub|Known is another member's\n",
+    thorough.it(
+      'create, update and show know what another system calls a member, which nobody else is called',
+      async () => {
+        const user = await json('users', 'create', '--username', 'known', '--external-id', 'sub|Known');
+        expect(user).toMatchObject({ external_id: 'sub|Known' });
+        await json('users', 'create', '--username', 'unknown');
+        for (const verb of [
+          ['create', '--username', 'third'],
+          ['update', 'unknown'],
+        ])
+          expect(await run('users', ...verb, '--external-id', 'sub|Known')).toMatchObject({
+            code: 1,
+            stderr: "The external id sub|Known is another member's\n",
+          });
+        expect(await json('users', 'update', 'known', '--external-id', 'sub|known')).toMatchObject({
+          external_id: 'sub|known',
         });
-      expect(await json('users', 'update', 'known', '--external-id', 'sub|known')).toMatchObject({
-        external_id: 'sub|known',
-      });
-      expect(await json('users', 'update', 'known', '--external-id', '')).toMatchObject({
-        external_id: null,
-      });
-      expect(await json('users', 'show', 'known')).toMatchObject({ username: 'known', external_id: null });
-    });
+        expect(await json('users', 'update', 'known', '--external-id', '')).toMatchObject({
+          external_id: null,
+        });
+        expect(await json('users', 'show', 'known')).toMatchObject({ username: 'known', external_id: null });
+      },
+    );
 
-    it('create refuses a username that is taken in any case', async () => {
+    thorough.it('create refuses a username that is taken in any case', async () => {
       await api.platform.user({ username: 'Taken' });
       const { code, stderr } = await run('users', 'create', '--username', 'tAKEN');
       expect({ code, stderr }).toEqual({ code: 1, stderr: 'The username tAKEN is taken: choose another\n' });
@@ -607,7 +616,7 @@ describe('pua', () => {
       expect(await run('users', 'create', ...args)).toMatchObject({ code: 2, stdout: '' });
     });
 
-    it('create makes nobody where the password is too short', async () => {
+    thorough.it('create makes nobody where the password is too short', async () => {
       const args = ['users', 'create', '--username', 'short', '--password-stdin'];
       const { code, stderr } = await pua(api.environment, args, 'seven77\n');
       expect({ code, stderr }).toEqual({
@@ -626,35 +635,38 @@ describe('pua', () => {
       expect(await verifyPassword(await stored(id), 'remember this')).toMatchObject({ matches: true });
     });
 
-    it('passkeys lists a member’s, remove-passkey takes one that was lost away, the last one too', async () => {
-      const id = await api.platform.user({ username: 'phoneless' });
-      await api.dataSource.query(
-        `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+    thorough.it(
+      'passkeys lists a member’s, remove-passkey takes one that was lost away, the last one too',
+      async () => {
+        const id = await api.platform.user({ username: 'phoneless' });
+        await api.dataSource.query(
+          `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
 VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
-        [id],
-      );
-      expect(await json('users', 'show', 'phoneless')).toMatchObject({
-        passkeys_count: 1,
-        has_password: false,
-      });
-      const { data } = await json<{ data: { id: number }[] }>('users', 'passkeys', 'phoneless');
-      expect(data).toMatchObject([{ name: 'Phone', synced: true, last_used_at: null }]);
-      expect((await run('users', 'passkeys', 'phoneless')).stdout).toMatch(/Phone +yes/);
-      const passkey = String(data[0]!.id);
-      const other = await api.platform.user({ username: 'not-phoneless' });
-      expect(await run('users', 'remove-passkey', String(other), passkey)).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('has no passkey'),
-      });
-      expect(await json('users', 'remove-passkey', 'phoneless', passkey)).toMatchObject({
-        id,
-        removed: true,
-      });
-      expect(await json('users', 'passkeys', 'phoneless')).toEqual({ data: [] });
-      expect(await run('users', 'remove-passkey', 'phoneless', 'x')).toMatchObject({ code: 2 });
-    });
+          [id],
+        );
+        expect(await json('users', 'show', 'phoneless')).toMatchObject({
+          passkeys_count: 1,
+          has_password: false,
+        });
+        const { data } = await json<{ data: { id: number }[] }>('users', 'passkeys', 'phoneless');
+        expect(data).toMatchObject([{ name: 'Phone', synced: true, last_used_at: null }]);
+        expect((await run('users', 'passkeys', 'phoneless')).stdout).toMatch(/Phone +yes/);
+        const passkey = String(data[0]!.id);
+        const other = await api.platform.user({ username: 'not-phoneless' });
+        expect(await run('users', 'remove-passkey', String(other), passkey)).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('has no passkey'),
+        });
+        expect(await json('users', 'remove-passkey', 'phoneless', passkey)).toMatchObject({
+          id,
+          removed: true,
+        });
+        expect(await json('users', 'passkeys', 'phoneless')).toEqual({ data: [] });
+        expect(await run('users', 'remove-passkey', 'phoneless', 'x')).toMatchObject({ code: 2 });
+      },
+    );
 
-    it('show takes an id before a username of the same digits', async () => {
+    thorough.it('show takes an id before a username of the same digits', async () => {
       const id = await api.platform.user({ username: 'first' });
       await api.platform.user({ username: String(id) });
       expect(await json('users', 'show', String(id))).toMatchObject({ username: 'first' });
@@ -721,7 +733,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
         expect(text).not.toContain(secret);
     });
 
-    it('filters by type, object and time', async () => {
+    thorough.it('filters by type, object and time', async () => {
       const user = await api.platform.user({ username: 'filtered' });
       const { id } = await createKey(user);
       await run('keys', 'revoke', id, '--reason', 'x');
@@ -739,7 +751,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
       expect(await types('--since', '4d')).toEqual(['key.revoked', 'key.created', 'user.old']);
     });
 
-    it('finds what concerns one key, one app, and one error id', async () => {
+    thorough.it('finds what concerns one key, one app, and one error id', async () => {
       const user = await api.platform.user({ username: 'searched' });
       const [{ id }] = [await createKey(user), await createKey(user)];
       const record = (columns: string, values: string) =>
@@ -904,7 +916,7 @@ describe('pua on an empty database', () => {
     expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
   });
 
-  it('undoes nothing without --yes, and says what would be lost', async () => {
+  thorough.it('undoes nothing without --yes, and says what would be lost', async () => {
     const { applied } = await status();
     const { code, stdout, stderr } = await run('db', 'rollback');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -913,22 +925,25 @@ describe('pua on an empty database', () => {
     expect(await status()).toMatchObject({ applied });
   });
 
-  it('undoes every migration but for what --yes is asked each time, until there is none', async () => {
-    const { applied } = await status();
-    for (const name of applied.toReversed()) {
-      expect((await run('db', 'rollback')).stderr).toContain(name);
-      expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: name });
-    }
-    for (const yes of [[], ['--yes']])
-      expect(await run('db', 'rollback', ...yes)).toEqual({
-        code: 0,
-        stdout: '',
-        stderr: 'No migration has run\n',
-      });
-    expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied });
-  });
+  thorough.it(
+    'undoes every migration but for what --yes is asked each time, until there is none',
+    async () => {
+      const { applied } = await status();
+      for (const name of applied.toReversed()) {
+        expect((await run('db', 'rollback')).stderr).toContain(name);
+        expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: name });
+      }
+      for (const yes of [[], ['--yes']])
+        expect(await run('db', 'rollback', ...yes)).toEqual({
+          code: 0,
+          stdout: '',
+          stderr: 'No migration has run\n',
+        });
+      expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied });
+    },
+  );
 
-  it('refuses a database of a newer version, but to end access', async () => {
+  thorough.it('refuses a database of a newer version, but to end access', async () => {
     await run('users', 'create', '--username', 'one');
     const makeKey = () =>
       puaJson<{ id: string }>(
@@ -1042,7 +1057,7 @@ describe('pua doctor', () => {
     expect(bad(report)).toEqual([]);
   });
 
-  it.each<[string, string]>([
+  thorough.it.each<[string, string]>([
     ['user_totals.events_count', 'UPDATE user_totals SET events_count = events_count + 1'],
     ['user_totals.connections_count', 'INSERT INTO user_totals (user_id, connections_count) VALUES (1, 5)'],
     ['user_totals.achievements_count', 'UPDATE user_totals SET achievements_count = achievements_count + 1'],
@@ -1066,7 +1081,7 @@ describe('pua doctor', () => {
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  it.each([
+  thorough.it.each([
     ['participants', "starts_at = starts_at + interval '1 day', event_is_draft = true"],
     ['connections', "peer_name = 'zz', peer_is_disabled = true"],
     ['user_achievements', 'user_is_disabled = true'],
@@ -1090,12 +1105,12 @@ describe('pua doctor', () => {
     expect(await api.platform.event()).toBe(501);
   });
 
-  it('leaves out the ids of the demo, which are beyond every sequence on purpose', async () => {
+  thorough.it('leaves out the ids of the demo, which are beyond every sequence on purpose', async () => {
     await api.platform.event({ id: 900_000_001 });
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  it('finds a trigger that records changes, but no replicated ones any more', async () => {
+  thorough.it('finds a trigger that records changes, but no replicated ones any more', async () => {
     await api.dataSource.query('ALTER TABLE events ENABLE TRIGGER events_record_change');
     const [check, ...others] = bad(await examine());
     expect([check!.name, others]).toEqual(['events.events_record_change', []]);
@@ -1111,7 +1126,7 @@ describe('pua doctor', () => {
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  it('finds a connection that has lost its other side', async () => {
+  thorough.it('finds a connection that has lost its other side', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
     const id = await api.platform.connection(ada, bob);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1 AND user_id = $2', [id, bob]);

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { TestApi } from '../support/api.js';
-import { onPostgres, postgres } from '../support/database.js';
+import { onPostgres, postgres, thorough } from '../support/database.js';
 
 const MEMBERS = 11; // one disabled member makes every achievement unrated, none makes it rated
 const EVENTS = 4;
@@ -64,7 +64,7 @@ interface Achievement {
   earned_at: string | null;
 }
 
-describe('counts', () => {
+thorough.describe('counts', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());

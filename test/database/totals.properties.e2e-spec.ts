@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/data-source.js';
 import { countLoneSides, findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
-import { onPostgres } from '../support/database.js';
+import { onPostgres, thorough } from '../support/database.js';
 import {
   DEADLOCK,
   FOREIGN_KEY_VIOLATION,
@@ -21,7 +21,7 @@ const WRITERS = 8;
 /** The last one is how changes are replicated into a database: without foreign keys, with triggers of rows alone. */
 const WAYS = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE', 'replication'] as const;
 
-describe('maintained totals, after random histories', () => {
+thorough.describe('maintained totals, after random histories', () => {
   let api: TestApi;
   let writers: DataSource[];
   beforeAll(async () => {

@@ -5,7 +5,7 @@ import { GrantUsageRecorder } from '../../src/auth/access-tokens/grant-usage.js'
 import { ClientsService } from '../../src/oauth/admin/clients.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 
@@ -85,7 +85,7 @@ describe('GET and POST /account/apps', () => {
     expect(await oauth.me(tokens.access_token)).toBe(200);
   });
 
-  it('revokes the access of a client whose id holds what no path can', async () => {
+  thorough.it('revokes the access of a client whose id holds what no path can', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client({ id: 'https://app.example/client?a=1' });
     const tokens = await oauth.tokens(clientId, member.username);
@@ -95,7 +95,7 @@ describe('GET and POST /account/apps', () => {
     expect(await oauth.me(tokens.access_token)).toBe(401);
   });
 
-  it('knows when an app was used, whatever else was used since', async () => {
+  thorough.it('knows when an app was used, whatever else was used since', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
     const usage = oauth.api.app.get(GrantUsageRecorder);
@@ -126,7 +126,7 @@ describe('GET and POST /account/apps', () => {
   });
 });
 
-describe('the sign-in page', () => {
+thorough.describe('the sign-in page', () => {
   it('says that too many sign in at once, and lets the member in a moment later', async () => {
     const patience = await OauthTest.start({ signInPatience: 50 });
     const throttle = patience.api.app.get(SignInThrottle);
@@ -146,7 +146,7 @@ describe('the sign-in page', () => {
   });
 });
 
-describe('GET /account/apps of a member with very many', () => {
+thorough.describe('GET /account/apps of a member with very many', () => {
   it('shows 100 of 1,000 apps, and says how many more there are', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
@@ -221,45 +221,48 @@ describe('GET and POST /account/sessions', () => {
     expect(after.html).toMatch(/type="password"/);
   });
 
-  it('shows 100 of 8,000 sessions, this browser’s first, says how many more there are, and ends them all', async () => {
-    const member = await oauth.member();
-    const browser = oauth.browser();
-    await signedIn(browser, '/account/sessions', member.username);
-    await oauth.dataSource.query(
-      `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, last_seen_at, expires_at, user_agent)
+  thorough.it(
+    'shows 100 of 8,000 sessions, this browser’s first, says how many more there are, and ends them all',
+    async () => {
+      const member = await oauth.member();
+      const browser = oauth.browser();
+      await signedIn(browser, '/account/sessions', member.username);
+      await oauth.dataSource.query(
+        `INSERT INTO oauth_sessions (uid_key, key, user_id, payload, signed_in_at, last_seen_at, expires_at, user_agent)
 SELECT sha256(('uid' || n)::bytea), sha256(('key' || n)::bytea), $1, '', now(), now() + n * interval '1 s', now() + interval '1 day', repeat('x', 300)
 FROM generate_series(1, 7999) n`,
-      [member.id],
-    );
-    const page = (await browser.open('/account/sessions')) as FormPage;
-    expect(page.html.match(/class="item"/g)).toHaveLength(100);
-    expect(page.html.indexOf('This browser')).toBeGreaterThan(0);
-    expect(page.html.indexOf('This browser')).toBeLessThan(
-      page.html.search(/action="\/account\/sessions\/[0-9a-f]{64}/),
-    );
-    expect(page.html.indexOf('Sign out of all others')).toBeLessThan(page.html.indexOf('This browser'));
-    expect(page.html).toContain('And 7900 more');
-    expect(page.html.length).toBeLessThan(150_000);
+        [member.id],
+      );
+      const page = (await browser.open('/account/sessions')) as FormPage;
+      expect(page.html.match(/class="item"/g)).toHaveLength(100);
+      expect(page.html.indexOf('This browser')).toBeGreaterThan(0);
+      expect(page.html.indexOf('This browser')).toBeLessThan(
+        page.html.search(/action="\/account\/sessions\/[0-9a-f]{64}/),
+      );
+      expect(page.html.indexOf('Sign out of all others')).toBeLessThan(page.html.indexOf('This browser'));
+      expect(page.html).toContain('And 7900 more');
+      expect(page.html.length).toBeLessThan(150_000);
 
-    const { stdout, stderr } = await pua(oauth.api.environment, [
-      'users',
-      'sessions',
-      member.username,
-      '--json',
-    ]);
-    const listed = JSON.parse(stdout) as { sessions: object[]; sessions_count: number };
-    expect([listed.sessions.length, listed.sessions_count]).toEqual([100, 8000]);
-    expect(stderr).toBe('7900 more sessions are not shown\n');
+      const { stdout, stderr } = await pua(oauth.api.environment, [
+        'users',
+        'sessions',
+        member.username,
+        '--json',
+      ]);
+      const listed = JSON.parse(stdout) as { sessions: object[]; sessions_count: number };
+      expect([listed.sessions.length, listed.sessions_count]).toEqual([100, 8000]);
+      expect(stderr).toBe('7900 more sessions are not shown\n');
 
-    const after = (await browser.submit(page, {}, /end-others/)) as FormPage;
-    expect(after.html.match(/class="item"/g)).toHaveLength(1);
-    expect(after.html).not.toContain('more, seen');
-    const trail = await oauth.dataSource.query<{ details: object }[]>(
-      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
-      [member.id],
-    );
-    expect(trail).toEqual([{ details: { sessions: 7999 } }]);
-  });
+      const after = (await browser.submit(page, {}, /end-others/)) as FormPage;
+      expect(after.html.match(/class="item"/g)).toHaveLength(1);
+      expect(after.html).not.toContain('more, seen');
+      const trail = await oauth.dataSource.query<{ details: object }[]>(
+        `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
+        [member.id],
+      );
+      expect(trail).toEqual([{ details: { sessions: 7999 } }]);
+    },
+  );
 
   it('never takes over the session that a browser had before', async () => {
     const member = await oauth.member();
@@ -292,7 +295,7 @@ describe('GET and POST /account/activity', () => {
     expect(page.html).not.toContain('Reads others');
   });
 
-  it('says that nobody used anything where nobody did', async () => {
+  thorough.it('says that nobody used anything where nobody did', async () => {
     const member = await oauth.member();
     const page = await signedIn(oauth.browser(), '/account/activity', member.username);
     expect(page.html).toContain('Nobody used your data in the last 90 days.');

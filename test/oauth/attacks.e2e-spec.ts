@@ -9,6 +9,7 @@ import { ClientCache } from '../../src/oauth/storage/client-cache.js';
 import { OauthDatabase } from '../../src/oauth/storage/oauth-database.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
@@ -103,7 +104,7 @@ describe('an authorization code', () => {
   });
 });
 
-describe('what may be used once', () => {
+thorough.describe('what may be used once', () => {
   const adapter = (model: string) => {
     const { app, config } = oauth.api;
     const { secrets } = config;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pua, puaJson } from '../support/command-line.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
 
@@ -102,44 +103,51 @@ describe('pua', () => {
     });
   }, 30_000);
 
-  it('ends the sign-ins of an app that hold a scope which is taken from it, and no others', async () => {
-    const clientId = await oauth.client();
-    const { username } = await oauth.member();
-    const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });
-    const one = await oauth.tokens(clientId, username, { scope: 'profile:read' });
-    const { code, stderr } = await run('clients', 'update', clientId, '--remove-scopes', 'events:read');
-    expect({ code, stderr }).toEqual({
-      code: 0,
-      stderr: '1 sign-ins that held what was taken away ended\n',
-    });
-    await refusedSoon(both.access_token);
-    expect(await oauth.me(one.access_token)).toBe(200);
-    expect(await json('clients', 'show', clientId)).toMatchObject({
-      scopes: expect.not.arrayContaining(['events:read']),
-    });
-  }, 30_000);
+  thorough.it(
+    'ends the sign-ins of an app that hold a scope which is taken from it, and no others',
+    async () => {
+      const clientId = await oauth.client();
+      const { username } = await oauth.member();
+      const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });
+      const one = await oauth.tokens(clientId, username, { scope: 'profile:read' });
+      const { code, stderr } = await run('clients', 'update', clientId, '--remove-scopes', 'events:read');
+      expect({ code, stderr }).toEqual({
+        code: 0,
+        stderr: '1 sign-ins that held what was taken away ended\n',
+      });
+      await refusedSoon(both.access_token);
+      expect(await oauth.me(one.access_token)).toBe(200);
+      expect(await json('clients', 'show', clientId)).toMatchObject({
+        scopes: expect.not.arrayContaining(['events:read']),
+      });
+    },
+    30_000,
+  );
 
-  it('changes nothing of a client where the outcome would not be allowed, and says why', async () => {
-    const clientId = await oauth.client({ redirectUris: [REDIRECT_URI] });
-    const update = (...args: string[]) => run('clients', 'update', clientId, ...args);
-    const refusals: [string[], number, RegExp][] = [
-      [['--remove-redirect-uri', REDIRECT_URI], 1, /at least one redirect URI is needed/],
-      [['--remove-redirect-uri', 'https://nobody.example/'], 1, /is not registered: nothing was changed/],
-      [['--add-redirect-uri', 'http://app.example/cb'], 1, /must be https/],
-      [['--add-scopes', 'admin'], 2, /There is no scope admin/],
-      [[], 2, /nothing to change/],
-    ];
-    for (const [args, status, message] of refusals) {
-      const { code, stderr } = await update(...args);
-      expect([code, stderr]).toEqual([status, expect.stringMatching(message)]);
-    }
-    expect((await update('--add-redirect-uri', REDIRECT_URI)).stderr).toBe(
-      `${clientId} was so before: nothing changed\n`,
-    );
-    expect((await run('clients', 'update', 'nobody', '--name', 'x')).stderr).toMatch(
-      /There is no client nobody/,
-    );
-  });
+  thorough.it(
+    'changes nothing of a client where the outcome would not be allowed, and says why',
+    async () => {
+      const clientId = await oauth.client({ redirectUris: [REDIRECT_URI] });
+      const update = (...args: string[]) => run('clients', 'update', clientId, ...args);
+      const refusals: [string[], number, RegExp][] = [
+        [['--remove-redirect-uri', REDIRECT_URI], 1, /at least one redirect URI is needed/],
+        [['--remove-redirect-uri', 'https://nobody.example/'], 1, /is not registered: nothing was changed/],
+        [['--add-redirect-uri', 'http://app.example/cb'], 1, /must be https/],
+        [['--add-scopes', 'admin'], 2, /There is no scope admin/],
+        [[], 2, /nothing to change/],
+      ];
+      for (const [args, status, message] of refusals) {
+        const { code, stderr } = await update(...args);
+        expect([code, stderr]).toEqual([status, expect.stringMatching(message)]);
+      }
+      expect((await update('--add-redirect-uri', REDIRECT_URI)).stderr).toBe(
+        `${clientId} was so before: nothing changed\n`,
+      );
+      expect((await run('clients', 'update', 'nobody', '--name', 'x')).stderr).toMatch(
+        /There is no client nobody/,
+      );
+    },
+  );
 
   it('deletes a client with all access that members gave it, and only with --yes', async () => {
     const clientId = await oauth.client({ name: 'Gone' });

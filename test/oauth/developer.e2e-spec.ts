@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { ClientsService } from '../../src/oauth/admin/clients.service.js';
 import { Usage } from '../../src/auth/usage/usage.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 import { startWithUpstream } from '../support/upstream.js';
@@ -93,7 +94,7 @@ async function call(path: string, headers: Record<string, string>): Promise<Resp
 
 describe('/developer, where DEVELOPER_CONSOLE is not true', () => {
   it('is not there, as no page that nobody made', async () => {
-    const without = await OauthTest.start();
+    const without = await OauthTest.start({}, oauth);
     for (const Accept of ['text/html', 'application/json']) {
       const ask = async (path: string) => {
         const response = await fetch(new URL(path, without.issuer), { headers: { Accept } });
@@ -127,20 +128,23 @@ describe('An app of a member’s own', () => {
     expect(events).toEqual([{ type: 'client.created', actor: 'user', user_id: ada.id, ip: '127.0.0.1' }]);
   });
 
-  it('tells who is asked for consent that a member registered it; one of the platform’s does not', async () => {
-    const ada = await developer();
-    const { username } = await oauth.member();
-    const consent = async (clientId: string) => {
-      const browser = oauth.browser();
-      const page = (await browser.open(oauth.request(clientId, { scope: 'profile:read' }).url)) as FormPage;
-      return (await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
-    };
-    const said = 'A member of the platform registered this app.';
-    expect((await consent(await ada.register())).html).toContain(said);
-    expect((await consent(await oauth.client())).html).not.toContain(said);
-  });
+  thorough.it(
+    'tells who is asked for consent that a member registered it; one of the platform’s does not',
+    async () => {
+      const ada = await developer();
+      const { username } = await oauth.member();
+      const consent = async (clientId: string) => {
+        const browser = oauth.browser();
+        const page = (await browser.open(oauth.request(clientId, { scope: 'profile:read' }).url)) as FormPage;
+        return (await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+      };
+      const said = 'A member of the platform registered this app.';
+      expect((await consent(await ada.register())).html).toContain(said);
+      expect((await consent(await oauth.client())).html).not.toContain(said);
+    },
+  );
 
-  it.each([
+  thorough.it.each([
     ['web', 'javascript:alert(1)'],
     ['native', 'javascript:alert(1)'],
     ['native', 'data:text/html,x'],
@@ -176,7 +180,7 @@ describe('An app of a member’s own', () => {
     },
   );
 
-  it.each([
+  thorough.it.each([
     { name: ' ' },
     { name: 'a\u0000b' },
     { name: 'a'.repeat(101) },
@@ -206,7 +210,7 @@ describe('An app of a member’s own', () => {
     expect([refused.status, refused.html.includes('role="alert"')]).toEqual([400, true]);
   });
 
-  it('is refused with a key set that is nested without end', async () => {
+  thorough.it('is refused with a key set that is nested without end', async () => {
     const ada = await developer();
     for (const jwks of [
       '['.repeat(8_000),
@@ -256,7 +260,7 @@ describe('An app of a member’s own', () => {
     );
   });
 
-  it('takes a logo that holds pixels, and no other file', async () => {
+  thorough.it('takes a logo that holds pixels, and no other file', async () => {
     const ada = await developer();
     const id = await ada.register();
     const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(60_000)]);
@@ -285,7 +289,7 @@ describe('An app of a member’s own', () => {
     expect(broken.status).toBe(400);
   });
 
-  it('stays disabled where an admin disabled it, whatever its developer sends', async () => {
+  thorough.it('stays disabled where an admin disabled it, whatever its developer sends', async () => {
     const ada = await developer();
     const admin = new ClientsService(oauth.dataSource, oauth.api.config);
     for (const disabledBefore of [false, true]) {
@@ -307,7 +311,7 @@ describe('An app of a member’s own', () => {
     }
   });
 
-  it('is disabled with its developer, and not enabled with them', async () => {
+  thorough.it('is disabled with its developer, and not enabled with them', async () => {
     const ada = await developer();
     const [one, other] = [await ada.register(), await ada.register()];
     await ada.post(`/developer/clients/${other}/disable`);
@@ -322,7 +326,7 @@ describe('An app of a member’s own', () => {
     }
   });
 
-  it('is no more than ten times a member’s, of fifty that are sent at once', async () => {
+  thorough.it('is no more than ten times a member’s, of fifty that are sent at once', async () => {
     const ada = await developer();
     const sent = Array.from({ length: 50 }, (_, i) =>
       ada.post('/developer/clients', { name: `App ${i}`, type: 'web', redirect_uris: REDIRECT_URI }),
@@ -363,7 +367,7 @@ describe('A key of a member’s own', () => {
     expect(Math.abs(days - 7)).toBeLessThan(0.1);
   });
 
-  it.each([
+  thorough.it.each([
     { name: '' },
     { name: 'a\u0000' },
     { name: 'x'.repeat(101) },
@@ -396,7 +400,7 @@ describe('A key of a member’s own', () => {
     expect(form.html).toContain('action="/developer/keys"');
   });
 
-  it('is rotated by one of ten who ask at once, and the one before ends', async () => {
+  thorough.it('is rotated by one of ten who ask at once, and the one before ends', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     const path = `/developer/keys/${idOfKey(key)}/rotate`;
@@ -417,25 +421,28 @@ describe('A key of a member’s own', () => {
     expect(page2.html).not.toContain('/rotate"');
   });
 
-  it('is no more than ten times a member’s, of fifty that are sent at once, also by rotating', async () => {
-    const ada = await developer();
-    await ada.open('/developer/new-key');
-    const sent = Array.from({ length: 50 }, (_, i) =>
-      ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }),
-    );
-    for (const { status } of await Promise.all(sent)) expect([200, 409, 503]).toContain(status);
-    const accepted = async () =>
-      oauth.dataSource.query<{ id: string }[]>(
-        'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
-        [ada.id],
+  thorough.it(
+    'is no more than ten times a member’s, of fifty that are sent at once, also by rotating',
+    async () => {
+      const ada = await developer();
+      await ada.open('/developer/new-key');
+      const sent = Array.from({ length: 50 }, (_, i) =>
+        ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }),
       );
-    const keys = await accepted();
-    expect(keys).toHaveLength(10);
-    await Promise.all(keys.map(({ id }) => ada.post(`/developer/keys/${id}/rotate`)));
-    expect((await accepted()).length).toBeLessThanOrEqual(10);
-  });
+      for (const { status } of await Promise.all(sent)) expect([200, 409, 503]).toContain(status);
+      const accepted = async () =>
+        oauth.dataSource.query<{ id: string }[]>(
+          'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
+          [ada.id],
+        );
+      const keys = await accepted();
+      expect(keys).toHaveLength(10);
+      await Promise.all(keys.map(({ id }) => ada.post(`/developer/keys/${id}/rotate`)));
+      expect((await accepted()).length).toBeLessThanOrEqual(10);
+    },
+  );
 
-  it('is made no more than fifty times a day', async () => {
+  thorough.it('is made no more than fifty times a day', async () => {
     const ada = await developer();
     await oauth.dataSource.query(
       `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at, self_issued)
@@ -485,7 +492,7 @@ describe('What is another member’s, or the platform’s', () => {
     expect(await clients.find(ofPlatform)).toMatchObject({ disabled_at: null });
   });
 
-  it('is not reached by a form of somebody else’s, nor without a sign-in', async () => {
+  thorough.it('is not reached by a form of somebody else’s, nor without a sign-in', async () => {
     const ada = await developer();
     const id = await ada.register();
     const key = await ada.makeKey();
@@ -570,7 +577,7 @@ describe('The last requests of a developer', () => {
     ).toBe(true);
   });
 
-  it('show an app its tokens’ requests, and one that is disabled that it is', async () => {
+  thorough.it('show an app its tokens’ requests, and one that is disabled that it is', async () => {
     const ada = await developer();
     const clientId = await ada.register({ name: 'Trailmix' });
     const { username } = await oauth.member();
@@ -589,7 +596,7 @@ describe('The last requests of a developer', () => {
     expect(page.html).not.toContain(username);
   });
 
-  it('are a hundred of each app, of those that came last', async () => {
+  thorough.it('are a hundred of each app, of those that came last', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     for (let i = 0; i < 60; i++) await call('/api/public/me', { 'X-API-Key': key });
@@ -605,7 +612,7 @@ describe('The last requests of a developer', () => {
     expect(kept!.count).toBe(100);
   });
 
-  it('are those of every instance, once each has written', async () => {
+  thorough.it('are those of every instance, once each has written', async () => {
     const other = await OauthTest.start({ developerConsole: true }, oauth);
     const ada = await developer();
     const key = await ada.makeKey();
@@ -618,25 +625,28 @@ describe('The last requests of a developer', () => {
     await other.close();
   });
 
-  it('hold nothing of apps and keys that no member registered, nor of those that do not exist', async () => {
-    const ada = await developer();
-    const count = async () => {
-      await oauth.api.app.get(Usage).flush();
-      return oauth.dataSource.query('SELECT count(*) FROM developer_requests');
-    };
-    const before = await count();
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const tokens = await oauth.tokens(clientId, username);
-    await oauth.me(tokens.access_token);
-    await oauth.browser().open(oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url);
-    const adminKey = await oauth.api.key(ada.id, []);
-    await call('/api/public/me', { 'X-API-Key': adminKey });
-    await call('/api/public/me', { Authorization: `Bearer ${adminKey}` });
-    await call('/api/public/me', { 'X-API-Key': `pua_live_nobodyskey00_${'x'.repeat(49)}` });
-    for (let i = 0; i < 300; i++) await oauth.token({ grant_type: 'x', client_id: randomUUID() });
-    expect(await count()).toEqual(before);
-  });
+  thorough.it(
+    'hold nothing of apps and keys that no member registered, nor of those that do not exist',
+    async () => {
+      const ada = await developer();
+      const count = async () => {
+        await oauth.api.app.get(Usage).flush();
+        return oauth.dataSource.query('SELECT count(*) FROM developer_requests');
+      };
+      const before = await count();
+      const { username } = await oauth.member();
+      const clientId = await oauth.client();
+      const tokens = await oauth.tokens(clientId, username);
+      await oauth.me(tokens.access_token);
+      await oauth.browser().open(oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url);
+      const adminKey = await oauth.api.key(ada.id, []);
+      await call('/api/public/me', { 'X-API-Key': adminKey });
+      await call('/api/public/me', { Authorization: `Bearer ${adminKey}` });
+      await call('/api/public/me', { 'X-API-Key': `pua_live_nobodyskey00_${'x'.repeat(49)}` });
+      for (let i = 0; i < 300; i++) await oauth.token({ grant_type: 'x', client_id: randomUUID() });
+      expect(await count()).toEqual(before);
+    },
+  );
 
   it('hold no key, token or code, wherever somebody puts it', async () => {
     const ada = await developer();
@@ -666,7 +676,7 @@ describe('The last requests of a developer', () => {
   });
 });
 
-describe('With the platform’s own login alone', () => {
+thorough.describe('With the platform’s own login alone', () => {
   it('a member signs in to the console there, and shows anew who they are before a key is made', async () => {
     const { oauth: here, upstream } = await startWithUpstream(
       {},

@@ -10,6 +10,7 @@ import {
 import * as client from 'openid-client';
 import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
 import { puaJson } from '../support/command-line.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
@@ -91,7 +92,7 @@ describe('what an OpenID library asks for', () => {
   });
 });
 
-describe('a client that is registered for RS256', () => {
+thorough.describe('a client that is registered for RS256', () => {
   const create = (...more: string[]) =>
     puaJson<{ client_id: string; id_token_signed_response_alg: string }>(oauth.api.environment, [
       'clients',

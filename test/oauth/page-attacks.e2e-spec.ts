@@ -4,6 +4,7 @@ import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { Encryption } from '../../src/crypto/encryption.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 
@@ -91,31 +92,34 @@ describe('a form that another site sends', () => {
     }
   });
 
-  it('changes nothing at any form of the pages for members and developers, whatever there is', async () => {
-    const { username } = await oauth.member();
-    const browser = await signedIn(username);
-    const csrf = csrfOf((await browser.open('/account/apps')) as FormPage);
-    const forms = oauth.api.app
-      .get(RouteTable)
-      .routes.filter(({ method, path }) => method === 'POST' && /^\/(account|developer)\b/.test(path))
-      .map(({ path }) => path.replaceAll(/:\w+/g, '1'));
-    expect(forms.length).toBeGreaterThan(25);
-    // A file is sent in a form of another kind.
-    const send = async (
-      action: string,
-      fields: Record<string, string>,
-      headers: Record<string, string> = {},
-    ) => {
-      const body = action.endsWith('/logo') ? new FormData() : new URLSearchParams();
-      for (const [name, value] of Object.entries(fields)) body.append(name, value);
-      return (await browser.send(action, { method: 'POST', body, headers })).status;
-    };
-    for (const action of forms) {
-      for (const [why, headers] of foreign)
-        expect([action, why, await send(action, { csrf }, headers)]).toEqual([action, why, 403]);
-      expect([action, await send(action, { csrf: 'x' })]).toEqual([action, 403]);
-    }
-  });
+  thorough.it(
+    'changes nothing at any form of the pages for members and developers, whatever there is',
+    async () => {
+      const { username } = await oauth.member();
+      const browser = await signedIn(username);
+      const csrf = csrfOf((await browser.open('/account/apps')) as FormPage);
+      const forms = oauth.api.app
+        .get(RouteTable)
+        .routes.filter(({ method, path }) => method === 'POST' && /^\/(account|developer)\b/.test(path))
+        .map(({ path }) => path.replaceAll(/:\w+/g, '1'));
+      expect(forms.length).toBeGreaterThan(25);
+      // A file is sent in a form of another kind.
+      const send = async (
+        action: string,
+        fields: Record<string, string>,
+        headers: Record<string, string> = {},
+      ) => {
+        const body = action.endsWith('/logo') ? new FormData() : new URLSearchParams();
+        for (const [name, value] of Object.entries(fields)) body.append(name, value);
+        return (await browser.send(action, { method: 'POST', body, headers })).status;
+      };
+      for (const action of forms) {
+        for (const [why, headers] of foreign)
+          expect([action, why, await send(action, { csrf }, headers)]).toEqual([action, why, 403]);
+        expect([action, await send(action, { csrf: 'x' })]).toEqual([action, 403]);
+      }
+    },
+  );
 
   it('signs nobody out by /oauth/logout/confirm', async () => {
     const { username } = await oauth.member();
@@ -420,27 +424,30 @@ describe('who guesses passwords to keep a member out', () => {
     await post(browser, '/account/sign-out', { csrf: csrfOf(page) });
   };
 
-  it('does not keep the owner out of a browser in which he has signed in before, for an app or not', async () => {
-    const { username } = await oauth.member();
-    const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
-    await oauth.code(await oauth.client(), username, {}, onApp);
-    for (const browser of [onAccount, onApp]) await leave(browser);
-    for (let i = 0; i < 2; i++) {
-      const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
-      await Promise.all(guesses);
-    }
-    const stranger = await attempt(oauth.browser(), username);
-    expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
+  thorough.it(
+    'does not keep the owner out of a browser in which he has signed in before, for an app or not',
+    async () => {
+      const { username } = await oauth.member();
+      const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
+      await oauth.code(await oauth.client(), username, {}, onApp);
+      for (const browser of [onAccount, onApp]) await leave(browser);
+      for (let i = 0; i < 2; i++) {
+        const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
+        await Promise.all(guesses);
+      }
+      const stranger = await attempt(oauth.browser(), username);
+      expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
 
-    expect(isSignIn(await attempt(onAccount, username))).toBe(false);
-    expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
-      'code',
-    );
-    const other = await oauth.member();
-    const thief = await signedIn(other.username);
-    await leave(thief);
-    expect((await attempt(thief, username)).status).toBe(429);
-  });
+      expect(isSignIn(await attempt(onAccount, username))).toBe(false);
+      expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
+        'code',
+      );
+      const other = await oauth.member();
+      const thief = await signedIn(other.username);
+      await leave(thief);
+      expect((await attempt(thief, username)).status).toBe(429);
+    },
+  );
 
   it('gets no such cookie for a wrong password, and no script reads that of the owner', async () => {
     const { username } = await oauth.member();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { WaysIn } from '../../src/accounts/ways-in.js';
 import { Encryption } from '../../src/crypto/encryption.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 import {
@@ -175,27 +175,30 @@ describe('A passkey', () => {
     expect(Buffer.from(options.user.id, 'base64url').includes(String(id))).toBe(false);
   });
 
-  it('is shown with its name, when it was made and used, and whether there are copies; two work side by side', async () => {
-    const first = await memberWithPasskey(oauth);
-    const phone = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
-    const page = await addPasskey(first.browser, phone, '  Ada’s <b>phone</b> ');
-    expect(page.html).toContain('<bdi>Laptop</bdi>');
-    expect(page.html).toContain(
-      '<bdi>Ada’s &lt;b&gt;phone&lt;/b&gt;</bdi> <span class="badge">Synced</span>',
-    );
-    expect(page.html.match(/Not yet/g)).toHaveLength(2);
-    for (const authenticator of [first.authenticator, phone]) {
-      const { browser, page: at } = await atSignIn();
-      expect((await signIn(browser, at, authenticator)).status).toBe(303);
-    }
-    expect(((await first.browser.open('/account/security')) as FormPage).html).not.toContain('Not yet');
-    expect(await trailOf(first.id, 'passkey.added')).toMatchObject([
-      { actor: 'user', ip: '127.0.0.1', details: { synced: true } },
-      { actor: 'user', details: { synced: false } },
-    ]);
-  });
+  thorough.it(
+    'is shown with its name, when it was made and used, and whether there are copies; two work side by side',
+    async () => {
+      const first = await memberWithPasskey(oauth);
+      const phone = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
+      const page = await addPasskey(first.browser, phone, '  Ada’s <b>phone</b> ');
+      expect(page.html).toContain('<bdi>Laptop</bdi>');
+      expect(page.html).toContain(
+        '<bdi>Ada’s &lt;b&gt;phone&lt;/b&gt;</bdi> <span class="badge">Synced</span>',
+      );
+      expect(page.html.match(/Not yet/g)).toHaveLength(2);
+      for (const authenticator of [first.authenticator, phone]) {
+        const { browser, page: at } = await atSignIn();
+        expect((await signIn(browser, at, authenticator)).status).toBe(303);
+      }
+      expect(((await first.browser.open('/account/security')) as FormPage).html).not.toContain('Not yet');
+      expect(await trailOf(first.id, 'passkey.added')).toMatchObject([
+        { actor: 'user', ip: '127.0.0.1', details: { synced: true } },
+        { actor: 'user', details: { synced: false } },
+      ]);
+    },
+  );
 
-  it('is not throttled by who guesses the password', async () => {
+  thorough.it('is not throttled by who guesses the password', async () => {
     const { username, authenticator } = await memberWithPasskey(oauth);
     for (let i = 0; i < 12; i++) {
       const browser = oauth.browser();
@@ -225,7 +228,7 @@ describe('A proof that is not what was asked for', () => {
     ['to a challenge that nobody gave', { challenge: randomBytes(32).toString('base64url') }],
   ];
 
-  it.each(WRONG)('%s signs nobody in, and is refused like every other', async (_, changes) => {
+  thorough.it.each(WRONG)('%s signs nobody in, and is refused like every other', async (_, changes) => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const response = await signIn(browser, page, authenticator, changes);
@@ -238,7 +241,7 @@ describe('A proof that is not what was asked for', () => {
     ]);
   });
 
-  it.each([
+  thorough.it.each([
     ['nothing', ''],
     ['no JSON', '{'],
     ['null', 'null'],
@@ -296,7 +299,7 @@ describe('A proof that is not what was asked for', () => {
     expect((await passkeysOf(id))[0]!.sign_count).toBe(8);
   });
 
-  it('without its signature does not tell the trail of a counter that went back', async () => {
+  thorough.it('without its signature does not tell the trail of a counter that went back', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 9));
     authenticator.signCount = 1;
     const { browser, page } = await atSignIn();
@@ -309,7 +312,7 @@ describe('A proof that is not what was asked for', () => {
 });
 
 describe('A challenge', () => {
-  it('is answered once, of 50 answers at the same time', async () => {
+  thorough.it('is answered once, of 50 answers at the same time', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const credential = authenticator.prove(await optionsFor(browser, page));
@@ -328,7 +331,7 @@ describe('A challenge', () => {
     ).toHaveLength(1);
   });
 
-  it('of another browser is none, and is still there for its own', async () => {
+  thorough.it('of another browser is none, and is still there for its own', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const [own, other] = [await atSignIn(), await atSignIn()];
     const credential = authenticator.prove(await optionsFor(own.browser, own.page));
@@ -362,24 +365,30 @@ describe('A challenge', () => {
     expect(row!.seconds).toBeGreaterThanOrEqual(120);
   });
 
-  it('to add a passkey is answered once, of ten at the same time, and by the session that asked', async () => {
-    const { id, username } = await oauth.member();
-    const { browser, page } = await atSecurity(oauth, username);
-    const options = await optionsFor(browser, page);
-    const other = await atSecurity(oauth, (await oauth.member()).username);
-    const stolen = new Authenticator(oauth.issuer).register(options);
-    expect(
-      (await post(other.browser, other.page, '/account/security/passkeys', { credential: stolen })).status,
-    ).toBe(409);
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, async () => {
-        const credential = new Authenticator(oauth.issuer).register(options);
-        return (await post(browser, page, '/account/security/passkeys', { credential })).status;
-      }),
-    );
-    expect(answers.toSorted((one, two) => one - two)).toEqual([303, ...Array.from({ length: 9 }, () => 409)]);
-    expect(await passkeysOf(id)).toHaveLength(1);
-  });
+  thorough.it(
+    'to add a passkey is answered once, of ten at the same time, and by the session that asked',
+    async () => {
+      const { id, username } = await oauth.member();
+      const { browser, page } = await atSecurity(oauth, username);
+      const options = await optionsFor(browser, page);
+      const other = await atSecurity(oauth, (await oauth.member()).username);
+      const stolen = new Authenticator(oauth.issuer).register(options);
+      expect(
+        (await post(other.browser, other.page, '/account/security/passkeys', { credential: stolen })).status,
+      ).toBe(409);
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, async () => {
+          const credential = new Authenticator(oauth.issuer).register(options);
+          return (await post(browser, page, '/account/security/passkeys', { credential })).status;
+        }),
+      );
+      expect(answers.toSorted((one, two) => one - two)).toEqual([
+        303,
+        ...Array.from({ length: 9 }, () => 409),
+      ]);
+      expect(await passkeysOf(id)).toHaveLength(1);
+    },
+  );
 
   it('is stored sealed, under a key that it gives', async () => {
     const { browser, page } = await atSignIn();
@@ -404,7 +413,7 @@ describe('A passkey that is to be added', () => {
     expect([response.status, await passkeysOf(member.id)]).toEqual([409, []]);
   };
 
-  it.each<[string, Changes]>([
+  thorough.it.each<[string, Changes]>([
     ['made for another site', { origin: 'https://evil.example' }],
     ['for another relying party', { rpId: 'evil.example' }],
     ['from a sign-in', { type: 'webauthn.get' }],
@@ -413,7 +422,7 @@ describe('A passkey that is to be added', () => {
     ['with a statement of no kind', { attestation: ['made-up', Buffer.from([0xa0])] }],
   ])('%s is refused', (_, changes) => refused(changes));
 
-  it('is refused with the certificate of its maker, whose address nobody follows', async () => {
+  thorough.it('is refused with the certificate of its maker, whose address nobody follows', async () => {
     let asked = 0;
     const server = createServer((_, response) => {
       asked++;
@@ -433,7 +442,7 @@ describe('A passkey that is to be added', () => {
     await refused({ credentialId: authenticator.credentialId });
   });
 
-  it('is one of 20 at most, however many come at the same time', async () => {
+  thorough.it('is one of 20 at most, however many come at the same time', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
     await query(
       `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
@@ -491,7 +500,7 @@ describe('What a member may change of how they sign in', () => {
     expect(fresh.html).toContain('action="/account/security/password/off"');
   });
 
-  it('is done no more with a sign-in that was ended since', async () => {
+  thorough.it('is done no more with a sign-in that was ended since', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
     const page = (await browser.open('/account/security')) as FormPage;
     await query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
@@ -511,7 +520,7 @@ describe('What a member may change of how they sign in', () => {
       expect((await post(mine.browser, page, `/account/security/passkeys/${id}/remove`)).status).toBe(400);
   });
 
-  it('needs a form of ours, at every step', async () => {
+  thorough.it('needs a form of ours, at every step', async () => {
     const { browser, authenticator } = await memberWithPasskey(oauth);
     const page = (await browser.open('/account/security')) as FormPage;
     const paths = [
@@ -567,17 +576,20 @@ describe('The last way in', () => {
     expect(await trailOf(id, 'passkey.removed')).toHaveLength(1);
   });
 
-  it('is the platform’s own login for who signed in with it: then the only passkey can be removed', async () => {
-    const { id } = await memberWithPasskey(oauth);
-    await query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
-    const ways = new WaysIn(oauth.dataSource);
-    const [passkey] = await ways.listPasskeys(id);
-    const by = { userId: id, at: Math.floor(Date.now() / 1000), validSince: null, ip: null };
-    expect(await ways.removePasskey({ ...by, upstream: false }, passkey!.id)).toBe(false);
-    expect(await ways.removePasskey({ ...by, upstream: true }, passkey!.id)).toBe(true);
-  });
+  thorough.it(
+    'is the platform’s own login for who signed in with it: then the only passkey can be removed',
+    async () => {
+      const { id } = await memberWithPasskey(oauth);
+      await query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
+      const ways = new WaysIn(oauth.dataSource);
+      const [passkey] = await ways.listPasskeys(id);
+      const by = { userId: id, at: Math.floor(Date.now() / 1000), validSince: null, ip: null };
+      expect(await ways.removePasskey({ ...by, upstream: false }, passkey!.id)).toBe(false);
+      expect(await ways.removePasskey({ ...by, upstream: true }, passkey!.id)).toBe(true);
+    },
+  );
 
-  it('is not removed: a password without a passkey', async () => {
+  thorough.it('is not removed: a password without a passkey', async () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     expect(page.html).not.toContain('Switch the password off');
@@ -641,31 +653,35 @@ describe('A password that its member switched off', () => {
     ]);
   });
 
-  it('stays off whatever an import brings, and is on again where an admin sets a new one', async () => {
-    const { id, username, browser } = await memberWithPasskey(oauth);
-    await browser.submit((await browser.open('/account/security')) as FormPage, {}, /password\/off$/);
-    const off = async () =>
-      (
-        await query<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
-          id,
-        ])
-      )[0]!.off;
-    await query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
-    expect(await off()).toBe(true);
-    await new UsersService(oauth.dataSource).setPassword(id, 'a new one for who lost the phone', 'admin');
-    expect(await off()).toBe(false);
-    const at = oauth.browser();
-    const page = (await at.open('/account/apps')) as FormPage;
-    const signedIn = await at.submit(page, { username, password: 'a new one for who lost the phone' });
-    expect((signedIn as FormPage).status).toBe(200);
-  });
+  thorough.it(
+    'stays off whatever an import brings, and is on again where an admin sets a new one',
+    async () => {
+      const { id, username, browser } = await memberWithPasskey(oauth);
+      await browser.submit((await browser.open('/account/security')) as FormPage, {}, /password\/off$/);
+      const off = async () =>
+        (
+          await query<{ off: boolean }>(
+            'SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1',
+            [id],
+          )
+        )[0]!.off;
+      await query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
+      expect(await off()).toBe(true);
+      await new UsersService(oauth.dataSource).setPassword(id, 'a new one for who lost the phone', 'admin');
+      expect(await off()).toBe(false);
+      const at = oauth.browser();
+      const page = (await at.open('/account/apps')) as FormPage;
+      const signedIn = await at.submit(page, { username, password: 'a new one for who lost the phone' });
+      expect((signedIn as FormPage).status).toBe(200);
+    },
+  );
 });
 
 describe('An app that asks for a passkey (acr_values)', () => {
   const claimsOf = (idToken: string) =>
     JSON.parse(Buffer.from(idToken.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>;
 
-  it.each(['phrh', 'phr', 'gold phr'])(
+  thorough.it.each(['phrh', 'phr', 'gold phr'])(
     '%s: a member who signed in with the password is asked for one, and a password will not do',
     async (acrValues) => {
       const { username, authenticator } = await memberWithPasskey(oauth);
@@ -697,7 +713,7 @@ describe('An app that asks for a passkey (acr_values)', () => {
     },
   );
 
-  it('of a class that there is not, as of none, leaves it at the password', async () => {
+  thorough.it('of a class that there is not, as of none, leaves it at the password', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const code = await oauth.code(await oauth.client(), username, { acr_values: 'gold' }, browser);
@@ -706,7 +722,7 @@ describe('An app that asks for a passkey (acr_values)', () => {
     expect([amr, acr]).toEqual([['pwd'], undefined]);
   });
 
-  it('and may not ask the member is told so', async () => {
+  thorough.it('and may not ask the member is told so', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const clientId = await oauth.client();
@@ -724,7 +740,7 @@ describe('An app that asks for a passkey (acr_values)', () => {
     expect(metadata).toMatchObject({ acr_values_supported: ['phr', 'phrh'] });
   });
 
-  it('with max_age is given a fresh sign-in, and the passkey does', async () => {
+  thorough.it('with max_age is given a fresh sign-in, and the passkey does', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     const first = (await browser.open('/account/apps')) as FormPage;
@@ -735,7 +751,7 @@ describe('An app that asks for a passkey (acr_values)', () => {
   });
 });
 
-describe('Sign-ins that count no longer', () => {
+thorough.describe('Sign-ins that count no longer', () => {
   it('are not stored where they were ended between the proof and its session', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
@@ -757,7 +773,7 @@ describe('Sign-ins that count no longer', () => {
   });
 });
 
-describe('Two instances', () => {
+thorough.describe('Two instances', () => {
   it('take each other’s challenges, each once', async () => {
     const { host } = new URL(oauth.issuer);
     const other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
@@ -778,7 +794,7 @@ describe('Two instances', () => {
   });
 });
 
-describe('Where there are no passkeys', () => {
+thorough.describe('Where there are no passkeys', () => {
   it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
     ['on an address in place of a name', {}],
     [

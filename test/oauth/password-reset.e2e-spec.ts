@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { PasswordResets } from '../../src/oauth/pages/password-resets.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 import { atSecurity, post } from '../support/passkeys.js';
@@ -175,7 +176,7 @@ describe('Who forgot the password', () => {
 });
 
 describe('A link to set a new password', () => {
-  it('works once, of 20 at the same time', async () => {
+  thorough.it('works once, of 20 at the same time', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received[0]);
@@ -248,7 +249,7 @@ describe('A link to set a new password', () => {
 });
 
 describe('Without a mail server, or with a page of the platform’s own', () => {
-  it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
+  thorough.it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
     ['without one', {}],
     [
       'with that page',

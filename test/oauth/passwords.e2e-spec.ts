@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 import { atSecurity, post } from '../support/passkeys.js';
@@ -112,7 +113,7 @@ describe('A member who changes the password', () => {
     ]);
   });
 
-  it('must know the old one, at which nobody guesses more often than at a sign-in', async () => {
+  thorough.it('must know the old one, at which nobody guesses more often than at a sign-in', async () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const statuses = [];

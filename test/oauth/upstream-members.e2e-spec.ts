@@ -2,7 +2,7 @@ import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { closeApp, createApp } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { freePort, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage, OauthTest } from '../support/oauth.js';
 import { startWithUpstream, upstreamLink } from '../support/upstream.js';
@@ -48,7 +48,7 @@ describe('A member is whom the claim names', () => {
     nobody(await signIn({ preferred_username: ['a'] }));
   });
 
-  it('by id, and nothing else that reads like one', async () => {
+  thorough.it('by id, and nothing else that reads like one', async () => {
     await start({ claim: 'preferred_username', match: 'id', scopes: 'openid profile' });
     const { id, username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: String(id) }), username);
@@ -67,7 +67,7 @@ describe('A member is whom the claim names', () => {
       nobody(await signIn({ preferred_username: other }));
   });
 
-  it('by an e-mail address only where that was verified', async () => {
+  thorough.it('by an e-mail address only where that was verified', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
     nobody(await signIn({ email: 'ada@example.com' }));
@@ -76,12 +76,15 @@ describe('A member is whom the claim names', () => {
     signedInAs(await signIn({ email: 'ada@example.com', email_verified: true }), username);
   });
 
-  it('and where the provider says nothing of the claim, that is told to whoever reads the log, not to the member', async () => {
-    await start({ claim: 'employee_number' });
-    const page = await signIn({});
-    expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
-    expect(page.html).not.toContain('employee_number');
-  });
+  thorough.it(
+    'and where the provider says nothing of the claim, that is told to whoever reads the log, not to the member',
+    async () => {
+      await start({ claim: 'employee_number' });
+      const page = await signIn({});
+      expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
+      expect(page.html).not.toContain('employee_number');
+    },
+  );
 });
 
 describe('UPSTREAM_CREATE_MEMBERS', () => {
@@ -121,7 +124,7 @@ FROM users WHERE external_id IS NOT NULL`,
     ]);
   });
 
-  it('makes up a name where there is none, it is taken, or nobody can have it', async () => {
+  thorough.it('makes up a name where there is none, it is taken, or nobody can have it', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const { username } = await oauth.member();
     for (const preferred of [
@@ -140,7 +143,7 @@ FROM users WHERE external_id IS NOT NULL`,
     }
   });
 
-  it('takes of the rest what can be stored, and leaves out what cannot', async () => {
+  thorough.it('takes of the rest what can be stored, and leaves out what cannot', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     signedInAs(
       await signIn({

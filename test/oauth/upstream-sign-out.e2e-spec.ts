@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { thorough } from '../support/database.js';
 import { Browser, freePort, OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage, TokenBody } from '../support/oauth.js';
 import { startWithUpstream, upstreamLink } from '../support/upstream.js';
@@ -111,28 +112,31 @@ describe('signing out with UPSTREAM_LOGOUT', () => {
     expect(((await browser.open(back)) as URL).href).toBe(`${AFTERWARDS}?state=mine`);
   });
 
-  it('stays here where the member signed in with a password, says no, or the provider is away', async () => {
-    const { username } = await oauth.member();
-    const browser = oauth.browser();
-    const page = (await browser.open('/account/apps')) as FormPage;
-    const account = (await browser.submit(
-      page,
-      { username, password: 'correct horse battery staple' },
-      /sign-in$/,
-    )) as FormPage;
-    expect(((await browser.submit(account, {}, /\/sign-out$/)) as FormPage).html).toMatch(
-      /You are signed out/,
-    );
+  thorough.it(
+    'stays here where the member signed in with a password, says no, or the provider is away',
+    async () => {
+      const { username } = await oauth.member();
+      const browser = oauth.browser();
+      const page = (await browser.open('/account/apps')) as FormPage;
+      const account = (await browser.submit(
+        page,
+        { username, password: 'correct horse battery staple' },
+        /sign-in$/,
+      )) as FormPage;
+      expect(((await browser.submit(account, {}, /\/sign-out$/)) as FormPage).html).toMatch(
+        /You are signed out/,
+      );
 
-    const { browser: other, tokens } = await member();
-    const ask = new URL('/oauth/logout', oauth.issuer);
-    ask.search = String(
-      new URLSearchParams({ id_token_hint: tokens.id_token!, post_logout_redirect_uri: AFTERWARDS }),
-    );
-    const stay = (await other.open(ask)) as FormPage;
-    expect(((await other.submit(stay, {})) as URL).href).toBe(AFTERWARDS);
-    expect(await isSignedIn(other)).toBe(true);
-  });
+      const { browser: other, tokens } = await member();
+      const ask = new URL('/oauth/logout', oauth.issuer);
+      ask.search = String(
+        new URLSearchParams({ id_token_hint: tokens.id_token!, post_logout_redirect_uri: AFTERWARDS }),
+      );
+      const stay = (await other.open(ask)) as FormPage;
+      expect(((await other.submit(stay, {})) as URL).href).toBe(AFTERWARDS);
+      expect(await isSignedIn(other)).toBe(true);
+    },
+  );
 
   it('leads nowhere that it was not told here, whatever comes back with the browser', async () => {
     const browser = oauth.browser();
@@ -173,7 +177,7 @@ describe('a logout token of the platform’s login', () => {
     expect(await isSignedIn(stranger.browser)).toBe(true);
   });
 
-  it.each(['sid', 'sub'] as const)(
+  thorough.it.each(['sid', 'sub'] as const)(
     'that comes between the provider’s answer and the end of the sign-in ends that, too: %s',
     async (by) => {
       const sub = randomUUID();
@@ -219,15 +223,18 @@ describe('a logout token of the platform’s login', () => {
     expect(await rows(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
   });
 
-  it('still ends the session after the member came back with the same one at the provider', async () => {
-    const { browser, sub } = await member();
-    await browser.open(oauth.request(clientId).url); // the session is stored anew
-    await browser.open('/account/apps');
-    await logOut(await upstream.logoutToken({ sub }));
-    expect(await isSignedIn(browser)).toBe(false);
-  });
+  thorough.it(
+    'still ends the session after the member came back with the same one at the provider',
+    async () => {
+      const { browser, sub } = await member();
+      await browser.open(oauth.request(clientId).url); // the session is stored anew
+      await browser.open('/account/apps');
+      await logOut(await upstream.logoutToken({ sub }));
+      expect(await isSignedIn(browser)).toBe(false);
+    },
+  );
 
-  it('does not end a session that has been signed in to with a password since', async () => {
+  thorough.it('does not end a session that has been signed in to with a password since', async () => {
     const { sub, browser } = await member();
     const { username } = await oauth.member();
     await browser.authorize(oauth.request(clientId, { prompt: 'login' }).url, { username });
@@ -235,7 +242,7 @@ describe('a logout token of the platform’s login', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  it.each<[string, Record<string, unknown>]>([
+  thorough.it.each<[string, Record<string, unknown>]>([
     ['of another issuer', { iss: 'https://attacker.example' }],
     ['for another client', { aud: 'somebody-else' }],
     ['with a nonce, as an ID token has it', { nonce: 'n' }],
@@ -270,7 +277,7 @@ describe('a logout token of the platform’s login', () => {
     expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([true, true]);
   });
 
-  it('is taken once of ten that come at the same time', async () => {
+  thorough.it('is taken once of ten that come at the same time', async () => {
     const { sub, browser } = await member();
     const token = await upstream.logoutToken({ sub });
     const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await logOut(token)).status));
@@ -283,9 +290,10 @@ describe('a logout token of the platform’s login', () => {
 describe('a server whose login is away when it starts', () => {
   it('starts, is ready, says so to who signs in, and signs them in when it is back', async () => {
     const port = await freePort();
-    const server = await OauthTest.start({
-      upstream: { ...upstream.config, issuer: `http://127.0.0.1:${port}` },
-    });
+    const server = await OauthTest.start(
+      { upstream: { ...upstream.config, issuer: `http://127.0.0.1:${port}` } },
+      oauth,
+    );
     try {
       expect((await fetch(`${server.issuer}/readyz`)).status).toBe(200);
       const browser = server.browser();
@@ -299,13 +307,16 @@ describe('a server whose login is away when it starts', () => {
     }
   });
 
-  it('says that it does not work where another one answers at its address', async () => {
+  thorough.it('says that it does not work where another one answers at its address', async () => {
     const port = await freePort();
-    const server = await OauthTest.start({
-      upstream: { ...upstream.config, issuer: `${upstream.issuer}/other` },
-      port,
-      publicUrl: `http://127.0.0.1:${port}`,
-    });
+    const server = await OauthTest.start(
+      {
+        upstream: { ...upstream.config, issuer: `${upstream.issuer}/other` },
+        port,
+        publicUrl: `http://127.0.0.1:${port}`,
+      },
+      oauth,
+    );
     try {
       const browser = server.browser();
       const page = (await browser.open('/account/apps')) as FormPage;
@@ -317,7 +328,7 @@ describe('a server whose login is away when it starts', () => {
   });
 });
 
-describe('a chain of two of these servers', () => {
+thorough.describe('a chain of two of these servers', () => {
   it('signs a member of the first in to an app of the second, and says how', async () => {
     const { calculateJwkThumbprint, exportPKCS8, exportJWK, generateKeyPair } = await import('jose');
     const { createPrivateKey } = await import('node:crypto');

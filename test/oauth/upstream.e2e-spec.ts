@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import type { JWTPayload } from 'jose';
+import { thorough } from '../support/database.js';
 import { Browser, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage, OauthTest } from '../support/oauth.js';
 import { startWithUpstream, upstreamLink } from '../support/upstream.js';
@@ -37,7 +38,7 @@ const eventsOf = (id: number) =>
   );
 
 describe('This server at the provider', () => {
-  it('is known by an id and a secret that are encoded no more than they have to be', async () => {
+  thorough.it('is known by an id and a secret that are encoded no more than they have to be', async () => {
     const clientSecret = 'a-b_c.d e+f%ü:';
     const plain = await startWithUpstream({ clientSecret });
     const sent = new Promise<string>((resolve) =>
@@ -172,7 +173,7 @@ describe('the platform’s own login', () => {
     ).toEqual([]);
   });
 
-  it('is one more way for a member whose password others are guessing at', async () => {
+  thorough.it('is one more way for a member whose password others are guessing at', async () => {
     const { id, username } = await oauth.member({ external_id: randomUUID() });
     const [{ external_id: sub }] = (await query<{ external_id: string }>(
       'SELECT external_id FROM users WHERE id = $1',
@@ -281,7 +282,7 @@ describe('an answer of the platform’s login', () => {
     expect(((await browser.open(back)) as FormPage).html).toMatch(/to use your account/);
   });
 
-  it('is taken once of 20 that come at the same time', async () => {
+  thorough.it('is taken once of 20 that come at the same time', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -305,7 +306,7 @@ describe('an answer of the platform’s login', () => {
     failed(await browser.open(one));
   });
 
-  it('of two sign-ins in two tabs finishes each its own', async () => {
+  thorough.it('of two sign-ins in two tabs finishes each its own', async () => {
     await member();
     const browser = oauth.browser();
     const [one, other] = [await begin(browser), await begin(browser)];
@@ -329,7 +330,7 @@ describe('an answer of the platform’s login', () => {
       expired(await browser.open(`/sign-in/callback${search}`));
   });
 
-  it('after 30 minutes has expired', async () => {
+  thorough.it('after 30 minutes has expired', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -351,7 +352,7 @@ describe('an answer of the platform’s login', () => {
     });
   });
 
-  it.each([
+  thorough.it.each([
     'login_required',
     'server_error',
     'temporarily_unavailable',
@@ -382,7 +383,7 @@ describe('an answer of the platform’s login', () => {
     expect(asked).toBe(false);
   });
 
-  it('never leads to another place than the app’s, whatever it says', async () => {
+  thorough.it('never leads to another place than the app’s, whatever it says', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -393,7 +394,7 @@ describe('an answer of the platform’s login', () => {
   });
 
   const now = () => Math.floor(Date.now() / 1000);
-  it.each<[string, (claims: JWTPayload) => JWTPayload]>([
+  thorough.it.each<[string, (claims: JWTPayload) => JWTPayload]>([
     ['with another nonce', (claims) => ({ ...claims, nonce: 'x' })],
     ['without a nonce', (claims) => without(claims, 'nonce')],
     ['of another issuer', (claims) => ({ ...claims, iss: 'https://attacker.example' })],
@@ -412,7 +413,7 @@ describe('an answer of the platform’s login', () => {
     failed(await browser.open(await upstream.visit(await begin(browser))));
   });
 
-  it.each([60, -60])('is taken though its clock is off by %s seconds', async (seconds) => {
+  thorough.it.each([60, -60])('is taken though its clock is off by %s seconds', async (seconds) => {
     const { id } = await member();
     upstream.faults = {
       claims: ({ iat, exp, auth_time, ...claims }) => ({
@@ -425,12 +426,15 @@ describe('an answer of the platform’s login', () => {
     expect(await idToken({ max_age: '10' })).toMatchObject({ sub: String(id) });
   });
 
-  it('that does not say when the member signed in is no answer to an app that asks for it', async () => {
-    await member();
-    const browser = oauth.browser();
-    upstream.faults = { claims: (claims) => without(claims, 'auth_time') };
-    failed(await browser.open(await upstream.visit(await begin(browser, { max_age: '600' }))));
-  });
+  thorough.it(
+    'that does not say when the member signed in is no answer to an app that asks for it',
+    async () => {
+      await member();
+      const browser = oauth.browser();
+      upstream.faults = { claims: (claims) => without(claims, 'auth_time') };
+      failed(await browser.open(await upstream.visit(await begin(browser, { max_age: '600' }))));
+    },
+  );
 
   it.each<[string, Record<string, string>]>([
     ['max_age', { max_age: '600' }],
@@ -470,7 +474,7 @@ describe('an answer of the platform’s login', () => {
     }
   });
 
-  it('signed with a key that is newer than the last look at them is taken at once', async () => {
+  thorough.it('signed with a key that is newer than the last look at them is taken at once', async () => {
     const { id } = await member();
     expect(await idToken()).toMatchObject({ sub: String(id) });
     await upstream.rotate();
@@ -479,7 +483,7 @@ describe('an answer of the platform’s login', () => {
     expect(await idToken()).toMatchObject({ sub: String(id) });
   });
 
-  it.each<[string, UpstreamServer['faults']]>([
+  thorough.it.each<[string, UpstreamServer['faults']]>([
     ['where the token endpoint is away', { away: /^\/token$/ }],
     ['where the token endpoint says nothing for 3 seconds', { silent: /^\/token$/ }],
     ['where the token endpoint is broken', { broken: [/^\/token$/, 500] }],
@@ -500,7 +504,7 @@ describe('an answer of the platform’s login', () => {
     );
   });
 
-  it.each<[string, UpstreamServer['faults']]>([
+  thorough.it.each<[string, UpstreamServer['faults']]>([
     ['is refused with an error', { broken: [/^\/token$/, 400] }],
     ['is answered with a page', { broken: [/^\/token$/, 200] }],
     ['is answered without an ID token', { answer: (told) => without(told, 'id_token') }],

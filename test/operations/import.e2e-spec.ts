@@ -17,7 +17,7 @@ import { SigningKeysService } from '../../src/oauth/provider/signing-keys.servic
 import { folderSource } from '../../src/operations/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { PROCESS, pua, puaJson } from '../support/command-line.js';
-import { postgres, waitingForLock } from '../support/database.js';
+import { postgres, thorough, waitingForLock } from '../support/database.js';
 import { SLOW_MACHINE_MS } from '../support/timing.js';
 
 type Record_ = Record<string, unknown>;
@@ -536,7 +536,7 @@ describe('pua import', () => {
         'achievement_id: there is no such record in achievements: 9',
       ],
     ];
-    it.each(cases)('%s', async (_, files, line, reason) => {
+    thorough.it.each(cases)('%s', async (_, files, line, reason) => {
       const before = await everything();
       const { imported, rejected, firstRejects } = await load(files);
       expect({ imported, rejected }).toEqual({ imported: false, rejected: 1 });
@@ -590,7 +590,7 @@ describe('pua import', () => {
         'pin_position: is taken by achievement 1',
       ],
     ];
-    it.each(cases)('%s', async (_, files, reason) => {
+    thorough.it.each(cases)('%s', async (_, files, reason) => {
       await load(present);
       const before = await everything();
       const { imported, firstRejects } = await load(files);
@@ -599,47 +599,64 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    it('a username that would have been free, had the line that gives it up not been bad', async () => {
-      await load({ users: [user(1, { username: 'ann' }), user(2, { username: 'zed' })] });
-      const { firstRejects } = await load({
-        users: [user(2, { username: 'ann' }), user(3, { username: 'zed' }), user(4)],
-      });
-      expect(firstRejects).toEqual([
-        { file: 'users.ndjson', line: 1, reason: 'username: is taken by member 1' },
-        { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 2' },
-      ]);
-    });
+    thorough.it(
+      'a username that would have been free, had the line that gives it up not been bad',
+      async () => {
+        await load({ users: [user(1, { username: 'ann' }), user(2, { username: 'zed' })] });
+        const { firstRejects } = await load({
+          users: [user(2, { username: 'ann' }), user(3, { username: 'zed' }), user(4)],
+        });
+        expect(firstRejects).toEqual([
+          { file: 'users.ndjson', line: 1, reason: 'username: is taken by member 1' },
+          { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 2' },
+        ]);
+      },
+    );
 
-    it('leaves what another system calls a member as it was where the file is silent, and lets members change it among them', async () => {
-      const externalIds = () => rows('SELECT external_id FROM users WHERE id < 4 ORDER BY id');
-      await load({ users: [user(1, { external_id: 'a' }), user(2, { external_id: 'b' }), user(3)] });
-      await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
-      expect(await externalIds()).toEqual([{ external_id: 'a' }, { external_id: 'b' }, { external_id: 'c' }]);
-      await load({
-        users: [user(1, { external_id: 'b' }), user(2, { external_id: null }), user(3, { external_id: 'a' })],
-      });
-      expect(await externalIds()).toEqual([
-        { external_id: 'b' },
-        { external_id: null },
-        { external_id: 'a' },
-      ]);
-    });
+    thorough.it(
+      'leaves what another system calls a member as it was where the file is silent, and lets members change it among them',
+      async () => {
+        const externalIds = () => rows('SELECT external_id FROM users WHERE id < 4 ORDER BY id');
+        await load({ users: [user(1, { external_id: 'a' }), user(2, { external_id: 'b' }), user(3)] });
+        await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
+        expect(await externalIds()).toEqual([
+          { external_id: 'a' },
+          { external_id: 'b' },
+          { external_id: 'c' },
+        ]);
+        await load({
+          users: [
+            user(1, { external_id: 'b' }),
+            user(2, { external_id: null }),
+            user(3, { external_id: 'a' }),
+          ],
+        });
+        expect(await externalIds()).toEqual([
+          { external_id: 'b' },
+          { external_id: null },
+          { external_id: 'a' },
+        ]);
+      },
+    );
 
-    it('brings the address that a mail is sent to, and leaves it as it was where the file is silent', async () => {
-      const addresses = () => rows('SELECT email FROM users WHERE id < 4 ORDER BY id');
-      const email = 'ada@example.com';
-      await load({ users: [user(1, { email }), user(2, { email }), user(3)] });
-      await load({
-        users: [
-          user(1, { first_name: 'Ada' }),
-          user(2, { email: null }),
-          user(3, { email: 'b@example.com' }),
-        ],
-      });
-      expect(await addresses()).toEqual([{ email }, { email: null }, { email: 'b@example.com' }]);
-    });
+    thorough.it(
+      'brings the address that a mail is sent to, and leaves it as it was where the file is silent',
+      async () => {
+        const addresses = () => rows('SELECT email FROM users WHERE id < 4 ORDER BY id');
+        const email = 'ada@example.com';
+        await load({ users: [user(1, { email }), user(2, { email }), user(3)] });
+        await load({
+          users: [
+            user(1, { first_name: 'Ada' }),
+            user(2, { email: null }),
+            user(3, { email: 'b@example.com' }),
+          ],
+        });
+        expect(await addresses()).toEqual([{ email }, { email: null }, { email: 'b@example.com' }]);
+      },
+    );
 
-    it('takes what the folder itself gives up: usernames, keys and pins change places', async () => {
+    thorough.it('takes what the folder itself gives up: usernames, keys and pins change places', async () => {
       await load({
         ...BASE,
         achievements: [achievement(1, { key: 'a' }), achievement(2, { key: 'b' })],
@@ -784,7 +801,7 @@ describe('pua import', () => {
       expect(await totals('connections_count')).toEqual([2, 1, 1]);
     });
 
-    it('ids up to where there is still room for new ones', async () => {
+    thorough.it('ids up to where there is still room for new ones', async () => {
       const highest = 9_000_000_000_000_000;
       await load({ users: [user(highest)] });
       expect(await api.platform.user()).toBe(highest + 1);
@@ -793,7 +810,7 @@ describe('pua import', () => {
       await api.dataSource.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART WITH 100');
     });
 
-    it('the new start of an event into the calendars of who takes part', async () => {
+    thorough.it('the new start of an event into the calendars of who takes part', async () => {
       await load({ ...BASE, participants: [participant(1, 2)] });
       await load({ events: [event(1, { starts_at: '2031-01-01 00:00:00' })] });
       expect(await rows('SELECT starts_at FROM participants')).toEqual([
@@ -801,7 +818,7 @@ describe('pua import', () => {
       ]);
     });
 
-    it('ids as they are, and the next new one comes after them', async () => {
+    thorough.it('ids as they are, and the next new one comes after them', async () => {
       await load({ users: [user(5000)], achievements: [achievement(600)] });
       expect(await api.platform.user()).toBeGreaterThan(5000);
       expect(await api.platform.achievement()).toBeGreaterThan(600);
@@ -848,7 +865,7 @@ describe('pua import', () => {
       ]);
     });
 
-    it('a time of change for an event that changes and names none', async () => {
+    thorough.it('a time of change for an event that changes and names none', async () => {
       await load({ ...BASE, events: [event(1, { updated_at: '2020-01-01 00:00:00' })] });
       await load({ events: [event(1)] });
       expect(await rows('SELECT updated_at::text FROM events')).toEqual([
@@ -876,7 +893,7 @@ describe('pua import', () => {
       ]);
     });
 
-    it('signs nobody out for another password hash, and whom it disables', async () => {
+    thorough.it('signs nobody out for another password hash, and whom it disables', async () => {
       const since = async () =>
         (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
       await load({ users: [user(1, { password_hash: HASH })] });
@@ -907,7 +924,7 @@ describe('pua import', () => {
       expect(again.files.users).toMatchObject({ updated: 0, unchanged: 1 });
     });
 
-    it('no longer, once an import without it has set the fields', async () => {
+    thorough.it('no longer, once an import without it has set the fields', async () => {
       await load({ users: [user(1, { bio: 'old' })] });
       await api.put('/profile', await api.key(1), { bio: 'mine' });
       await load({ users: [user(1, { bio: 'new' })] });
@@ -931,15 +948,20 @@ describe('pua import', () => {
       });
     });
 
-    it('lines that are cut anywhere by the blocks of the file, with their true numbers', async () => {
-      const people = Array.from({ length: 3000 }, (_, i) => user(i + 1, { bio: 'é'.repeat((i * 7) % 450) }));
-      const { files, firstRejects } = await load(
-        { users: [...people, user(4000, { bio: 'x'.repeat(501) })] },
-        { dryRun: true },
-      );
-      expect(files.users).toMatchObject({ read: 3001, inserted: 3000, rejected: 1 });
-      expect(firstRejects[0]).toMatchObject({ line: 3001 });
-    });
+    thorough.it(
+      'lines that are cut anywhere by the blocks of the file, with their true numbers',
+      async () => {
+        const people = Array.from({ length: 3000 }, (_, i) =>
+          user(i + 1, { bio: 'é'.repeat((i * 7) % 450) }),
+        );
+        const { files, firstRejects } = await load(
+          { users: [...people, user(4000, { bio: 'x'.repeat(501) })] },
+          { dryRun: true },
+        );
+        expect(files.users).toMatchObject({ read: 3001, inserted: 3000, rejected: 1 });
+        expect(firstRejects[0]).toMatchObject({ line: 3001 });
+      },
+    );
 
     it.each<[string, (folder: string) => void, RegExp]>([
       [
@@ -1002,7 +1024,7 @@ describe('pua import', () => {
       expect(await totals('events_count')).toEqual([0, 1, 0]);
     });
 
-    it('a connection by its id, or by its two members whoever asked, for both of them', async () => {
+    thorough.it('a connection by its id, or by its two members whoever asked, for both of them', async () => {
       await load({ ...people, connections: [connection(1, 1, 2), connection(2, 2, 3), connection(3, 1, 3)] });
       const { files } = await load({
         connections: [
@@ -1019,7 +1041,7 @@ describe('pua import', () => {
       ]);
     });
 
-    it('the same again changes nothing', async () => {
+    thorough.it('the same again changes nothing', async () => {
       await load({ ...people, participants: [participant(1, 1)], connections: [connection(1, 1, 2)] });
       const gone: Files = {
         participants: [{ event_id: 1, user_id: 1, deleted: true }],
@@ -1032,7 +1054,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    it.each<[what: string, files: Files, line: string, reason: RegExp]>([
+    thorough.it.each<[what: string, files: Files, line: string, reason: RegExp]>([
       [
         'half of a pair',
         { connections: [{ requester_id: 1, deleted: true }] },
@@ -1080,34 +1102,43 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    it('the id of a pair that connects again, whoever asks now: the new one takes its place', async () => {
-      await load({ ...people, connections: [connection(1, 1, 2)] });
-      const { requested_at: _, ...again } = connection(7, 2, 1);
-      const { files } = await load({ connections: [again] });
-      expect(files.connections).toMatchObject({ inserted: 0, updated: 1 });
-      expect(await pairs()).toEqual([
-        { id: 7, user_id: 1, peer_id: 2, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
-        { id: 7, user_id: 2, peer_id: 1, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
-      ]);
-      expect(await totals('connections_count')).toEqual([1, 1, 0]);
-    });
+    thorough.it(
+      'the id of a pair that connects again, whoever asks now: the new one takes its place',
+      async () => {
+        await load({ ...people, connections: [connection(1, 1, 2)] });
+        const { requested_at: _, ...again } = connection(7, 2, 1);
+        const { files } = await load({ connections: [again] });
+        expect(files.connections).toMatchObject({ inserted: 0, updated: 1 });
+        expect(await pairs()).toEqual([
+          { id: 7, user_id: 1, peer_id: 2, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
+          { id: 7, user_id: 2, peer_id: 1, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
+        ]);
+        expect(await totals('connections_count')).toEqual([1, 1, 0]);
+      },
+    );
 
-    it('ids that pairs give up to one another: two that change places, and one of a connection that ended', async () => {
-      await load({ ...people, connections: [connection(1, 1, 2), connection(2, 1, 3), connection(3, 2, 3)] });
-      await load({
-        connections: [
-          connection(2, 1, 2),
-          connection(3, 1, 3),
-          { requester_id: 2, addressee_id: 3, deleted: true },
-        ],
-      });
-      expect(await pairs()).toMatchObject([
-        { id: 2, user_id: 1, peer_id: 2 },
-        { id: 2, user_id: 2, peer_id: 1 },
-        { id: 3, user_id: 1, peer_id: 3 },
-        { id: 3, user_id: 3, peer_id: 1 },
-      ]);
-    });
+    thorough.it(
+      'ids that pairs give up to one another: two that change places, and one of a connection that ended',
+      async () => {
+        await load({
+          ...people,
+          connections: [connection(1, 1, 2), connection(2, 1, 3), connection(3, 2, 3)],
+        });
+        await load({
+          connections: [
+            connection(2, 1, 2),
+            connection(3, 1, 3),
+            { requester_id: 2, addressee_id: 3, deleted: true },
+          ],
+        });
+        expect(await pairs()).toMatchObject([
+          { id: 2, user_id: 1, peer_id: 2 },
+          { id: 2, user_id: 2, peer_id: 1 },
+          { id: 3, user_id: 1, peer_id: 3 },
+          { id: 3, user_id: 3, peer_id: 1 },
+        ]);
+      },
+    );
   });
 
   describe('from standard input', () => {
@@ -1163,7 +1194,7 @@ describe('pua import', () => {
       ).toEqual([{ erased: true, deleted: true, retired: true, progress: 0 }]);
     });
 
-    it('ignores a version that is not newer than what is there, and counts it', async () => {
+    thorough.it('ignores a version that is not newer than what is there, and counts it', async () => {
       const named = (bio: string, version: number) =>
         `${JSON.stringify({ type: 'users', record: { ...user(1), bio }, version })}\n`;
       await pua(api.environment, ['import', '-'], named('second', 2));
@@ -1172,7 +1203,7 @@ describe('pua import', () => {
       expect(await rows('SELECT bio FROM users')).toEqual([{ bio: 'second' }]);
     });
 
-    it.each<[what: string, text: string, reason: RegExp]>([
+    thorough.it.each<[what: string, text: string, reason: RegExp]>([
       ['what is not JSON', 'what?', /^-:1: is not JSON/],
       ['no object', '5', /must be a JSON object/],
       ['an unknown type', '{"type":"badges","record":{}}', /type: must be one of users, achievements/],
@@ -1198,7 +1229,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    it('writes bad lines as they were, with U+0000 and all', async () => {
+    thorough.it('writes bad lines as they were, with U+0000 and all', async () => {
       const rejects = join(process.env.TEST_FOLDER!, 'stdin-rejects.ndjson');
       const { code } = await pua(
         api.environment,
@@ -1227,25 +1258,28 @@ describe('pua import', () => {
       expect(await rows('SELECT bio FROM users WHERE id = 1')).toEqual([{ bio: 'later' }]);
     });
 
-    it('stop at a bad line, say how far they came, and go on from the start without doing anything twice', async () => {
-      const folder = writeFolder({ users: [user(1), user(2), user(3), user(4, { bio: 5 }), user(5)] });
-      const { code, stderr } = await pua(api.environment, ['import', folder, '--batch', '2']);
-      expect(code).toBe(1);
-      expect(stderr).toMatch(
-        /^users.ndjson:4: bio: must be a string\n1 bad line: everything up to line 2 of users.ndjson is imported, and nothing after it/,
-      );
-      expect(await rows('SELECT id FROM users ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
-      writeFileSync(
-        join(folder, 'users.ndjson'),
-        [1, 2, 3, 4].map((id) => JSON.stringify(user(id))).join('\n'),
-      );
-      expect(await puaJson(api.environment, ['import', folder, '--batch', '2'])).toMatchObject({
-        files: { users: { inserted: 2, unchanged: 2 } },
-        committed_through: { file: 'users.ndjson', line: 4 },
-      });
-    });
+    thorough.it(
+      'stop at a bad line, say how far they came, and go on from the start without doing anything twice',
+      async () => {
+        const folder = writeFolder({ users: [user(1), user(2), user(3), user(4, { bio: 5 }), user(5)] });
+        const { code, stderr } = await pua(api.environment, ['import', folder, '--batch', '2']);
+        expect(code).toBe(1);
+        expect(stderr).toMatch(
+          /^users.ndjson:4: bio: must be a string\n1 bad line: everything up to line 2 of users.ndjson is imported, and nothing after it/,
+        );
+        expect(await rows('SELECT id FROM users ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+        writeFileSync(
+          join(folder, 'users.ndjson'),
+          [1, 2, 3, 4].map((id) => JSON.stringify(user(id))).join('\n'),
+        );
+        expect(await puaJson(api.environment, ['import', folder, '--batch', '2'])).toMatchObject({
+          files: { users: { inserted: 2, unchanged: 2 } },
+          committed_through: { file: 'users.ndjson', line: 4 },
+        });
+      },
+    );
 
-    it('import all but the bad lines with --skip-invalid', async () => {
+    thorough.it('import all but the bad lines with --skip-invalid', async () => {
       const folder = writeFolder({ users: [user(1), user(2, { bio: 1 }), user(3), 'what?', user(5)] });
       const rejects = join(folder, '..', 'batch-rejects.ndjson');
       const args = ['import', folder, '--batch', '2', '--skip-invalid', rejects];
@@ -1374,7 +1408,7 @@ describe('pua import', () => {
       expect(await rows('SELECT id FROM users')).toEqual([{ id: 1 }]);
     });
 
-    it('writes more rejects than fit into a batch', async () => {
+    thorough.it('writes more rejects than fit into a batch', async () => {
       const folder = writeFolder({
         users: Array.from({ length: 9001 }, (_, i) => user(i + 1, i === 5000 ? {} : { bio: 1 })),
       });
@@ -1571,7 +1605,7 @@ const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
 const available = existsSync(MONTANA);
 if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not at ${MONTANA}`);
 
-(available ? describe : describe.skip)('pua import of montana-meetups beside the demo', () => {
+(available ? thorough.describe : describe.skip)('pua import of montana-meetups beside the demo', () => {
   let api: TestApi;
   beforeAll(async () => {
     api = await TestApi.start();
@@ -1594,7 +1628,7 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
   }, 120_000);
 });
 
-(available ? describe : describe.skip)(
+(available ? thorough.describe : describe.skip)(
   `pua import of montana-meetups${available ? '' : ` (not at ${MONTANA})`}`,
   () => {
     let api: TestApi;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { ServerProcess } from '../support/server.js';
+import { eventually } from '../support/timing.js';
 
 // A server process and this one over one database.
 postgres.describe('the log', () => {
@@ -29,20 +30,19 @@ postgres.describe('the log', () => {
     request_id: string;
     [name: string]: unknown;
   }
+  /** The lines that are there whole: the last one may still be on its way. */
   const lines = () =>
     server!.output
       .split('\n')
+      .slice(0, -1)
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Line);
   /** The line of a request, once it is there. */
-  const lineOf = async (id: string) => {
-    const deadline = performance.now() + 5_000;
-    for (;;) {
+  const lineOf = (id: string) =>
+    eventually(() => {
       const found = lines().filter(({ request_id, msg }) => request_id === id && msg === 'request');
-      if (found.length > 0 || performance.now() > deadline) return found;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  };
+      return found.length > 0 ? found : undefined;
+    });
   const send = async (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) => {
     const answer = await fetch(server!.url + path, init);
     await answer.arrayBuffer();

@@ -11,7 +11,7 @@ import { Platform } from '../support/platform.js';
 import { ServerProcess } from '../support/server.js';
 import { SLOW_MACHINE_MS } from '../support/timing.js';
 
-const DELAY_SECONDS = 2;
+const DELAY_SECONDS = 6;
 
 // Of the process itself, and of several at once: a database of its own is needed that outlives them.
 postgres.describe('a server that was told to end', () => {

@@ -7,7 +7,7 @@ import {
   EXPIRED_ROWS,
 } from '../../src/operations/sweeper/expired-rows.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 
@@ -103,35 +103,38 @@ SELECT sha256(i::text::bytea), 'ReplayDetection', now() - interval '1 s' FROM ge
     expect((await sweep()).oauth_state).toBe(2500);
   });
 
-  it('goes on with all others where one fails, counts the failure, and knows since when rows are overdue', async () => {
-    const expired = `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('x'), 'ReplayDetection', now() - interval '1 hour')`;
-    const sweeper = oauth.api.app.get(Sweeper);
-    const state = () => ({ ...sweeper.sweeping.get('oauth_state')! });
-    const before = state();
-    await query(expired);
-    await query(
-      `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('later'), 1, now() - interval '2 hours')`,
-    );
-    await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''broken''; END';
+  thorough.it(
+    'goes on with all others where one fails, counts the failure, and knows since when rows are overdue',
+    async () => {
+      const expired = `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('x'), 'ReplayDetection', now() - interval '1 hour')`;
+      const sweeper = oauth.api.app.get(Sweeper);
+      const state = () => ({ ...sweeper.sweeping.get('oauth_state')! });
+      const before = state();
+      await query(expired);
+      await query(
+        `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('later'), 1, now() - interval '2 hours')`,
+      );
+      await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''broken''; END';
 CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FUNCTION refuse()`);
-    expect(await sweep()).toMatchObject({ oauth_state: 0, login_throttle: 1 });
-    expect(state()).toEqual({
-      ...before,
-      failures: before.failures + 1,
-      overdueSince: expect.any(Date),
-    });
-    const overdueMinutes = (Date.now() - state().overdueSince!.getTime()) / 60_000;
-    expect(overdueMinutes).toBeGreaterThan(59);
-    expect(overdueMinutes).toBeLessThan(65);
-    await query('DROP FUNCTION refuse CASCADE');
-    await sweep();
-    expect(state()).toEqual({
-      deleted: before.deleted + 1,
-      failures: before.failures + 1,
-      lastSuccessAt: expect.any(Date),
-      overdueSince: undefined,
-    });
-  });
+      expect(await sweep()).toMatchObject({ oauth_state: 0, login_throttle: 1 });
+      expect(state()).toEqual({
+        ...before,
+        failures: before.failures + 1,
+        overdueSince: expect.any(Date),
+      });
+      const overdueMinutes = (Date.now() - state().overdueSince!.getTime()) / 60_000;
+      expect(overdueMinutes).toBeGreaterThan(59);
+      expect(overdueMinutes).toBeLessThan(65);
+      await query('DROP FUNCTION refuse CASCADE');
+      await sweep();
+      expect(state()).toEqual({
+        deleted: before.deleted + 1,
+        failures: before.failures + 1,
+        lastSuccessAt: expect.any(Date),
+        overdueSince: undefined,
+      });
+    },
+  );
 
   postgres.it('waits for no row that somebody else holds', async () => {
     await query(

@@ -12,7 +12,7 @@ import { WEBHOOK_TYPES } from '../../src/webhooks/webhook-types.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TestApi } from '../support/api.js';
 import { PROCESS } from '../support/command-line.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
@@ -67,21 +67,24 @@ function smallFolder(): string {
 }
 
 describe('examples/platform', () => {
-  it.each([1, 10, 5_000])('feeds a folder in batches of %s as an import brings it', async (batch) => {
-    const api = await TestApi.start();
-    try {
-      const folder = smallFolder();
-      const { code, stdout, stderr } = await feedFolder(api.url, await api.platformKey(), folder, batch);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toMatch(/received: 26,\n {2}created: 25,\n[^]*unchanged: 1,/);
-      const before = await brought(api.dataSource);
-      const { imported, files } = await importRecords(api.dataSource, folderSource(folder));
-      expect([imported, files.users]).toMatchObject([true, { inserted: 0, updated: 0, unchanged: 25 }]);
-      expect(await brought(api.dataSource)).toEqual(before);
-    } finally {
-      await api.close();
-    }
-  });
+  thorough.it.each([1, 10, 5_000])(
+    'feeds a folder in batches of %s as an import brings it',
+    async (batch) => {
+      const api = await TestApi.start();
+      try {
+        const folder = smallFolder();
+        const { code, stdout, stderr } = await feedFolder(api.url, await api.platformKey(), folder, batch);
+        expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+        expect(stdout).toMatch(/received: 26,\n {2}created: 25,\n[^]*unchanged: 1,/);
+        const before = await brought(api.dataSource);
+        const { imported, files } = await importRecords(api.dataSource, folderSource(folder));
+        expect([imported, files.users]).toMatchObject([true, { inserted: 0, updated: 0, unchanged: 25 }]);
+        expect(await brought(api.dataSource)).toEqual(before);
+      } finally {
+        await api.close();
+      }
+    },
+  );
 
   it('says which line is bad, and ends', async () => {
     const api = await TestApi.start();

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { TestApi } from '../support/api.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 
 const put = (type: string, record: object, version?: number) => ({
   type,
@@ -187,7 +187,7 @@ describe('POST /api/platform/records', () => {
     });
   });
 
-  it('brings a member and deletes them in one feed, in that order alone', async () => {
+  thorough.it('brings a member and deletes them in one feed, in that order alone', async () => {
     const one = id();
     expect((await feed([user(one), drop('users', { id: one })])).body).toEqual(
       counts({ received: 2, created: 1, deleted: 1 }),
@@ -216,7 +216,7 @@ describe('POST /api/platform/records', () => {
       expect(await bio(one)).toBe('three');
     });
 
-    it('of a record that was deleted keeps a late one from bringing it back', async () => {
+    thorough.it('of a record that was deleted keeps a late one from bringing it back', async () => {
       const [one, night] = [id(), id()];
       await feed([user(one), event(night, one)]);
       const answer = { event_id: night, user_id: one, role: 'attendee', rsvp_status: 'going' };
@@ -228,7 +228,7 @@ describe('POST /api/platform/records', () => {
       );
     });
 
-    it('that is stale is no bad line, whatever it refers to', async () => {
+    thorough.it('that is stale is no bad line, whatever it refers to', async () => {
       const [one, night] = [id(), id()];
       await feed([
         user(one),
@@ -242,7 +242,7 @@ describe('POST /api/platform/records', () => {
       expect([status, body]).toEqual([200, counts({ received: 2, created: 1, stale: 1 })]);
     });
 
-    it('is not kept of a feed that was refused', async () => {
+    thorough.it('is not kept of a feed that was refused', async () => {
       const one = id();
       expect((await feed([put('users', { id: one, username: 'x' }, 7), { type: 'badges' }])).status).toBe(
         422,
@@ -252,7 +252,7 @@ describe('POST /api/platform/records', () => {
       );
     });
 
-    it('belongs to a connection by its id alone', async () => {
+    thorough.it('belongs to a connection by its id alone', async () => {
       const { body } = await feed([drop('connections', { requester_id: 1, addressee_id: 2 }, 1)]);
       expect(body.errors).toEqual([
         { line: 1, pointer: '#/record', code: 'missing', detail: 'record: needs id beside a version' },
@@ -272,7 +272,7 @@ describe('POST /api/platform/records', () => {
       expect(await bio(one)).toBe('changed since');
     });
 
-    it('is refused for another body, and is another key’s own', async () => {
+    thorough.it('is refused for another body, and is another key’s own', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       await feed([user(one)], headers);
@@ -282,7 +282,7 @@ describe('POST /api/platform/records', () => {
       expect(other.body).toEqual(counts({ received: 1, updated: 1 }));
     });
 
-    it('of a feed that was refused may be used for the corrected one', async () => {
+    thorough.it('of a feed that was refused may be used for the corrected one', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       expect((await feed(['nonsense'], headers)).status).toBe(422);
@@ -308,7 +308,7 @@ describe('POST /api/platform/records', () => {
       );
     });
 
-    it.each(['', ' ', 'a b', 'x'.repeat(201), 'naïve'])('that is %j is 400', async (value) => {
+    thorough.it.each(['', ' ', 'a b', 'x'.repeat(201), 'naïve'])('that is %j is 400', async (value) => {
       const { status, body } = await feed([], { 'Idempotency-Key': value });
       expect([status, body.errors?.[0].parameter]).toEqual([400, 'Idempotency-Key']);
     });
@@ -355,7 +355,7 @@ describe('POST /api/platform/records', () => {
       expect(await everything()).toEqual(before);
     });
 
-    it('names the first 100 bad lines', async () => {
+    thorough.it('names the first 100 bad lines', async () => {
       const { body } = await feed(Array.from({ length: 150 }, () => 'nonsense'));
       expect(body.errors.map(({ line }: { line: number }) => line)).toEqual(
         Array.from({ length: 100 }, (_, i) => i + 1),
@@ -363,7 +363,7 @@ describe('POST /api/platform/records', () => {
       expect(body.detail).toBe('150 lines are invalid; nothing was changed.');
     });
 
-    it('undoes what stood before the bad line', async () => {
+    thorough.it('undoes what stood before the bad line', async () => {
       const one = id();
       const { status, body } = await feed([
         user(one, { bio: 'a' }),
@@ -384,7 +384,7 @@ describe('POST /api/platform/records', () => {
       },
     );
 
-    it('is 413 with more than 5,000 lines or 8 MB, packed or not', async () => {
+    thorough.it('is 413 with more than 5,000 lines or 8 MB, packed or not', async () => {
       const lines = Array.from({ length: 5_001 }, () => '{}');
       expect((await feed(lines)).body.code).toBe('payload_too_large');
       expect((await feed(lines.slice(1))).body.detail).toMatch(/^5000 lines/);
@@ -402,7 +402,7 @@ describe('POST /api/platform/records', () => {
       );
     });
 
-    it('of whatever nonsense changes nothing, and never fails the server', async () => {
+    thorough.it('of whatever nonsense changes nothing, and never fails the server', async () => {
       const before = await everything();
       await fc.assert(
         fc.asyncProperty(

@@ -41,13 +41,16 @@ describe('What a stranger finds', () => {
   });
 
   it('the platform’s name, logo and colour, where it has them, and whom to ask', async () => {
-    const other = await OauthTest.start({
-      platformName: 'Meetly & Co',
-      platformColor: '#7a1fa2',
-      platformLogoUrl: 'data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>',
-      supportUrl: 'https://help.platform.example',
-      privacyUrl: 'https://platform.example/privacy',
-    });
+    const other = await OauthTest.start(
+      {
+        platformName: 'Meetly & Co',
+        platformColor: '#7a1fa2',
+        platformLogoUrl: 'data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>',
+        supportUrl: 'https://help.platform.example',
+        privacyUrl: 'https://platform.example/privacy',
+      },
+      oauth,
+    );
     try {
       for (const path of ['/', '/docs', '/docs/times']) {
         const html = await (await fetch(other.issuer + path)).text();
@@ -166,7 +169,7 @@ describe('What a stranger finds', () => {
   });
 
   it('for that page our own where the operator named none, and no address of who is to be told of a weakness', async () => {
-    const other = await OauthTest.start();
+    const other = await OauthTest.start({}, oauth);
     try {
       const change = await fetch(`${other.issuer}/.well-known/change-password`, { redirect: 'manual' });
       expect([change.status, change.headers.get('location')]).toEqual([302, '/account/security']);
@@ -177,7 +180,7 @@ describe('What a stranger finds', () => {
   });
 
   it('no such page where members have no password here', async () => {
-    const other = await OauthTest.start({ localSignIn: false });
+    const other = await OauthTest.start({ localSignIn: false }, oauth);
     try {
       expect((await fetch(`${other.issuer}/.well-known/change-password`)).status).toBe(404);
     } finally {

@@ -18,9 +18,28 @@ export interface Ended {
   readonly stderr: string;
 }
 
-let host: ChildProcess | undefined;
+const HOST = Symbol.for('process that runs pua');
+const kept = globalThis as { [HOST]?: ChildProcess | undefined };
 let last: Promise<unknown> = Promise.resolve();
-afterAll(() => host?.disconnect());
+let isBusy = false;
+/** What a test has given up may be under way for long: the next file gets another process. */
+afterAll(() => {
+  if (isBusy) kept[HOST]?.kill();
+});
+
+/** One process for all files of a worker, which ends with it: to start another takes the better part of a second. */
+function host(): ChildProcess {
+  if (!kept[HOST]?.connected || kept[HOST].killed) {
+    kept[HOST] = fork(join(import.meta.dirname, 'pua-host.mjs'), {
+      cwd: process.env.TEST_FOLDER!, // no .env here
+      env: PROCESS,
+      execArgv: [],
+    });
+    kept[HOST].unref();
+    kept[HOST].channel!.unref();
+  }
+  return kept[HOST];
+}
 
 /**
  * Runs `pua` as it is built, in a process that has it loaded already: one command after the other. Nothing of this
@@ -32,13 +51,13 @@ export function pua(
   stdin = '',
 ): Promise<Ended> {
   const ended = last.then(async () => {
-    host ??= fork(join(import.meta.dirname, 'pua-host.mjs'), {
-      cwd: process.env.TEST_FOLDER!, // no .env here
-      env: PROCESS,
-      execArgv: [],
-    });
-    host.send({ environment, args, stdin });
-    const [answer] = (await once(host, 'message')) as [Ended];
+    const child = host();
+    isBusy = true;
+    child.channel!.ref();
+    child.send({ environment, args, stdin });
+    const [answer] = (await once(child, 'message')) as [Ended];
+    child.channel!.unref();
+    isBusy = false;
     return answer;
   });
   last = ended;

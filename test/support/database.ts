@@ -30,6 +30,15 @@ export const postgres = where(onPostgres);
 /** `embedded.it` is for what is so on the embedded database alone. */
 export const embedded = where(!onPostgres);
 
+/** Whether this run leaves out nothing that can be run here: on PostgreSQL, and with `THOROUGH=1 npm test`. */
+export const isThorough = onPostgres || process.env.THOROUGH === '1';
+
+/**
+ * `thorough.describe` and `thorough.it` have what any database answers alike and the embedded one takes long for: further cases of
+ * what `npm test` has a case of, rare paths, long random histories. A run that leaves them out says how many they are.
+ */
+export const thorough = where(isThorough);
+
 /** A migrated database of its own, without data. */
 export function createTestDatabase(): Promise<TestDatabase> {
   return create({ migrated: true });

@@ -13,7 +13,7 @@ export default class NotRunReporter {
     if (count === 0 || this.#partly) return;
     const others = process.env.TEST_DATABASE_URL
       ? 'What is so on the embedded database alone: npm test'
-      : 'What needs PostgreSQL, Redis or Chromium: npm run test:pg';
+      : 'What needs PostgreSQL, Redis or Chromium, or takes the embedded database long: npm run test:pg';
     process.stderr.write(`\nNot run: ${count} tests. ${others}\n`);
   }
 }

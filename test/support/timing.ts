@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 
 /**
  * What a promise in wall time is given beside it: other tests, databases and browsers take the same two processors. What breaks
@@ -11,6 +11,9 @@ export function latestFor(promisedMs: number): number {
   return performance.now() + promisedMs + SLOW_MACHINE_MS;
 }
 
+/** Between two looks. Who looks without a pause keeps from its work what the test waits for: there are two processors. */
+const LOOK_MS = 10;
+
 /** Asks again and again until there is an answer: what is waited for happens in another process, and tells nobody. */
 export async function eventually<T>(
   ask: () => Promise<T | undefined> | T | undefined,
@@ -20,7 +23,7 @@ export async function eventually<T>(
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    await setImmediate(); // others have a turn
     if (performance.now() > deadline) throw new Error(`it did not come to pass within ${withinMs} ms`);
+    await setTimeout(LOOK_MS);
   }
 }

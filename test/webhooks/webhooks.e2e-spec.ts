@@ -9,6 +9,7 @@ import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { RETRY_AFTER } from '../../src/webhooks/webhook-deliveries.js';
 import { WEBHOOK_TYPES } from '../../src/webhooks/webhook-types.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { thorough } from '../support/database.js';
 import { freePort, OauthTest } from '../support/oauth.js';
 import { isVerified, Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
@@ -117,7 +118,7 @@ describe('Webhooks', () => {
       ]);
     });
 
-    it('is of the member of the key alone', async () => {
+    thorough.it('is of the member of the key alone', async () => {
       const { userId } = await keyed(['profile.updated']);
       const [other, another] = [await oauth.api.platform.user(), await oauth.api.platform.user()];
       await rename(other, 'x');
@@ -207,7 +208,7 @@ describe('Webhooks', () => {
       expect(await deliveries(id)).toHaveLength(3);
     });
 
-    it.each<[string, (member: { id: number }, clientId: string) => Promise<unknown>]>([
+    thorough.it.each<[string, (member: { id: number }, clientId: string) => Promise<unknown>]>([
       ['their access was revoked', ({ id }, clientId) => apps().revoke(id, clientId, { actor: 'user' })],
       ['they were disabled', ({ id }) => query('UPDATE users SET disabled_at = now() WHERE id = $1', [id])],
       [
@@ -244,7 +245,7 @@ describe('Webhooks', () => {
       expect(receiver.received).toHaveLength(1);
     });
 
-    it('that is deleted takes its endpoints and messages with it', async () => {
+    thorough.it('that is deleted takes its endpoints and messages with it', async () => {
       const clientId = await oauth.client();
       const { id } = await webhooks.create({
         url: receiver.url,
@@ -269,7 +270,7 @@ describe('Webhooks', () => {
       expect([(await webhooks.find(id)).status, await deliveries(id)]).toEqual(['no_access', []]);
     });
 
-    it('that is rotated hands its endpoints to the one that follows', async () => {
+    thorough.it('that is rotated hands its endpoints to the one that follows', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
       const { id: next } = await keys.rotate(keyId, 0, 'admin');
@@ -278,15 +279,18 @@ describe('Webhooks', () => {
       expect((await webhooks.find(id)).key_id).toBe(next);
     });
 
-    it('of a member who is erased goes with its endpoints, and every message about them', async () => {
-      const { userId, id } = await keyed(['profile.updated']);
-      await webhooks.create({ url: receiver.url, types: ['profile.updated'], actor: 'admin' });
-      await rename(userId, 'x');
-      await receiver.untilReceived(2);
-      await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
-      await expect(webhooks.find(id)).rejects.toThrow('There is no webhook');
-      expect(await query('SELECT FROM webhook_deliveries WHERE user_id = $1', [userId])).toEqual([]);
-    });
+    thorough.it(
+      'of a member who is erased goes with its endpoints, and every message about them',
+      async () => {
+        const { userId, id } = await keyed(['profile.updated']);
+        await webhooks.create({ url: receiver.url, types: ['profile.updated'], actor: 'admin' });
+        await rename(userId, 'x');
+        await receiver.untilReceived(2);
+        await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
+        await expect(webhooks.find(id)).rejects.toThrow('There is no webhook');
+        expect(await query('SELECT FROM webhook_deliveries WHERE user_id = $1', [userId])).toEqual([]);
+      },
+    );
   });
 
   describe('the platform', () => {
@@ -332,32 +336,35 @@ describe('Webhooks', () => {
       expect((await webhooks.find(id)).failing_since).toBeNull();
     });
 
-    it('once gets a member’s messages in their order all the same, and one member holds up no other', async () => {
-      const { userId, id } = await keyed(['profile.updated', 'events.updated']);
-      const other = await keyed(['profile.updated']);
-      let failures = 1;
-      receiver.respond = ({ message }, response) => {
-        const fails = message.data.member_id === userId && failures-- > 0;
-        response.writeHead(fails ? 503 : 204).end();
-      };
-      await rename(userId, 'first');
-      await settled(id, ([first]) => first?.attempts === 1);
-      const event = await oauth.api.platform.event();
-      await oauth.api.platform.participant(event, userId);
-      await settled(id, (found) => found.length === 2);
-      await rename(other.userId, 'in between');
-      await receiver.untilReceived(2);
-      await pass(5);
-      await receiver.untilReceived(4);
-      expect(receiver.told).toEqual([
-        `profile.updated ${userId} of ${userId}`,
-        `profile.updated ${other.userId} of ${other.userId}`,
-        `profile.updated ${userId} of ${userId}`,
-        `events.updated ${event} of ${userId}`,
-      ]);
-    });
+    thorough.it(
+      'once gets a member’s messages in their order all the same, and one member holds up no other',
+      async () => {
+        const { userId, id } = await keyed(['profile.updated', 'events.updated']);
+        const other = await keyed(['profile.updated']);
+        let failures = 1;
+        receiver.respond = ({ message }, response) => {
+          const fails = message.data.member_id === userId && failures-- > 0;
+          response.writeHead(fails ? 503 : 204).end();
+        };
+        await rename(userId, 'first');
+        await settled(id, ([first]) => first?.attempts === 1);
+        const event = await oauth.api.platform.event();
+        await oauth.api.platform.participant(event, userId);
+        await settled(id, (found) => found.length === 2);
+        await rename(other.userId, 'in between');
+        await receiver.untilReceived(2);
+        await pass(5);
+        await receiver.untilReceived(4);
+        expect(receiver.told).toEqual([
+          `profile.updated ${userId} of ${userId}`,
+          `profile.updated ${other.userId} of ${other.userId}`,
+          `profile.updated ${userId} of ${userId}`,
+          `events.updated ${event} of ${userId}`,
+        ]);
+      },
+    );
 
-    it('again and again does not hold up what came later', async () => {
+    thorough.it('again and again does not hold up what came later', async () => {
       const { userId, id } = await keyed(['profile.updated', 'events.updated']);
       receiver.respond = ({ message }, response) =>
         void response.writeHead(message.type === 'profile.updated' ? 500 : 204).end();
@@ -370,7 +377,7 @@ describe('Webhooks', () => {
       expect(first).toMatchObject({ status: 'pending', attempts: 2 });
     });
 
-    it('for five days is switched off, and the trail says so', async () => {
+    thorough.it('for five days is switched off, and the trail says so', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       receiver.respond = (_, response) => void response.writeHead(500).end();
       await rename(userId, 'x');
@@ -398,7 +405,7 @@ describe('Webhooks', () => {
       await expect(webhooks.redeliver(id)).rejects.toThrow('was disabled');
     });
 
-    it('by a redirect is led nowhere, and by a broken connection is told apart', async () => {
+    thorough.it('by a redirect is led nowhere, and by a broken connection is told apart', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       const elsewhere = await Receiver.start();
       receiver.respond = (_, response) => void response.writeHead(307, { Location: elsewhere.url }).end();
@@ -417,7 +424,7 @@ describe('Webhooks', () => {
       await elsewhere.close();
     });
 
-    it('to end its answer is not read for long, and has taken the message', async () => {
+    thorough.it('to end its answer is not read for long, and has taken the message', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       receiver.respond = (_, response) => {
         response.writeHead(200);
@@ -434,7 +441,7 @@ describe('Webhooks', () => {
     });
   });
 
-  describe('a slow receiver', () => {
+  thorough.describe('a slow receiver', () => {
     it('has eight messages under way at once, and holds up nobody else', async () => {
       const held: (() => void)[] = [];
       receiver.respond = (_, response) => void held.push(() => response.writeHead(204).end());
@@ -531,7 +538,7 @@ describe('Webhooks', () => {
       expect(receiver.received).toEqual([]);
     });
 
-    it('moves to SECRET_KEY when a server starts with the one before beside it', async () => {
+    thorough.it('moves to SECRET_KEY when a server starts with the one before beside it', async () => {
       const { userId, id, secret } = await keyed(['profile.updated']);
       const rotated = await webhooks.rotate(id, 3600, 'admin');
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
@@ -584,7 +591,7 @@ describe('Webhooks', () => {
       expect(await deliveries(id)).toMatchObject([{ status: 'pending' }]);
     });
 
-    it('that are too many for one statement are made in smaller pieces, each once', async () => {
+    thorough.it('that are too many for one statement are made in smaller pieces, each once', async () => {
       const { platform } = oauth.api;
       const ids: number[] = [];
       for (let n = 0; n < 12; n++) ids.push(await platform.user());
@@ -636,29 +643,39 @@ FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
       }
     });
 
-    it('go on from now where the place is that of another server, of which the database was a dump', async () => {
-      const { userId, id } = await keyed(['profile.updated']);
-      await query(`UPDATE change_places SET changed_in = 9000000000000 WHERE name = 'told'`);
-      await eventually(async () => {
-        const [place] = await query<{ changed_in: number }>(
-          `SELECT changed_in FROM change_places WHERE name = 'told'`,
-        );
-        return place!.changed_in < 9e12 || undefined;
-      });
-      await rename(userId, 'x');
-      await receiver.untilReceived(1);
-      expect(await deliveries(id)).toHaveLength(1);
-    });
+    thorough.it(
+      'go on from now where the place is that of another server, of which the database was a dump',
+      async () => {
+        const { userId, id } = await keyed(['profile.updated']);
+        await query(`UPDATE change_places SET changed_in = 9000000000000 WHERE name = 'told'`);
+        await eventually(async () => {
+          const [place] = await query<{ changed_in: number }>(
+            `SELECT changed_in FROM change_places WHERE name = 'told'`,
+          );
+          return place!.changed_in < 9e12 || undefined;
+        });
+        await rename(userId, 'x');
+        await receiver.untilReceived(1);
+        expect(await deliveries(id)).toHaveLength(1);
+      },
+    );
 
-    it('begin with what changes after an endpoint was made where none was there before', async () => {
-      const userId = await oauth.api.platform.user();
-      await rename(userId, 'before');
-      await oauth.api.platform.settleChanges();
-      const { id } = await webhooks.create({ url: receiver.url, types: ['profile.updated'], actor: 'admin' });
-      await rename(userId, 'after');
-      await receiver.untilReceived(1);
-      await settled(id, (found) => found.every(({ status }) => status === 'delivered'));
-      expect(await deliveries(id)).toHaveLength(1);
-    });
+    thorough.it(
+      'begin with what changes after an endpoint was made where none was there before',
+      async () => {
+        const userId = await oauth.api.platform.user();
+        await rename(userId, 'before');
+        await oauth.api.platform.settleChanges();
+        const { id } = await webhooks.create({
+          url: receiver.url,
+          types: ['profile.updated'],
+          actor: 'admin',
+        });
+        await rename(userId, 'after');
+        await receiver.untilReceived(1);
+        await settled(id, (found) => found.every(({ status }) => status === 'delivered'));
+        expect(await deliveries(id)).toHaveLength(1);
+      },
+    );
   });
 });

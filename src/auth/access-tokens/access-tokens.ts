@@ -41,7 +41,7 @@ JOIN users u ON u.id = g.user_id
 WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
 };
 
-/** OAuth access tokens, looked up in one statement that looks at token, grant, client and member. */
+/** OAuth access tokens, looked up by one statement that joins the token with its grant, client and member. */
 @Injectable()
 export class AccessTokens implements Authenticator {
   readonly #keys: TokenKeys;
@@ -92,7 +92,7 @@ export class AccessTokens implements Authenticator {
   }
 
   /**
-   * RFC 9449 §7.1: the request has a proof of the key that the token is bound to, which was not used before.
+   * RFC 9449 §7.1: the request carries a proof, not used before, of the key that the token is bound to.
    *
    * @throws Problem invalid_credentials
    */

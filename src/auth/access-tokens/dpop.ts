@@ -1,12 +1,12 @@
 import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose';
 import { sha256 } from '../../crypto/digests.js';
 
-/** How far a proof's `iat` may be from now, in seconds; its id is remembered as long. */
+/** How far a proof's `iat` may be from now, in seconds; its id is remembered for as long. */
 export const PROOF_SECONDS = 60;
 
 export const SUPPORTED_DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA'];
 
-/** What a proof must have been made for. */
+/** The request and the token that a proof must have been made for. */
 export interface ProvenRequest {
   readonly method: string;
   /** Without query and fragment. */
@@ -21,7 +21,7 @@ export interface DpopProof {
 }
 
 /**
- * Checks a DPoP proof (RFC 9449 §4.3) but for two things that are the caller's: that the token is bound to this key, and
+ * Checks a DPoP proof (RFC 9449 §4.3) except for two things that are left to the caller: that the token is bound to this key, and
  * that the proof was not used before.
  *
  * @returns undefined for a proof that is malformed, badly signed, old, or made for another request or token

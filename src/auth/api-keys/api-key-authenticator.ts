@@ -40,7 +40,7 @@ const FIND_KEY = {
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
-/** Compared with where the id is unknown, so that this takes as long as a wrong secret. */
+/** Compared with when the id is unknown, so that an unknown id takes as long as a wrong secret. */
 const NO_HASH = Buffer.alloc(32);
 
 /** API keys, looked up in one indexed read. */
@@ -90,14 +90,14 @@ export class ApiKeyAuthenticator implements Authenticator {
         clientId: null,
         expiresAt: row.expires_at,
         createdAt: row.created_at,
-      } as Caller, // the database takes no key of a member with scopes of the platform, and none the other way round
+      } as Caller, // a CHECK keeps scopes of the platform out of members' keys, and members' scopes out of the platform's
       expiresAtMs: performance.now() + row.seconds_left * 1000,
       allowed: row.allowed_cidrs.length > 0 ? networksOf(row.allowed_cidrs) : undefined,
       developedApp,
     };
   }
 
-  /** The key was sent by a browser: it can be in other hands. */
+  /** The key was sent by a browser, so others may have seen it. */
   recordExposure({ credentialId, userId }: Caller, origin: string): Promise<void> {
     return this.usage.recordExposure(credentialId, userId, origin);
   }

@@ -7,7 +7,7 @@ const ID_LENGTH = 12;
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 
-/** One expression that finds a leaked key in any text. */
+/** Finds a leaked key in any text. */
 export const API_KEY_PATTERN = /\bpua_(live|test)_([0-9A-Za-z]{12})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})\b/;
 const WHOLE = new RegExp(`^${API_KEY_PATTERN.source}$`);
 
@@ -32,7 +32,7 @@ export function parseKey(text: string): ParsedKey | undefined {
   return { environment: match[1] as KeyEnvironment, id: match[2]! };
 }
 
-/** Finds the id of the key that a text names, which need not be whole: it proves nothing. */
+/** Finds the id of the key that a text names. The text need not be a whole key, so the id proves nothing. */
 export function namedKeyId(text: string): string | undefined {
   return /\bpua_(?:live|test)_([0-9A-Za-z]{12})(?![0-9A-Za-z])/.exec(text)?.[1];
 }

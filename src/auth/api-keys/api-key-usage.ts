@@ -19,7 +19,7 @@ interface Rehash {
   readonly pepperId: Buffer;
 }
 
-/** Remembers when and from where keys were used, and what else becomes known of them as they are. */
+/** Records when and from where keys were used, and what their use reveals: an exposure, or a hash under the previous pepper. */
 @Injectable()
 export class ApiKeyUsageRecorder extends UsageTally<KeyUse> {
   #rehashes = new Map<string, Rehash>();
@@ -50,13 +50,13 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLU
     else this.begin(keyId, { key_id: keyId, ip });
   }
 
-  /** The key was made under the previous pepper: it gets a hash under the current one. */
+  /** Replaces the hash of a key that was made under the previous pepper by one under the current pepper. */
   rehash(keyId: string, before: Buffer, after: Buffer, pepperId: Buffer): void {
     this.#rehashes.set(keyId, { before, after, pepperId });
   }
 
   /**
-   * The first time counts: who sees `exposed_at` should know since when the key can be in other hands.
+   * Records the first exposure only: `exposed_at` says since when others may have had the key.
    *
    * @param origin the header Origin, or Sec-Fetch-Site, as it was sent
    */
@@ -101,7 +101,7 @@ WHERE k.id = r.id AND k.hash = r.before`,
   }
 }
 
-/** Of the page that sent the request, or its site; nothing else of what stands there. */
+/** The origin of the page that sent the request, or its site, and nothing else of the header. */
 function originOf(sent: string): string {
   if (['null', 'cross-site', 'same-site', 'same-origin', 'none'].includes(sent)) return sent;
   const { origin = 'null' } = URL.parse(sent) ?? {};

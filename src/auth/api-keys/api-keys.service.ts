@@ -31,7 +31,7 @@ export interface NewKey {
   readonly owner?: Owner | undefined;
 }
 
-/** What is known of a key; never the key. Times in the API's form. */
+/** A key as it is listed, without its secret. Times are in the API's form. */
 export interface KeyDetails {
   readonly id: string;
   /** `replaced`: rotated, and accepted until `expires_at`. */
@@ -61,18 +61,18 @@ export interface KeyDetails {
 
 /** Keys of a member's own that are accepted at the same time. */
 export const MOST_OWN_KEYS = 10;
-/** What has ended is kept: so many a member may make in 24 hours. */
+/** Rows of ended keys are kept, so a member may make only this many in 24 hours. */
 const MOST_A_DAY = 50;
 
 const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())';
 
-/** A member reaches what they made for themselves; everybody else who gets here, all. */
+/** Limits a member to the keys that they made for themselves; admins and the server see all of them. */
 const reachedBy = (owner: Owner | undefined) => (owner ? { user_id: owner.userId, self_issued: true } : {});
 
 /** Of an event: from where a member did it. */
 const from = (owner: Owner | undefined) => (owner ? { ip: owner.ip } : {});
 
-/** There is no such key, or it is none of the member's own. */
+/** There is no such key, or it is not one of the member's own. */
 export class UnknownKey extends OperatorError {
   constructor(id: string) {
     super(`There is no key ${id}: \`pua keys list\` shows all`);
@@ -143,7 +143,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
   }
 
   /**
-   * Of one member or of all, the newest first.
+   * Lists the keys of one member or of all, the newest first.
    *
    * @param own only those that the member made, and that have not ended more than a week ago
    * @param ofPlatform only the platform's own

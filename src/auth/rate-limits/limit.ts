@@ -6,8 +6,8 @@ import type { Answer, Ask } from './shared-counts.js';
 export interface Count {
   readonly admitted: boolean;
   /**
-   * Calls that are left in this window, over all instances, as far as is known here: what the others take before they are
-   * heard again is reckoned to be what they took before they were heard.
+   * Calls left in this window over all instances, as far as this one knows: until it hears from the store again, it assumes that the
+   * others go on at their last known pace.
    */
   readonly left: number;
   /** Whole seconds until the next window, at least 1. */
@@ -19,9 +19,9 @@ export interface Count {
  * not use it, 95 % can be used.
  */
 const LARGEST_SHARE = 20;
-/** What was taken and not used for so long is given back. */
+/** Calls that were taken and not used for this long are given back. */
 const IDLE_MS = 1_000;
-/** How often what is idle is given back, and what others took is heard. */
+/** How often idle calls are given back, and the store is asked what others took. */
 const TICK_MS = 500;
 /** Keys that are remembered in a window; each takes some 200 bytes. Beyond them, the oldest are forgotten. */
 const MOST_KEYS = 100_000;
@@ -30,26 +30,26 @@ interface Entry {
   readonly key: string;
   /** Taken from the shared store, and not used yet. */
   leased: number;
-  /** Not taken by anybody when the store was last heard, less what was admitted since without having been taken. */
+  /** Not taken by anybody at the last answer of the store, less what was admitted since without having been taken. */
   left: number;
   /** Admitted without having been taken, and not told to the store yet. */
   spent: number;
-  /** By `performance.now()`: of when {@link left} is, as the store has it. */
+  /** By `performance.now()`: the moment for which {@link left} is the store's figure. */
   knownSince: number;
-  /** Of what is taken in the shared store: this instance's, and all others'. */
+  /** Calls taken in the shared store: by this instance, and by all others. */
   taken: number;
   takenByOthers: number | undefined;
-  /** What the others are reckoned to take before the store is heard again. */
+  /** What the others are expected to take before the store is asked again. */
   othersPace: number;
-  /** With the last answer that granted any. */
+  /** By the last answer that granted any. */
   granted: number;
-  /** Calls to take in advance with the next ones that are needed: doubles while they are used. */
+  /** Calls to take in advance along with the next ones that are needed; doubles as long as they are used. */
   ahead: number;
   /** By `performance.now()`. */
   usedAt: number;
   /** A call was refused since the store was last asked: somebody may have given back since. */
   refused: boolean;
-  /** Looked at by the next tick. */
+  /** To be looked at by the next tick. */
   active: boolean;
   /** Calls that wait until some are taken, in the order in which they came. */
   readonly waiting: ((count: Count) => void)[];
@@ -80,7 +80,7 @@ export class Limit {
   #asked: ReadonlyMap<string, Entry> = new Map();
   #active: Entry[] = [];
   #alone: boolean;
-  /** By `performance.now()`: since when a key that is new here was used by nobody; -Infinity where only the store knows. */
+  /** By `performance.now()`: since when a key that is new here is known to be unused; -Infinity where only the store knows. */
   #unusedSince = -Infinity;
   /** The store has said when its window ends. */
   #heard = false;
@@ -126,7 +126,7 @@ export class Limit {
     });
   }
 
-  /** Gives back what is idle, asks again for what was used up, and hears what others took. */
+  /** Gives back idle calls, asks again for keys that were used up, and learns what others took. */
   tick(): void {
     const active = this.#active;
     this.#active = [];
@@ -163,7 +163,7 @@ export class Limit {
     for (let sending = this.#sending; sending; sending = this.#sending) await sending;
   }
 
-  /** Nobody else has used this key since it was known here what is left. */
+  /** Whether nobody else has used this key since this instance learned what is left. */
   #nobodyElse({ knownSince }: Entry): boolean {
     return this.shared?.aloneSince(knownSince) ?? true;
   }
@@ -198,7 +198,7 @@ export class Limit {
     return entry;
   }
 
-  /** What the store has not been told yet stays. */
+  /** Forgets the oldest key, but none with calls that the store has not been told of. */
   #forgetOne(): void {
     this.#unusedSince = -Infinity;
     for (let looked = 0; looked < 100; looked++) {
@@ -209,7 +209,7 @@ export class Limit {
     }
   }
 
-  /** Of a key in a window in which nobody has used it. */
+  /** The state of a key that nobody has used in this window. */
   #unused() {
     return {
       leased: 0,
@@ -234,7 +234,7 @@ export class Limit {
 
   #ask(entry: Entry): void {
     this.#toAsk.add(entry);
-    // What comes in this turn of the event loop goes along.
+    // Whatever else is asked in this turn of the event loop joins the same statement.
     this.#sending ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#send());
   }
 
@@ -246,7 +246,7 @@ export class Limit {
     const sentAt = performance.now();
     const asks = entries.map((entry) => this.#askOf(entry, sentAt));
     let answered = false;
-    // An answer that came while this process was busy is read first.
+    // setImmediate: an answer that arrived while this process was busy is read first.
     const late = setTimeout(
       () => setImmediate(() => answered || this.#goAlone(`no answer within ${this.patienceMs} ms`)),
       this.patienceMs,
@@ -258,7 +258,7 @@ export class Limit {
       if (performance.now() - sentAt < this.patienceMs) this.#goTogether();
     } catch (error) {
       answered = true;
-      // Whether it was done is not known. What is told twice is safe, what is given back twice would not be.
+      // It may or may not have been done. Reporting calls twice is safe; giving them back twice would not be.
       if (window === this.#window) for (const { key, spent } of asks) this.#asked.get(key)!.spent += spent;
       this.#goAlone((error as Error).message);
     } finally {
@@ -302,7 +302,7 @@ export class Limit {
       entry.taken += granted;
       const byOthers = used - entry.taken;
       const lately = Math.max(0, byOthers - (entry.takenByOthers ?? byOthers));
-      // They go on as lately, longer where more was taken here, and may be about to take a next time.
+      // They are expected to go on at this pace, for longer where more was taken here, and to be about to take another share.
       const longer = entry.granted === 0 ? 1 : Math.max(1, granted / entry.granted);
       entry.othersPace = byOthers > 0 ? Math.ceil(lately * longer + entry.left / LARGEST_SHARE) : 0;
       entry.takenByOthers = byOthers;
@@ -312,7 +312,7 @@ export class Limit {
     for (const entry of this.#asked.values()) this.#serve(entry);
   }
 
-  /** Calls that wait get what there is now; those for which there may be more go on waiting. */
+  /** Answers waiting calls with what there is now; those for which there may be more go on waiting. */
   #serve(entry: Entry): void {
     while (entry.waiting.length > 0) {
       const count = this.#decide(entry);
@@ -346,7 +346,7 @@ export class Limit {
     this.#begin(this.#window + windows, known);
   }
 
-  /** A window begins with nothing used. What still waits, waits for this one. */
+  /** Begins a window, in which nothing is used yet. Calls that still wait are counted in it. */
   #begin(window: number, beganAt: number): void {
     this.#window = window;
     this.#entries = new Map();

@@ -2,11 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Answer, Ask, SharedCounts, Word } from './shared-counts.js';
 import { randomUUID } from '../../crypto/random.js';
 
-/** Presence of an instance lasts so long from when it was told, in ms; also that it is the only one. */
+/** How long a report of presence is valid, in ms; the same holds for a report of being the only instance. */
 const PRESENCE_MS = 1_500;
-/** So many times in that an instance tells that it is there. */
+/** How many times in that period an instance reports its presence. */
 const BEATS = 15;
-/** And so many times it asks again while another one is alone, which gives way with its next beat. */
+/** How many times in that period it asks again while another one is alone, which yields with its next report. */
 const QUESTIONS = 60;
 
 /**
@@ -40,7 +40,7 @@ export class Membership {
     this.#countsToTell.push(tell);
   }
 
-  /** Waits until this instance is let in: at most as long as a lease, where the store answers. */
+  /** Waits until this instance is let in: at most for the length of a lease, if the store answers. */
   async join(): Promise<void> {
     await this.#attend().catch(() => undefined);
   }
@@ -55,7 +55,7 @@ export class Membership {
     if (performance.now() >= this.#presentUntil) await this.#attend();
     const answer = await this.shared.settle(quota, window, asks);
     if (performance.now() < this.#presentUntil) return answer;
-    // So late that another may be alone by now: what was granted is not used.
+    // This late, another instance may be alone by now: what was granted must not be used.
     const told = answer.told.map((one) => ({ ...one, granted: Math.min(0, one.granted) }));
     return { ...answer, told };
   }
@@ -88,7 +88,7 @@ export class Membership {
       return;
     }
     this.#share();
-    // Not waited for: telling what was counted may need this instance to be present.
+    // Not awaited: reporting what was counted may itself need this instance to be present.
     if (state === 'alone') this.#yielding ??= this.#yield().finally(() => (this.#yielding = undefined));
   }
 
@@ -99,6 +99,6 @@ export class Membership {
 
   async #yield(): Promise<void> {
     await Promise.all(this.#countsToTell.map((tell) => tell()));
-    await this.#tell('yields').catch(() => undefined); // with the next beat, then
+    await this.#tell('yields').catch(() => undefined); // the next report will do
   }
 }

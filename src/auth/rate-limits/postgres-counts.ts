@@ -82,21 +82,21 @@ export class PostgresCounts implements SharedCounts {
       connectionString: config.databaseUrl,
       application_name: 'public-user-api limits',
       max: 1,
-      idleTimeoutMillis: 0, // never: the next call would wait for a connection
+      idleTimeoutMillis: 0, // never released, or the next call would wait for a connection
       connectionTimeoutMillis: connect,
       lock_timeout: lock,
       statement_timeout: statement,
       query_timeout: statement + 50,
       keepAlive: true,
     });
-    this.#pool.on('error', () => undefined); // told by the statement that fails
+    this.#pool.on('error', () => undefined); // the statement that fails reports it
     // A pooler in front of PostgreSQL gives each statement another session: none has this one prepared.
     const ownSession = config.databaseUrl === config.databaseDirectUrl;
     this.#settle = { text: SETTLE, ...(ownSession ? { name: 'settle-rate-limits' } : {}) };
     this.#attend = { text: ATTEND, ...(ownSession ? { name: 'attend-rate-limits' } : {}) };
   }
 
-  /** Connects, or goes on trying. */
+  /** Connects, or keeps trying in the background. */
   static async connect(config: Config, database: Database): Promise<PostgresCounts> {
     const counts = new PostgresCounts(config, database);
     await counts.#pool.query('SELECT').catch(() => undefined);
@@ -135,7 +135,7 @@ export class PostgresCounts implements SharedCounts {
     await this.#pool.end();
   }
 
-  /** Once in a window: keys that nobody used in the last one. Rows that another instance is at are left to it. */
+  /** Deletes, once in a window, the keys that nobody used in the last one. Rows that another instance has locked are left to it. */
   async #sweep(window: number): Promise<void> {
     if (window === this.#swept) return;
     this.#swept = window;
@@ -149,7 +149,7 @@ export class PostgresCounts implements SharedCounts {
         deleted = rows.length;
       }
     } catch {
-      // In the next window, then.
+      // The next window will do.
     }
   }
 }

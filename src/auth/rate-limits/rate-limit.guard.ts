@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { requestOf } from '../../http/pipeline/exchange.js';
 
-/** 429 where the limit was used up when the call was counted; after the scope was checked. */
+/** Answers 429 if the limit was used up when the call was counted. It runs after the scope was checked. */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

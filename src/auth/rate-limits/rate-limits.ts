@@ -19,12 +19,12 @@ import type { SharedCounts } from './shared-counts.js';
 import { Config } from '../../config/config.js';
 
 /**
- * Of RATE_LIMIT_AUTH. It bounds floods, not use: a sign-in takes some ten requests, and a partner's backend refreshes the
- * tokens of all its members from one address.
+ * Requests allowed per unit of RATE_LIMIT_AUTH. The limit is against floods, not ordinary use: a sign-in takes some ten requests, and a
+ * partner's backend refreshes the tokens of all its members from one address.
  */
 const OAUTH_REQUESTS_PER_REFUSAL = 100;
 
-/** Of what a request may wait for a lock: whoever has waited for the counts has time for the request itself. */
+/** The share of a request's lock time-out that it may spend waiting for the counts, so that time is left for the request itself. */
 const PATIENCE = 2 / 3;
 
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
@@ -128,7 +128,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Counts a link that leads nowhere, as a credential that is refused.
+   * Counts a calendar link that leads nowhere as a refused credential.
    *
    * @returns what to answer where there were too many
    */
@@ -157,7 +157,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     return count.resetSeconds;
   }
 
-  /** Once when the store is away, and once when it is back. */
+  /** Logs once when the store is away, and once when it is back. */
   #tell(limit: LimitName, reason: string | undefined): void {
     if (reason === undefined) this.logger.info({ limit }, 'rate limits are shared again');
     else this.logger.warn({ limit, reason }, 'rate limits are not shared: this instance limits alone');

@@ -64,7 +64,7 @@ interface Scripts {
 export class RedisCounts implements SharedCounts {
   private constructor(private readonly redis: Redis & Scripts) {}
 
-  /** Connects, or goes on trying. Where there is no Redis, its client is not loaded. */
+  /** Connects, or keeps trying in the background. Without Redis its client is not loaded. */
   static async connect(
     url: string,
     { connect, statement }: Config['databaseDeadlines'],
@@ -77,7 +77,7 @@ export class RedisCounts implements SharedCounts {
       connectTimeout: connect,
       commandTimeout: statement,
     });
-    redis.on('error', () => undefined); // told by the commands that fail
+    redis.on('error', () => undefined); // the commands that fail report it
     redis.defineCommand('settle', { lua: SETTLE });
     redis.defineCommand('attend', { lua: ATTEND });
     await redis.connect().catch(() => undefined);

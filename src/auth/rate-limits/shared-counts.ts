@@ -1,7 +1,7 @@
 /** Length of a window, in seconds. Windows begin with the minute of the shared store, on every instance alike. */
 export const WINDOW_SECONDS = 60;
 
-/** What an instance tells of a key, and asks for. */
+/** What an instance reports of a key, and asks for. */
 export interface Ask {
   readonly key: string;
   /** Calls that were admitted without having been taken, while the store was away. */
@@ -14,7 +14,7 @@ export interface Told {
   readonly key: string;
   /** Calls that all instances together have taken in this window, these included. */
   readonly used: number;
-  /** Of those that were wanted: all together never take more than the quota. */
+  /** How many of the wanted calls were granted: all instances together never take more than the quota. */
   readonly granted: number;
 }
 

@@ -22,7 +22,7 @@ const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id =
 /** Retired ones show only to those who earned them. */
 const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
-/** The same of what the member earned: the member's own rows lead. */
+/** The same for what the member earned, driven by the member's own rows. */
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN platform_totals t`;
 const OF_MEMBER = 'ua.user_id = $1';
 const IS_EARNED = `${OF_MEMBER} AND ua.earned_at IS NOT NULL`;
@@ -57,7 +57,7 @@ export const EARNED_LIST = new List<EarnedQuery>({
   total: totalOfMember('achievements_count'),
 });
 
-/** All that the member can see, each with its earned status. */
+/** Every achievement that the member can see, with its earned status. */
 export const CATALOGUE_LIST = new List<AllQuery>({
   ...ITEMS,
   name: 'all-achievements',

@@ -83,10 +83,10 @@ export class ConnectionItem {
 }
 
 const ACCEPTED = 'accepted';
-/** Only connections that were accepted have a time of connection. */
+/** Only accepted connections have a time of connection. */
 const nullable = ({ status }: ConnectionsQuery) => String(status) !== ACCEPTED;
 
-/** The people whom the member is connected with; who is disabled is in no list. */
+/** The people whom the member is connected with, without those who are disabled. */
 export const CONNECTIONS = new List<ConnectionsQuery>({
   name: 'connections',
   item: jsonOf(ConnectionItem),

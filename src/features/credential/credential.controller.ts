@@ -82,7 +82,7 @@ export class CredentialController {
     };
   }
 
-  /** Every route for credentials of members, with whether this one is let through. */
+  /** Every route that takes a member's credential, and whether this credential opens it. */
   #endpointsFor(principal: Principal): Endpoint[] {
     return this.routeTable.routes.flatMap(({ method, path, handler, controller }) => {
       const access = accessOf(handler, controller);

@@ -75,7 +75,7 @@ export class EventsQuery extends PageQuery {
 
 const EXAMPLE = '2026-01-31 18:00:00';
 
-/** What lists show of the event `e` itself; stored, made when the event changes in place of each time it is read. */
+/** What lists show of the event `e` itself. It is stored: made when the event changes, not each time it is read. */
 const CARD = new JsonFragment('e.card', true);
 /** The same of its place, `null` as a text where it has none. */
 const LOCATION = 'e.location';

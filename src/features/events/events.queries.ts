@@ -22,13 +22,13 @@ export interface EventReads {
   readonly list: List<EventsQuery>;
   /** The same list, with each event as {@link detail} shows it. */
   readonly whole: List<EventsQuery>;
-  /** Of the member ($1) and the id ($2). No row, whatever the reason that there is nothing to see. */
+  /** Reads one event: $1 the member, $2 the id. There is no row if the member may not see it, for whatever reason. */
   readonly detail: NamedStatement;
 }
 
-/** How events are read as long as the system knows every time zone that they name. */
+/** How events are read as long as PostgreSQL knows every time zone that they name. */
 export const EVENTS = eventReads('local_time');
-/** How they are read when it has forgotten one: the times of such an event are in UTC. */
+/** How events are read when PostgreSQL no longer knows one of their time zones: such an event has its times in UTC. */
 export const EVENTS_IN_ANY_ZONE = eventReads('local_time_or_utc');
 
 function eventReads(localTime: string): EventReads {

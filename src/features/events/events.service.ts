@@ -25,7 +25,7 @@ export class EventsService {
   /**
    * One event that the member has access to.
    *
-   * @param id as it stands in the path: whatever it is, it is looked up, so that no answer comes sooner than another
+   * @param id as it stands in the path. It is looked up whatever it is, so that no response comes sooner than another
    * @throws Problem event_not_found
    */
   async read(userId: number, id: string): Promise<JsonResponse> {
@@ -38,7 +38,7 @@ export class EventsService {
   }
 }
 
-/** Where a time zone of an event is none any more, reads once more, its times in UTC. `pua doctor` names such events. */
+/** Where PostgreSQL no longer knows the time zone of an event, reads again with its times in UTC. `pua doctor` names such events. */
 async function inKnownZones<T>(read: (events: EventReads) => Promise<T>): Promise<T> {
   try {
     return await read(EVENTS);

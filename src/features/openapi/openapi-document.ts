@@ -21,7 +21,7 @@ import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;
 
-/** OpenAPI 3.1 of the running application: of what members' credentials open, and of what the platform's keys do. */
+/** The OpenAPI 3.1 documents of the running application: one of the routes for members' credentials, one of those for the platform's keys. */
 @Injectable()
 export class OpenApiDocument {
   #application: INestApplication | undefined;
@@ -378,7 +378,7 @@ function headerRefs(names: readonly string[]): Json {
 /** The server is not licensed to anybody by this document; an operator who publishes the API says more. */
 const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
-/** What the calls are grouped by, with a sentence about each. */
+/** The groups of calls, with a sentence about each. */
 const TAGS: Readonly<Record<string, string>> = {
   Profile: 'Who the member is, and what of it they can change.',
   Events: 'The events that the member organises, attends or is invited to.',
@@ -523,7 +523,7 @@ function usedSchemas(document: OpenAPIObject): Record<string, unknown> {
   return Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
 }
 
-/** What is not documented is not there: answers are checked against this. */
+/** Closes the schema: a key that is not documented is a fault, and responses are checked against this. */
 function closeObject(schema: Json): void {
   if (schema.type === 'object' && schema.properties) schema.additionalProperties = false;
 }

@@ -14,8 +14,8 @@ const READ_ME = {
 };
 
 /**
- * Of a member `u` (users), with the totals {@link COUNTED}. Plain columns: for one row PostgreSQL takes longer to get ready to make
- * JSON than Node to make it.
+ * The profile of a member `u` (users), with the totals {@link COUNTED}. Plain columns: for one row, PostgreSQL takes longer to prepare
+ * making JSON than Node takes to make it.
  */
 const PROFILE = `u.version, ${columnsOf(Profile)}`;
 

@@ -15,7 +15,7 @@ type CursorPlace = [
   id: number,
 ];
 
-/** A member's changes, for a credential. */
+/** Reads what changed for a member, as far as a credential may see it. */
 @Injectable()
 export class SyncService {
   readonly #cursors: SignedCursors;
@@ -31,7 +31,7 @@ export class SyncService {
    * Answers the changes behind the cursor; without one, a place to start from.
    *
    * @throws Problem invalid_cursor where the cursor is another member's, or of other resources than the credential may read now
-   * @throws Problem cursor_expired where what changed since is not known any more
+   * @throws Problem cursor_expired where the changes since then have been swept
    */
   async changes({ userId, scopes }: Principal, query: SyncQuery): Promise<SyncAnswer> {
     const { cursor, limit, resources: asked = RESOURCES } = query;

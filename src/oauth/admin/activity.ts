@@ -41,7 +41,7 @@ export const ACCESS_EVENTS = [
 
 export type AccessEventType = (typeof ACCESS_EVENTS)[number];
 
-/** What members see of the use of their data. */
+/** The use of a member's data, as the member sees it. */
 export interface Activity {
   /** Requests of each of the last days, the oldest first. */
   readonly days: readonly { readonly day: string; readonly uses: number }[];

@@ -7,7 +7,7 @@ import { pixelImageType } from '../../values/images.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 
-/** What an app is to be registered with. */
+/** The registration of an app, as it is asked for. */
 export interface NewClient {
   readonly name: string;
   readonly type: 'web' | 'native';
@@ -15,9 +15,9 @@ export interface NewClient {
   readonly postLogoutRedirectUris?: readonly string[] | undefined;
   /** Origins whose pages may call the token endpoint. */
   readonly allowedOrigins?: readonly string[] | undefined;
-  /** What it may ask of the API; everything, unless said. */
+  /** Scopes that it may ask for; all of them, unless said. */
   readonly scopes?: readonly string[] | undefined;
-  /** Public keys (RFC 7517): makes the client confidential, it signs itself in with private_key_jwt. */
+  /** Public keys (RFC 7517): they make the client confidential, and it authenticates with private_key_jwt. */
   readonly jwks?: { keys: Record<string, unknown>[] } | undefined;
   /** Its own page, https. */
   readonly clientUri?: string | undefined;
@@ -27,14 +27,14 @@ export interface NewClient {
   readonly logo?: Buffer | undefined;
   /** What its ID tokens are signed with: ES256, unless said. */
   readonly idTokenAlg?: SigningAlgorithm | undefined;
-  /** Chosen by whoever needs to know it beforehand; random, unless said. */
+  /** The client id, for whoever needs to know it beforehand; random, unless said. */
   readonly id?: string | undefined;
   readonly actor: NewAuthEvent['actor'];
   /** The member who registers it for themselves; none: the platform's. */
   readonly owner?: Owner | undefined;
 }
 
-/** What can be wrong with a registration: word → what is said of it, where `{value}` stands for what was given. */
+/** What can be wrong with a registration: code → message, in which `{value}` stands for what was given. */
 export const CLIENT_FAULTS = {
   name: 'the name must have 1 to 100 printable characters',
   noRedirectUri: 'at least one redirect URI is needed',
@@ -78,7 +78,7 @@ export class ClientFault extends OperatorError {
   constructor(
     readonly fault: ClientFaultName,
     readonly field: ClientField,
-    /** What is wrong, as it was given. */
+    /** The value at fault, as it was given. */
     readonly value = '',
   ) {
     super(CLIENT_FAULTS[fault].replace('{value}', () => value));
@@ -130,7 +130,7 @@ export function checkClient(client: NewClient, production: boolean): void {
     throw new ClientFault('logo', 'logo');
 }
 
-/** Tells a page that members are led to from the consent page. */
+/** Tells whether the text is the address of a page that the consent page may link to. */
 function isPage(uri: string): boolean {
   const url = URL.parse(uri);
   return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
@@ -177,7 +177,7 @@ function checkJwks(jwks: { keys: Record<string, unknown>[] }): void {
   if (!isStorableJson(jwks)) refuse('brokenKey');
 }
 
-/** PostgreSQL takes no NUL and no half of a character in JSON either, and nobody nests a key set. */
+/** PostgreSQL accepts no NUL and no lone surrogate in JSON either, and no key set is nested deeply. */
 function isStorableJson(value: unknown, depth = 0): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value !== 'object' || value === null) return true;

@@ -16,7 +16,7 @@ import type { NewClient } from './client-rules.js';
 
 export type { NewClient } from './client-rules.js';
 
-/** What of a client can be changed once it is there, and the column that holds it. */
+/** The fields of a client that can be changed after its registration, and the column of each. */
 const CHANGEABLE = {
   name: 'name',
   redirectUris: 'redirect_uris',
@@ -32,12 +32,12 @@ const CHANGEABLE = {
 
 type Changeable = keyof typeof CHANGEABLE;
 
-/** `undefined` takes away what a client need not have. */
+/** A change of a client: `undefined` removes an optional field. */
 export type ClientChanges = Partial<Pick<NewClient, Changeable>>;
 
 type HasAlways = 'postLogoutRedirectUris' | 'allowedOrigins' | 'scopes';
 
-/** What can be changed of it, as it is now. */
+/** The fields that can be changed, as they are now. */
 export type ChangeableClient = Pick<NewClient, Exclude<Changeable, HasAlways>> & {
   readonly [Field in HasAlways]: readonly string[];
 };
@@ -59,11 +59,11 @@ export interface ClientDetails {
   readonly id_token_signed_response_alg: SigningAlgorithm;
   readonly created_at: string;
   readonly disabled_at: string | null;
-  /** Whoever else disabled it, its owner cannot enable it. */
+  /** Where anybody but its owner disabled it, its owner cannot enable it. */
   readonly disabled_by_owner: boolean;
   /** The member who registered it; null for one of the platform's. */
   readonly owner_id: number | null;
-  /** Sign-ins of members that are alive. */
+  /** Live sign-ins of members. */
   readonly live_grants_count: number;
 }
 
@@ -90,7 +90,7 @@ const reachedBy = (id: string, owner: Owner | undefined) =>
 /** Of an event: the member who did it to what is their own. */
 const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
-/** There is no such client, or it is none of the member's. */
+/** There is no such client, or it is not the member's. */
 export class UnknownClient extends OperatorError {
   constructor(id: string) {
     super(`There is no client ${id}: \`pua clients list\` shows them`);
@@ -217,7 +217,7 @@ export class ClientsService {
     });
   }
 
-  /** The client, which nobody else changes until the end of the transaction. @throws UnknownClient */
+  /** Reads and locks the client until the end of the transaction. @throws UnknownClient */
   async #locked(id: string, owner: Owner | undefined, manager: EntityManager): Promise<OauthClient> {
     const client = await manager.findOne(OauthClient, {
       where: reachedBy(id, owner),
@@ -242,7 +242,7 @@ export class ClientsService {
   }
 
   /**
-   * For good, with all access that members gave it: tokens, codes, what they consented to. The trail keeps its id.
+   * Deletes the client for good, with all access that members gave it: tokens, codes, consents. The audit trail keeps its id.
    *
    * @returns how many sign-ins of the app ended
    * @throws UnknownClient

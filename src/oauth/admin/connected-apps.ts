@@ -26,10 +26,10 @@ export interface BrowserSession extends QueryResultRow {
   readonly user_agent: string | null;
 }
 
-/** A member may have connected or opened any number of them: so many are shown. */
+/** A member may have any number of apps and sessions; this many are shown. */
 const SHOWN = 100;
 
-/** The first of what there is. */
+/** The first of them. */
 export interface Shown<Row> {
   readonly shown: readonly Row[];
   /** Of all. */
@@ -87,8 +87,8 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
   }
 
   /**
-   * Ends the access of one client: grants with every code and token. What the member once consented to is forgotten, so that
-   * the app has to ask again.
+   * Ends the access of one client: grants with every code and token. The member's consent is forgotten, so that the app has to
+   * ask again.
    *
    * @returns how many grants ended
    */
@@ -102,7 +102,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
       [userId, clientId],
     );
     const { count, forgotten } = row!;
-    // Where nothing ended there may be no such client: what a member makes up is not recorded.
+    // If nothing ended there may be no such client: an id that a member made up is not recorded.
     if (count > 0 || forgotten) {
       await recordEvent(this.dataSource, {
         ...actor,

@@ -26,7 +26,7 @@ export class AccountCalendarController {
   async show(@Req() request: Request, @Res() response: Response): Promise<void> {
     const visitor = await this.account.visitor('calendar', request, response);
     if (!visitor) return;
-    await this.usage.flush(); // what this process has seen shows at once
+    await this.usage.flush(); // so that what this process has counted shows at once
     const { done } = this.account.takeDone(request, response);
     this.account.send(response, await this.#page(visitor.user, visitor.csrf, { done }));
   }
@@ -41,7 +41,7 @@ export class AccountCalendarController {
     return this.account.signIn('calendar', request, response, form);
   }
 
-  /** The page that follows has the link, once: it stands in no address and no cookie. */
+  /** The response itself shows the link, once: it is in no address and no cookie. */
   @Post('create')
   async create(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user, csrf } = await this.account.sender(request, response, form);

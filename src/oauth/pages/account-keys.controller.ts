@@ -12,10 +12,10 @@ import type { Form } from './form-body.js';
 import { Page } from './page.decorator.js';
 import type { ScopeName } from './pages.js';
 
-/** A member may have any number of keys: so many are shown. */
+/** A member may have any number of keys; this many are shown. */
 const SHOWN = 100;
 
-/** What the audit trail and `pua keys show` have as the reason. */
+/** The reason that the audit trail and `pua keys show` name. */
 const REASON = 'revoked by the member';
 
 /** Keys that act for a member, which an admin issued: the member sees them, and can revoke them. */
@@ -39,7 +39,7 @@ export class AccountKeysController {
     const visitor = await this.account.visitor('keys', request, response);
     if (!visitor) return;
     const { user, csrf } = visitor;
-    await this.usage.flush(); // what this process has seen shows at once
+    await this.usage.flush(); // so that what this process has counted shows at once
     const accepted = (await this.#keys.list({ userId: user.id })).filter(
       ({ status }) => status === 'active' || status === 'replaced',
     );

@@ -26,7 +26,7 @@ interface Member {
   readonly csrf: string;
 }
 
-/** What all pages below `/account` share: who is signed in, how they sign in on the page itself, and what a form has done. */
+/** What all pages below `/account` share: who is signed in, signing in on the page itself, and the notice of what a form has done. */
 @Injectable()
 export class AccountPages {
   constructor(
@@ -41,7 +41,7 @@ export class AccountPages {
     private readonly passkeyForm: PasskeyForm,
   ) {}
 
-  /** For whom the page is shown. @returns undefined where nobody is signed in, who was led to sign in */
+  /** Finds the member for whom the page is shown. @returns undefined where nobody is signed in: they were sent to sign in */
   async visitor(page: AccountPage, request: Request, response: Response): Promise<Member | undefined> {
     const current = await this.sessions.current(request, response);
     if (current) return { ...current, csrf: this.csrf.token(request, response) };
@@ -50,7 +50,7 @@ export class AccountPages {
     return undefined;
   }
 
-  /** Who sent a form of such a page. @throws PageFault where it is none of ours, or nobody is signed in */
+  /** Finds the member who sent a form of such a page. @throws PageFault where the form is not ours, or nobody is signed in */
   async sender(request: Request, response: Response, form: Form): Promise<Member> {
     this.#checkCsrf(request, form);
     const current = await this.sessions.current(request, response);
@@ -123,7 +123,7 @@ export class AccountPages {
     redirect(response, `/account/${page}`);
   }
 
-  /** What the page says that was done, as a part of it. */
+  /** The notice of what was done, as a part of the page. */
   takeDone(request: Request, response: Response): ReturnType<DoneNotices['take']> {
     return this.done.take(request, response);
   }
@@ -151,7 +151,7 @@ export class AccountPages {
   }
 }
 
-/** What a sign-in page says beside what it always does. */
+/** What a sign-in page says in addition. */
 type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'username' | 'upstream'>;
 
 function pageNamed(name: string): AccountPage {

@@ -24,7 +24,7 @@ import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { Config } from '../../config/config.js';
 import { isStorable } from '../../values/string-rules.js';
 
-/** Connected apps and sessions, below `/account`. Who is not signed in signs in on the page itself. */
+/** Connected apps and sessions, below `/account`. Members who are not signed in sign in on the page itself. */
 @Controller('account')
 @Page()
 export class AccountController {
@@ -67,7 +67,7 @@ export class AccountController {
     return this.#show('security', request, response);
   }
 
-  /** Who is signed in signs in again, to change how. */
+  /** Lets a member who is signed in sign in again, before they change how they sign in. */
   @Get('security/confirm')
   confirm(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.account.signInAgain('security', request, response);
@@ -198,7 +198,7 @@ export class AccountController {
     }
   }
 
-  /** The client's id stands in the form: one that an admin chose may hold what no path can. */
+  /** The client's id is a field of the form: one that an admin chose may hold characters that no path can. */
   @Post('apps/revoke')
   async revoke(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user } = await this.account.sender(request, response, form);

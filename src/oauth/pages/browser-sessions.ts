@@ -14,7 +14,7 @@ export interface SignedInUser {
   readonly display_name: string;
 }
 
-/** A session, and the member who is signed in in it. */
+/** A session and the member who is signed in. */
 export interface CurrentSession {
   readonly session: Session;
   readonly user: SignedInUser;
@@ -46,7 +46,7 @@ export class BrowserSessions {
     );
   }
 
-  /** A session with an id of its own, whatever the browser had before. */
+  /** Begins a session with a new id, whatever the browser had before. */
   async signIn(request: Request, response: Response, signedIn: SignedIn): Promise<void> {
     const { userId, at, validSince, amr, acr, upstream } = signedIn;
     const { provider } = this.server;

@@ -45,13 +45,13 @@ import { fill, sentence } from './wording.js';
 /** A sign-in from longer ago is shown once more before a key is made. By the database's clock, as every end is. */
 const IS_FRESH = `SELECT FROM oauth_sessions WHERE uid_key IN ($1, $2)
   AND signed_in_at > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
-/** For how long a key may last, in days. */
+/** The lives of keys that are offered, in days. */
 const KEY_DAYS = [1, 7, 30, 90] as const;
 const DAY_SECONDS = 86_400;
 
 type SignInPage = Extract<AccountPage, `developer${string}`>;
 
-/** Who is signed in, and what they sent. */
+/** The member who is signed in, and the form that they sent. */
 interface Acting {
   readonly user: SignedInUser;
   readonly owner: Owner;
@@ -281,7 +281,7 @@ export class DeveloperController {
     else this.#askAgain('developer/new-key', request, response);
   }
 
-  /** The key stands in the answer to this one request, and nowhere else. */
+  /** The key is in the response to this one request, and nowhere else. */
   @Post('keys')
   async makeKey(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const acting = await this.#acting(request, response, form);
@@ -418,7 +418,7 @@ export class DeveloperController {
     this.#changed(response, id, disabled ? 'app-disabled' : 'app-enabled');
   }
 
-  /** What this process remembers of the app; the others hear of it from the database. */
+  /** Forgets what this process has cached of the app; other processes hear of the change from the database. */
   #forget(id: string): void {
     this.credentials.revoke({ kind: 'client', id });
     this.known.forget(id);
@@ -507,7 +507,7 @@ export class DeveloperController {
     return (await this.database.rows(IS_FRESH, keys)).length > 0;
   }
 
-  /** Nobody makes a key of a browser that somebody left open. */
+  /** Asks for a fresh sign-in, so that nobody can make a key in a browser that somebody left open. */
   #askAgain(page: SignInPage, request: Request, response: Response): void {
     if (this.config.localSignIn) this.#showSignIn(page, request, response, 200, { lead: 'again' });
     else redirect(response, `${pathOf(page)}/upstream?other=1`);
@@ -582,7 +582,7 @@ export class DeveloperController {
   }
 }
 
-/** A page without what all of them have. */
+/** A page, without the parts that all of them share. */
 type DeveloperPage = Distributed<Extract<ShownPage, { name: `developer${string}` }>>;
 type Distributed<T> = T extends unknown ? Omit<T, 'csrf' | 'user'> : never;
 
@@ -637,7 +637,7 @@ function formOf(client: ClientDetails): ClientForm {
   };
 }
 
-/** What was typed, as it is shown again. */
+/** The form as it was typed, to be shown again. */
 function clientFormOf(form: Form): ClientForm {
   return {
     name: textOf(form.name),
@@ -683,7 +683,7 @@ function textOf(value: string | string[] | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** @throws PageFault for what no id of ours is */
+/** @throws PageFault for what cannot be one of our ids */
 function idOf(id: string): string {
   if (!/^[\w-]{1,100}$/.test(id)) throw nothingHere();
   return id;
@@ -699,7 +699,7 @@ async function caught<T>(work: () => Promise<T>): Promise<T | ClientFault | Limi
   }
 }
 
-/** Another member's is no more here than what never was. */
+/** Answers 404 for what is another member's, as for what never existed. */
 function hideUnknown(error: unknown): never {
   throw error instanceof UnknownClient || error instanceof UnknownKey ? nothingHere() : error;
 }

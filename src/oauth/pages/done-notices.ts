@@ -5,7 +5,7 @@ import { Config } from '../../config/config.js';
 import type { Done } from './pages.js';
 import { TEXTS } from './texts/texts.js';
 
-/** What was done is said once, by the page that follows: in a cookie, because anybody can write a link with a parameter. */
+/** Carries the notice of what was done to the next page, which shows it once. In a cookie, since anybody can write a link with a parameter. */
 @Injectable()
 export class DoneNotices {
   readonly #cookie: string;

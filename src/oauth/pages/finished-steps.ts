@@ -6,7 +6,7 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { redirect } from './pages.js';
 
-/** How a step of an app's request ends, whichever way the member took: the library goes on from there. */
+/** Ends a step of an app's request, whichever way the member took, and hands over to the library. */
 @Injectable()
 export class FinishedSteps {
   constructor(
@@ -42,7 +42,7 @@ export class FinishedSteps {
     redirect(response, interaction.returnTo);
   }
 
-  /** The app is told that the member did not go on. */
+  /** Tells the app that the member declined. */
   async declined(response: Response, interaction: Interaction, description: string): Promise<void> {
     await this.#store(interaction, { error: 'access_denied', error_description: description });
     redirect(response, interaction.returnTo);

@@ -4,7 +4,7 @@ import express from 'express';
 import type { Request, Response } from 'express';
 import { PageFault } from './page-faults.js';
 
-/** What the request's form holds: a field that stands there twice is an array. */
+/** The fields of the request's form; one that was sent twice is an array. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>;
 
 /** A form of ours has a few short fields. */

@@ -113,7 +113,7 @@ export class InteractionsController {
         user,
         again: before !== undefined,
         days: daysOf(client),
-        // What profile gives, openid does: where both are asked for, one line says it.
+        // openid covers what profile gives: where both are asked for, one line says so.
         scopes: requested
           .filter((scope) => !(scope === 'profile' && requested.includes('openid')))
           .map((scope) => ({
@@ -261,7 +261,7 @@ function sendingOf({ interaction, formTargets }: Step, ...others: (string | unde
   return { formTargets: targets, uiLocales: interaction.params.ui_locales };
 }
 
-/** How long an app has access: after the sign-in at most, and after its last use. */
+/** How long an app keeps its access: at most after the sign-in, and after its last use. */
 function daysOf({ applicationType }: Client) {
   const [most, idle] =
     applicationType === 'native'

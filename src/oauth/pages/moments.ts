@@ -1,6 +1,6 @@
 import type { Language } from './texts/texts.js';
 
-/** As `Intl` knows them: British, because the day stands before the month in both. */
+/** Locales of `Intl`: British English, since the day comes before the month in both languages. */
 const LOCALES: Readonly<Record<Language, string>> = { en: 'en-GB', de: 'de' };
 
 const SECOND = 1;
@@ -41,7 +41,7 @@ export class Moments {
     const day = this.#days.format(new Date(machine));
     const seconds = Math.max(0, (now - Date.parse(machine)) / 1_000);
     const unit = UNITS.find(([, length, most]) => seconds / length < most);
-    // Of seconds nobody wants to know how many.
+    // Nobody wants to know how many seconds.
     const ago =
       unit === undefined
         ? day

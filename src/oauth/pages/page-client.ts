@@ -1,11 +1,11 @@
 import type { Client } from 'oidc-provider';
 import type { PageClient } from './pages.js';
 
-/** How pages name a client: what it calls itself, and where the member would be sent. */
+/** Describes a client for pages: the name that it gives itself, and the host to which the member would be sent. */
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
-    // What a client says of itself counts for as much as the host that says it.
+    // A client's claims about itself are only as trustworthy as its host.
     host: hostOf(
       client.has_document === true ? client.clientId : (redirectUri ?? client.redirectUris?.[0] ?? ''),
     ),

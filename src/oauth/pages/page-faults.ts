@@ -9,18 +9,18 @@ import type { FaultName } from './texts/en.js';
 
 type ErrorPage = Extract<Page, { name: 'error' }>;
 
-/** What a page cannot do, said in the words that each language has for it; the log has the reason. */
+/** A fault that a page explains to the member, in the member's language; the log has the reason. */
 export class PageFault extends Error {
   constructor(
     readonly status: number,
     readonly fault: FaultName,
-    /** What a developer looks for: the code of the RFC, where there is one. */
+    /** For developers: the code of the RFC, where there is one. */
     readonly code?: string,
     /** What the page says beside it. */
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
     /** For the log and the refusals, where the status alone does not say it. */
     readonly reason?: RefusalReason,
-    /** For the log: holds nothing that anybody sent. */
+    /** For the log; it holds nothing that a caller sent. */
     readonly detail?: string,
   ) {
     super(TEXTS.en.faults[fault][1]);
@@ -49,7 +49,7 @@ const FAULTS: Readonly<Record<string, FaultName>> = {
 };
 
 /**
- * What is said of whatever was thrown: the library's words are for developers, and go into JSON and into redirects.
+ * Turns whatever was thrown into a fault for members. The library's own words are for developers, and go into JSON and redirects.
  *
  * @param signingOut whether it was thrown at sign-out, where an app that is named wrong matters less than being signed in still
  */
@@ -61,7 +61,7 @@ export function faultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, faultNameOf(error, signingOut), error.error);
 }
 
-/** Which parameter says what, where it is not registered, and what of the client is. */
+/** The parameters that must be registered, and the field of the client that each is compared with. */
 const UNREGISTERED: {
   readonly [Reason in RefusalReason]?: readonly [
     name: string,

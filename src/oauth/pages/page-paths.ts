@@ -1,11 +1,11 @@
-/** Where members see how they sign in, and change it. */
+/** The page where members see and change how they sign in. */
 export const SECURITY_PATH = '/account/security';
 
-/** Where they prove again who they are. */
+/** The page where they prove again who they are. */
 export const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
 
-/** Where who forgot the password asks for a mail. */
+/** The page where a member who forgot the password asks for a mail. */
 export const RESET_PATH = '/account/password-reset';
 
-/** The beginning of where that leads: its secret is what follows, which no log of ours has. */
+/** The beginning of the address in that mail. The secret follows it, and is in none of our logs. */
 export const NEW_PASSWORD_PATH = '/account/new-password';

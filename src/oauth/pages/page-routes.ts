@@ -8,14 +8,14 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { isPage } from './page.decorator.js';
 import { SECURITY_HEADERS } from './pages.js';
 
-/** What stands in a path in place of a parameter: what is spelled otherwise leads to no page. */
+/** The form that a path parameter must have: any other spelling leads to no page. */
 const PARAMETER = '[\\w-]{1,100}';
 
 interface PagePath {
-  /** As in the code; names the page in the log in place of its path, which may hold the id of a sign-in. */
+  /** The template of the route. The log names the page by it, since the path may hold the id of a sign-in. */
   readonly route: string;
   readonly methods: readonly string[];
-  /** Matches every path that Express takes for it, which it would decode. */
+  /** Matches every path that Express would route here, since Express decodes paths. */
   readonly any: RegExp;
   readonly plain: RegExp;
 }

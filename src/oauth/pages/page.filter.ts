@@ -24,7 +24,7 @@ export class PageFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    // Nest waits for no filter: what fails here would end the process.
+    // Nest does not await filters: an error in here would end the process.
     this.#answer(error, request, response).catch((failure: unknown) =>
       this.problems.answer(failure, request, response),
     );

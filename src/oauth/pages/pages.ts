@@ -22,7 +22,7 @@ import type { Language } from './texts/texts.js';
 import { browserOf } from './user-agent.js';
 import { clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
 
-/** A client as members see it. All of it is the client's own claim but the host, which was registered. */
+/** A client as members see it. All of it is the client's own claim, except the host, which was registered. */
 export interface PageClient {
   readonly name: string;
   /** Host of the redirect URI; the scheme of an app's own. */
@@ -449,15 +449,15 @@ export class Pages {
 /** Where the platform's logo is served. */
 export const PLATFORM_LOGO_PATH = '/logos/platform';
 
-/** To the page that shows what a form has done: loading that one anew sends nothing again. */
+/** Redirects to the page that shows what a form has done, so that reloading it sends nothing again. */
 export function redirect(response: Response, location: string): void {
   response.status(303).set('Location', location).end();
 }
 
-/** What the templates call. */
+/** Functions for the templates. */
 const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence };
 
-/** What the style sheet calls its grounds. */
+/** The background colours of the style sheet, by their names there. */
 const [PAGE, DARK_CARD] = ['#f2f4f8', '#171b23'];
 
 /** The platform's colour in place of the style sheet's own, as light and dark as can be read where it stands (WCAG 2.2, 1.4.3). */

@@ -14,7 +14,7 @@ import { languageOf } from './texts/texts.js';
 
 type ResetPage = Omit<Extract<AnyPage, { name: 'password-reset' }>, 'name' | 'csrf'>;
 
-/** A new password by mail: who asks for one, and who comes by its link. */
+/** A new password by mail: the page that asks for the mail, and the page that its link leads to. */
 @Controller('account')
 @Page()
 export class PasswordResetController {
@@ -30,7 +30,7 @@ export class PasswordResetController {
     this.#show(request, response, 200, { step: 'ask', action: `${RESET_PATH}/send` });
   }
 
-  /** One answer, whoever it is. */
+  /** Answers the same, whoever it is. */
   @Post('password-reset/send')
   send(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): void {
     this.#checkForm(request, form);
@@ -39,7 +39,7 @@ export class PasswordResetController {
     this.#show(request, response, 200, { step: 'sent', action: RESET_PATH });
   }
 
-  /** Takes nothing: programs that look at links in mails open them. */
+  /** Uses nothing up: programs that scan mails open the links in them. */
   @Get('new-password/:token')
   async choose(
     @Req() request: Request,

@@ -20,10 +20,10 @@ import { fill } from './wording.js';
 
 const MODEL = 'PasswordReset';
 
-/** A member is sent no more than one mail in so many seconds. */
+/** A member is sent at most one mail in this many seconds. */
 const QUIET_SECONDS = 300;
 
-/** Mails that are on their way; who asks for more is asked to come again. */
+/** The most mails under way at a time; beyond that, callers are asked to try again. */
 const MOST_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
@@ -49,7 +49,7 @@ const FINISH = `WITH taken AS (
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
 ), told AS (${recordEventIf('changed', 4)}) SELECT id FROM changed`;
 
-/** A new password by mail, for who forgot theirs. Nobody learns from it who is a member, or has an address. */
+/** Sets a new password by mail for members who forgot theirs. Nobody learns from it who is a member, or who has an address. */
 @Injectable()
 export class PasswordResets implements OnApplicationShutdown {
   readonly #keys: TokenKeys;

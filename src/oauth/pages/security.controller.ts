@@ -30,7 +30,7 @@ import { TEXTS } from './texts/texts.js';
 
 const LONGEST_NAME = 60;
 
-/** When to come again where too many are signing in. */
+/** When to try again if too many are signing in. */
 const BUSY_SECONDS = 2;
 
 /** What members change of how they sign in, below `/account/security`; each change wants a sign-in of the last five minutes. */
@@ -225,7 +225,7 @@ export class SecurityController {
   }
 }
 
-/** What the member calls a passkey: one line, as long as it may be. */
+/** The member's name for a passkey: one line, cut to the longest that is allowed. */
 function nameOf(value: Form[string]): string {
   const line =
     typeof value === 'string' && isStorable(value) ? value.replace(/[\s\p{Cc}]+/gu, ' ').trim() : '';

@@ -9,13 +9,13 @@ import { addressOf } from '../../values/network.js';
 import type { Form } from './form-body.js';
 import type { Page } from './pages.js';
 
-/** What the sign-in page says when it is shown again, and with which status. */
+/** The message and status with which the sign-in page is shown again. */
 export interface SignInRefusal {
   readonly status: 401 | 429 | 503;
   readonly said: Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'username'>;
 }
 
-/** What is typed into the sign-in page: the same for an app and for the account pages. */
+/** Handles the sign-in form, which is the same for apps and for the account pages. */
 @Injectable()
 export class SignInForm {
   constructor(

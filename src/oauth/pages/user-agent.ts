@@ -18,7 +18,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** What a `User-Agent` tells: `Firefox`, `Linux`. */
+/** What a `User-Agent` names: `Firefox`, `Linux`. */
 export function browserOf(userAgent: string | null): {
   browser?: string | undefined;
   system?: string | undefined;

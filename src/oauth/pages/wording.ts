@@ -42,7 +42,7 @@ export function isolated(text: string, longest = 60): string {
   return `<bdi>${escapeHtml(clip(text, longest))}</bdi>`;
 }
 
-/** `Back to {app}` with what stands for its names, as plain text. */
+/** Fills in the placeholders of a text such as `Back to {app}`, as plain text. */
 export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
 }

@@ -17,7 +17,7 @@ import { OneTimeStates } from '../storage/one-time-states.js';
 import type { OneTimeModel } from '../storage/one-time-states.js';
 import { passkeyDomain } from './passkey-domain.js';
 
-/** What a challenge was given out for: the answer to it counts for nothing else. */
+/** What a challenge was issued for: the response to it is valid for nothing else. */
 export interface Purpose {
   /** Of the browser that asked for it ({@link Csrf.browserOf}). */
   readonly browser: string;
@@ -25,7 +25,7 @@ export interface Purpose {
   readonly of: string;
 }
 
-/** A member as an authenticator shows them. */
+/** A member as an authenticator displays them. */
 interface NamedMember {
   readonly username: string;
   readonly display_name: string;
@@ -126,7 +126,7 @@ export class PasskeyCeremonies {
       response: { ...credential, rawId: credential.id, clientExtensionResults: {} },
       expectedChallenge: taken.challenge,
       ...this.#expected(),
-      // The counter is compared where it is written, of a proof that was verified: here anybody could say that it went back.
+      // The counter is compared when it is written, after the proof was verified: here, anybody could claim that it went back.
       credential: { id: credential.id, publicKey: Uint8Array.from(passkey.public_key), counter: 0 },
     }).catch(() => undefined); // it throws for whatever is wrong with the proof
     const { newCounter, credentialBackedUp, credentialDeviceType } = proof?.authenticationInfo ?? {};

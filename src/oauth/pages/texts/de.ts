@@ -1,6 +1,6 @@
 import type { Texts } from './en.js';
 
-/** What members' pages say in German. */
+/** The German texts of members' pages. */
 export const de: Texts = {
   account: 'Mitgliedskonto',
   help: 'Hilfe',

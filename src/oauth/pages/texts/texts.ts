@@ -10,7 +10,7 @@ export type Language = keyof typeof TEXTS;
 export const LANGUAGES = Object.keys(TEXTS) as Language[];
 
 /**
- * The language of a page.
+ * Chooses the language of a page.
  *
  * @param uiLocales what the app asked for, the best first (OpenID Connect Core §3.1.2.1)
  * @param accept `Accept-Language` of the browser (RFC 9110 §12.5.4), which counts where the app asks for nothing that there is

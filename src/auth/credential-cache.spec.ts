@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Config } from '../config/config.js';
+import type { Logger } from '../http/logger.js';
+import { CredentialCache } from './credential-cache.js';
+import { RevocationChannel } from './revocation-channel.js';
+
+/** One that never falls silent, however slow the machine is: it announces nothing by itself. */
+class HeardChannel extends RevocationChannel {
+  override get trusted(): boolean {
+    return true;
+  }
+}
+
+describe('the credential cache', () => {
+  // A credential is remembered for half a minute: that does not pass in here.
+  beforeEach(() => void jest.spyOn(performance, 'now').mockReturnValue(0));
+  afterEach(() => void jest.restoreAllMocks());
+
+  it('forgets what ends, without a look at the others', async () => {
+    const cache = new CredentialCache(new HeardChannel({} as Config, {} as Logger));
+    const learn = (i: number, kind: 'api_key' | 'oauth_token') =>
+      cache.learn(kind, `credential ${i}`, () =>
+        Promise.resolve({
+          principal: {
+            kind,
+            userId: i % 5_000,
+            scopes: [],
+            scopesText: '',
+            credentialId: `id${i}`,
+            keyId: null,
+            clientId: kind === 'api_key' ? null : `client:${i % 100}`,
+            expiresAt: null,
+            createdAt: '',
+          },
+          expiresAtMs: Infinity,
+          allowed: undefined,
+          developedApp: undefined,
+        }),
+      );
+    const kindOf = (i: number) => (i % 2 === 0 ? 'api_key' : 'oauth_token');
+    for (let i = 0; i < 20_000; i++) await learn(i, kindOf(i));
+    const known = () => {
+      let count = 0;
+      for (let i = 0; i < 20_000; i++) if (cache.find(kindOf(i), `credential ${i}`)) count++;
+      return count;
+    };
+    expect(known()).toBe(20_000);
+    // A walk over all of them takes a millisecond or more each time: 10 s.
+    const start = process.cpuUsage();
+    for (let i = 0; i < 10_000; i++) cache.revoke({ kind: 'key', id: `unknown${i}` });
+    const { user } = process.cpuUsage(start);
+    expect(user / 1_000).toBeLessThan(3_000);
+    cache.revoke({ kind: 'key', id: 'id0' });
+    cache.revoke({ kind: 'grant', id: 'id2' }); // a key of that id is no grant
+    cache.revoke({ kind: 'grant', id: 'id1' });
+    cache.revoke({ kind: 'user', id: '4' }); // 4 credentials
+    cache.revoke({ kind: 'client', id: 'client:7' }); // 200
+    expect(known()).toBe(20_000 - 2 - 4 - 200);
+    cache.revoke('all');
+    expect(known()).toBe(0);
+  });
+});
