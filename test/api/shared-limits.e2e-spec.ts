@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals'
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate, setTimeout as pause } from 'node:timers/promises';
 import supertest from 'supertest';
 import type { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
@@ -145,6 +145,28 @@ postgres.describe.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
       expect(admittedOf(flood)).toBe(0);
       expect(flood.every(({ left }) => left === 0)).toBe(true);
       expect(other!.settle.mock.calls.length).toBe(before);
+    }),
+  );
+
+  it(
+    'asks soon what others took of a key that is used much, and of others only now and then',
+    inOneWindow(async () => {
+      const [one] = await instances(2, 300);
+      const tick = one!.limit.tick.bind(one!.limit);
+      withoutTicks(one!.limit);
+      const heardOf = async (key: string) => {
+        one!.settle.mockClear();
+        tick();
+        await setImmediate(); // what is asked in one turn is sent in the next
+        await setImmediate();
+        return one!.settle.mock.calls.flatMap(([, , asks]) => asks).some((ask) => ask.key === key);
+      };
+      const [little, much] = [randomUUID(), randomUUID()];
+      await one!.limit.take(little);
+      expect(await heardOf(little)).toBe(false);
+      while (((await one!.limit.take(much)) as Count).left > 260);
+      for (let call = 0; call < 5; call++) one!.limit.take(much);
+      expect(await heardOf(much)).toBe(true);
     }),
   );
 

@@ -19,10 +19,14 @@ export interface Count {
  * not use it, 95 % can be used.
  */
 const LARGEST_SHARE = 20;
-/** Calls that were taken and not used for this long are given back. */
-const IDLE_MS = 1_000;
+/** Calls that were taken and not used for this long are given back: sooner where less than half of the quota is left. */
+const IDLE_MS = 5_000;
+const SCARCE_IDLE_MS = 1_000;
 /** How often idle calls are given back, and the store is asked what others took. */
 const TICK_MS = 500;
+/** Who calls a few times a second has plenty left, and the store is asked more rarely: most callers do. */
+const FEW = 4;
+const RARELY_MS = 2_000;
 /** Keys that are remembered in a window; each takes some 200 bytes. Beyond them, the oldest are forgotten. */
 const MOST_KEYS = 100_000;
 
@@ -36,6 +40,8 @@ interface Entry {
   spent: number;
   /** By `performance.now()`: the moment for which {@link left} is the store's figure. */
   knownSince: number;
+  /** Calls since then. */
+  calls: number;
   /** Calls taken in the shared store: by this instance, and by all others. */
   taken: number;
   takenByOthers: number | undefined;
@@ -117,6 +123,7 @@ export class Limit {
     if (now >= this.#endsAt) this.#turn(now);
     const entry = this.#entry(key);
     entry.usedAt = now;
+    entry.calls++;
     this.#touch(entry);
     const count = this.#decide(entry);
     if (count) return count;
@@ -132,10 +139,11 @@ export class Limit {
     this.#active = [];
     const now = performance.now();
     for (const entry of active) {
-      const { leased, usedAt, spent, refused } = entry;
-      const used = now - usedAt < TICK_MS;
-      const idle = leased > 0 && now - usedAt >= IDLE_MS;
-      entry.active = used || (leased > 0 && !idle);
+      const { leased, spent, refused, calls } = entry;
+      const idle = leased > 0 && this.#isIdle(entry, now);
+      const rarely = calls <= FEW && this.#hasPlenty(entry);
+      const used = calls > 0 && (!rarely || now - entry.knownSince >= RARELY_MS);
+      entry.active = !idle && (leased > 0 || (calls > 0 && !this.#nobodyElse(entry)));
       if (entry.active) this.#active.push(entry);
       if (idle || spent > 0 || ((used || refused) && !this.#nobodyElse(entry))) this.#ask(entry);
     }
@@ -166,6 +174,14 @@ export class Limit {
   /** Whether nobody else has used this key since this instance learned what is left. */
   #nobodyElse({ knownSince }: Entry): boolean {
     return this.shared?.aloneSince(knownSince) ?? true;
+  }
+
+  #hasPlenty({ left }: Entry): boolean {
+    return left > this.quota / 2;
+  }
+
+  #isIdle(entry: Entry, now: number): boolean {
+    return now - entry.usedAt >= (this.#hasPlenty(entry) ? IDLE_MS : SCARCE_IDLE_MS);
   }
 
   /** @returns undefined where the store must be asked first */
@@ -216,6 +232,7 @@ export class Limit {
       left: this.quota,
       spent: 0,
       knownSince: this.#unusedSince,
+      calls: 0,
       taken: 0,
       takenByOthers: undefined,
       othersPace: 0,
@@ -274,7 +291,7 @@ export class Limit {
     if (wanted > 0) {
       wanted += Math.min(entry.ahead, Math.floor(left / LARGEST_SHARE));
       entry.ahead = Math.min(this.quota, Math.max(1, 2 * entry.ahead));
-    } else if (now - entry.usedAt >= IDLE_MS) {
+    } else if (this.#isIdle(entry, now)) {
       wanted = -entry.leased;
       entry.leased = 0;
       entry.ahead = 0;
@@ -298,12 +315,16 @@ export class Limit {
       entry.spent -= paid;
       entry.leased += Math.max(0, granted) - paid;
       entry.left = Math.max(0, this.quota - used - entry.spent);
+      const since = sentAt - entry.knownSince;
       entry.knownSince = sentAt;
+      entry.calls = 0;
       entry.taken += granted;
       const byOthers = used - entry.taken;
       const lately = Math.max(0, byOthers - (entry.takenByOthers ?? byOthers));
       // They are expected to go on at this pace, for longer where more was taken here, and to be about to take another share.
-      const longer = entry.granted === 0 ? 1 : Math.max(1, granted / entry.granted);
+      const slower =
+        granted === 0 && this.#hasPlenty(entry) ? Math.max(1, RARELY_MS / Math.max(TICK_MS, since)) : 1;
+      const longer = entry.granted === 0 ? slower : Math.max(slower, granted / entry.granted);
       entry.othersPace = byOthers > 0 ? Math.ceil(lately * longer + entry.left / LARGEST_SHARE) : 0;
       entry.takenByOthers = byOthers;
       if (granted > 0) entry.granted = granted;
