@@ -25,9 +25,12 @@ const NETWORK_ERRORS = new Set([
  */
 const TRANSIENT_STATES = /^(08|53|57|58|28|3D|25006|40001|40P01|55P03|25P03|25P04)/;
 
-/** pg's own errors, which have no code. */
+/**
+ * Errors without a code: pg's own, and TypeORM's where a connection broke between two statements of a transaction: it has let go of
+ * the connection by the next one, and says no more than that.
+ */
 const TRANSIENT_MESSAGES =
-  /^(timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client was closed|Client has encountered a connection error|Cannot use a pool after|Connection ended)/;
+  /^(timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client was closed|Client has encountered a connection error|Cannot use a pool after|Connection ended|Query runner already released|Database connection provided by a query runner was already released)/;
 
 /** Whether `error` (or what caused it) means that the database is away, overloaded or busy. */
 export function isUnavailable(error: unknown): boolean {

@@ -1,12 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest from 'supertest';
+import { DataSource } from 'typeorm';
 import type { Response } from 'supertest';
 import { closeApp, createApp } from '../../src/app.js';
+import { isUnavailable } from '../../src/database/unavailable.js';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { SLOW_MACHINE_MS, latestFor } from '../support/timing.js';
+import { SLOW_MACHINE_MS, eventually, latestFor } from '../support/timing.js';
 
 /** As in production; see {@link Config.databaseDeadlines}. */
 const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
@@ -119,6 +121,19 @@ postgres.describe('with a database in trouble', () => {
       await runner.release();
     }
     await expectGoodAgain();
+  });
+
+  it('is unavailable, and not at fault, where a connection breaks between two statements of a transaction', async () => {
+    const lost = app.get(DataSource).transaction(async (manager) => {
+      const [{ pid } = { pid: 0 }] = await manager.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
+      await api.dataSource.query('SELECT pg_terminate_backend($1)', [pid]);
+      await eventually(() => manager.queryRunner!.isReleased || undefined);
+      await manager.query('SELECT');
+    });
+    expect(await lost.then(() => 'committed', isUnavailable)).toBe(true);
+    const runner = app.get(DataSource).createQueryRunner();
+    await runner.release();
+    expect(await runner.query('SELECT').then(() => 'answered', isUnavailable)).toBe(true);
   });
 
   it('is not ready, and refuses writes alone, where the database cannot be written to', async () => {
