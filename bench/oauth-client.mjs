@@ -69,7 +69,7 @@ export class Browser {
       } else if (status === 200 && username !== undefined) {
         ({ path, form } = fill(body, { username, login: username, password }));
       } else {
-        throw new Error(`${this.server.name} answers ${status} to ${path}: ${body.slice(0, 300)}`);
+        throw refused(status, `${this.server.name} answers ${status} to ${path}: ${body.slice(0, 300)}`);
       }
     }
     throw new Error(`${this.server.name}: the sign-in does not end`);
@@ -150,6 +150,12 @@ export const refreshForm = (refreshToken) => ({
 
 async function token(server, form) {
   const { status, body } = await send(`${server.url}/oauth/token`, { method: 'POST', form });
-  if (status !== 200) throw new Error(`${server.name} answers ${status} at the token endpoint: ${body}`);
+  if (status !== 200)
+    throw refused(status, `${server.name} answers ${status} at the token endpoint: ${body}`);
   return JSON.parse(body);
+}
+
+/** With the status of the response, for those to whom it matters. */
+function refused(status, message) {
+  return Object.assign(new Error(message), { status });
 }

@@ -71,7 +71,7 @@ export async function startPostgres(folder, settings, primary) {
 }
 
 /** The newest PostgreSQL that is installed. */
-function findBinaries() {
+export function findBinaries() {
   const versions = existsSync(ROOT) ? readdirSync(ROOT).sort((a, b) => Number(b) - Number(a)) : [];
   const found = versions
     .map((version) => join(ROOT, version, 'bin'))
@@ -80,7 +80,7 @@ function findBinaries() {
 }
 
 /** PostgreSQL refuses to run as root. */
-function postgresUser() {
+export function postgresUser() {
   if (process.getuid() !== 0) return {};
   const id = (flag) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);
   return { uid: id('-u'), gid: id('-g') };

@@ -24,7 +24,9 @@ const url = (...protocols: string[]) =>
 
 /** The URL of a database. Several hosts in one URL, as libpq accepts them, are refused: not everything that reads it here understands them. */
 const databaseUrl = z.string().superRefine((value, context) => {
-  const severalHosts = /^postgres(ql)?:\/\/[^/?]*,/.test(value) || /[?&]host=[^&]*(,|%2C)/i.test(value);
+  const severalHosts =
+    /^postgres(ql)?:\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/.test(value) ||
+    /[?&]host=[^&]*(,|%2C)/i.test(value);
   if (severalHosts) {
     context.addIssue(
       'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a name in DNS',

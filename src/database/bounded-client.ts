@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
-import type { ClientConfig, QueryConfig, QueryResult } from 'pg';
+import type { QueryConfig, QueryResult } from 'pg';
+import { PrimaryClient } from './primary.js';
+import type { PrimaryConfig } from './primary.js';
 import { Unavailable } from './unavailable.js';
 
 /** Where PostgreSQL says that it has ended the wait for a standby: the text of that warning depends on the language. */
@@ -41,7 +42,7 @@ export class WriteGate {
 }
 
 /** What a client of a pool may cost; the pool passes on its own options. */
-export interface Bounds extends ClientConfig {
+export interface Bounds extends PrimaryConfig {
   /** A statement that takes longer is given up, in ms; undefined: it may take its time. */
   readonly answerMs: number | undefined;
   readonly writes: WriteGate;
@@ -62,7 +63,7 @@ type Callback = (error: Error | undefined, result?: QueryResult) => void;
  * - A cancelled wait is answered with success and a warning: the transaction stands on the primary, and may be lost with it.
  *   That is no success, but Unavailable: the outcome is unknown, and the same write may be sent again.
  */
-export class BoundedClient extends pg.Client {
+export class BoundedClient extends PrimaryClient {
   readonly #bounds: Bounds;
   readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;
   /** The statement that was given up, until it ended. */

@@ -204,7 +204,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
         keepAlive: true,
         ...requestPlans(config),
         // Longer than the server's own limit: it speaks first, unless it is gone, or a COMMIT waits for a standby.
-        ...bounds(config, statement + 50),
+        ...bounds(config, statement + 50, isDirect(config)),
       };
     case 'sweeping':
       return {
@@ -216,7 +216,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
         keepAlive: true,
         // What a crash undoes is swept again; and a lost synchronous standby holds up nothing here.
         options: '-c synchronous_commit=off',
-        ...bounds(config, SWEEP_STATEMENT_MS + 1_000),
+        ...bounds(config, SWEEP_STATEMENT_MS + 1_000, true),
       };
     case 'feeding':
       return {
@@ -228,7 +228,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
         idle_in_transaction_session_timeout: FEED_STATEMENT_MS,
         keepAlive: true,
         ...requestPlans(config),
-        ...bounds(config, FEED_STATEMENT_MS + 50),
+        ...bounds(config, FEED_STATEMENT_MS + 50, true),
       };
     case 'telling':
       return {
@@ -240,10 +240,10 @@ function poolOptions(config: Config, use: DataSourceUse) {
         idle_in_transaction_session_timeout: 5_000,
         keepAlive: true,
         ...requestPlans(config),
-        ...bounds(config, TELL_STATEMENT_MS + 50),
+        ...bounds(config, TELL_STATEMENT_MS + 50, true),
       };
     case 'maintenance':
-      return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined) };
+      return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined, false) };
   }
 }
 
@@ -252,8 +252,15 @@ function poolOptions(config: Config, use: DataSourceUse) {
  * one caller's list take all cores. A pooler and the embedded database know no such options; docs/scaling.md sets them for the role.
  */
 function requestPlans(config: Config): { options?: string } {
-  const direct = config.databaseUrl !== undefined && config.databaseUrl === config.databaseDirectUrl;
-  return direct ? { options: '-c max_parallel_workers_per_gather=0 -c jit=off' } : {};
+  return isDirect(config) ? { options: '-c max_parallel_workers_per_gather=0 -c jit=off' } : {};
+}
+
+/**
+ * Whether requests reach PostgreSQL itself, and have a session of their own there: behind a pooler each transaction has another one,
+ * and the embedded database has one for all.
+ */
+export function isDirect({ databaseUrl, databaseDirectUrl }: Config): boolean {
+  return databaseUrl !== undefined && databaseUrl === databaseDirectUrl;
 }
 
 interface DatabaseAddress {
@@ -272,7 +279,7 @@ export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAdd
   return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };
 }
 
-function bounds({ databaseUrl }: Config, answerMs: number | undefined) {
-  if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate() };
+function bounds({ databaseUrl }: Config, answerMs: number | undefined, primary: boolean) {
+  if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate(), primary };
   return { query_timeout: answerMs }; // the embedded one takes no CancelRequest, and has no standby
 }

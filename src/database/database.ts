@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
+import { isDirect } from './data-source.js';
 import { PipelinedReads } from './pipelined-reads.js';
 import type { NamedStatement } from './pipelined-reads.js';
 import { Turnstile } from './turnstile.js';
@@ -21,7 +22,10 @@ const LONG_SHARE = 0.2;
 export class Database {
   readonly #pool: Pool;
   readonly #mostWaiting: number;
+  /** Not over the embedded database, which is one session for all connections. */
   readonly #pipelined: PipelinedReads | undefined;
+  /** Whether what pg prepares is there the next time. */
+  readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
   readonly #long: Turnstile;
   #refusals = 0;
@@ -37,10 +41,8 @@ export class Database {
       config.databasePoolSize * WAITERS_PER_CONNECTION,
       config.databaseDeadlines.connect,
     );
-    // The embedded database is one session for all connections, and a pooler in front of PostgreSQL gives each
-    // transaction another one: prepared statements are neither's.
-    const ownSessions = config.databaseUrl !== undefined && config.databaseUrl === config.databaseDirectUrl;
-    this.#pipelined = ownSessions ? new PipelinedReads(config) : undefined;
+    this.#ownSessions = isDirect(config);
+    this.#pipelined = config.databaseUrl === undefined ? undefined : new PipelinedReads(config);
   }
 
   /**
@@ -50,8 +52,8 @@ export class Database {
    */
   read<Row extends QueryResultRow>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
     const { name, text } = statement;
-    if (!this.#pipelined) return this.#query({ text, values });
-    return this.#pipelined.rows<Row>(statement, values, () => this.#query({ name, text, values }));
+    const pooled = () => this.#query<Row>(this.#ownSessions ? { name, text, values } : { text, values });
+    return this.#pipelined ? this.#pipelined.rows<Row>(statement, values, pooled) : pooled();
   }
 
   /**
@@ -69,7 +71,7 @@ export class Database {
    * @throws Unavailable when too many requests wait for a connection already
    */
   async prepared<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
-    if (!this.#pipelined) return this.#query({ text, values });
+    if (!this.#ownSessions) return this.#query({ text, values });
     let name = this.#names.get(text);
     if (name === undefined) this.#names.set(text, (name = `statement-${this.#names.size}`));
     return this.#query({ name, text, values });
@@ -86,7 +88,7 @@ export class Database {
     values: unknown[],
   ): Promise<Row[]> {
     return this.#long.take(() =>
-      this.#query({ ...(name !== undefined && this.#pipelined ? { name } : {}), text, values }),
+      this.#query({ ...(name !== undefined && this.#ownSessions ? { name } : {}), text, values }),
     );
   }
 

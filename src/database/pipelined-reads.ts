@@ -1,5 +1,6 @@
 import type { QueryResultRow } from 'pg';
 import type { Config } from '../config/config.js';
+import { isDirect } from './data-source.js';
 import { ReadConnection } from './read-connection.js';
 import type { NamedStatement } from './read-connection.js';
 
@@ -100,6 +101,7 @@ export class PipelinedReads {
           lane.connection = undefined;
           this.#reconnect(lane);
         },
+        !isDirect(this.#config),
       );
       if (this.#ended) await connection.end();
       else if (lost) this.#reconnect(lane);

@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import pg from 'pg';
 import type { Client, ClientConfig, QueryResultRow } from 'pg';
+import { PrimaryClient } from './primary.js';
 
 export interface NamedStatement {
   readonly name: string;
@@ -14,12 +15,17 @@ interface Columns {
   readonly names: readonly string[];
   /** Undefined: the bytes as they are. */
   readonly parsers: readonly (((text: string) => unknown) | undefined)[];
+  /** What PostgreSQL said of them. */
+  readonly description: Buffer;
 }
 
 interface Read {
   readonly statement: NamedStatement;
-  readonly rows: QueryResultRow[];
-  fault: Error | undefined;
+  readonly bind: Buffer;
+  /** Whether it was sent a second time: the session that it met the first time did not know the statement, or knew it otherwise. */
+  again: boolean;
+  rows: QueryResultRow[];
+  fault: (Error & { readonly code?: string }) | undefined;
   /** Of a statement that this is the first execution of: that PostgreSQL has taken it is still to be heard. */
   parsing: boolean;
   readonly done: Done;
@@ -37,12 +43,15 @@ const DATA_ROW = 0x44;
 const ERROR_RESPONSE = 0x45;
 const ROW_DESCRIPTION = 0x54;
 const READY_FOR_QUERY = 0x5a;
-/** What may come beside them, and says nothing here: BindComplete, CommandComplete, NoData, notices and settings. */
-const OTHERS = new Set(['2', 'C', 'n', 'N', 'S', 'A', 'I'].map((letter) => letter.charCodeAt(0)));
+/** What may come beside them, and says nothing here: BindComplete, CloseComplete, CommandComplete, NoData, notices and settings. */
+const OTHERS = new Set(['2', '3', 'C', 'n', 'N', 'S', 'A', 'I'].map((letter) => letter.charCodeAt(0)));
 
 /** Describe of the unnamed portal; Execute of it, whole; Sync. */
 const DESCRIBE = Buffer.from('D\0\0\0\x06P\0', 'latin1');
 const EXECUTE_AND_SYNC = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
+
+/** SQLSTATE of a session that has not prepared the statement, and of one whose columns were others when it did. */
+const PREPARE_AGAIN = new Set(['26000', '0A000']);
 
 /** Asked of a connection before it is used: whether what is read here is what PostgreSQL says. */
 const CHECK = {
@@ -61,11 +70,18 @@ const EXPECTED = { text: LETTERS, number: 2 ** 30, nothing: null, same: true, by
  *
  * A statement is one that always has the same text under the same name. What it returns is asked for once on each connection:
  * PostgreSQL refuses one whose columns change (0A000).
+ *
+ * Behind a pooler that gives each transaction another session (`sharedSessions`), statements stay prepared in the sessions all the
+ * same: their names are made of their texts, so that whoever prepared one, it is the right one. A session that does not know it says
+ * so before anything is executed (26000), and is told then. That needs nothing of the pooler, and PgBouncer 1.21 or newer, which
+ * keeps account of what its clients prepare, is satisfied, too. What the columns are is asked for each time, since sessions may have
+ * learnt of a change of a table one after the other.
  */
 export class ReadConnection {
   readonly #client: Client;
   readonly #parsed = new Set<string>();
   readonly #columns = new Map<string, Columns>();
+  readonly #names = new Map<string, string>();
   /** In the order in which they were asked. */
   readonly #reads: Read[] = [];
   /** To be written when this turn of the event loop has asked everything. */
@@ -78,17 +94,23 @@ export class ReadConnection {
   private constructor(
     client: Client,
     private readonly onLost: () => void,
+    private readonly sharedSessions: boolean,
   ) {
     this.#client = client;
   }
 
   /**
    * @param onLost is called once, when the connection is gone, whoever ended it
+   * @param sharedSessions whether a pooler gives each transaction another session
    * @throws what pg throws; or where it is not understood what PostgreSQL says
    */
-  static async open(config: ClientConfig, onLost: () => void): Promise<ReadConnection> {
-    const client = new pg.Client(config);
-    const connection = new ReadConnection(client, onLost);
+  static async open(
+    config: ClientConfig,
+    onLost: () => void,
+    sharedSessions = false,
+  ): Promise<ReadConnection> {
+    const client = new PrimaryClient({ ...config, primary: !sharedSessions });
+    const connection = new ReadConnection(client, onLost, sharedSessions);
     client.on('error', (error) => connection.#lose(error));
     client.on('end', () => connection.#lose(new Error('the connection was ended')));
     await client.connect();
@@ -127,7 +149,7 @@ export class ReadConnection {
     values: readonly unknown[],
     done: Done<Row>,
   ): boolean {
-    const bind = bindOf(statement.name, values);
+    const bind = bindOf(this.#nameOf(statement), values);
     if (!bind) return false;
     if (this.#lost) {
       done(this.#lost, []);
@@ -135,16 +157,35 @@ export class ReadConnection {
     }
     if (this.#reads.length === 0) this.#progressAt = performance.now();
     const parsing = !this.#parsed.has(statement.name);
+    this.#ask({ statement, bind, again: false, rows: [], fault: undefined, parsing, done: done as Done });
+    return true;
+  }
+
+  #ask(read: Read): void {
+    const { statement, bind, parsing } = read;
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
     if (parsing) {
       this.#parsed.add(statement.name);
-      this.#unsent.push(parseOf(statement));
+      const name = this.#nameOf(statement);
+      // Of the sessions behind a pooler this one may have it; and to close one that is not there is no error.
+      if (this.sharedSessions) this.#unsent.push(closeOf(name));
+      this.#unsent.push(parseOf(name, statement.text));
     }
     this.#unsent.push(bind);
-    if (!this.#columns.has(statement.name)) this.#unsent.push(DESCRIBE);
+    if (this.sharedSessions || !this.#columns.has(statement.name)) this.#unsent.push(DESCRIBE);
     this.#unsent.push(EXECUTE_AND_SYNC);
-    this.#reads.push({ statement, rows: [], fault: undefined, parsing, done: done as Done });
-    return true;
+    this.#reads.push(read);
+  }
+
+  /** What it is called in the session. */
+  #nameOf({ name, text }: NamedStatement): string {
+    if (!this.sharedSessions) return name;
+    let shared = this.#names.get(name);
+    if (shared === undefined) {
+      shared = `pua-${createHash('sha256').update(text).digest('base64url')}`;
+      this.#names.set(name, shared);
+    }
+    return shared;
   }
 
   /** Ends it when what is under way was answered. */
@@ -206,13 +247,18 @@ export class ReadConnection {
         // What was not prepared is not known by its name.
         if (read.parsing) this.#parsed.delete(read.statement.name);
         this.#progressAt = performance.now();
+        if (this.sharedSessions && !read.again && PREPARE_AGAIN.has(read.fault?.code ?? '')) {
+          this.#ask({ ...read, again: true, rows: [], fault: undefined, parsing: true });
+          return;
+        }
         read.done(read.fault, read.rows);
         return;
       case PARSE_COMPLETE:
         read.parsing = false;
         return;
       case ROW_DESCRIPTION:
-        this.#columns.set(read.statement.name, this.#columnsOf(bytes, at, read.statement));
+        if (!this.#columns.get(read.statement.name)?.description.equals(bytes.subarray(at, end)))
+          this.#columns.set(read.statement.name, this.#columnsOf(bytes, at, end, read.statement));
         return;
       case ERROR_RESPONSE:
         read.fault = errorOf(bytes, at, end);
@@ -222,23 +268,23 @@ export class ReadConnection {
     }
   }
 
-  #columnsOf(bytes: Buffer, at: number, statement: NamedStatement): Columns {
+  #columnsOf(bytes: Buffer, at: number, end: number, statement: NamedStatement): Columns {
     const names: string[] = [];
     const parsers: Columns['parsers'][number][] = [];
     for (let count = bytes.readInt16BE(at), from = at + 2; names.length < count;) {
-      const end = bytes.indexOf(0, from);
-      const name = bytes.toString('utf8', from, end);
+      const nameEnd = bytes.indexOf(0, from);
+      const name = bytes.toString('utf8', from, nameEnd);
       // After the name: table (4), column (2), type (4), its size (2) and modifier (4), format (2).
-      const type = bytes.readInt32BE(end + 7);
+      const type = bytes.readInt32BE(nameEnd + 7);
       names.push(name);
       parsers.push(
         name === statement.bytes
           ? undefined
           : (this.#client.getTypeParser(type, 'text') as (text: string) => unknown),
       );
-      from = end + 19;
+      from = nameEnd + 19;
     }
-    return { names, parsers };
+    return { names, parsers, description: Buffer.from(bytes.subarray(at, end)) };
   }
 }
 
@@ -272,7 +318,14 @@ function errorOf(bytes: Buffer, start: number, end: number): Error {
   return Object.assign(new Error(fields.get('M')), { code: fields.get('C') });
 }
 
-function parseOf({ name, text }: NamedStatement): Buffer {
+/** Close of a prepared statement. */
+function closeOf(name: string): Buffer {
+  const close = Buffer.from(`C\0\0\0\0S${name}\0`);
+  close.writeInt32BE(close.length - 1, 1);
+  return close;
+}
+
+function parseOf(name: string, text: string): Buffer {
   const body = Buffer.from(`${name}\0${text}\0\0\0`);
   const head = Buffer.alloc(5, 'P');
   head.writeInt32BE(4 + body.length, 1);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
 import { pua, puaJson, startPua } from '../support/command-line.js';
-import { postgres } from '../support/database.js';
+import { onPostgres, postgres } from '../support/database.js';
 import { ServerProcess } from '../support/server.js';
 import { latestFor, SLOW_MACHINE_MS } from '../support/timing.js';
 
@@ -69,6 +69,18 @@ async function statusOf(server: ServerProcess, key: string): Promise<number> {
   }, 'the server answers');
   return status;
 }
+
+/** Whether this machine lets a small disk be mounted, in memory: for root, and not in every container. */
+const mountsDisks = (() => {
+  if (!onPostgres) return false;
+  const at = mkdtempSync(join(tmpdir(), 'pua-mount-'));
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', at]).status === 0;
+  if (mounted) spawnSync('umount', [at]);
+  rmSync(at, { recursive: true });
+  return mounted;
+})();
+if (onPostgres && !mountsDisks)
+  process.stderr.write('Not run: the drill of the full disk. This machine lets nobody mount one.\n');
 
 postgres.describe('drills', () => {
   let folder: string;
@@ -196,6 +208,105 @@ postgres.describe('drills', () => {
     expect((await pua(settingsOf(old), ['doctor'])).stdout).not.toMatch(/^fail/m);
     await server.kill();
   }, 180_000);
+
+  (mountsDisks ? it : it.skip)(
+    'with a full disk: writes are refused, reads go on, nothing is lost, and all is well when there is room',
+    async () => {
+      const DISK = join(folder, 'disk');
+      mkdirSync(DISK);
+      await run(`mount -t tmpfs -o size=96m,mode=777 tmpfs "${DISK}"`, {});
+      try {
+        const running = await cluster('full');
+        await run(`install -d -o postgres -m 700 "${DISK}/tables"`, {});
+        await query(running.url, `CREATE TABLESPACE small LOCATION '${DISK}/tables'`);
+        await query(running.url, 'CREATE DATABASE pua TABLESPACE small');
+        const environment = {
+          ...settingsOf(running),
+          DATABASE_URL: running.url.replace(/[^/]*$/, 'pua'),
+          DISK,
+          ROOM: '24M',
+        };
+        const [hold, free] = commandsOf('The disk is full') as [string, string];
+        await run(hold, environment);
+        await puaJson(environment, ['db', 'migrate']);
+        await puaJson(environment, ['users', 'create', '--username', 'reader']);
+        const keyOf = (...whose: string[]) =>
+          puaJson<{ key: string }>(environment, ['keys', 'create', '--name', 'drill', ...whose]);
+        const { key: reading } = await keyOf('--user', 'reader', '--scopes', 'profile:read,profile:write');
+        const { key: feeding } = await keyOf('--platform', '--scopes', 'platform:write');
+        const limits = { RATE_LIMIT_READ: '0', RATE_LIMIT_WRITE: '0', RATE_LIMIT_PLATFORM: '0' };
+        const server = await ServerProcess.start({ ...environment, ...limits });
+        try {
+          const seen = new Set<number>();
+          let refusedFeeds = 0;
+          const LINES = 400;
+          let last = 0;
+          const acknowledged: number[] = [];
+          /** New members, who take room. */
+          const feed = async () => {
+            const from = last;
+            last += LINES;
+            const lines = Array.from({ length: LINES }, (_, i) => {
+              const id = 1_000_000 + from + i;
+              return JSON.stringify({
+                type: 'users',
+                record: { id, username: `m${id}`, bio: 'long '.repeat(90) },
+              });
+            });
+            const { status, headers } = await fetch(`${server.url}/api/platform/records`, {
+              method: 'POST',
+              headers: { 'X-API-Key': feeding, 'Content-Type': 'application/x-ndjson' },
+              body: lines.join('\n'),
+            });
+            seen.add(status);
+            if (status === 200) acknowledged.push(from);
+            if (status === 503) {
+              refusedFeeds++;
+              expect(headers.get('retry-after')).toMatch(/^\d+$/);
+            }
+            return status;
+          };
+          const put = async () => {
+            const { status } = await fetch(`${server.url}/api/public/profile`, {
+              method: 'PUT',
+              headers: { 'X-API-Key': reading, 'Content-Type': 'application/json' },
+              body: JSON.stringify({ bio: `at ${performance.now()}` }),
+            });
+            seen.add(status);
+          };
+          await until(async () => (await feed()) === 200, 'there is room');
+          // Somebody else’s files take what is left.
+          await run(`dd if=/dev/zero of="$DISK/others" bs=64k 2>"$DISK.log" || grep -q 'No space left' "$DISK.log"`, environment); // prettier-ignore
+          await until(async () => (await feed()) === 503, 'the disk is full');
+          for (let round = 0; round < 3; round++) {
+            await feed();
+            await put();
+            expect(await statusOf(server, reading)).toBe(200);
+          }
+          expect(refusedFeeds).toBeGreaterThanOrEqual(2);
+
+          await run(free, environment);
+          await until(async () => (await feed()) === 200, 'writes are good again');
+          await put();
+          expect([...seen].sort()).toEqual([200, 503]);
+          const [{ lost }] = (await query<{ lost: number }>(
+            environment.DATABASE_URL,
+            `SELECT count(*)::int AS lost FROM unnest($1::bigint[]) AS feed (first), generate_series(first, first + ${LINES - 1}) AS n
+  WHERE NOT EXISTS (SELECT FROM users WHERE id = 1000000 + n)`,
+            [acknowledged],
+          )) as [{ lost: number }];
+          expect(lost).toBe(0);
+        } finally {
+          await server.kill();
+          await running.stop();
+          clusters.splice(clusters.indexOf(running), 1);
+        }
+      } finally {
+        await run(`umount "${DISK}"`, {});
+      }
+    },
+    180_000,
+  );
 
   describe('over a running server', () => {
     let environment: ReturnType<typeof settingsOf>;

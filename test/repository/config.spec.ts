@@ -96,12 +96,22 @@ describe('settings', () => {
     'postgres://pua@one:5432,two:5432/pua',
     'postgresql://pua:hunter2@one,two:5432/pua?target_session_attrs=read-write',
     'postgres:///pua?host=one,two',
+    'postgres:///pua?user=pua&host=one%2Ctwo',
   ])('take one host for the database, and say what to do instead: %s', (DATABASE_URL) => {
     const refuse = () => loadConfig({ ...production, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL });
     expect(refuse).toThrow(
       /DATABASE_URL names several hosts: name one .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL names/,
     );
     expect(refuse).not.toThrow('hunter2');
+  });
+
+  it.each([
+    'postgres://pua@db:5432/pua?target_session_attrs=read-write',
+    'postgres://pua,pub:hun%2Cter2@db/pua?application_name=a,b',
+    'postgres:///pua?host=/var/run/postgresql',
+    'postgres://pua@%2Fvar%2Frun%2Fpostgresql/pua',
+  ])('take what names one host, or a socket: %s', (DATABASE_URL) => {
+    expect(loadConfig({ ...production, DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
   });
 
   it('say where to put a password that breaks the URL', () => {

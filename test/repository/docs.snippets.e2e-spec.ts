@@ -74,13 +74,13 @@ describe('the snippets of README and docs', () => {
       'README.md sh: bin/smoke.mjs and .ci/run do',
       ...Array<string>(5).fill('CONTRIBUTING.md ts: test/repository/recipe.e2e-spec.ts does'),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
-      ...['ini', ...Array<string>(7).fill('bash')].map(
+      ...['ini', ...Array<string>(9).fill('bash')].map(
         (language) =>
           `docs/drills.md ${language}: test/operations/drills.e2e-spec.ts does, over clusters of its own`,
       ),
       'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
-      'docs/scaling.md ini: the settings of PgBouncer',
+      'docs/scaling.md ini: test/database/pgbouncer.e2e-spec.ts does, with these settings',
       'docs/sign-in.md sh: there is no such mail server',
       'docs/sign-in.md sh: there is no such login',
       'docs/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',

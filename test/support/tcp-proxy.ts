@@ -11,7 +11,7 @@ export class TcpProxy {
 
   private constructor(
     private readonly server: Server,
-    private readonly target: URL,
+    private target: URL,
   ) {}
 
   /** @param target postgres://… that it passes everything on to */
@@ -54,6 +54,11 @@ export class TcpProxy {
 
   mend(): void {
     this.#refusing = false;
+  }
+
+  /** Leads new connections to another PostgreSQL; those that are there stay where they are. */
+  leadTo(target: string): void {
+    this.target = new URL(target);
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Config } from '../../config/config.js';
+import { isDirect } from '../../database/data-source.js';
 import type { Database } from '../../database/database.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
 import type { Answer, Ask, Presence, SharedCounts, Told, Word } from './shared-counts.js';
@@ -91,7 +92,7 @@ export class PostgresCounts implements SharedCounts {
     });
     this.#pool.on('error', () => undefined); // the statement that fails reports it
     // A pooler in front of PostgreSQL gives each statement another session: none has this one prepared.
-    const ownSession = config.databaseUrl === config.databaseDirectUrl;
+    const ownSession = isDirect(config);
     this.#settle = { text: SETTLE, ...(ownSession ? { name: 'settle-rate-limits' } : {}) };
     this.#attend = { text: ATTEND, ...(ownSession ? { name: 'attend-rate-limits' } : {}) };
   }

@@ -54,10 +54,20 @@ export class DatabaseCheck implements OnApplicationShutdown {
   }
 
   async #look(): Promise<DatabaseState> {
-    const query = async (sql: string) => (await this.#pool.query(sql)).rows as unknown[];
-    const [role] = await query(`SELECT current_setting('transaction_read_only') = 'off' AS writable`);
-    const { writable } = role as { writable: boolean };
-    const { pending } = await readSchema({ query });
-    return { writable, migrated: pending.length === 0 };
+    const client = await this.#pool.connect();
+    const broken = () => undefined; // whoever asks on it is told
+    client.on('error', broken);
+    let writable = false;
+    try {
+      const query = async (sql: string) => (await client.query(sql)).rows as unknown[];
+      const [role] = await query(`SELECT current_setting('transaction_read_only') = 'off' AS writable`);
+      ({ writable } = role as { writable: boolean });
+      const { pending } = await readSchema({ query });
+      return { writable, migrated: pending.length === 0 };
+    } finally {
+      client.off('error', broken);
+      // The next question may be led to another machine, which is the primary.
+      client.release(!writable);
+    }
   }
 }

@@ -1,0 +1,209 @@
+// Three PostgreSQL under Patroni, with etcd and HAProxy, all of Debian's packages and all on loopback: run with the files of
+// deploy/patroni as they stand. Each node has an address of its own and the usual ports.
+import { spawn } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { findBinaries, postgresUser } from '../bin/postgres.mjs';
+
+const FILES = join(import.meta.dirname, '../deploy/patroni');
+/** Each a package of Debian's. */
+const PROGRAMS = {
+  patroni: '/usr/bin/patroni',
+  'etcd-server': '/usr/bin/etcd',
+  haproxy: '/usr/sbin/haproxy',
+};
+const NODES = ['one', 'two', 'three'];
+/** A busy machine may take long for what is done in seconds. */
+const PATIENCE_MS = 180_000;
+const ROLE = 'public_user_api';
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export class PatroniCluster {
+  /** Of a network that nobody else on this machine uses, most likely. */
+  #network = `127.${randomInt(2, 255)}.${randomInt(1, 255)}`;
+  #passwords = Object.fromEntries(
+    ['superuser', 'replication', 'rewind', ROLE].map((name) => [name, randomBytes(18).toString('hex')]),
+  );
+  #children = new Map();
+  #owner = postgresUser();
+
+  /** @param {string} folder that exists, is empty, and may be entered by all */
+  constructor(folder) {
+    this.folder = folder;
+    for (const [name, path] of Object.entries(PROGRAMS))
+      if (!existsSync(path)) throw new Error(`${path} is not there: apt-get install ${name}`);
+    if (this.#owner.uid !== undefined) chownSync(folder, this.#owner.uid, this.#owner.gid);
+    process.on('exit', () => {
+      for (const child of this.#children.values()) child.kill('SIGKILL');
+      for (const node of NODES) this.#killPostgres(node);
+    });
+  }
+
+  /** The database of the server, wherever the primary is, as its own role. */
+  get url() {
+    return `postgres://${ROLE}:${this.#passwords[ROLE]}@${this.#network}.10:5000/${ROLE}`;
+  }
+
+  async start() {
+    const etcd = `http://${this.#network}.11`;
+    this.#spawn('etcd', PROGRAMS['etcd-server'], [
+      ...['--name', 'etcd', '--data-dir', join(this.folder, 'etcd'), '--logger', 'zap'],
+      ...['--listen-client-urls', `${etcd}:2379`, '--advertise-client-urls', `${etcd}:2379`],
+      ...['--listen-peer-urls', `${etcd}:2380`, '--initial-advertise-peer-urls', `${etcd}:2380`],
+      ...['--initial-cluster', `etcd=${etcd}:2380`],
+    ]);
+    for (const node of NODES) this.startNode(node);
+    const addresses = NODES.map((node, i) => [`NODE_${i + 1}`, this.#address(node)]);
+    const environment = { HAPROXY: `${this.#network}.10`, ...Object.fromEntries(addresses) };
+    this.#spawn('haproxy', PROGRAMS.haproxy, ['-db', '-f', join(FILES, 'haproxy.cfg')], environment);
+    await this.untilWhole();
+    const superuser = this.url.replace(
+      `${ROLE}:${this.#passwords[ROLE]}`,
+      `postgres:${this.#passwords.superuser}`,
+    );
+    await until('HAProxy leads to the primary', async () => {
+      await query(superuser.replace(/[^/]*$/, 'postgres'), 'SELECT');
+      return true;
+    });
+    await query(
+      superuser.replace(/[^/]*$/, 'postgres'),
+      `CREATE ROLE ${ROLE} LOGIN PASSWORD '${this.#passwords[ROLE]}'`,
+    );
+    await query(superuser.replace(/[^/]*$/, 'postgres'), `CREATE DATABASE ${ROLE} OWNER ${ROLE}`);
+  }
+
+  /** Starts a node, or starts it again. */
+  startNode(node) {
+    const address = this.#address(node);
+    this.#spawn(`patroni-${node}`, PROGRAMS.patroni, [join(FILES, 'patroni.yml')], {
+      PATRONI_NAME: node,
+      PATRONI_ETCD3_HOSTS: `${this.#network}.11:2379`,
+      PATRONI_RESTAPI_LISTEN: `${address}:8008`,
+      PATRONI_RESTAPI_CONNECT_ADDRESS: `${address}:8008`,
+      PATRONI_POSTGRESQL_LISTEN: `${address}:5432`,
+      PATRONI_POSTGRESQL_CONNECT_ADDRESS: `${address}:5432`,
+      PATRONI_POSTGRESQL_DATA_DIR: this.#data(node),
+      PATRONI_POSTGRESQL_BIN_DIR: findBinaries(),
+      PATRONI_POSTGRESQL_PGPASS: join(this.folder, `pgpass-${node}`),
+      PATRONI_SUPERUSER_PASSWORD: this.#passwords.superuser,
+      PATRONI_REPLICATION_PASSWORD: this.#passwords.replication,
+      PATRONI_REWIND_PASSWORD: this.#passwords.rewind,
+    });
+  }
+
+  /** Until one leads, two follow, and one of them is waited for by every COMMIT. */
+  async untilWhole() {
+    let members = [];
+    await until(
+      'three nodes run, one of them the leader and one its synchronous standby',
+      async () => {
+        members = await this.#members();
+        const roles = members.map(({ role, state }) => `${role} ${state}`).sort();
+        return /^leader running,replica (running|streaming),sync_standby (running|streaming)$/.test(
+          roles.join(),
+        );
+      },
+      () => JSON.stringify(members),
+    );
+  }
+
+  /** SIGKILL for the leader's Patroni and all of its PostgreSQL. @returns its name, which {@link startNode} takes */
+  async killLeader() {
+    const leader = (await this.#members()).find(({ role }) => role === 'leader').name;
+    this.#children.get(`patroni-${leader}`).kill('SIGKILL');
+    this.#killPostgres(leader);
+    return leader;
+  }
+
+  async stop() {
+    const ended = [...this.#children.values()].map((child) => {
+      if (child.exitCode !== null || child.signalCode !== null) return undefined;
+      child.kill('SIGTERM');
+      return once(child, 'close');
+    });
+    await Promise.race([Promise.all(ended), pause(20_000)]);
+  }
+
+  #address(node) {
+    return `${this.#network}.${NODES.indexOf(node) + 1}`;
+  }
+
+  #data(node) {
+    return join(this.folder, `data-${node}`);
+  }
+
+  /** As any of the nodes that answer sees it. */
+  async #members() {
+    for (const node of NODES) {
+      const answer = await fetch(`http://${this.#address(node)}:8008/cluster`, {
+        signal: AbortSignal.timeout(2_000),
+      }).catch(() => undefined);
+      if (answer?.ok) return (await answer.json()).members ?? [];
+    }
+    return [];
+  }
+
+  #killPostgres(node) {
+    const file = join(this.#data(node), 'postmaster.pid');
+    if (!existsSync(file)) return;
+    const postmaster = Number(readFileSync(file, 'utf8').split('\n')[0]);
+    for (const pid of [postmaster, ...childrenOf(postmaster)]) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It is gone.
+      }
+    }
+  }
+
+  #spawn(name, program, parameters, environment = {}) {
+    mkdirSync(this.folder, { recursive: true });
+    const log = openSync(join(this.folder, `${name}.log`), 'a');
+    const child = spawn(program, parameters, {
+      ...this.#owner,
+      cwd: this.folder,
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...environment },
+      stdio: ['ignore', log, log],
+    });
+    child.on('error', (error) => console.error(`${name}: ${error.message}`));
+    this.#children.set(name, child);
+  }
+}
+
+function childrenOf(parent) {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        // After the name, which may hold anything and ends with the last bracket: state and parent.
+        return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[1]) === parent;
+      } catch {
+        return false;
+      }
+    });
+}
+
+async function until(what, condition, last = () => '') {
+  let failure;
+  for (const latest = performance.now() + PATIENCE_MS; performance.now() < latest; await pause(200)) {
+    const come = await condition().catch((error) => void (failure = error));
+    if (come) return;
+  }
+  throw new Error(`it did not come to pass that ${what}: ${last()}`, { cause: failure });
+}
+
+async function query(url, sql) {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}

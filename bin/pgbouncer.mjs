@@ -1,0 +1,81 @@
+// A PgBouncer of one's own in front of a PostgreSQL, with the settings of docs/scaling.md, on loopback.
+import { spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort, postgresUser } from './postgres.mjs';
+
+/** Where Debian puts it. */
+const PROGRAM = '/usr/sbin/pgbouncer';
+
+/**
+ * @param {string} databaseUrl of a PostgreSQL that asks for no password
+ * @param {Record<string, string | number>} [settings] in place of those of docs/scaling.md, or beside them
+ * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>} the same database, through it
+ */
+export async function startPgbouncer(databaseUrl, settings = {}) {
+  if (!existsSync(PROGRAM)) throw new Error(`${PROGRAM} is not there: apt-get install pgbouncer`);
+  const folder = mkdtempSync(join(tmpdir(), 'pua-pgbouncer-'));
+  const owner = postgresUser(); // it refuses to run as root
+  if (owner.uid !== undefined) chownSync(folder, owner.uid, owner.gid);
+  const { hostname, port: behind, username } = new URL(databaseUrl);
+  const port = await freePort();
+  const users = join(folder, 'users.txt');
+  writeFileSync(users, `"${username}" ""\n`, { mode: 0o644 });
+  const file = join(folder, 'pgbouncer.ini');
+  const all = {
+    ...documented(),
+    listen_addr: '127.0.0.1',
+    listen_port: port,
+    unix_socket_dir: '',
+    auth_type: 'trust',
+    auth_file: users,
+    ...settings,
+  };
+  writeFileSync(
+    file,
+    `[databases]\n* = host=${hostname} port=${behind}\n[pgbouncer]\n${Object.entries(all)
+      .map(([name, value]) => `${name} = ${value}\n`)
+      .join('')}`,
+    { mode: 0o644 },
+  );
+  const child = spawn(PROGRAM, ['-q', file], { ...owner, cwd: folder, stdio: 'ignore' });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const url = new URL(databaseUrl);
+  url.port = String(port);
+  while (!(await listens(port))) {
+    if (child.exitCode !== null) throw new Error('PgBouncer did not start');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    url: url.href,
+    pid: child.pid,
+    stop: async () => {
+      child.kill('SIGTERM'); // at once: whoever is connected is cut off
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The settings that docs/scaling.md gives. */
+function documented() {
+  const page = readFileSync(join(import.meta.dirname, '../docs/scaling.md'), 'utf8');
+  const [, settings] = /## PgBouncer[^]*?```ini\n([^]*?)```/.exec(page);
+  return Object.fromEntries(
+    settings
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/ = (.*)/)),
+  );
+}
+
+function listens(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('close', () => undefined);
+    socket.once('connect', () => socket.destroy());
+  });
+}

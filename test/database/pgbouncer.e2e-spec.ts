@@ -1,0 +1,181 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { startPgbouncer } from '../../bin/pgbouncer.mjs';
+import { ReadConnection } from '../../src/database/read-connection.js';
+import type { NamedStatement } from '../../src/database/read-connection.js';
+import { postgres } from '../support/database.js';
+import { OauthTest } from '../support/oauth.js';
+import { eventually } from '../support/timing.js';
+
+/** Sessions that PgBouncer lends out: fewer than there are connections to it. */
+const SESSIONS = 3;
+
+postgres.describe('behind PgBouncer in transaction mode', () => {
+  let direct: OauthTest;
+  let pooler: Awaited<ReturnType<typeof startPgbouncer>>;
+  let oauth: OauthTest;
+  const opened: ReadConnection[] = [];
+
+  beforeAll(async () => {
+    direct = await OauthTest.start();
+    const databaseDirectUrl = direct.api.config.databaseUrl!;
+    // For the role in docs/scaling.md; here it is that of all tests.
+    const limits = [
+      ...readFileSync('docs/scaling.md', 'utf8').matchAll(/^ALTER ROLE public_user_api (SET .*);$/gm),
+    ];
+    expect(limits.length).toBeGreaterThanOrEqual(5);
+    const name = new URL(databaseDirectUrl).pathname.slice(1);
+    for (const [, limit] of limits) await direct.dataSource.query(`ALTER DATABASE ${name} ${limit}`);
+    pooler = await startPgbouncer(databaseDirectUrl, { default_pool_size: SESSIONS });
+    oauth = await OauthTest.start(
+      {
+        databaseUrl: pooler.url,
+        databaseDirectUrl,
+        databaseDeadlines: { connect: 10_000, lock: 10_000, statement: 600, answer: 15_000 },
+      },
+      direct,
+    );
+  });
+  afterAll(async () => {
+    for (const connection of opened) await connection.end();
+    await oauth.close();
+    await pooler.stop();
+    await direct.close();
+  });
+
+  async function connected(): Promise<ReadConnection> {
+    const connection = await ReadConnection.open({ connectionString: pooler.url }, () => undefined, true);
+    opened.push(connection);
+    return connection;
+  }
+
+  const read = <Row extends pg.QueryResultRow>(
+    connection: ReadConnection,
+    statement: NamedStatement,
+    values: readonly unknown[],
+  ) =>
+    new Promise<Row[]>((resolve, reject) => {
+      connection.read<Row>(statement, values, (fault, rows) => (fault ? reject(fault) : resolve(rows)));
+    });
+
+  const call = async (path: string, key: string, body?: object) => {
+    const response = await fetch(`${oauth.issuer}/api/public${path}`, {
+      method: body ? 'PUT' : 'GET',
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+
+  /** In every session that PgBouncer has at that moment: each is held until all are. */
+  async function inEverySession(sql: string): Promise<pg.QueryResultRow[]> {
+    const clients = Array.from({ length: SESSIONS }, () => new pg.Client({ connectionString: pooler.url }));
+    try {
+      for (const client of clients) await client.connect().then(() => client.query('BEGIN'));
+      const rows: pg.QueryResultRow[] = [];
+      for (const client of clients) rows.push(...(await client.query<pg.QueryResultRow>(sql)).rows);
+      for (const client of clients) await client.query('COMMIT');
+      return rows;
+    } finally {
+      await Promise.all(clients.map((client) => client.end()));
+    }
+  }
+
+  it('members sign in, read, write, refresh, and are refused what was revoked', async () => {
+    const { id, username } = await oauth.member();
+    const clientId = await oauth.client();
+    const { access_token, refresh_token } = await oauth.tokens(clientId, username);
+    expect(await oauth.me(access_token)).toBe(200);
+    expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
+    const key = await oauth.api.key(id);
+    for (let n = 0; n < 20; n++) {
+      expect((await call('/profile', key, { bio: `the ${n}th` })).status).toBe(200);
+      expect((await call('/profile', key)).body).toMatchObject({ bio: `the ${n}th` });
+      for (const path of ['/me', '/events', '/connections?q=none', '/achievements?q=none'])
+        expect([path, (await call(path, key)).status]).toEqual([path, 200]);
+    }
+    await oauth.dataSource.query(
+      "UPDATE api_keys SET revoked_at = now(), revocation_reason = 'leaked' WHERE user_id = $1",
+      [id],
+    );
+    await eventually(async () => ((await call('/me', key)).status === 401 ? true : undefined));
+  });
+
+  it('what is read often stays prepared in the sessions, under a name made of its text', async () => {
+    const key = await oauth.api.key(await oauth.api.platform.user());
+    await Promise.all(Array.from({ length: 200 }, () => call('/profile', key)));
+    const rows = await inEverySession('SELECT name, statement FROM pg_prepared_statements');
+    expect(rows.map(({ statement }) => statement as string)).toContainEqual(
+      expect.stringMatching(/profile|users/),
+    );
+    expect(rows.filter(({ name }) => !/^pua-[\w-]{43}$/.test(name as string))).toEqual([]);
+    const texts = new Map(rows.map(({ name, statement }) => [name as string, statement as string]));
+    for (const { name, statement } of rows) expect(texts.get(name as string)).toBe(statement);
+  });
+
+  it('each who asks gets their own answer, whichever sessions they meet and whatever those have forgotten', async () => {
+    const connections = await Promise.all(Array.from({ length: 2 * SESSIONS }, connected));
+    const double = { name: 'double', text: 'SELECT 2 * $1::int AS number, repeat($2, $1) AS text' };
+    const triple = { name: 'triple', text: 'SELECT 3 * $1::int AS number, $2::text AS text' };
+    for (let round = 0; round < 10; round++) {
+      const asked = connections.flatMap((connection, i) =>
+        Array.from({ length: 40 }, async (_, n) => {
+          const twice = (n + i + round) % 2 === 0;
+          const rows = await read(connection, twice ? double : triple, [n, 'ä']);
+          expect(rows).toEqual([
+            twice ? { number: 2 * n, text: 'ä'.repeat(n) } : { number: 3 * n, text: 'ä' },
+          ]);
+        }),
+      );
+      await Promise.all([...asked, ...(round % 3 === 0 ? [inEverySession('DEALLOCATE ALL')] : [])]);
+    }
+  });
+
+  it('a failing statement fails alone, and no column is read wrong where a table has changed', async () => {
+    const connection = await connected();
+    await inEverySession('SELECT');
+    const division = { name: 'division', text: 'SELECT 1 / $1::int AS one' };
+    const answers = await Promise.allSettled([1, 0, 1, 0, 1].map((by) => read(connection, division, [by])));
+    expect(answers.map(({ status }) => status)).toEqual(
+      [1, 0, 1, 0, 1].map((by) => (by ? 'fulfilled' : 'rejected')),
+    );
+    await oauth.dataSource.query(
+      'CREATE TABLE shapes (a int, b text); INSERT INTO shapes VALUES (1, $$one$$)',
+    );
+    const all = { name: 'all-shapes', text: 'SELECT * FROM shapes' };
+    const others = await Promise.all(Array.from({ length: SESSIONS }, connected));
+    const everywhere = async () => {
+      for (const each of others) for (let n = 0; n < 2 * SESSIONS; n++) await read(each, all, []);
+      return Promise.all([connection, ...others].map((each) => read(each, all, [])));
+    };
+    for (const rows of await everywhere()) expect(rows).toEqual([{ a: 1, b: 'one' }]);
+    await oauth.dataSource.query(
+      'ALTER TABLE shapes DROP COLUMN a; ALTER TABLE shapes ADD COLUMN a text; UPDATE shapes SET a = $$two$$',
+    );
+    for (const rows of await everywhere()) expect(rows).toEqual([{ b: 'one', a: 'two' }]);
+  });
+
+  it('a statement that takes too long is ended in PostgreSQL, and its session serves the next', async () => {
+    const key = await oauth.api.key(await oauth.api.platform.user());
+    const other = new pg.Client({ connectionString: oauth.api.config.databaseDirectUrl });
+    await other.connect();
+    try {
+      await other.query('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
+      await other.query('BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+      const writes = Array.from({ length: SESSIONS }, () => call('/profile', key, { bio: 'late' }));
+      expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 503));
+      await eventually(async () => {
+        const { rowCount } = await other.query(
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        );
+        return rowCount === 0 || undefined;
+      });
+    } finally {
+      await other.end();
+    }
+    await eventually(async () =>
+      (await call('/profile', key, { bio: 'in time' })).status === 200 ? true : undefined,
+    );
+  });
+});
