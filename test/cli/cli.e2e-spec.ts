@@ -635,36 +635,33 @@ describe('pua', () => {
       expect(await verifyPassword(await stored(id), 'remember this')).toMatchObject({ matches: true });
     });
 
-    thorough.it(
-      'passkeys lists a member’s, remove-passkey takes one that was lost away, the last one too',
-      async () => {
-        const id = await api.platform.user({ username: 'phoneless' });
-        await api.dataSource.query(
-          `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+    it('passkeys lists a member’s, remove-passkey takes one that was lost away, the last one too', async () => {
+      const id = await api.platform.user({ username: 'phoneless' });
+      await api.dataSource.query(
+        `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
 VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
-          [id],
-        );
-        expect(await json('users', 'show', 'phoneless')).toMatchObject({
-          passkeys_count: 1,
-          has_password: false,
-        });
-        const { data } = await json<{ data: { id: number }[] }>('users', 'passkeys', 'phoneless');
-        expect(data).toMatchObject([{ name: 'Phone', synced: true, last_used_at: null }]);
-        expect((await run('users', 'passkeys', 'phoneless')).stdout).toMatch(/Phone +yes/);
-        const passkey = String(data[0]!.id);
-        const other = await api.platform.user({ username: 'not-phoneless' });
-        expect(await run('users', 'remove-passkey', String(other), passkey)).toMatchObject({
-          code: 1,
-          stderr: expect.stringContaining('has no passkey'),
-        });
-        expect(await json('users', 'remove-passkey', 'phoneless', passkey)).toMatchObject({
-          id,
-          removed: true,
-        });
-        expect(await json('users', 'passkeys', 'phoneless')).toEqual({ data: [] });
-        expect(await run('users', 'remove-passkey', 'phoneless', 'x')).toMatchObject({ code: 2 });
-      },
-    );
+        [id],
+      );
+      expect(await json('users', 'show', 'phoneless')).toMatchObject({
+        passkeys_count: 1,
+        has_password: false,
+      });
+      const { data } = await json<{ data: { id: number }[] }>('users', 'passkeys', 'phoneless');
+      expect(data).toMatchObject([{ name: 'Phone', synced: true, last_used_at: null }]);
+      expect((await run('users', 'passkeys', 'phoneless')).stdout).toMatch(/Phone +yes/);
+      const passkey = String(data[0]!.id);
+      const other = await api.platform.user({ username: 'not-phoneless' });
+      expect(await run('users', 'remove-passkey', String(other), passkey)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('has no passkey'),
+      });
+      expect(await json('users', 'remove-passkey', 'phoneless', passkey)).toMatchObject({
+        id,
+        removed: true,
+      });
+      expect(await json('users', 'passkeys', 'phoneless')).toEqual({ data: [] });
+      expect(await run('users', 'remove-passkey', 'phoneless', 'x')).toMatchObject({ code: 2 });
+    });
 
     thorough.it('show takes an id before a username of the same digits', async () => {
       const id = await api.platform.user({ username: 'first' });

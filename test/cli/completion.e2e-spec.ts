@@ -19,17 +19,20 @@ const CASES: readonly (readonly [typed: string, shown: RegExp])[] = [
   ['pua completion fi', /pua completion fish/],
 ];
 
+it.each(['bash', 'zsh', 'fish'])('pua completion prints a script for %s', async (shell) => {
+  const { code, stdout, stderr } = await pua({}, ['completion', shell]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/\bpua\b/);
+});
+
 // With Debian's shells: with the tests on PostgreSQL, for which .ci/run installs them.
 postgres.describe('completion', () => {
   let folder: string;
   beforeAll(async () => {
     folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'completion-'));
     writeFileSync(join(folder, 'export'), '');
-    for (const shell of ['bash', 'zsh', 'fish']) {
-      const { code, stdout, stderr } = await pua({}, ['completion', shell]);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      writeFileSync(join(folder, `pua.${shell}`), stdout);
-    }
+    for (const shell of ['bash', 'zsh', 'fish'])
+      writeFileSync(join(folder, `pua.${shell}`), (await pua({}, ['completion', shell])).stdout);
   });
 
   /** Types into a shell on a terminal, each line when the one before is seen to be done. @returns what the last one showed */

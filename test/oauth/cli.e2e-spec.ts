@@ -27,6 +27,7 @@ describe('pua', () => {
     const { username } = await oauth.member();
     const { access_token } = await oauth.tokens(clientId, username);
     expect(await json('clients', 'show', clientId)).toMatchObject({ name: 'App', live_grants_count: 1 });
+    expect((await run('clients', 'list')).stdout).toContain(clientId);
     await run('clients', 'disable', clientId);
     await refusedSoon(access_token);
     await run('clients', 'enable', clientId);

@@ -27,7 +27,7 @@ describe('the tests', () => {
       'test/libraries/libraries.e2e-spec.ts',
       'test/libraries/upstream.e2e-spec.ts',
       'test/operations/drills.e2e-spec.ts',
-      'test/operations/import.e2e-spec.ts',
+      'test/operations/import-montana.e2e-spec.ts',
       'test/platform/example.e2e-spec.ts',
     ]);
   });
