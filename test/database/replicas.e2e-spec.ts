@@ -10,9 +10,12 @@ import { createDataSource } from '../../src/database/data-source.js';
 import { MemberReads } from '../../src/database/member-reads.js';
 import { migrate } from '../../src/database/migrate.js';
 import { Replica } from '../../src/database/replica.js';
+import { checkReplicas } from '../../src/operations/doctor/replicas.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TestApi } from '../support/api.js';
 import { postgres, testConfig } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
+import { Receiver } from '../support/receiver.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
 
@@ -188,6 +191,54 @@ postgres.describe('with streaming replicas', () => {
       const current = await fetch(`${urls[instance]}/profile`, { headers: { 'X-API-Key': itsKey } });
       expect(current.headers.get('etag')).toBe(headers.get('etag'));
     }
+  });
+
+  it('is not asked for whom a webhook told of, until it has what it told of', async () => {
+    const { id, key } = await member();
+    const receiver = await Receiver.start();
+    const webhooks = new WebhooksService(api.dataSource, api.config);
+    const found: unknown[] = [];
+    try {
+      receiver.respond = ({ message }, response) => {
+        const looks = message.data.member_id === id ? [0, 1] : [];
+        void Promise.all(looks.map((instance) => bioOf(key, instance))).then((bios) => {
+          found.push(...bios);
+          response.writeHead(204).end();
+        });
+      };
+      const endpoint = await webhooks.create({
+        url: receiver.url,
+        types: ['profile.updated'],
+        actor: 'admin',
+      });
+      await pause();
+      await write(id, 'told by a webhook');
+      await eventually(() => found.length >= 2 || undefined);
+      expect(found).toEqual(found.map(() => 'told by a webhook'));
+      await webhooks.disable(endpoint.id, 'admin');
+    } finally {
+      await receiver.close();
+    }
+  }, 60_000);
+
+  it('is named by the doctor, with what is wrong', async () => {
+    const check = (...read: string[]) => checkReplicas(api.dataSource, read);
+    const [first, second] = replicas as [Cluster, Cluster];
+    await eventually(async () =>
+      (await check(first.url, second.url)).every(({ status }) => status === 'ok') ? true : undefined,
+    );
+    const wrong = await check(
+      primary.url,
+      first.url.replace(/postgres$/, 'template1'),
+      `postgres://pua:hunter2@127.0.0.1:${await freePort()}/postgres`,
+    );
+    expect(wrong.map(({ name, status, message }) => `${name} ${status}: ${message}`)).toEqual([
+      'replica 1 warn: is no streaming replica of this database, and is not asked',
+      'replica 2 warn: is no streaming replica of this database, and is not asked',
+      expect.stringMatching(/^replica 3 warn: cannot be asked \(.*ECONNREFUSED/),
+    ]);
+    expect(JSON.stringify(wrong)).not.toContain('hunter2');
+    expect(await check()).toEqual([]);
   });
 
   it('that is held shows nobody less than the platform has fed, on any instance', async () => {
