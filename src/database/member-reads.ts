@@ -12,6 +12,8 @@ import { Config } from '../config/config.js';
 
 /** How often it is looked how far the replicas are, and that they are replicas still. */
 const LOOK_MS = 250;
+/** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): ids with a common factor are spread, too. */
+const SPREAD = 0x9e3779b1;
 /** Long statements at a time on each replica, of the connections of its pool; more are the primary's. */
 const LONG_SHARE = 0.2;
 
@@ -170,7 +172,8 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   /** Each member has a replica that is asked first, so that what they see does not go back and forth; and so do its caches. */
   #order(userId: number): number[] {
     const count = this.#replicas.length;
-    return this.#replicas.map((_, index) => (userId + index) % count);
+    const first = (Math.imul(userId, SPREAD) >>> 16) % count;
+    return this.#replicas.map((_, index) => (first + index) % count);
   }
 
   #primary<Row>(read: () => Promise<Row[]>): Promise<Row[]> {

@@ -134,7 +134,7 @@ export class Replica {
         if (this.#has(session, needed)) return true;
         await Promise.race([
           this.#look(session, needed),
-          setTimeout(latest - performance.now(), undefined, { ref: false }),
+          setTimeout(Math.max(1, latest - performance.now()), undefined, { ref: false }),
         ]);
         if (this.#has(session, needed)) return true;
       }

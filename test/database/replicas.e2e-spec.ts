@@ -125,7 +125,7 @@ postgres.describe('with streaming replicas', () => {
         .then(([row]) => row!.n);
     const before = await Promise.all(sessions.map(lookUps));
     expect(before).toHaveLength(2);
-    const keys = [await member(), await member()].map(({ key }) => key);
+    const keys = (await Promise.all(Array.from({ length: 20 }, () => member()))).map(({ key }) => key);
     for (const [index, session] of sessions.entries())
       await eventually(async () => {
         for (const key of keys) await bioOf(key, 0);
