@@ -44,6 +44,8 @@ export abstract class Config {
   /** `undefined`: the embedded database in {@link Config.dataDir}. */
   abstract readonly databaseUrl: string | undefined;
   abstract readonly databaseDirectUrl: string | undefined;
+  /** Streaming replicas that members' lists and profiles are read from; none without DATABASE_READ_URL. */
+  abstract readonly databaseReadUrls: readonly string[];
   abstract readonly databasePoolSize: number;
   /**
    * Longest time a request may wait for the database, in ms: for a connection, for a lock, for an answer.
@@ -162,6 +164,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       'SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback (localhost, 127.0.0.1, ::1): demo members have known passwords',
     );
   }
+  if (given('DATABASE_READ_URL') && !given('DATABASE_URL'))
+    faults.push('DATABASE_READ_URL needs DATABASE_URL: the embedded database has no replicas');
   const upstream = upstreamOf(env, production, faults);
   if (env.LOCAL_SIGN_IN === false && !env.UPSTREAM_ISSUER)
     faults.push('LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER: nobody could sign in');
@@ -177,6 +181,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     dataDir,
     databaseUrl: env.DATABASE_URL,
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
+    databaseReadUrls: env.DATABASE_READ_URL ?? [],
     databasePoolSize: env.DATABASE_POOL_SIZE ?? 10,
     // The embedded database runs on the caller's own machine and has one session: waiting is right there.
     databaseDeadlines: env.DATABASE_URL

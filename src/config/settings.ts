@@ -38,6 +38,12 @@ const databaseUrl = z.string().superRefine((value, context) => {
   }
 });
 
+/** Several of them, with spaces or commas between. */
+const databaseUrls = z
+  .string()
+  .transform((value) => value.split(/[\s,]+/).filter(Boolean))
+  .pipe(z.array(databaseUrl).min(1, 'must name at least one database'));
+
 const flag = z
   .enum(['true', 'false'], { error: 'must be true or false' })
   .transform((value) => value === 'true');
@@ -103,6 +109,11 @@ export const SETTINGS = {
     databaseUrl,
     'DATABASE_URL',
     'the same database without a pooler in between, for migrations and notices (LISTEN)',
+  ),
+  DATABASE_READ_URL: setting(
+    databaseUrls,
+    '–',
+    'streaming replicas of DATABASE_URL, each by a URL of its own that leads to that server and no pooler, with spaces or commas between: members’ lists and profiles are read there ([scaling.md](scaling.md#read-replicas)); the same for all instances',
   ),
   DATABASE_POOL_SIZE: setting(integer(1, 1000), '10', 'database connections per process'),
   SECRET_KEY: setting(

@@ -2,6 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { createDataSource } from './data-source.js';
 import { Database } from './database.js';
+import { MemberReads } from './member-reads.js';
 import { isUnavailable } from './unavailable.js';
 import { Config } from '../config/config.js';
 
@@ -30,7 +31,8 @@ async function connectPatiently(config: Config): Promise<DataSource> {
       useFactory: connectPatiently,
     },
     Database,
+    MemberReads,
   ],
-  exports: [DataSource, Database],
+  exports: [DataSource, Database, MemberReads],
 })
 export class DatabaseModule {}

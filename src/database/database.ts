@@ -14,6 +14,9 @@ const WAITERS_PER_CONNECTION = 20;
 /** Of the connections, for long statements. */
 const LONG_SHARE = 0.2;
 
+/** Reads whose statements say whose data they are about. */
+export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
+
 /**
  * Statements on TypeORM's own pool, without its layers: the one way in which requests read.
  * Writes of several statements go through `dataSource.transaction`.

@@ -1,4 +1,4 @@
-import type { Database } from './database.js';
+import type { Reads } from './database.js';
 import { keyText, onSide, OPPOSITE } from './keyset.js';
 import type { Place, Sort } from './keyset.js';
 import { WhereBuilder } from './where-builder.js';
@@ -114,7 +114,7 @@ export class List<Query extends ListQuery> {
    *
    * @param place where it begins; the start of the list where there is none
    */
-  async page(database: Database, userId: number, query: Query, place: Place | undefined): Promise<PageRow> {
+  async page(database: Reads, userId: number, query: Query, place: Place | undefined): Promise<PageRow> {
     const conditions = this.#conditions(userId, query);
     const { name, text, long } = this.#statement(query, conditions, place);
     const values = [...conditions.values, query.limit];

@@ -14,8 +14,14 @@ const MOST_IN_FLIGHT = 64;
 const STALLED_MS = 250;
 const WATCH_MS = 100;
 const RECONNECT_MS = 500;
-/** PostgreSQL, appendix A. */
-const DATA_EXCEPTION = /^22/;
+/** PostgreSQL, appendix A: a data exception, and a read that a replica ended since what it reads is cleaned up on the primary. */
+const OF_THE_STATEMENT = /^(22|40001$)/;
+
+interface ReadAddress {
+  readonly url: string | undefined;
+  /** For each session, as on the command line of PostgreSQL. */
+  readonly options?: string;
+}
 
 interface Lane {
   connection: ReadConnection | undefined;
@@ -34,14 +40,16 @@ interface Lane {
 export class PipelinedReads {
   readonly #lanes: readonly Lane[];
   readonly #config: Config;
+  readonly #address: ReadAddress;
   #next = 0;
   #ended = false;
   #watchedAt = performance.now();
   #lateAt = -Infinity;
   readonly #watch = setInterval(() => this.#dropStalled(), WATCH_MS).unref();
 
-  constructor(config: Config) {
+  constructor(config: Config, address: ReadAddress = { url: config.databaseUrl }) {
     this.#config = config;
+    this.#address = address;
     this.#lanes = Array.from({ length: CONNECTIONS }, () => ({ connection: undefined }));
     for (const lane of this.#lanes) void this.#connect(lane);
   }
@@ -52,36 +60,55 @@ export class PipelinedReads {
     values: readonly unknown[],
     otherwise: () => Promise<Row[]>,
   ): Promise<Row[]> {
+    const connection = this.next();
+    return connection ? this.rowsOf(connection, statement, values, otherwise) : otherwise();
+  }
+
+  /** The connection whose turn it is; undefined where it is away or has enough to do. */
+  next(): ReadConnection | undefined {
     const { connection } = this.#lanes[(this.#next = (this.#next + 1) % CONNECTIONS)]!;
-    if (connection === undefined || connection.underWay >= MOST_IN_FLIGHT) return otherwise();
+    return connection && connection.underWay < MOST_IN_FLIGHT ? connection : undefined;
+  }
+
+  /** Reads on a connection that {@link next} gave. */
+  rowsOf<Row extends QueryResultRow>(
+    connection: ReadConnection,
+    statement: NamedStatement,
+    values: readonly unknown[],
+    otherwise: () => Promise<Row[]>,
+  ): Promise<Row[]> {
     return new Promise((resolve) => {
       const isRead = connection.read<Row>(statement, values, (fault, rows) => {
         if (!fault) {
           resolve(rows);
           return;
         }
-        // The statement's own fault, and the pool will say so: the connection is as good as before. Else it is broken, stalled or
-        // refused: the pool says which, to a caller who still has time.
-        if (!DATA_EXCEPTION.test(fault.code ?? '')) connection.destroy();
+        // The statement's own fault, and who is asked otherwise will say so: the connection is as good as before. Else it is broken,
+        // stalled or refused: the pool says which, to a caller who still has time.
+        if (!OF_THE_STATEMENT.test(fault.code ?? '')) connection.destroy();
         resolve(otherwise());
       });
       if (!isRead) resolve(otherwise());
     });
   }
 
+  /** Those that are up. */
+  get connections(): ReadConnection[] {
+    return this.#lanes.flatMap(({ connection }) => connection ?? []);
+  }
+
   /** Connections that are up, and statements under way on them. */
   state(): { up: number; underWay: number } {
-    const connections = this.#lanes.flatMap(({ connection }) => connection ?? []);
     return {
-      up: connections.length,
-      underWay: connections.reduce((sum, { underWay }) => sum + underWay, 0),
+      up: this.connections.length,
+      underWay: this.connections.reduce((sum, { underWay }) => sum + underWay, 0),
     };
   }
 
   async end(): Promise<void> {
     this.#ended = true;
     clearInterval(this.#watch);
-    await Promise.allSettled(this.#lanes.flatMap(({ connection }) => connection?.end() ?? []));
+    await Promise.allSettled(this.connections.map((connection) => connection.end()));
   }
 
   async #connect(lane: Lane): Promise<void> {
@@ -89,7 +116,8 @@ export class PipelinedReads {
     try {
       const connection = await ReadConnection.open(
         {
-          connectionString: this.#config.databaseUrl,
+          connectionString: this.#address.url,
+          options: this.#address.options,
           application_name: 'public-user-api reads',
           connectionTimeoutMillis: this.#config.databaseDeadlines.connect,
           statement_timeout: STALLED_MS,

@@ -108,6 +108,22 @@ export const METRICS = {
     help: 'Statements sent on those connections and not answered yet',
     together: 'sum',
   },
+  database_replica_lag_seconds: {
+    type: 'gauge',
+    help: 'How far a replica is behind, by its number in DATABASE_READ_URL; none where it is away, or does not follow this primary',
+    labels: { replica: NAMES },
+    together: 'max',
+  },
+  database_replicas_asked: {
+    type: 'gauge',
+    help: 'Replicas that are not away and at most five seconds behind',
+    together: 'min',
+  },
+  member_reads_total: {
+    type: 'counter',
+    help: 'Reads of members’ lists and profiles, by where they were answered; 0 without DATABASE_READ_URL',
+    labels: { place: ['primary', 'replica'] },
+  },
   database_dead_rows: {
     type: 'gauge',
     help: 'Rows that the database keeps though they were deleted or replaced, by table; not on the embedded database',

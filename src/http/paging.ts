@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database/database.js';
+import { MemberReads } from '../database/member-reads.js';
 import type { Place } from '../database/keyset.js';
 import { filtersOf } from '../database/list.js';
 import type { List, ListQuery, PageRow } from '../database/list.js';
@@ -39,7 +39,7 @@ export class Paging {
   readonly #publicUrl: string;
 
   constructor(
-    private readonly database: Database,
+    private readonly reads: MemberReads,
     config: Config,
   ) {
     this.#cursors = new SignedCursors(config.secrets);
@@ -51,6 +51,7 @@ export class Paging {
    *
    * @param path as sent, for the links to other pages
    * @param fixed whether the list takes neither limit nor sort
+   * @param recent whether it promises what changed since a moment (see {@link MemberReads.of})
    * @throws Problem invalid_cursor where the cursor is not one of this very list
    */
   async page<Query extends ListQuery>(
@@ -58,11 +59,11 @@ export class Paging {
     userId: number,
     path: string,
     query: Query,
-    { fixed = false } = {},
+    { fixed = false, recent = false } = {},
   ): Promise<JsonResponse> {
     const identity = { userId, path, sort: query.sort, filters: filtersOf(query), fixed };
     const place = this.#place(identity, query.cursor);
-    const page = await list.page(this.database, userId, query, place);
+    const page = await list.page(this.reads.of(userId, { recent }), userId, query, place);
     return this.#answer(identity, place, query.limit, page);
   }
 

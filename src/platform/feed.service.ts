@@ -5,6 +5,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
+import { MemberReads } from '../database/member-reads.js';
 import { createDataSource, FEEDS_AT_ONCE } from '../database/data-source.js';
 import { Turnstile } from '../database/turnstile.js';
 import { Unavailable } from '../database/unavailable.js';
@@ -42,7 +43,10 @@ export class FeedService implements OnApplicationShutdown {
   readonly #places = new Turnstile(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
   #dataSource: Promise<DataSource> | undefined;
 
-  constructor(private readonly config: Config) {}
+  constructor(
+    private readonly config: Config,
+    private readonly reads: MemberReads,
+  ) {}
 
   async onApplicationShutdown(): Promise<void> {
     await (await this.#dataSource?.catch(() => undefined))?.destroy();
@@ -54,8 +58,8 @@ export class FeedService implements OnApplicationShutdown {
    * @throws Problem payload_too_large for too many lines, validation_failed, idempotency_conflict; Unavailable where others held
    * the same rows for too long
    */
-  feed(keyId: string, body: Buffer, idempotencyKey: string | undefined): Promise<FeedCounts> {
-    return this.#places.take(async () => {
+  async feed(keyId: string, body: Buffer, idempotencyKey: string | undefined): Promise<FeedCounts> {
+    const counts = await this.#places.take(async () => {
       const lines = await readFeed(body);
       const request = idempotencyKey === undefined ? undefined : { keyId, idempotencyKey, body };
       const dataSource = await this.#connection();
@@ -72,6 +76,8 @@ export class FeedService implements OnApplicationShutdown {
         }
       }
     });
+    await this.reads.advance('all');
+    return counts;
   }
 
   /** Made when it is first needed: most instances get no feed. */

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { BackgroundWork } from '../database/background-work.js';
 import { Database } from '../database/database.js';
+import { MemberReads } from '../database/member-reads.js';
 import { createDataSource } from '../database/data-source.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
@@ -38,6 +39,7 @@ export class WebhookWorker extends BackgroundWork {
     private readonly config: Config,
     logger: Logger,
     private readonly database: Database,
+    private readonly reads: MemberReads,
     private readonly sender: WebhookSender,
     private readonly meter: Meter,
   ) {
@@ -85,6 +87,8 @@ export class WebhookWorker extends BackgroundWork {
       const room = MOST_UNDER_WAY - this.#underWay.size;
       if (room <= 0) return; // whoever ends makes room, and comes back
       const { messages, withheld } = await (await this.#deliveries()).claim(room);
+      // Who is told of a change looks, and must find it.
+      if (messages.length > 0) await this.reads.advance('all');
       for (const message of messages) this.#begin(message);
       this.meter.count('webhook_attempts_total', { outcome: 'withheld' }, withheld);
       if (withheld > 0) this.#claimAgain = true;

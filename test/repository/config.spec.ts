@@ -114,6 +114,25 @@ describe('settings', () => {
     expect(loadConfig({ ...production, DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
   });
 
+  it('take replicas with spaces or commas between them, none beside the embedded database, and say which is wrong', () => {
+    expect(loadConfig(production).databaseReadUrls).toEqual([]);
+    const [one, two] = ['postgres://one.example/pua', 'postgresql://two.example:5433/pua?sslmode=require'];
+    for (const DATABASE_READ_URL of [`${one} ${two}`, `${one},${two}`, ` ${one},\n  ${two} `])
+      expect(loadConfig({ ...production, DATABASE_READ_URL }).databaseReadUrls).toEqual([one, two]);
+    for (const [DATABASE_READ_URL, fault] of [
+      [' , ', /DATABASE_READ_URL must name at least one database/],
+      [
+        `${one} postgres:///pua?host=a,b`,
+        /DATABASE_READ_URL must be a URL|DATABASE_READ_URL names several hosts/,
+      ],
+      [`${one} https://two.example`, /DATABASE_READ_URL must be a URL that starts with postgres/],
+    ] as const)
+      expect(() => loadConfig({ ...production, DATABASE_READ_URL })).toThrow(fault);
+    expect(() => loadConfig({ DATA_DIR: folder, DATABASE_READ_URL: one })).toThrow(
+      /DATABASE_READ_URL needs DATABASE_URL: the embedded database has no replicas/,
+    );
+  });
+
   it('say where to put a password that breaks the URL', () => {
     const DATABASE_URL = 'postgres://pua:p/a#ss@w%d@db:5432/pua';
     expect(() => loadConfig({ ...production, DATABASE_URL })).toThrow(

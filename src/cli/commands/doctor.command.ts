@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { SigningKeysService } from '../../oauth/provider/signing-keys.service.js';
 import { checkDatabase, checkSettings, failed } from '../../operations/doctor/doctor.js';
+import { checkReplicas } from '../../operations/doctor/replicas.js';
 import type { Check } from '../../operations/doctor/doctor.js';
 import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
 import { addCommand } from '../command.js';
@@ -14,7 +15,7 @@ export function doctorCommand(program: Command): void {
   addCommand(
     program,
     'doctor',
-    'Check settings, proxy, database, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to mend',
+    'Check settings, proxy, database, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to mend',
     'pua doctor --mend',
   )
     .option('--mend', 'first put copies, totals and sequences right, beside everybody who writes')
@@ -38,10 +39,13 @@ async function examine(mend: boolean): Promise<Check[]> {
   try {
     return [
       ...checks,
-      ...(await withAnyDatabase(({ dataSource }) => {
+      ...(await withAnyDatabase(async ({ dataSource }) => {
         const sealState = () => new SigningKeysService(dataSource, config).sealState();
         const webhookSeals = () => new WebhookSecrets(config).sealState(dataSource);
-        return checkDatabase(dataSource, config, { mend, sealState, webhookSeals });
+        return [
+          ...(await checkDatabase(dataSource, config, { mend, sealState, webhookSeals })),
+          ...(await checkReplicas(dataSource, config.databaseReadUrls)),
+        ];
       }, config)),
     ];
   } catch (error) {

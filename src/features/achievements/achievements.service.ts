@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../../database/database.js';
+import { MemberReads } from '../../database/member-reads.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { Problem } from '../../http/output/problems.js';
 import type { AchievementStatistics } from './achievement.dto.js';
@@ -9,10 +9,10 @@ import { READ_DETAIL, READ_STATISTICS } from './achievements.queries.js';
 
 @Injectable()
 export class AchievementsService {
-  constructor(private readonly database: Database) {}
+  constructor(private readonly reads: MemberReads) {}
 
   async statistics(userId: number): Promise<AchievementStatistics> {
-    const [row] = await this.database.read<StatisticsRow>(READ_STATISTICS, [userId]);
+    const [row] = await this.reads.of(userId).read<StatisticsRow>(READ_STATISTICS, [userId]);
     return statisticsOf(row!);
   }
 
@@ -23,7 +23,7 @@ export class AchievementsService {
   async detail(userId: number, id: string): Promise<JsonResponse> {
     const number = Number(id);
     const [row] = Number.isSafeInteger(number)
-      ? await this.database.read<{ json: string }>(READ_DETAIL, [userId, number])
+      ? await this.reads.of(userId).read<{ json: string }>(READ_DETAIL, [userId, number])
       : [];
     if (!row) throw new Problem('achievement_not_found');
     return new JsonResponse(row.json);

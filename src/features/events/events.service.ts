@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../../database/database.js';
+import { MemberReads } from '../../database/member-reads.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { Paging } from '../../http/paging.js';
 import { Problem } from '../../http/output/problems.js';
@@ -13,13 +13,13 @@ const INVALID_PARAMETER_VALUE = '22023';
 @Injectable()
 export class EventsService {
   constructor(
-    private readonly database: Database,
+    private readonly reads: MemberReads,
     private readonly paging: Paging,
   ) {}
 
   /** The events that the member has access to. */
   async list(userId: number, path: string, query: EventsQuery): Promise<JsonResponse> {
-    return inKnownZones(({ list }) => this.paging.page(list, userId, path, query));
+    return inKnownZones(({ list }) => this.paging.page(list, userId, path, query, { recent: true }));
   }
 
   /**
@@ -31,7 +31,7 @@ export class EventsService {
   async read(userId: number, id: string): Promise<JsonResponse> {
     const number = /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : 0;
     const [row] = await inKnownZones(({ detail }) =>
-      this.database.read<{ json: string }>(detail, [userId, number]),
+      this.reads.of(userId).read<{ json: string }>(detail, [userId, number]),
     );
     if (!row) throw new Problem('event_not_found');
     return new JsonResponse(row.json);

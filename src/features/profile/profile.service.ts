@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../auth/principal.js';
 import { Database } from '../../database/database.js';
+import type { Reads } from '../../database/database.js';
+import { MemberReads } from '../../database/member-reads.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { versionedEtag, versionsOf } from '../../http/output/etag.js';
 import { columnsOf, readerOf } from '../../http/output/fields.js';
@@ -69,15 +71,22 @@ const changedProfileOf = readerOf(ChangedProfile);
 
 @Injectable()
 export class ProfileService {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly reads: MemberReads,
+  ) {}
 
   async me(userId: number): Promise<Me> {
-    const [row] = await this.database.read<Me & Row>(READ_ME, [userId]);
+    const [row] = await this.reads.of(userId).read<Me & Row>(READ_ME, [userId]);
     return row!;
   }
 
-  async profile(userId: number): Promise<JsonResponse> {
-    const [row] = await this.database.read<ProfileRow>(READ_PROFILE, [userId]);
+  profile(userId: number): Promise<JsonResponse> {
+    return this.#profile(this.reads.of(userId), userId);
+  }
+
+  async #profile(reads: Reads, userId: number): Promise<JsonResponse> {
+    const [row] = await reads.read<ProfileRow>(READ_PROFILE, [userId]);
     const { json, etag } = textOf(row!);
     return new JsonResponse(json, { ETag: etag });
   }
@@ -98,8 +107,10 @@ export class ProfileService {
       versions,
       clientId ?? keyId,
     ]);
+    // Whoever was refused looks again, and must not find what they had.
+    await this.reads.advance(userId);
     if (!row) {
-      const current = await this.profile(userId);
+      const current = await this.#profile(this.database, userId);
       throw new Problem('precondition_failed', { headers: { ETag: current.headers.ETag! } });
     }
     const answer: ProfileUpdated = { message: 'Profile updated.', profile: changedProfileOf(row) };

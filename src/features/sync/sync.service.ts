@@ -4,6 +4,7 @@ import { Changes, RESOURCES } from '../../changes/changes.js';
 import type { ChangePlace } from '../../changes/changes.js';
 import { Config } from '../../config/config.js';
 import { Problem } from '../../http/output/problems.js';
+import { MemberReads } from '../../database/member-reads.js';
 import { SignedCursors } from '../../http/signed-cursors.js';
 import type { SyncAnswer, SyncQuery } from './sync.dto.js';
 
@@ -22,6 +23,7 @@ export class SyncService {
 
   constructor(
     private readonly recorded: Changes,
+    private readonly reads: MemberReads,
     config: Config,
   ) {
     this.#cursors = new SignedCursors(config.secrets);
@@ -41,8 +43,11 @@ export class SyncService {
     const binding = ['sync', userId, resources];
     const cursorOf = ({ origin, changedIn, sequence, resource, id }: ChangePlace) =>
       this.#cursors.make(binding, [origin, changedIn, sequence, resource, id] satisfies CursorPlace);
-    if (cursor === undefined)
-      return { data: [], next: cursorOf(await this.recorded.here()), more: false, resources };
+    if (cursor === undefined) {
+      const here = await this.recorded.here();
+      await this.reads.advance(userId); // what is read now must not be from before that place
+      return { data: [], next: cursorOf(here), more: false, resources };
+    }
 
     const [origin, changedIn, sequence, resource, id] = this.#cursors.read<CursorPlace>(
       binding,
@@ -52,6 +57,7 @@ export class SyncService {
     const place = { origin, changedIn, sequence, resource, id };
     const page = await this.recorded.of(userId, resources, place, limit);
     if (!page) throw new Problem('cursor_expired');
+    if (page.changes.length > 0) await this.reads.advance(userId);
     return { data: [...page.changes], next: cursorOf(page.next), more: page.more, resources };
   }
 }

@@ -5,9 +5,11 @@ import type { NextFunction, Request, Response } from 'express';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { Database } from '../../database/database.js';
+import { MemberReads } from '../../database/member-reads.js';
 import { Meter } from '../../http/meter.js';
 import { metricOf, METRICS } from '../../http/metrics.js';
 import type { LabelsOf, MetricName } from '../../http/metrics.js';
+import { MOST_LAG_SECONDS } from '../../database/primary-log.js';
 import { serveMetrics } from './metrics-server.js';
 import { VERSION } from './version.js';
 import { tellPrimary } from './workers-metrics.js';
@@ -26,6 +28,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly config: Config,
     private readonly meter: Meter,
     database: Database,
+    reads: MemberReads,
     channel: RevocationChannel,
   ) {
     if (!this.enabled) return;
@@ -41,6 +44,17 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     meter.read('database_pipelined_lanes', () => [[{}, database.pipelineState().up]]);
     meter.read('database_pipelined_reads_under_way', () => [[{}, database.pipelineState().underWay]]);
     meter.read('overload_refusals_total', () => [[{ reason: 'database_pool' }, database.refusals]]);
+    meter.read('database_replica_lag_seconds', async () =>
+      (await reads.lags()).flatMap((lag, index) =>
+        lag === Infinity ? [] : [[{ replica: String(index + 1) }, lag] as const],
+      ),
+    );
+    meter.read('database_replicas_asked', async () => [
+      [{}, (await reads.lags()).filter((lag) => lag <= MOST_LAG_SECONDS).length],
+    ]);
+    meter.read('member_reads_total', () =>
+      (['primary', 'replica'] as const).map((place) => [{ place }, reads.reads[place]] as const),
+    );
     if (config.databaseUrl !== undefined) meter.read('database_dead_rows', () => deadRows(database));
     meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }

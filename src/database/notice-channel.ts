@@ -1,0 +1,100 @@
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Client } from 'pg';
+
+const RECONNECT_MS = 500;
+
+export interface NoticeChannelOptions {
+  /** Of the connection, as PostgreSQL lists it. */
+  readonly applicationName: string;
+  /** The channel of NOTIFY. */
+  readonly channel: string;
+  /** Pause between two heartbeats. */
+  readonly heartbeatMs: number;
+  /** How long a heartbeat counts, from when it was sent. */
+  readonly trustMs: number;
+}
+
+/**
+ * Listens for notices of PostgreSQL (LISTEN, on a connection of its own). Notices and responses come over one connection in order, so a
+ * heartbeat that was answered proves that every notice that was sent before it has arrived.
+ */
+export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdown {
+  #client: Client | undefined;
+  #trustedUntil = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  /** @param url PostgreSQL itself, without a pooler; undefined: there is nothing to hear */
+  protected constructor(
+    private readonly url: string | undefined,
+    private readonly options: NoticeChannelOptions,
+  ) {}
+
+  onModuleInit(): void {
+    if (this.url !== undefined) void this.#connect(this.url);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.#ended = true;
+    this.#trustedUntil = 0;
+    clearTimeout(this.#timer);
+    await this.#client?.end().catch(() => undefined);
+  }
+
+  /** Whether every notice that is older than `trustMs` has been heard. */
+  get trusted(): boolean {
+    return performance.now() < this.#trustedUntil;
+  }
+
+  /** A new connection listens: what was announced while nobody did is unknown. */
+  protected abstract begin(): void;
+
+  /** Sends a heartbeat; resolves when it is answered. */
+  protected async beat(client: Client): Promise<void> {
+    await client.query('SELECT');
+  }
+
+  protected abstract hear(payload: string | undefined): void;
+
+  /** The connection is lost, or could not be made; another one is tried soon. */
+  protected abstract lose(reason: string): void;
+
+  async #connect(url: string): Promise<void> {
+    const { applicationName, channel, trustMs } = this.options;
+    const client = new Client({
+      connectionString: url,
+      application_name: applicationName,
+      connectionTimeoutMillis: 2_000,
+      query_timeout: trustMs,
+      keepAlive: true,
+    });
+    this.#client = client;
+    client.on('error', () => undefined); // the heartbeat fails too, and reconnects
+    client.on('notification', ({ payload }) => {
+      if (client === this.#client) this.hear(payload);
+    });
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${channel}`);
+      this.begin();
+      await this.#beatOn(client);
+    } catch (error) {
+      client.end().catch(() => undefined);
+      if (this.#ended) return;
+      this.#trustedUntil = 0;
+      this.lose((error as Error).message);
+      this.#timer = setTimeout(() => void this.#connect(url), RECONNECT_MS);
+    }
+  }
+
+  async #beatOn(client: Client): Promise<void> {
+    for (;;) {
+      const asked = performance.now();
+      await this.beat(client);
+      if (this.#ended) return;
+      this.#trustedUntil = asked + this.options.trustMs;
+      await new Promise<void>((resolve) => (this.#timer = setTimeout(resolve, this.options.heartbeatMs)));
+      if (this.#ended) return;
+    }
+  }
+}

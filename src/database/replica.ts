@@ -1,0 +1,191 @@
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import type { QueryConfig, QueryResultRow } from 'pg';
+import type { Config } from '../config/config.js';
+import { PipelinedReads } from './pipelined-reads.js';
+import type { Need } from './primary-log.js';
+import type { ReadConnection } from './read-connection.js';
+
+/** Between two looks at how far a session has come, in ms: who waits for it is not the only one. */
+const LOOK_AGAIN_MS = 2;
+/** So long a look counts, in ms: a server may be promoted, and be no replica any more. */
+const LOOK_COUNTS_MS = 1_000;
+/** A long statement that takes longer here is asked of the primary, while there is time; in ms. */
+const LONGEST_MS = 300;
+const IDLE_MS = 10_000;
+
+/** A session of a server that was promoted writes nothing, either. One process and no compiler a statement, as on the primary. */
+const SESSION = '-c default_transaction_read_only=on -c max_parallel_workers_per_gather=0 -c jit=off';
+
+/**
+ * How far the session's server has replayed the log, and whether it is that of the primary which wrote the proof ($1). A standby replays
+ * a commit before it says so: what the session reads afterwards has everything up to there.
+ */
+const LOOK = {
+  name: 'look-at-replica',
+  text: `SELECT pg_is_in_recovery() AS is_standby, COALESCE(pg_last_wal_replay_lsn() - '0/0', 0)::float8 AS position,
+  EXISTS (SELECT FROM change_marks WHERE taken_at = $1::timestamptz) AS is_proven,
+  COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 0)::float8 AS age`,
+};
+
+interface Look {
+  is_standby: boolean;
+  /** In bytes. */
+  position: number;
+  is_proven: boolean;
+  /** Of what it replayed last, in seconds: its lag where it is behind. */
+  age: number;
+}
+
+/** What is known of a session. */
+interface Seen {
+  readonly epoch: number;
+  readonly position: number;
+  /** By `performance.now()`. */
+  readonly askedAt: number;
+}
+
+/** One streaming replica. What it answers is as new as was needed, or it answers nothing, and the primary is asked. */
+export class Replica {
+  readonly #lanes: PipelinedReads;
+  readonly #pool: pg.Pool;
+  /** Of each session: an address may lead to another server, and a server may be restored, the next time one connects. */
+  readonly #seen = new WeakMap<ReadConnection, Seen>();
+  readonly #lookedAt = new WeakMap<ReadConnection, number>();
+
+  constructor(config: Config, url: string) {
+    const { connect, lock } = config.databaseDeadlines;
+    this.#lanes = new PipelinedReads(config, { url, options: SESSION });
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      options: SESSION,
+      application_name: 'public-user-api',
+      max: config.databasePoolSize,
+      idleTimeoutMillis: IDLE_MS,
+      connectionTimeoutMillis: Math.min(connect, LONGEST_MS),
+      lock_timeout: lock,
+      statement_timeout: LONGEST_MS,
+      query_timeout: LONGEST_MS + 50,
+      keepAlive: true,
+    });
+    this.#pool.on('error', () => undefined); // it broke while idle: the pool has dropped it already
+    this.#pool.on('connect', (client) => client.on('error', () => undefined)); // lent out: the next statement fails
+  }
+
+  /** A session that is known to have what is needed. Else it is found out, for the next time. */
+  sessionWith(need: Need): ReadConnection | undefined {
+    for (let turn = 0; turn < 2; turn++) {
+      const session = this.#lanes.next();
+      if (session === undefined) continue;
+      if (this.#has(session, need)) return session;
+      if (performance.now() - (this.#lookedAt.get(session) ?? -Infinity) < LOOK_AGAIN_MS) continue;
+      void this.#look(session, need);
+    }
+    return undefined;
+  }
+
+  /** Finds out how far its sessions are. */
+  look(need: Need): void {
+    for (const session of this.#lanes.connections) void this.#look(session, need);
+  }
+
+  /** Reads in a session that {@link sessionWith} gave. @param otherwise reads where it could not be read here, for whatever reason */
+  rows<Row extends QueryResultRow>(
+    session: ReadConnection,
+    statement: { name: string; text: string },
+    values: readonly unknown[],
+    otherwise: () => Promise<Row[]>,
+  ): Promise<Row[]> {
+    return this.#lanes.rowsOf(session, statement, values, otherwise);
+  }
+
+  /**
+   * Any other statement, in a session of the pool.
+   *
+   * @returns undefined where it could not be read here, for whatever reason
+   */
+  async query<Row extends QueryResultRow>(query: QueryConfig, need: Need): Promise<Row[] | undefined> {
+    // Its pool may take long to find out that a server is away.
+    if (this.#pool.waitingCount > 0 || this.sessionWith(need) === undefined) return undefined;
+    try {
+      const client = await this.#pool.connect();
+      let failed = true;
+      try {
+        const askedAt = performance.now();
+        const looks = await client.query<Look>({ ...LOOK, values: [need.proof] });
+        const suffices = fulfils(seenOf(looks.rows[0]!, need.epoch, askedAt), need);
+        const rows = suffices ? (await client.query<Row>(query)).rows : undefined;
+        failed = false;
+        return rows;
+      } finally {
+        client.release(failed);
+      }
+    } catch {
+      return undefined; // what is wrong with the statement, the primary says
+    }
+  }
+
+  /** Whether it has what is needed before the moment, by `performance.now()`. */
+  async reaches(need: () => Need | undefined, latest: number): Promise<boolean> {
+    for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
+      const needed = need();
+      const [session] = this.#lanes.connections;
+      if (needed && session) {
+        if (this.#has(session, needed)) return true;
+        await Promise.race([
+          this.#look(session, needed),
+          setTimeout(Math.max(1, latest - performance.now()), undefined, { ref: false }),
+        ]);
+        if (this.#has(session, needed)) return true;
+      }
+      await setTimeout(pause);
+    }
+    return false;
+  }
+
+  /**
+   * How far it is behind a position of the primary.
+   *
+   * @returns in seconds, Infinity where it is away, or no replica of this primary
+   */
+  async lag(need: Need): Promise<number> {
+    const [session] = this.#lanes.connections;
+    const look = session && (await this.#look(session, need));
+    if (!look?.is_standby) return Infinity;
+    if (look.position < need.position) return look.age;
+    return look.is_proven ? 0 : Infinity;
+  }
+
+  async end(): Promise<void> {
+    await Promise.allSettled([this.#lanes.end(), this.#pool.end()]);
+  }
+
+  #has(session: ReadConnection, need: Need): boolean {
+    const seen = this.#seen.get(session);
+    return seen !== undefined && fulfils(seen, need);
+  }
+
+  /** @returns undefined where it does not answer */
+  async #look(session: ReadConnection, { proof, epoch }: Need): Promise<Look | undefined> {
+    const askedAt = performance.now();
+    this.#lookedAt.set(session, askedAt);
+    const [look] = await this.#lanes.rowsOf<Look & QueryResultRow>(session, LOOK, [proof], () =>
+      Promise.resolve([]),
+    );
+    if (look) this.#seen.set(session, seenOf(look, epoch, askedAt));
+    return look;
+  }
+}
+
+/** What does not follow the primary has nothing of it. */
+function seenOf({ is_standby, is_proven, position }: Look, epoch: number, askedAt: number): Seen {
+  return { epoch, askedAt, position: is_standby && is_proven ? position : -1 };
+}
+
+function fulfils(seen: Seen, need: Need): boolean {
+  return (
+    seen.epoch === need.epoch &&
+    seen.position >= need.position &&
+    performance.now() - seen.askedAt < LOOK_COUNTS_MS
+  );
+}

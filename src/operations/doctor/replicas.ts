@@ -1,0 +1,78 @@
+import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
+import { MOST_LAG_SECONDS } from '../../database/primary-log.js';
+import type { Check } from './doctor.js';
+
+const PATIENCE_MS = 2_000;
+
+/** Which cluster and which database of it: those of a streaming replica are the primary's own. */
+const IDENTITY = `(SELECT system_identifier::text FROM pg_control_system())
+  || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+interface ReplicaState {
+  identity: string;
+  is_standby: boolean;
+  has_all: boolean;
+  /** Of what was replayed last, in seconds. */
+  age: number;
+}
+
+/** Checks that each of DATABASE_READ_URL is a replica of the database, and how far behind; the server goes on without those that are not. */
+export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
+  if (urls.length === 0) return [];
+  const [primary] = await dataSource.query<{ identity: string; position: string }[]>(
+    `SELECT ${IDENTITY} AS identity, 
+  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text AS position`,
+  );
+  return Promise.all(urls.map((url, index) => checkReplica(url, index + 1, primary!)));
+}
+
+async function checkReplica(
+  url: string,
+  number: number,
+  primary: { identity: string; position: string },
+): Promise<Check> {
+  const name = `replica ${number}`;
+  const warn = (message: string, mend: string): Check => ({ name, status: 'warn', message, mend });
+  let state: ReplicaState;
+  try {
+    state = await lookAt(url, primary.position);
+  } catch (error) {
+    return warn(
+      `cannot be asked (${(error as Error).message || (error as { code?: string }).code}): the primary is read instead, and each write waits for it`,
+      'start it, or take it out of DATABASE_READ_URL',
+    );
+  }
+  if (state.identity !== primary.identity || !state.is_standby)
+    return warn(
+      'is no streaming replica of this database, and is not asked',
+      'correct DATABASE_READ_URL, or set the replica up again',
+    );
+  if (!state.has_all && state.age > MOST_LAG_SECONDS)
+    return warn(
+      `is ${Math.round(state.age)} s behind, and is not asked`,
+      'look at its load, its network and pg_stat_replication; or take it out of DATABASE_READ_URL',
+    );
+  return { name, status: 'ok', message: 'follows the primary', mend: null };
+}
+
+async function lookAt(url: string, position: string): Promise<ReplicaState> {
+  const client = new Client({
+    connectionString: url,
+    connectionTimeoutMillis: PATIENCE_MS,
+    query_timeout: PATIENCE_MS,
+  });
+  client.on('error', () => undefined); // who waits for an answer is told
+  try {
+    await client.connect();
+    const { rows } = await client.query<ReplicaState>(
+      `SELECT ${IDENTITY} AS identity, pg_is_in_recovery() AS is_standby,
+  COALESCE(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) AS has_all,
+  COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 'Infinity')::float8 AS age`,
+      [position],
+    );
+    return rows[0]!;
+  } finally {
+    client.end().catch(() => undefined);
+  }
+}

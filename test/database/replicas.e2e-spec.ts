@@ -1,0 +1,397 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { DataSource } from 'typeorm';
+import { startPostgres } from '../../bin/postgres.mjs';
+import { closeApp, createApp } from '../../src/app.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import { MemberReads } from '../../src/database/member-reads.js';
+import { migrate } from '../../src/database/migrate.js';
+import { Replica } from '../../src/database/replica.js';
+import { checkReplicas } from '../../src/operations/doctor/replicas.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { TestApi } from '../support/api.js';
+import { postgres, testConfig } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
+import { Receiver } from '../support/receiver.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/timing.js';
+
+const SETTINGS = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_connections: 100,
+  shared_buffers: '32MB',
+  wal_retrieve_retry_interval: '100ms',
+};
+
+type Cluster = Awaited<ReturnType<typeof startPostgres>>;
+
+postgres.describe('with streaming replicas', () => {
+  const folders = ['primary', 'first', 'second'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
+  let primary: Cluster;
+  let replicas: Cluster[];
+  /** As superusers of the replicas. */
+  let sessions: DataSource[];
+  let api: TestApi;
+  let channel: TcpProxy;
+  /** Another instance, which hears of writes through the proxy. */
+  let other: NestExpressApplication;
+  let urls: string[];
+
+  const configOf = (url: string) =>
+    testConfig({ NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY!, DATABASE_URL: url });
+  const open = (url: string) => createDataSource(configOf(url), 'maintenance').initialize();
+
+  beforeAll(async () => {
+    primary = await startPostgres(folders[0]!, SETTINGS);
+    const dataSource = await open(primary.url);
+    await migrate(dataSource);
+    await dataSource.destroy();
+    replicas = await Promise.all(
+      folders.slice(1).map((folder) => startPostgres(folder, SETTINGS, primary.url)),
+    );
+    sessions = await Promise.all(replicas.map(({ url }) => open(url)));
+    api = await TestApi.start({
+      databaseUrl: primary.url,
+      databaseDirectUrl: primary.url,
+      databaseReadUrls: replicas.map(({ url }) => url),
+    });
+    channel = await TcpProxy.start(primary.url);
+    other = await createApp({ ...api.config, databaseDirectUrl: channel.url });
+    await other.listen(0, '127.0.0.1');
+    urls = [api.app, other].map((app) => {
+      const { port } = app.getHttpServer().address() as { port: number };
+      return `http://127.0.0.1:${port}/api/public`;
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await closeApp(other);
+    await channel.close();
+    await Promise.all(sessions.map((session) => session.destroy().catch(() => undefined)));
+    await api.close();
+    await Promise.all(replicas.map((replica) => replica.stop()));
+    await primary.stop();
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+
+  const pause = () => Promise.all(sessions.map((session) => session.query('SELECT pg_wal_replay_pause()')));
+  const resume = () => Promise.all(sessions.map((session) => session.query('SELECT pg_wal_replay_resume()')));
+
+  afterEach(() => resume().catch(() => undefined)); // those that were killed
+
+  const get = async (path: string, key: string, instance: number) => {
+    const response = await fetch(`${urls[instance]}${path}`, { headers: { 'X-API-Key': key } });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  const bioOf = async (key: string, instance: number) => (await get('/profile', key, instance)).body.bio;
+  const put = async (bio: string, key: string, instance: number) => {
+    const { status } = await fetch(`${urls[instance]}/profile`, {
+      method: 'PUT',
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ bio }),
+    });
+    return status;
+  };
+  /** As a program beside the server does it. */
+  const write = (member: number, bio: string) =>
+    api.dataSource.query('UPDATE users SET bio = $2 WHERE id = $1', [member, bio]);
+
+  /** Resolves when reads of the member come from replicas, on the instance. */
+  const readFromReplicas = (key: string, instance: number) =>
+    eventually(async () => {
+      const { reads } = [api.app, other][instance]!.get(MemberReads);
+      const before = reads.replica;
+      await bioOf(key, instance);
+      return reads.replica > before || undefined;
+    });
+
+  /** A member and their key, whose reads come from replicas on both instances. */
+  async function member(bio = 'as it was'): Promise<{ id: number; key: string }> {
+    const id = await api.platform.user({ bio });
+    const key = await api.key(id);
+    await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
+    return { id, key };
+  }
+
+  it('answers from each of them: members are spread over them, and the table is looked up there', async () => {
+    const lookUps = (session: DataSource) =>
+      session
+        .query<{ n: number }[]>(
+          "SELECT idx_scan + seq_scan AS n FROM pg_stat_user_tables WHERE relname = 'users'",
+        )
+        .then(([row]) => row!.n);
+    const before = await Promise.all(sessions.map(lookUps));
+    expect(before).toHaveLength(2);
+    const keys = (await Promise.all(Array.from({ length: 20 }, () => member()))).map(({ key }) => key);
+    for (const [index, session] of sessions.entries())
+      await eventually(async () => {
+        for (const key of keys) await bioOf(key, 0);
+        return (await lookUps(session)) > before[index]! || undefined;
+      });
+  });
+
+  it('knows credentials from the primary alone: one that was just made is taken, one that was revoked refused', async () => {
+    const { id, key } = await member();
+    await pause();
+    const made = await api.key(id);
+    expect([await bioOf(made, 0), await bioOf(made, 1)]).toEqual(['as it was', 'as it was']);
+    await api.dataSource.query(
+      "UPDATE api_keys SET revoked_at = now(), revocation_reason = 'lost' WHERE user_id = $1 AND id = $2",
+      [id, key.split('_')[2]],
+    );
+    for (const instance of [0, 1])
+      await eventually(async () => (await get('/profile', key, instance)).status === 401 || undefined);
+  });
+
+  it('shows a member who is new what is theirs, whether or not the replicas have heard of them', async () => {
+    await pause();
+    const id = await api.platform.user({ bio: 'new' });
+    const event = await api.platform.event({ organizer_id: id });
+    await api.platform.participant(event, id, { role: 'organizer' });
+    const key = await api.key(id);
+    for (const instance of [0, 1]) {
+      expect(await bioOf(key, instance)).toBe('new');
+      expect((await get(`/events/${event}`, key, instance)).status).toBe(200);
+      for (const path of ['/me', '/events', '/connections', '/achievements', '/achievements?action=stats'])
+        expect([path, (await get(path, key, instance)).status]).toEqual([path, 200]);
+    }
+  });
+
+  it('is not asked for who was told of a change, by a refusal or by /sync, until it has it', async () => {
+    const { id, key } = await member();
+    const start = (await get('/sync', key, 0)).body.next as string;
+    await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
+    await pause();
+    await write(id, 'told of');
+    // What is recorded can be read as soon as no older transaction is open.
+    await eventually(async () => {
+      const { body } = await get(`/sync?cursor=${encodeURIComponent(start)}`, key, 0);
+      return (body.data as unknown[]).length > 0 || undefined;
+    });
+    expect([await bioOf(key, 0), await bioOf(key, 1)]).toEqual(['told of', 'told of']);
+    await resume();
+
+    const { id: refused, key: itsKey } = await member();
+    const etag = (await fetch(`${urls[0]}/profile`, { headers: { 'X-API-Key': itsKey } })).headers.get(
+      'etag',
+    )!;
+    await Promise.all([0, 1].map((instance) => readFromReplicas(itsKey, instance)));
+    await pause();
+    await write(refused, 'changed meanwhile');
+    const { status, headers } = await fetch(`${urls[0]}/profile`, {
+      method: 'PUT',
+      headers: { 'X-API-Key': itsKey, 'Content-Type': 'application/json', 'If-Match': etag },
+      body: JSON.stringify({ bio: 'overwritten' }),
+    });
+    expect(status).toBe(412);
+    for (const instance of [0, 1]) {
+      const current = await fetch(`${urls[instance]}/profile`, { headers: { 'X-API-Key': itsKey } });
+      expect(current.headers.get('etag')).toBe(headers.get('etag'));
+    }
+  });
+
+  it('is not asked for whom a webhook told of, until it has what it told of', async () => {
+    const { id, key } = await member();
+    const receiver = await Receiver.start();
+    const webhooks = new WebhooksService(api.dataSource, api.config);
+    const found: unknown[] = [];
+    try {
+      receiver.respond = ({ message }, response) => {
+        const looks = message.data.member_id === id ? [0, 1] : [];
+        void Promise.all(looks.map((instance) => bioOf(key, instance))).then((bios) => {
+          found.push(...bios);
+          response.writeHead(204).end();
+        });
+      };
+      const endpoint = await webhooks.create({
+        url: receiver.url,
+        types: ['profile.updated'],
+        actor: 'admin',
+      });
+      await pause();
+      await write(id, 'told by a webhook');
+      await eventually(() => found.length >= 2 || undefined);
+      expect(found).toEqual(found.map(() => 'told by a webhook'));
+      await webhooks.disable(endpoint.id, 'admin');
+    } finally {
+      await receiver.close();
+    }
+  }, 60_000);
+
+  it('is named by the doctor, with what is wrong', async () => {
+    const check = (...read: string[]) => checkReplicas(api.dataSource, read);
+    const [first, second] = replicas as [Cluster, Cluster];
+    await eventually(async () =>
+      (await check(first.url, second.url)).every(({ status }) => status === 'ok') ? true : undefined,
+    );
+    const wrong = await check(
+      primary.url,
+      first.url.replace(/postgres$/, 'template1'),
+      `postgres://pua:hunter2@127.0.0.1:${await freePort()}/postgres`,
+    );
+    expect(wrong.map(({ name, status, message }) => `${name} ${status}: ${message}`)).toEqual([
+      'replica 1 warn: is no streaming replica of this database, and is not asked',
+      'replica 2 warn: is no streaming replica of this database, and is not asked',
+      expect.stringMatching(/^replica 3 warn: cannot be asked \(.*ECONNREFUSED/),
+    ]);
+    expect(JSON.stringify(wrong)).not.toContain('hunter2');
+    expect(await check()).toEqual([]);
+  });
+
+  it('that is held shows nobody less than the platform has fed, on any instance', async () => {
+    const { id, key } = await member();
+    const platform = await api.platformKey();
+    await pause();
+    const line = { type: 'users', op: 'put', record: { id, username: `fed_${id}`, bio: 'fed' } };
+    const fed = await api.feed(platform, [line]);
+    expect([fed.status, fed.body]).toMatchObject([200, { updated: 1 }]);
+    expect([await bioOf(key, 0), await bioOf(key, 1)]).toEqual(['fed', 'fed']);
+  });
+
+  it('is not asked when it is more than five seconds behind', async () => {
+    const { id, key } = await member();
+    await pause();
+    await write(id, 'five seconds ago');
+    for (const instance of [0, 1])
+      expect(
+        await eventually(async () => (await bioOf(key, instance)) === 'five seconds ago' || undefined),
+      ).toBe(true);
+  }, 60_000);
+
+  it('is not asked by an instance that cannot hear what is written elsewhere', async () => {
+    const { id, key } = await member();
+    await pause();
+    await write(id, 'unheard');
+    channel.cut();
+    await eventually(async () => (await bioOf(key, 1)) === 'unheard' || undefined);
+    expect(await put('written elsewhere', key, 0)).toBe(200);
+    expect(await bioOf(key, 1)).toBe('written elsewhere');
+    // Nor when it hears again, of what it has not heard.
+    channel.mend();
+    await resume();
+    await readFromReplicas(key, 1);
+    expect(await bioOf(key, 1)).toBe('written elsewhere');
+  });
+
+  it('has to prove that it follows this primary, however far it says that it is', async () => {
+    const need = { position: 0, epoch: 1 };
+    const proofs = await api.dataSource.query<{ proof: string }[]>(
+      'SELECT taken_at::text AS proof FROM change_marks ORDER BY taken_at DESC LIMIT 1',
+    );
+    const { proof } = proofs[0]!;
+    const replica = new Replica(api.config, replicas[0]!.url);
+    const itself = new Replica(api.config, primary.url);
+    try {
+      await eventually(() => replica.sessionWith({ ...need, proof }));
+      expect(replica.sessionWith({ ...need, proof, epoch: 2 })).toBeUndefined();
+      const stranger = { ...need, epoch: 3, proof: '2001-01-01 00:00:00.123456+00' };
+      expect(await replica.lag(stranger)).toBe(Infinity);
+      for (let asked = 0; asked < 20; asked++) {
+        // The last look at this connection says that it is not proven.
+        expect(await replica.lag(stranger)).toBe(Infinity);
+        expect(replica.sessionWith(stranger)).toBeUndefined();
+      }
+      expect(await replica.query({ text: 'SELECT 1' }, stranger)).toBeUndefined();
+      // What is no standby is none of ours: a server that was promoted, or the primary by mistake.
+      await eventually(async () => ((await itself.lag({ ...need, proof })) === Infinity ? true : undefined));
+      expect(itself.sessionWith({ ...need, proof })).toBeUndefined();
+    } finally {
+      await Promise.all([replica.end(), itself.end()]);
+    }
+  });
+
+  it('tells how far each is behind, how many are asked, and where reads are answered', async () => {
+    const { id, key } = await member();
+    const port = await freePort();
+    const app = await createApp({ ...api.config, metricsPort: port });
+    await app.listen(0, '127.0.0.1');
+    const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const told = (...lines: RegExp[]) =>
+      eventually(async () => {
+        const text = await scrape();
+        return lines.every((line) => line.test(text)) || undefined;
+      });
+    const address = app.getHttpServer().address() as { port: number };
+    const reading = eventually(async () => {
+      await fetch(`http://127.0.0.1:${address.port}/api/public/me`, { headers: { 'X-API-Key': key } });
+      return /^member_reads_total\{place="replica"\} [1-9]/m.test(await scrape()) || undefined;
+    });
+    expect(await reading).toBe(true);
+    await told(/^database_replica_lag_seconds\{replica="[12]"\} 0$/m, /^database_replicas_asked 2$/m);
+    await sessions[1]!.query('SELECT pg_wal_replay_pause()');
+    await write(id, 'not there yet');
+    await told(/^database_replica_lag_seconds\{replica="2"\} [5-9]/m, /^database_replicas_asked 1$/m);
+    await closeApp(app);
+  }, 60_000);
+
+  it('of which one is half a second late shows none of 10,000 readers less than they wrote, on any instance', async () => {
+    await sessions[1]!.query("ALTER SYSTEM SET recovery_min_apply_delay = '500ms'");
+    await sessions[1]!.query('SELECT pg_reload_conf()');
+    const members = await Promise.all(Array.from({ length: 50 }, () => member()));
+    const before = api.app.get(MemberReads).reads.replica + other.get(MemberReads).reads.replica;
+    let read = 0;
+    const stale: string[] = [];
+    await Promise.all(
+      members.map(async ({ key }, which) => {
+        for (let round = 0; round < 10; round++) {
+          const bio = `member ${which}, round ${round}`;
+          expect(await put(bio, key, (which + round) % 2)).toBe(200);
+          for (let look = 0; look < 20; look++) {
+            read++;
+            const found = await bioOf(key, look % 2);
+            if (found !== bio) stale.push(`${bio}: ${String(found)}`);
+          }
+        }
+      }),
+    );
+    expect([read, stale]).toEqual([10_000, []]);
+    const after = api.app.get(MemberReads).reads.replica + other.get(MemberReads).reads.replica;
+    expect(after - before).toBeGreaterThan(0);
+    await sessions[1]!.query('ALTER SYSTEM RESET recovery_min_apply_delay');
+    await sessions[1]!.query('SELECT pg_reload_conf()');
+  }, 240_000);
+
+  it('that is killed, or stands still, fails no request; nor does it matter to readiness, or to a start', async () => {
+    const { key } = await member();
+    const paths = ['/me', '/profile', '/events', '/events?q=nothing', '/connections', '/achievements'];
+    const statuses = new Set<number>();
+    let rounds = 0;
+    let ended = false;
+    const asking = Promise.all(
+      [0, 1].map(async (instance) => {
+        for (; !ended; rounds++)
+          for (const path of paths) statuses.add((await get(path, key, instance)).status);
+      }),
+    );
+    const someRounds = async () => {
+      const enough = rounds + 20;
+      await eventually(() => rounds >= enough || undefined);
+    };
+    const [first, second] = replicas as [Cluster, Cluster];
+    await someRounds();
+    process.kill(-first.pid, 'SIGSTOP'); // all its processes: its connections stay, and nobody answers
+    await someRounds();
+    process.kill(-first.pid, 'SIGKILL');
+    await someRounds();
+    process.kill(-second.pid, 'SIGKILL');
+    await someRounds();
+    expect(await put('without any', key, 0)).toBe(200);
+    expect(await bioOf(key, 1)).toBe('without any');
+    const ready = new URL('/readyz', urls[0]);
+    expect((await fetch(ready)).status).toBe(200);
+    const started = await createApp(api.config);
+    await started.listen(0, '127.0.0.1');
+    const { port } = started.getHttpServer().address() as { port: number };
+    const me = `http://127.0.0.1:${port}/api/public/me`;
+    await eventually(
+      async () => (await fetch(me, { headers: { 'X-API-Key': key } })).status === 200 || undefined,
+    );
+    await closeApp(started);
+    ended = true;
+    await asking;
+    expect([...statuses]).toEqual([200]);
+  }, 120_000);
+});
