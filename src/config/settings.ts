@@ -108,7 +108,7 @@ export const SETTINGS = {
   DATABASE_DIRECT_URL: setting(
     databaseUrl,
     'DATABASE_URL',
-    'the same database without a pooler in between, for migrations and notices (LISTEN)',
+    'the same database without a pooler in between: for migrations, notices (LISTEN), shared rate limits, and what runs beside requests',
   ),
   DATABASE_READ_URL: setting(
     databaseUrls,

@@ -62,7 +62,7 @@ postgres.describe.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
       { ...database.environment, ...(url ? { DATABASE_URL: url } : {}) },
       { databaseDeadlines: deadlines },
     );
-    return PostgresCounts.connect(config, new Database(dataSource, { ...config, databaseDirectUrl: '' }));
+    return PostgresCounts.connect(config, new Database(dataSource, { ...config, databaseUrl: undefined }));
   };
   /** An instance's side of the limit, over a connection of its own, that ends with the test. */
   const instance = async (quota: number, url?: string, patienceMs = deadlines.lock) => {

@@ -1,6 +1,5 @@
 import pg from 'pg';
 import type { Config } from '../../config/config.js';
-import { isDirect } from '../../database/data-source.js';
 import type { Database } from '../../database/database.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
 import type { Answer, Ask, Presence, SharedCounts, Told, Word } from './shared-counts.js';
@@ -70,8 +69,6 @@ interface Row extends Told {
 /** On a connection of its own: where requests wait for the pool's, limits still hold. */
 export class PostgresCounts implements SharedCounts {
   readonly #pool: pg.Pool;
-  readonly #settle: { text: string; name?: string };
-  readonly #attend: { text: string; name?: string };
   #swept = 0;
 
   private constructor(
@@ -80,7 +77,8 @@ export class PostgresCounts implements SharedCounts {
   ) {
     const { connect, lock, statement } = config.databaseDeadlines;
     this.#pool = new pg.Pool({
-      connectionString: config.databaseUrl,
+      // Not through a pooler: a session of its own has its two statements prepared, and waits for nobody.
+      connectionString: config.databaseDirectUrl,
       application_name: 'public-user-api limits',
       max: 1,
       idleTimeoutMillis: 0, // never released, or the next call would wait for a connection
@@ -91,10 +89,6 @@ export class PostgresCounts implements SharedCounts {
       keepAlive: true,
     });
     this.#pool.on('error', () => undefined); // the statement that fails reports it
-    // A pooler in front of PostgreSQL gives each statement another session: none has this one prepared.
-    const ownSession = isDirect(config);
-    this.#settle = { text: SETTLE, ...(ownSession ? { name: 'settle-rate-limits' } : {}) };
-    this.#attend = { text: ATTEND, ...(ownSession ? { name: 'attend-rate-limits' } : {}) };
   }
 
   /** Connects, or keeps trying in the background. */
@@ -106,7 +100,8 @@ export class PostgresCounts implements SharedCounts {
 
   async attend(instance: string, word: Word, lastingMs: number): Promise<Presence> {
     const { rows } = await this.#pool.query<Presence>({
-      ...this.#attend,
+      name: 'attend-rate-limits',
+      text: ATTEND,
       values: [instance, word === 'yields', word === 'leaves', lastingMs],
     });
     return rows[0]!;
@@ -114,7 +109,8 @@ export class PostgresCounts implements SharedCounts {
 
   async settle(quota: number, window: number, asks: readonly Ask[]): Promise<Answer> {
     const { rows } = await this.#pool.query<Row>({
-      ...this.#settle,
+      name: 'settle-rate-limits',
+      text: SETTLE,
       values: [
         quota,
         window,
