@@ -50,12 +50,16 @@ export class PatroniCluster {
 
   async start() {
     const etcd = `http://${this.#network}.11`;
-    this.#spawn('etcd', PROGRAMS['etcd-server'], [
-      ...['--name', 'etcd', '--data-dir', join(this.folder, 'etcd'), '--logger', 'zap'],
-      ...['--listen-client-urls', `${etcd}:2379`, '--advertise-client-urls', `${etcd}:2379`],
-      ...['--listen-peer-urls', `${etcd}:2380`, '--initial-advertise-peer-urls', `${etcd}:2380`],
-      ...['--initial-cluster', `etcd=${etcd}:2380`],
-    ]);
+    const flags = {
+      '--name': 'etcd',
+      '--data-dir': join(this.folder, 'etcd'),
+      '--listen-client-urls': `${etcd}:2379`,
+      '--advertise-client-urls': `${etcd}:2379`,
+      '--listen-peer-urls': `${etcd}:2380`,
+      '--initial-advertise-peer-urls': `${etcd}:2380`,
+      '--initial-cluster': `etcd=${etcd}:2380`,
+    };
+    this.#spawn('etcd', PROGRAMS['etcd-server'], Object.entries(flags).flat());
     for (const node of NODES) this.startNode(node);
     const addresses = NODES.map((node, i) => [`NODE_${i + 1}`, this.#address(node)]);
     const environment = { HAPROXY: `${this.#network}.10`, ...Object.fromEntries(addresses) };
@@ -120,10 +124,10 @@ export class PatroniCluster {
   }
 
   async stop() {
-    const ended = [...this.#children.values()].map((child) => {
-      if (child.exitCode !== null || child.signalCode !== null) return undefined;
+    const ended = [...this.#children.values()].map(async (child) => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
-      return once(child, 'close');
+      await once(child, 'close');
     });
     await Promise.race([Promise.all(ended), pause(20_000)]);
   }

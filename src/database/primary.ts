@@ -29,10 +29,17 @@ export class PrimaryClient extends pg.Client {
   override connect(callback: Connected): void;
   override connect(callback?: Connected): Promise<pg.Client> | void {
     if (!callback) return this.#connect();
-    void this.#connect().then(
-      (client) => (callback as (error: null, client: pg.Client) => void)(null, client),
-      callback as (error: Error) => void,
-    );
+    void this.#tell(callback as (error: Error | null, client: pg.Client) => void);
+  }
+
+  async #tell(callback: (error: Error | null, client: pg.Client) => void): Promise<void> {
+    let fault: Error | null = null;
+    try {
+      await this.#connect();
+    } catch (error) {
+      fault = error as Error;
+    }
+    callback(fault, this);
   }
 
   async #connect(): Promise<pg.Client> {

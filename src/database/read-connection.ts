@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Client, ClientConfig, QueryResultRow } from 'pg';
+import { sha256 } from '../crypto/digests.js';
 import { PrimaryClient } from './primary.js';
 
 export interface NamedStatement {
@@ -182,7 +182,7 @@ export class ReadConnection {
     if (!this.sharedSessions) return name;
     let shared = this.#names.get(name);
     if (shared === undefined) {
-      shared = `pua-${createHash('sha256').update(text).digest('base64url')}`;
+      shared = `pua-${sha256(text, 'base64url')}`;
       this.#names.set(name, shared);
     }
     return shared;
