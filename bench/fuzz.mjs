@@ -838,13 +838,13 @@ async function talk() {
     const request = make();
     bytes = Buffer.alloc(0);
     socket.write(request.bytes);
-    const latest = performance.now() + 20_000;
+    const latest = performance.now() + 40_000;
     let response;
     for (;;) {
       response = parse(bytes, request.method === 'HEAD', isClosed);
       if (response || isClosed) break;
       if (performance.now() > latest) {
-        note('no response within 20 s', request.bytes);
+        note('no response within 40 s', request.bytes);
         break;
       }
       await new Promise((resolve) => {
