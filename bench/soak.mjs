@@ -501,6 +501,8 @@ for (let now = loadFrom; now < loadTo; now = performance.now() - startedAt) {
   await pause(5);
 }
 await Promise.all(running);
+if (first.child.exitCode !== null || first.child.signalCode !== null)
+  undeclared.push({ what: 'the first instance', status: 'ended by itself', at: 0, text: '' });
 const minutes = Math.round((performance.now() - startedAt - loadFrom) / 6_000) / 10;
 while (underWay > 0) await pause(50);
 

@@ -11,6 +11,7 @@ postgres.describe('a client of a pool', () => {
     const client = new BoundedClient({
       connectionString: proxy.url,
       answerMs: 50,
+      primary: true,
       writes: new WriteGate(),
     });
     try {
