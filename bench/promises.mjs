@@ -84,10 +84,12 @@ async function revocation() {
     },
   };
   let member = 1;
-  for (const [how, harm] of [
+  /** @type {[how: string, harm: () => void][]} */
+  const harms = [
     ['', () => undefined],
     [' while the channel of the other is cut', () => channel.cut()],
-  ]) {
+  ];
+  for (const [how, harm] of harms) {
     for (const [what, make] of Object.entries(ENDS)) {
       const times = [];
       for (let round = 0; round < ROUNDS; round++) {
