@@ -150,8 +150,10 @@ export class Instance {
 
   /** @returns {Promise<number | null>} its exit code, when it is gone */
   async kill(signal = 'SIGKILL') {
-    const ended = once(this.child, 'close');
-    this.child.kill(signal);
+    const { child } = this;
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode; // it has ended by itself
+    const ended = once(child, 'close');
+    child.kill(signal);
     return (await ended)[0];
   }
 }

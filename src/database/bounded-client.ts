@@ -76,6 +76,9 @@ export class BoundedClient extends PrimaryClient {
     this.#bounds = bounds;
     this.#send = this.query.bind(this) as never;
     this.query = this.#bounded.bind(this) as never;
+    // Between the end of a statement that was given up and the pool's taking the client back nobody else listens, and an error
+    // that nobody hears ends the process. Whoever waits for a statement is told by that.
+    this.on('error', () => undefined);
     this.on('notice', ({ routine }) => {
       if (routine !== CANCELLED_WAIT) return;
       this.#cancelledWaits++;

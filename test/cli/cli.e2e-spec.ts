@@ -17,6 +17,7 @@ import { withAnyDatabase } from '../../src/cli/database.js';
 import { loadConfig } from '../../src/config/config.js';
 import { MIGRATIONS } from '../../src/database/data-source.js';
 import { TestApi } from '../support/api.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { PROCESS, pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
 import { createEmptyDatabase, onPostgres, postgres, thorough } from '../support/database.js';
 import { latestFor } from '../support/timing.js';
@@ -1121,6 +1122,79 @@ describe('pua doctor', () => {
     expect([check!.name, others]).toEqual(['participants.participants_delete_count', []]);
     await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
+  thorough.it(
+    'with --watch writes every verdict once, then each that changes, both ways, and ends with what it was last',
+    async () => {
+      type Line = { time: string; name: string; was: string | null; status: string; mend: string | null };
+      const child = startPua(api.environment, ['doctor', '--watch', '1s', '--json']);
+      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+      const next = async () => JSON.parse((await lines.next()).value as string) as Line;
+      /** A machine that is busy may come too late for the database in between. */
+      const nextOf = async (name: string) => {
+        for (let line = await next(); ; line = await next()) if (line.name === name) return line;
+      };
+      const disable = () =>
+        api.dataSource.query('ALTER TABLE participants DISABLE TRIGGER participants_delete_count');
+      try {
+        const names = new Set<string>();
+        while (!names.has('webhooks')) {
+          const { time, name } = await next();
+          expect(time).toMatch(/^\d{4}.*Z$/);
+          names.add(name);
+        }
+        expect([...names]).toEqual(
+          expect.arrayContaining(['settings', 'database', 'migrations', 'signing keys', 'triggers']),
+        );
+        expect(names).not.toContain('totals'); // which takes long on much data
+        await disable();
+        const broken = await nextOf('participants.participants_delete_count');
+        expect(broken).toMatchObject({ was: null, status: 'fail' });
+        await api.dataSource.query(/ALTER [^;]+/.exec(broken.mend!)![0]);
+        expect(await nextOf(broken.name)).toMatchObject({ was: 'fail', status: 'ok', mend: null });
+        await disable();
+        expect(await nextOf(broken.name)).toMatchObject({ was: 'ok', status: 'fail' });
+        child.kill('SIGINT');
+        while (!(await lines.next()).done);
+        await (child.exitCode ?? once(child, 'close'));
+        expect([child.exitCode, child.signalCode]).toEqual([1, null]);
+        await api.dataSource.query(/ALTER [^;]+/.exec(broken.mend!)![0]);
+      } finally {
+        child.kill('SIGKILL');
+      }
+    },
+  );
+
+  postgres.it('with --watch says that the database is away, and that it is back', async () => {
+    const proxy = await TcpProxy.start(api.environment.DATABASE_URL!);
+    const child = startPua({ ...api.environment, DATABASE_URL: proxy.url }, ['doctor', '--watch', '1s']);
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    const untilIsSaid = async (what: RegExp) => {
+      for (;;) {
+        const { value, done } = await lines.next();
+        if (done) throw new Error(`it ended, and never said ${what}`);
+        if (what.test(value)) return;
+      }
+    };
+    try {
+      await untilIsSaid(/^\S+Z ok +webhooks: /);
+      proxy.cut();
+      await untilIsSaid(/^\S+Z ok → fail +database: The database cannot be reached/);
+      proxy.mend();
+      await untilIsSaid(/^\S+Z fail → ok +database: PostgreSQL/);
+      child.kill('SIGTERM');
+      await (child.exitCode ?? once(child, 'close'));
+      expect([child.exitCode, child.signalCode]).toEqual([0, null]);
+    } finally {
+      child.kill('SIGKILL');
+      await proxy.close();
+    }
+  });
+
+  it('is told in one of two ways: to mend, or to watch', async () => {
+    expect(await pua(api.environment, ['doctor', '--watch', '--mend'])).toMatchObject({ code: 2 });
+    expect(await pua(api.environment, ['doctor', '--watch', 'often'])).toMatchObject({ code: 2 });
   });
 
   thorough.it('finds a connection that has lost its other side', async () => {

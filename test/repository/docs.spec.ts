@@ -15,30 +15,45 @@ describe('the pages that are made from tables in the code', () => {
   });
 });
 
-describe('docs/security.md', () => {
+describe('what is promised', () => {
   const specs = ['test', 'src'].flatMap((folder) =>
     readdirSync(folder, { recursive: true }).map((path) => `${folder}/${path as string}`),
   );
-  const [threats] = readFileSync('docs/security.md', 'utf8').split('\n## Keys of the server\n');
-  const sections = threats!.split(/^## /m).slice(1);
-
-  it.each(sections.map((text) => [text.split('\n')[0]!, text]))(
-    'proves by tests that exist: %s',
-    (_, text) => {
-      const tests = [...text.matchAll(/^- `([^`]+)`: (.+(?:\n {2}.+)*)/gm)];
-      expect(tests.length).toBeGreaterThan(0);
-      for (const [, file, wrapped] of tests) {
-        const sentence = wrapped!.replace(/\s+/g, ' ');
-        const path = specs.find((spec) => spec.endsWith(`/${file}`));
-        expect([file, path]).toEqual([file, expect.any(String)]);
-        const [single, double] = [`'${sentence}'`, `"${sentence}"`];
-        const source = readFileSync(path!, 'utf8');
-        expect([file, sentence, source.includes(single) || source.includes(double)]).toEqual([
-          file,
-          sentence,
-          true,
-        ]);
-      }
-    },
+  const sections = [
+    ['docs/security.md', '\n## Keys of the server\n'],
+    ['docs/reliability.md', '\n## What cannot be reached here\n'],
+  ].flatMap(([path, end]) =>
+    readFileSync(path!, 'utf8')
+      .split(end!)[0]!
+      .split(/^## /m)
+      .slice(1)
+      .map((text) => [`${path}: ${text.split('\n')[0]}`, text] as const),
   );
+
+  it.each(sections)('is proved by tests that exist: %s', (_, text) => {
+    const tests = [...text.matchAll(/^ *- `([^`]+)`: (.+(?:\n {2,}(?! *- ).+)*)/gm)];
+    expect(tests.length).toBeGreaterThan(0);
+    for (const [, file, wrapped] of tests) {
+      const sentence = wrapped!.replace(/\s+/g, ' ');
+      const path = specs.find((spec) => spec.endsWith(`/${file}`));
+      expect([file, path]).toEqual([file, expect.any(String)]);
+      const [single, double] = [`'${sentence}'`, `"${sentence}"`];
+      const source = readFileSync(path!, 'utf8');
+      expect([file, sentence, source.includes(single) || source.includes(double)]).toEqual([
+        file,
+        sentence,
+        true,
+      ]);
+    }
+  });
+
+  it('has a test for each of the traps', () => {
+    const [, traps] = readFileSync('docs/reliability.md', 'utf8').split(
+      /^## (?:Traps|What cannot be reached here)$/m,
+    );
+    const numbered = traps!.split(/^(?=\d+\. )/m).slice(1);
+    expect(numbered.map((trap) => trap.split('.')[0])).toEqual(numbered.map((_, i) => String(i + 1)));
+    expect(numbered.filter((trap) => !/^ +- `[^`]+`: /m.test(trap))).toEqual([]);
+    expect(numbered).toHaveLength(21);
+  });
 });

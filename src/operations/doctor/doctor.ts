@@ -102,9 +102,36 @@ export async function checkDatabase(
   ]);
   const secret = [
     ...(await checkSecret(dataSource, config, await sealState())),
-    checkSeals('webhook secrets', await webhookSeals(), 'nothing is sent to their receivers'),
+    checkWebhookSecrets(await webhookSeals()),
   ];
   return [...server, migrations, ...mended, ...secret, ...data];
+}
+
+/** What {@link checkVitals} found. `isWhole`: of all that it looks at; else something came in between. */
+export interface Vitals {
+  readonly isWhole: boolean;
+  readonly checks: readonly Check[];
+}
+
+/** Of all that {@link checkDatabase} checks what costs next to nothing however much is stored, and may change in a night. */
+export async function checkVitals(
+  dataSource: DataSource,
+  config: Config,
+  { sealState, webhookSeals }: Pick<DoctorOptions, 'sealState' | 'webhookSeals'>,
+): Promise<Vitals> {
+  const { manager } = dataSource;
+  const server = await checkServer(manager, config);
+  const migrations = checkMigrations(await readSchema(dataSource));
+  if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
+  const checks = [
+    ...server,
+    migrations,
+    checkSigningKeys(await sealState()),
+    checkWebhookSecrets(await webhookSeals()),
+    ...(await checkTriggers(manager)),
+    await checkWebhooks(manager),
+  ];
+  return { isWhole: true, checks };
 }
 
 const OLDEST_VERSION = 150_000;
@@ -205,7 +232,7 @@ const MEND = 'run `pua doctor --mend`: it counts and copies anew beside everybod
 
 /** What still needs SECRET_KEY_PREVIOUS, beside API keys. */
 async function checkSecret(dataSource: DataSource, config: Config, state: SealState): Promise<Check[]> {
-  const checks = [checkSeals('signing keys', state, 'no server starts')];
+  const checks = [checkSigningKeys(state)];
   if (!config.secrets.hasPrevious || !state.movedAt) return checks;
   const [older] = await dataSource.query<{ tokens: number; sessions: number; until: string | null }[]>(
     `WITH older AS (
@@ -229,6 +256,11 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
   );
   return checks;
 }
+
+const checkSigningKeys = (state: SealCounts) => checkSeals('signing keys', state, 'no server starts');
+
+const checkWebhookSecrets = (state: SealCounts) =>
+  checkSeals('webhook secrets', state, 'nothing is sent to their receivers');
 
 /** @param consequence of what cannot be decrypted */
 function checkSeals(

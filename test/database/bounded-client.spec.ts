@@ -1,0 +1,32 @@
+import { expect, it } from '@jest/globals';
+import { BoundedClient, WriteGate } from '../../src/database/bounded-client.js';
+import { isUnavailable } from '../../src/database/unavailable.js';
+import { createEmptyDatabase, postgres } from '../support/database.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+
+postgres.describe('a client of a pool', () => {
+  it('whose statement was given up does not end the process when its connection breaks', async () => {
+    const database = await createEmptyDatabase();
+    const proxy = await TcpProxy.start(database.environment.DATABASE_URL!);
+    const client = new BoundedClient({
+      connectionString: proxy.url,
+      answerMs: 50,
+      primary: true,
+      writes: new WriteGate(),
+    });
+    try {
+      await client.connect();
+      const released = new Promise((resolve) => (client.release = resolve));
+      const error: unknown = await client.query('SELECT pg_sleep(60)').catch((thrown: unknown) => thrown);
+      expect([error, isUnavailable(error)]).toEqual([expect.any(Error), true]);
+      client.release(); // as a pool does, which has it back when the statement has ended
+      const ended = new Promise<void>((resolve) => void client.once('end', resolve));
+      proxy.cut();
+      await ended;
+      expect(await released).toBe(true); // closed, and lent to nobody
+    } finally {
+      await proxy.close();
+      await database.drop();
+    }
+  });
+});
