@@ -197,9 +197,9 @@ WHERE pronamespace = 'public'::regnamespace AND prosqlbody IS NULL AND prolang <
       .filter(({ sets }) => !sets)
       .flatMap(({ name, body }) => {
         const code = body.replaceAll(/--.*|'[^']*'/g, '');
-        const tables = [...code.matchAll(/(?<!DISTINCT )\b(?:FROM|INTO|JOIN|UPDATE|TABLE)\s+([a-z_.]+)/gi)].map(
-          ([, table]) => table!,
-        );
+        const tables = [
+          ...code.matchAll(/(?<!DISTINCT )\b(?:FROM|INTO|JOIN|UPDATE|TABLE)\s+([a-z_.]+)/gi),
+        ].map(([, table]) => table!);
         const calls = [...code.matchAll(/(?<![\w.])([a-z_]+)\(/g)].map(([, called]) => called!);
         return [
           ...tables.filter((table) => !table.startsWith('public.') && table !== 'new_rows'),
