@@ -19,6 +19,10 @@ const OF_THE_STATEMENT = /^(22|40001$)/;
 
 interface ReadAddress {
   readonly url: string | undefined;
+  /** A standby is refused, see src/database/primary.ts. */
+  readonly primary: boolean;
+  /** Whether a pooler gives each transaction another session. */
+  readonly sharedSessions: boolean;
   /** For each session, as on the command line of PostgreSQL. */
   readonly options?: string;
 }
@@ -47,7 +51,14 @@ export class PipelinedReads {
   #lateAt = -Infinity;
   readonly #watch = setInterval(() => this.#dropStalled(), WATCH_MS).unref();
 
-  constructor(config: Config, address: ReadAddress = { url: config.databaseUrl }) {
+  constructor(
+    config: Config,
+    address: ReadAddress = {
+      url: config.databaseUrl,
+      primary: isDirect(config),
+      sharedSessions: !isDirect(config),
+    },
+  ) {
     this.#config = config;
     this.#address = address;
     this.#lanes = Array.from({ length: CONNECTIONS }, () => ({ connection: undefined }));
@@ -117,6 +128,7 @@ export class PipelinedReads {
       const connection = await ReadConnection.open(
         {
           connectionString: this.#address.url,
+          primary: this.#address.primary,
           options: this.#address.options,
           application_name: 'public-user-api reads',
           connectionTimeoutMillis: this.#config.databaseDeadlines.connect,
@@ -129,7 +141,7 @@ export class PipelinedReads {
           lane.connection = undefined;
           this.#reconnect(lane);
         },
-        !isDirect(this.#config),
+        this.#address.sharedSessions,
       );
       if (this.#ended) await connection.end();
       else if (lost) this.#reconnect(lane);

@@ -55,7 +55,12 @@ export class Replica {
 
   constructor(config: Config, url: string) {
     const { connect, lock } = config.databaseDeadlines;
-    this.#lanes = new PipelinedReads(config, { url, options: SESSION });
+    this.#lanes = new PipelinedReads(config, {
+      url,
+      primary: false,
+      sharedSessions: false,
+      options: SESSION,
+    });
     this.#pool = new pg.Pool({
       connectionString: url,
       options: SESSION,

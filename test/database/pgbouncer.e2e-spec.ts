@@ -45,7 +45,11 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
   });
 
   async function connected(): Promise<ReadConnection> {
-    const connection = await ReadConnection.open({ connectionString: pooler.url }, () => undefined, true);
+    const connection = await ReadConnection.open(
+      { connectionString: pooler.url, primary: false },
+      () => undefined,
+      true,
+    );
     opened.push(connection);
     return connection;
   }

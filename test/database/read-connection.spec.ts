@@ -41,7 +41,7 @@ postgres.describe('a connection for reads', () => {
     connectionString = URL_OF_DATABASE(),
     more: pg.ClientConfig = {},
   ): Promise<ReadConnection> {
-    const connection = await ReadConnection.open({ connectionString, ...more }, () => lost++);
+    const connection = await ReadConnection.open({ connectionString, primary: true, ...more }, () => lost++);
     opened.push(connection);
     return connection;
   }
