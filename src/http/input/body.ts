@@ -121,7 +121,9 @@ function bodyProblem(error: { type?: string; status?: number; code?: string }): 
   }
   if (error.type === 'encoding.unsupported') return new Problem('unsupported_media_type', { cause: error });
   // What zlib says.
-  const detail = error.code?.startsWith('Z_') ? 'The request body is not what Content-Encoding says.' : undefined;
+  const detail = error.code?.startsWith('Z_')
+    ? 'The request body is not what Content-Encoding says.'
+    : undefined;
   return new Problem('invalid_json', { cause: error, ...(detail ? { detail } : {}) });
 }
 
