@@ -94,6 +94,7 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
   SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 3600))],
   SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(600))],
   DeadRows: [series('database_dead_rows', 'table="events"', always(100_000))],
+  ReplicaNotAsked: [series('database_replicas_asked', '', always(2))],
   EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.02))],
   ProcessSilent: [series('server_processes', 'state="silent"', always(0))],
   VersionsDiffer: [series('build_info', 'version="1.0.0"', always(1))],
@@ -125,6 +126,7 @@ const UNWELL: typeof WELL = {
   SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 60))],
   SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(7200))],
   DeadRows: [series('database_dead_rows', 'table="events"', always(20_000_000))],
+  ReplicaNotAsked: [series('database_replicas_asked', '', `2x${TIMES / 2} 1x${TIMES / 2}`)],
   EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.6))],
   ProcessSilent: [series('server_processes', 'state="silent"', always(1))],
   VersionsDiffer: [
@@ -285,6 +287,8 @@ postgres.describe('monitoring', () => {
         'Deleted by the sweeper',
         'Webhook messages',
         'Feeds',
+        'Member reads',
+        'Replica lag',
       ]).toEqual(
         expect.arrayContaining(answers.filter(({ answer }) => answer.length === 0).map(({ title }) => title)),
       );
