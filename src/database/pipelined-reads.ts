@@ -21,6 +21,8 @@ interface ReadAddress {
   readonly url: string | undefined;
   /** For each session, as on the command line of PostgreSQL. */
   readonly options?: string;
+  /** A standby, and no pooler in between. */
+  readonly isReplica?: boolean;
 }
 
 interface Lane {
@@ -114,10 +116,12 @@ export class PipelinedReads {
   async #connect(lane: Lane): Promise<void> {
     let lost = false;
     try {
+      const { isReplica } = this.#address;
       const connection = await ReadConnection.open(
         {
           connectionString: this.#address.url,
           options: this.#address.options,
+          ...(isReplica ? { primary: false } : {}),
           application_name: 'public-user-api reads',
           connectionTimeoutMillis: this.#config.databaseDeadlines.connect,
           statement_timeout: STALLED_MS,
@@ -129,7 +133,7 @@ export class PipelinedReads {
           lane.connection = undefined;
           this.#reconnect(lane);
         },
-        !isDirect(this.#config),
+        !isReplica && !isDirect(this.#config),
       );
       if (this.#ended) await connection.end();
       else if (lost) this.#reconnect(lane);

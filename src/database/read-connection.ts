@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Client, ClientConfig, QueryResultRow } from 'pg';
 import { sha256 } from '../crypto/digests.js';
 import { PrimaryClient } from './primary.js';
+import type { PrimaryConfig } from './primary.js';
 
 export interface NamedStatement {
   readonly name: string;
@@ -105,11 +106,11 @@ export class ReadConnection {
    * @throws what pg throws; or where it is not understood what PostgreSQL says
    */
   static async open(
-    config: ClientConfig,
+    config: ClientConfig & Partial<PrimaryConfig>,
     onLost: () => void,
     sharedSessions = false,
   ): Promise<ReadConnection> {
-    const client = new PrimaryClient({ ...config, primary: !sharedSessions });
+    const client = new PrimaryClient({ primary: !sharedSessions, ...config });
     const connection = new ReadConnection(client, onLost, sharedSessions);
     client.on('error', (error) => connection.#lose(error));
     client.on('end', () => connection.#lose(new Error('the connection was ended')));

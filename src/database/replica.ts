@@ -55,7 +55,7 @@ export class Replica {
 
   constructor(config: Config, url: string) {
     const { connect, lock } = config.databaseDeadlines;
-    this.#lanes = new PipelinedReads(config, { url, options: SESSION });
+    this.#lanes = new PipelinedReads(config, { url, options: SESSION, isReplica: true });
     this.#pool = new pg.Pool({
       connectionString: url,
       options: SESSION,
