@@ -1,4 +1,5 @@
-// What reads cost the primary with replicas and without, and whether anybody reads less than they wrote: node bench/replicas.mjs
+// What reads cost the primary with replicas and without (node bench/replicas.mjs cost), and whether anybody reads less than they wrote
+// while a replica is late and another one is killed (node bench/replicas.mjs writes); both without an argument.
 // Over streaming replicas of the benchmark's database, on this machine; needs PostgreSQL and wrk.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,7 @@ const PLAN = { seconds: 3, connections: 16 };
 const ROUNDS = 2;
 const WRITES = 10_000;
 /** Who writes at once. */
-const WRITERS = 50;
+const WRITERS = 20;
 const DELAY = '300ms';
 
 requireWrk();
@@ -26,8 +27,8 @@ const replicas = [];
 try {
   for (const folder of folders)
     replicas.push(await startPostgres(folder, { fsync: 'off', max_connections: 200 }, dataset.url));
-  await measureReads();
-  await readOwnWrites();
+  if (process.argv[2] !== 'writes') await measureReads();
+  if (process.argv[2] !== 'cost') await readOwnWrites();
 } finally {
   for (const replica of replicas) await replica.stop();
   await dataset.stop();
@@ -86,7 +87,7 @@ async function readOwnWrites() {
     });
     const what = `${options.method ?? 'GET'} ${response.status}`;
     statuses[what] = (statuses[what] ?? 0) + 1;
-    return response.json();
+    return { status: response.status, body: await response.json() };
   };
   await Promise.all(
     dataset.keys.slice(0, WRITERS).map(async (key) => {
@@ -94,11 +95,17 @@ async function readOwnWrites() {
         const bio = `the ${writes++}th write`;
         if (writes === WRITES / 2) process.kill(-replicas[0].pid, 'SIGKILL');
         const begun = performance.now();
-        await call(servers[writes % 2], key, { method: 'PUT', body: JSON.stringify({ bio }) });
+        const { status } = await call(servers[writes % 2], key, {
+          method: 'PUT',
+          body: JSON.stringify({ bio }),
+        });
         took.push(performance.now() - begun);
+        if (status !== 200) continue; // whether it was written is unknown
         for (const server of servers) {
+          const found = await call(server, key);
+          if (found.status !== 200) continue;
           reads++;
-          if ((await call(server, key)).bio !== bio) stale++;
+          if (found.body.bio !== bio) stale++;
         }
       }
     }),
