@@ -130,6 +130,7 @@ export class PipelinedReads {
           this.#reconnect(lane);
         },
         !isDirect(this.#config),
+        isDirect(this.#config) && this.#address.url === this.#config.databaseUrl, // others are replicas
       );
       if (this.#ended) await connection.end();
       else if (lost) this.#reconnect(lane);

@@ -102,14 +102,16 @@ export class ReadConnection {
   /**
    * @param onLost is called once, when the connection is gone, whoever ended it
    * @param sharedSessions whether a pooler gives each transaction another session
+   * @param primary whether it may be the primary alone
    * @throws what pg throws; or where it is not understood what PostgreSQL says
    */
   static async open(
     config: ClientConfig,
     onLost: () => void,
     sharedSessions = false,
+    primary = !sharedSessions,
   ): Promise<ReadConnection> {
-    const client = new PrimaryClient({ ...config, primary: !sharedSessions });
+    const client = new PrimaryClient({ ...config, primary });
     const connection = new ReadConnection(client, onLost, sharedSessions);
     client.on('error', (error) => connection.#lose(error));
     client.on('end', () => connection.#lose(new Error('the connection was ended')));
