@@ -80,6 +80,7 @@ describe('the snippets of README and docs', () => {
       ),
       'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
+      'docs/scaling.md sh: names of servers that are not there',
       'docs/scaling.md ini: test/database/pgbouncer.e2e-spec.ts does, with these settings',
       'docs/sign-in.md sh: there is no such mail server',
       'docs/sign-in.md sh: there is no such login',
