@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { OauthTest } from '../support/oauth.js';
+
+/*
+ * What Schemathesis makes of the OpenAPI documents, sent to a server: what they allow, what they forbid, calls that follow from others.
+ * Each response has to be one that the document declares, byte by byte what its schema says.
+ */
+
+const HERE = join(import.meta.dirname, 'schemathesis');
+const run = promisify(execFile);
+
+/** What a document cannot say: that a cursor, an If-Match or a parameter beside another fits. Everything else that it knows is checked. */
+const NOT_CHECKED = 'positive_data_acceptance';
+
+(process.env.LIBRARIES ? describe : describe.skip)('Schemathesis', () => {
+  let folder: string;
+  let oauth: OauthTest;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'pua-schemathesis-'));
+    oauth = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
+    await run('python3', ['-m', 'venv', join(folder, 'venv')]);
+    const pip = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r'];
+    await run(join(folder, 'venv/bin/python'), [...pip, join(HERE, 'requirements.txt')]);
+  }, 300_000);
+  afterAll(async () => {
+    await oauth.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it.each([
+    ['members', '/api/public/openapi.json', 12],
+    // Without the feed, whose lines of JSON it does not know how to write: bench/fuzz.mjs does.
+    ['the platform', '/api/platform/openapi.json', 1],
+  ])(
+    'finds no response for %s that is not in %s',
+    async (whose, document, operations) => {
+      const { platform } = oauth.api;
+      const { id } = await oauth.member();
+      await platform.participant(await platform.event(), id);
+      await platform.connection(id, await platform.user());
+      await platform.progress(id, await platform.achievement(), { earned_at: '2024-01-01T10:00:00Z' });
+      const key = whose === 'members' ? await oauth.api.key(id) : await oauth.api.platformKey();
+      const { stdout } = await run(
+        join(folder, 'venv/bin/st'),
+        [
+          ...['run', oauth.issuer + document, '--url', oauth.issuer, '--header', `X-API-Key: ${key}`],
+          ...['--exclude-checks', NOT_CHECKED, '--max-examples', '30', '--generation-deterministic'],
+          ...['--exclude-path', '/api/platform/records'],
+          ...['--request-timeout', '40', '--suppress-health-check', 'all', '--no-color'],
+        ],
+        { cwd: folder, env: { ...process.env, NO_PROXY: '*' }, maxBuffer: 10_000_000 },
+      ).catch((error: { stdout: string }) => ({ stdout: error.stdout }));
+      expect(stdout).toMatch(new RegExp(`Tested: ${operations}\\b`));
+      expect(stdout).toMatch(/(\d+) generated, \1 passed/);
+      expect(stdout).not.toMatch(/❌|🚫/u);
+    },
+    300_000,
+  );
+});
