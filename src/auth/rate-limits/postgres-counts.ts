@@ -11,7 +11,7 @@ const NUMBER = `floor(extract(epoch FROM now()) / ${WINDOW_SECONDS})`;
 /**
  * One row a key. By the database's clock; a row that another instance moved on to the next window while this statement
  * waited for it counts there. In the order of keys, so that instances wait for one another and never deadlock. What is only
- * asked after, twice a second of each key in use, is read and not written.
+ * asked after, as each key in use is now and then, is read and not written.
  * $1 quota, $2 window, $3 keys, $4 spent, $5 wanted.
  */
 const SETTLE = `WITH asked AS (
