@@ -45,14 +45,19 @@ const NOT_CHECKED = 'positive_data_acceptance';
       await platform.connection(id, await platform.user());
       await platform.progress(id, await platform.achievement(), { earned_at: '2024-01-01T10:00:00Z' });
       const key = whose === 'members' ? await oauth.api.key(id) : await oauth.api.platformKey();
+      const options = {
+        url: oauth.issuer,
+        header: `X-API-Key: ${key}`,
+        'exclude-checks': NOT_CHECKED,
+        'exclude-path': '/api/platform/records',
+        'max-examples': '30',
+        'request-timeout': '40',
+        'suppress-health-check': 'all',
+      };
+      const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
       const { stdout } = await run(
         join(folder, 'venv/bin/st'),
-        [
-          ...['run', oauth.issuer + document, '--url', oauth.issuer, '--header', `X-API-Key: ${key}`],
-          ...['--exclude-checks', NOT_CHECKED, '--max-examples', '30', '--generation-deterministic'],
-          ...['--exclude-path', '/api/platform/records'],
-          ...['--request-timeout', '40', '--suppress-health-check', 'all', '--no-color'],
-        ],
+        ['run', oauth.issuer + document, ...flags, '--generation-deterministic', '--no-color'],
         { cwd: folder, env: { ...process.env, NO_PROXY: '*' }, maxBuffer: 10_000_000 },
       ).catch((error: { stdout: string }) => ({ stdout: error.stdout }));
       expect(stdout).toMatch(new RegExp(`Tested: ${operations}\\b`));
