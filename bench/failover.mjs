@@ -72,6 +72,7 @@ await build();
 const folder = mkdtempSync(join(tmpdir(), 'pua-failover-'));
 chmodSync(folder, 0o755); // PostgreSQL runs as another user
 const cluster = new PatroniCluster(folder);
+process.on('SIGTERM', () => process.exit(1)); // of a time limit: what was started ends with it
 process.on('exit', () => {
   for (const { child } of servers) child.kill('SIGKILL');
 });
