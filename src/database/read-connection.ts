@@ -74,9 +74,8 @@ const EXPECTED = { text: LETTERS, number: 2 ** 30, nothing: null, same: true, by
  *
  * Behind a pooler that gives each transaction another session (`sharedSessions`), statements stay prepared in the sessions all the
  * same: their names are made of their texts, so that whoever prepared one, it is the right one. A session that does not know it says
- * so before anything is executed (26000), and is told then. That needs nothing of the pooler, and PgBouncer 1.21 or newer, which
- * keeps account of what its clients prepare, is satisfied, too. What the columns are is asked for each time, since sessions may have
- * learnt of a change of a table one after the other.
+ * so before anything is executed (26000), and is told then. That needs nothing of the pooler. What the columns are is asked for each
+ * time, since sessions may have learnt of a change of a table one after the other.
  */
 export class ReadConnection {
   readonly #client: Client;

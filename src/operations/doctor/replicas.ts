@@ -21,7 +21,7 @@ interface ReplicaState {
 export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
   if (urls.length === 0) return [];
   const [primary] = await dataSource.query<{ identity: string; position: string }[]>(
-    `SELECT ${IDENTITY} AS identity, 
+    `SELECT ${IDENTITY} AS identity,
   (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text AS position`,
   );
   return Promise.all(urls.map((url, index) => checkReplica(url, index + 1, primary!)));
