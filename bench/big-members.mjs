@@ -3,6 +3,7 @@
 // documented filter and sort of events and connections, as the OpenAPI document names them, first page and next, by the member with
 // 20,000 events and the one with 100,000 connections; then /profile and /events of a thousand usual members at a fixed rate, alone
 // and beside ten callers who ask for nothing but those lists.
+import './own-node.mjs';
 import { build } from '../bin/build.mjs';
 import { openDataset } from './data.mjs';
 import { request, runGenerator } from './generator.mjs';

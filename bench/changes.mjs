@@ -1,5 +1,6 @@
 // What it costs to record changes, and to read them: `node bench/changes.mjs`. CPU of PostgreSQL's own process, the best of several
 // rounds with the triggers and without, in turns, so that a busy machine disturbs little.
+import './own-node.mjs';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -3,6 +3,7 @@
 // Patroni with etcd and HAProxy (deploy/patroni, as it stands; Debian's patroni, etcd-server and haproxy), two servers, members who
 // write, read, sign in and refresh, and a platform that feeds. Fails where something that was acknowledged is lost or done twice, or
 // where anything but 503 was answered while there was no primary; times are for people to read. docs/failover.md has the figures.
+import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

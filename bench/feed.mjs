@@ -1,5 +1,6 @@
 // How fast feeds are, and what readers notice of them, on a throw-away PostgreSQL:
 //   node bin/with-postgres.mjs node bench/feed.mjs
+import './own-node.mjs';
 import { startFresh } from './fresh-server.mjs';
 
 const { url, pua, end } = await startFresh();

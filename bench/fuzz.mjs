@@ -4,6 +4,7 @@
 // redirect to where nobody registered, a stack in a response, and a response of the API that its document does not have.
 //   nice node bin/with-postgres.mjs node bench/fuzz.mjs --requests 1000000 [--seed 1] [--out fuzz.json]
 // The same seed makes the same kinds of requests; what they meet depends on which are answered first. Loopback only.
+import './own-node.mjs';
 import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Writes a large import folder: `node bench/generate-import.mjs <folder> [users] [connections]`, 300,000 and
 // 1,000,000 unless said. The same numbers give the same files.
+import './own-node.mjs';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';

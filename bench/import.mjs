@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // What an import costs, and how long a sign-up beside it waits at most: `node bench/import.mjs <folder> [root]`, with the files of
 // generate-import.mjs, into a PostgreSQL of its own; `root` is another checkout, built, to compare with.
+import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -2,6 +2,7 @@
 // How long a database with data takes to migrate, and whom it keeps waiting: `node bench/migration.mjs <cluster>`, a folder that
 // another checkout's bench/data.mjs made, which is migrated in place. Beside it one reader and one writer ask for a row of each table
 // twenty times a second, without a deadline.
+import './own-node.mjs';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';

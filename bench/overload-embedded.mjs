@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Five times what `npm start` on the embedded database can do, where an answer costs milliseconds: `node bench/overload-embedded.mjs`.
 // One caller with one key, whose limit is off.
+import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 // What PgBouncer in transaction mode costs: each question to a server on PostgreSQL itself and to one behind PgBouncer, in turns, by
 // requests a second and by CPU of server, PgBouncer and PostgreSQL. `node bench/pgbouncer.mjs [--rounds 5] [--seconds 3]`; needs
 // Debian's pgbouncer and wrk.
+import './own-node.mjs';
 import { parseArgs } from 'node:util';
 import { build } from '../bin/build.mjs';
 import { startPgbouncer } from '../bin/pgbouncer.mjs';

@@ -2,6 +2,7 @@
 // Attacks without a credential, by clients that send requests and do not wait for answers: `node bench/pipelining.mjs`. For each:
 // the longest delay of the server's event loop by the clock (Node's own measure, every 10 ms), the slowest answer of /livez and of a
 // member's /profile meanwhile, and the growth of the server's memory.
+import './own-node.mjs';
 import { connect } from 'node:net';
 import { build } from '../bin/build.mjs';
 import { freePort } from '../bin/postgres.mjs';

@@ -2,6 +2,7 @@
 // `npm run bench:profile -- events [users]`: where the CPU time of our server goes while it answers one question, or makes
 // codes (`authorize`), redeems them (`exchange`) or rotates refresh tokens (`refresh`): by layer, by package and by
 // function. The profile itself stays in bench/.data/profiles, for Chrome's developer tools.
+import './own-node.mjs';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from '../bin/build.mjs';

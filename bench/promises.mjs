@@ -1,6 +1,7 @@
 // What docs/reliability.md promises, measured over two instances and a throw-away PostgreSQL, in a minute or two:
 //   node bin/with-postgres.mjs node bench/promises.mjs [revocation singleUse databaseAway nastiestInput ending]
 // Prints a line for each. Figures of time are those of the machine as busy as it is; what is counted is exact. Loopback only.
+import './own-node.mjs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'node:http';
 import pg from 'pg';

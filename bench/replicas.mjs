@@ -1,6 +1,7 @@
 // What reads cost the primary with replicas and without (node bench/replicas.mjs cost), and whether anybody reads less than they wrote
 // while a replica is late and another one is killed (node bench/replicas.mjs writes); both without an argument.
 // Over streaming replicas of the benchmark's database, on this machine; needs PostgreSQL and wrk.
+import './own-node.mjs';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // `npm run bench`: this server beside the peers, in turns, over a database of its own. See docs/performance.md.
+import './own-node.mjs';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';

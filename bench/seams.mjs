@@ -2,6 +2,7 @@
 // counted. On a throw-away PostgreSQL: node bin/with-postgres.mjs node bench/seams.mjs
 //
 // CPU of server and database together, the best of several rounds with the triggers and without, in turns.
+import './own-node.mjs';
 import { startFresh } from './fresh-server.mjs';
 import { cpuMicroseconds } from './usage.mjs';
 

@@ -1,6 +1,6 @@
 // Our server as in production, and the peers.
 import { spawn, spawnSync } from 'node:child_process';
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/core';
 import { freePort } from '../bin/postgres.mjs';
@@ -125,14 +125,15 @@ async function answers(url) {
 /** TypeScript with decorators needs a compiler; what it makes stands beside its source, and not in git. */
 function compileNest() {
   const options = JSON.parse(readFileSync(join(root, '.swcrc'), 'utf8'));
-  for (const file of globSync('peers/nest-typeorm/*.ts', { cwd: folder })) {
-    const { code } = transformSync(readFileSync(join(folder, file), 'utf8'), {
+  const peer = join(folder, 'peers/nest-typeorm');
+  for (const file of readdirSync(peer).filter((name) => name.endsWith('.ts'))) {
+    const { code } = transformSync(readFileSync(join(peer, file), 'utf8'), {
       ...options,
       swcrc: false,
       sourceMaps: false,
       filename: file,
     });
-    writeFileSync(join(folder, file.replace(/ts$/, 'js')), code);
+    writeFileSync(join(peer, file.replace(/ts$/, 'js')), code);
   }
 }
 

@@ -1,6 +1,7 @@
 // Sign-ins a second by each way, at the account pages: `npm run build && node bench/sign-ins.mjs`. One server over a PostgreSQL of its
 // own; for the platform's own login a provider that only signs. The best of several rounds, and the server's CPU time for one: a busy
 // machine disturbs that little.
+import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

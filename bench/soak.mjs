@@ -3,6 +3,7 @@
 // first shows what a process holds after an hour.
 //   node bin/with-postgres.mjs node bench/soak.mjs --minutes 60 [--rate 60] [--every <seconds between faults>] [--out <folder>]
 // writes soak.json and soak.svg to the folder, prints the verdict, and exits with 1 where it is bad. Loopback only.
+import './own-node.mjs';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, request as httpRequest } from 'node:http';
@@ -216,11 +217,13 @@ const cursors = new Map();
 const json = { 'Content-Type': 'application/json' };
 /** Signs in, or where the browser is signed in already, only allows; and exchanges the code. What breaks in between begins anew. */
 async function authorize(browser, member) {
+  const reasons = {};
+  const because = (reason) => void (reasons[reason] = (reasons[reason] ?? 0) + 1);
   for (let attempt = 0; attempt < 30; attempt++) {
     browser.server = nextInstance();
     const code = await browser
       .authorize({ username: `member_${member}`, password: PASSWORD })
-      .catch(() => undefined);
+      .catch((error) => because(error.message.slice(0, 160)));
     if (code !== undefined) {
       const answer = await send('exchange', `${nextInstance().url}/oauth/token`, {
         method: 'POST',
@@ -231,10 +234,11 @@ async function authorize(browser, member) {
         sessions.push({ member, access: access_token, refresh: refresh_token, isBusy: false });
         return;
       }
+      because(`exchange: ${answer.status} ${answer.body.slice(0, 200)}`);
     }
     await pause(500);
   }
-  lost.signIns.push(`the sign-in of member ${member} never ended`);
+  lost.signIns.push(`the sign-in of member ${member} never ended: ${JSON.stringify(reasons)}`);
 }
 
 function newBrowser() {

@@ -1,5 +1,6 @@
 // How soon a change is heard of by webhook and by sync, on a throw-away PostgreSQL, and what it costs to look for it:
 //   node bin/with-postgres.mjs node bench/webhooks.mjs
+import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';

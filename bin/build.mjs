@@ -2,28 +2,30 @@
 // checked: that is `npm run typecheck`, which takes fifty times as long and tells a developer nothing at start.
 import {
   existsSync,
-  globSync,
   mkdirSync,
   readFileSync,
+  readdirSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 
 const root = dirname(import.meta.dirname);
 const output = join(root, 'dist');
 const stamp = join(output, '.built');
+/** What another process is writing. */
+const DRAFT = /\.\d+\.draft$/;
 
 /** Leaves `dist/` as the sources are now. @throws where they cannot be parsed */
 export async function build({ always = false } = {}) {
   if (!existsSync(join(root, 'src'))) return; // a production image holds only what was built
   // The client's, since the script of the reference has its sign-in inside.
-  const sources = globSync(['src/**/*.*', 'migrations/*.ts', 'clients/typescript/src/*.ts'], {
-    cwd: root,
-    exclude: (path) => path.endsWith('.spec.ts'),
-  });
+  const sources = ['src', 'migrations', 'clients/typescript/src']
+    .flatMap((folder) => filesUnder(root, folder))
+    .filter((path) => !path.endsWith('.spec.ts'));
   const inputs = [...sources, '.swcrc', 'bin/build.mjs'];
   const newest = Math.max(...inputs.map((path) => statSync(join(root, path)).mtimeMs));
   if (!always && existsSync(stamp) && statSync(stamp).mtimeMs > newest) return;
@@ -42,20 +44,26 @@ export async function build({ always = false } = {}) {
       files.set(`${script}.map`, map);
     }),
   );
-  const stale = globSync(['src/**/*.*', 'migrations/*.*', 'clients/**/*.*'], { cwd: output }).filter(
-    (path) => !files.has(path),
-  );
-  for (const path of stale) rmSync(join(output, path));
+  for (const path of ['src', 'migrations', 'clients'].flatMap((folder) => filesUnder(output, folder)))
+    if (!files.has(path) && !DRAFT.test(path)) rmSync(join(output, path), { force: true });
   for (const [path, content] of files) replace(join(output, path), content);
   writeFileSync(stamp, '');
+}
+
+/** Their paths from `base`. Not by `globSync`: whoever imports this file may be running on Node 20, which lacks it. */
+function filesUnder(base, folder) {
+  if (!existsSync(join(base, folder))) return [];
+  return readdirSync(join(base, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(relative(base, entry.parentPath), entry.name));
 }
 
 /** In one step: another process may be reading the file, or building too. */
 function replace(path, content) {
   mkdirSync(dirname(path), { recursive: true });
-  const draft = `${path}.${process.pid}`;
+  const draft = `${path}.${process.pid}.draft`;
   writeFileSync(draft, content);
   renameSync(draft, path);
 }
 
-if (import.meta.main) await build({ always: true });
+if (process.argv[1] && realpathSync(process.argv[1]) === import.meta.filename) await build({ always: true });

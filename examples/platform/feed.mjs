@@ -6,7 +6,7 @@
 // API_URL is where the API is (http://localhost:3000 unless said). It may be started again at any time: what is there already is
 // unchanged, and a request whose answer was lost is sent again with its Idempotency-Key, so that nothing happens twice.
 import { randomUUID } from 'node:crypto';
-import { createReadStream, readdirSync } from 'node:fs';
+import { createReadStream, readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
@@ -91,7 +91,7 @@ export async function feedFolder(api, folder, batch) {
   return { ...sum, seconds: (performance.now() - began) / 1000 };
 }
 
-if (import.meta.main) {
+if (process.argv[1] && realpathSync(process.argv[1]) === import.meta.filename) {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { batch: { type: 'string', default: '1000' } },

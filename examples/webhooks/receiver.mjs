@@ -2,6 +2,7 @@
 //
 //   WEBHOOK_SECRET=<of pua webhooks create> PORT=8080 node examples/webhooks/receiver.mjs
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { realpathSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 
@@ -39,7 +40,7 @@ export async function receive(port, secrets, take) {
   return server;
 }
 
-if (import.meta.main) {
+if (process.argv[1] && realpathSync(process.argv[1]) === import.meta.filename) {
   const port = Number(process.env.PORT ?? 8080);
   // For example: read GET /api/public/<resource>/<id> with the credential of the member.
   await receive(port, [process.env.WEBHOOK_SECRET], ({ type, data }) => console.log(type, data));

@@ -27,6 +27,8 @@ function functionsOf(path: string): [string, string][] {
   });
 }
 
+const firstImportOf = (path: string) => /^import .*$/m.exec(readFileSync(path, 'utf8'))?.[0] ?? '';
+
 const LONGEST_SQL = 140;
 
 /** Lines of SQL, in templates and texts, that are too long to be read. */
@@ -64,6 +66,31 @@ describe('the code', () => {
 
   it('has no line of SQL that is longer than 140 columns', () => {
     expect(paths.flatMap(longSqlOf)).toEqual([]);
+  });
+});
+
+describe('programs that are started by `node`, which may be older than the one of the project', () => {
+  const named = [
+    ...globSync('{README,CONTRIBUTING}.md'),
+    ...globSync('docs/**/*.md'),
+    '.ci/run',
+    'package.json',
+  ]
+    .flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/\bnode (bench\/[\w-]+\.mjs)/g)])
+    .map(([, path]) => path!);
+
+  it('of the benchmark go on with the Node that npm ci installed', () => {
+    const programs = [...new Set(named)];
+    expect(programs.length).toBeGreaterThan(15);
+    expect(programs.filter((path) => firstImportOf(path) !== "import './own-node.mjs';")).toEqual([]);
+  });
+
+  it('import nothing that Node 20 lacks, since it would say so before anything of theirs runs', () => {
+    const files = [...globSync('{bench,examples,.ci}/**/*.mjs'), 'bin/build.mjs', 'bin/smoke.mjs'];
+    expect(files.length).toBeGreaterThan(30);
+    expect(
+      files.filter((path) => /\bglobSync\b(?!`)|import\.meta\.main\b/.test(readFileSync(path, 'utf8'))),
+    ).toEqual([]);
   });
 });
 
