@@ -18,6 +18,8 @@ import { SyncModule } from './features/sync/sync.module.js';
 import { DemoController } from './oauth/demo.controller.js';
 import { DeveloperModule } from './oauth/developer.module.js';
 import { OauthModule } from './oauth/oauth.module.js';
+import { resetsPasswords } from './oauth/pages/page-paths.js';
+import { PasswordResetModule } from './oauth/password-reset.module.js';
 import { ChangeMarksModule } from './operations/change-marks/change-marks.module.js';
 import { NamesModule } from './operations/names/names.module.js';
 import { TotalsModule } from './operations/totals/totals.module.js';
@@ -61,6 +63,7 @@ export class AppModule {
         HealthModule,
         // Last: Express looks through the routes in this order, and few requests are for pages.
         OauthModule,
+        ...(resetsPasswords(config) ? [PasswordResetModule] : []),
         PersonalDataModule,
         ...(config.developerConsole ? [DeveloperModule] : []),
         SiteModule,

@@ -20,11 +20,7 @@ export class Mailer implements OnApplicationShutdown {
 
   constructor(private readonly config: Config) {}
 
-  get isThere(): boolean {
-    return this.config.mail !== undefined;
-  }
-
-  /** @throws what the mail server, or the way to it, says */
+  /** Only where there is a mail server. @throws what the mail server, or the way to it, says */
   async send(mail: Mail): Promise<void> {
     const { smtpUrl, from } = this.config.mail!;
     this.#transport ??= import('nodemailer').then(({ createTransport }) =>

@@ -22,7 +22,7 @@ export function parseDuration(text: string): number {
   return seconds;
 }
 
-/** A duration within bounds, both in seconds and included. */
+/** Makes a reader of durations within bounds, which are in seconds and inclusive. */
 export function durationBetween(shortest: number, longest: number): (text: string) => number {
   return (text) => {
     const seconds = parseDuration(text);
@@ -36,10 +36,10 @@ function spell(seconds: number): string {
   return seconds > 0 && seconds % DAY_SECONDS === 0 ? `${seconds / DAY_SECONDS}d` : `${seconds}s`;
 }
 
-/** Scopes of members, comma separated; an empty text is no scope at all. */
+/** Reads members’ scopes, comma separated; an empty text means none. */
 export const parseScopes = (text: string): Scope[] => scopesAmong(ALL_SCOPES, text);
 
-/** The same of a key, which may be the platform's own. */
+/** Reads the scopes of a key, which may be the platform's own. */
 export const parseKeyScopes = (text: string): (Scope | PlatformScope)[] =>
   scopesAmong([...ALL_SCOPES, ...ALL_PLATFORM_SCOPES], text);
 
@@ -52,7 +52,7 @@ function scopesAmong<Known extends string>(known: readonly Known[], text: string
 }
 
 /**
- * Adds one network or address to those before. IPv4 inside IPv6 (`::ffff:…`) becomes IPv4, as callers are seen.
+ * Adds a network or address to the ones before. IPv4 inside IPv6 (`::ffff:…`) becomes IPv4, as with callers' addresses.
  * The database clears host bits.
  */
 export function collectCidr(text: string, before: readonly string[] = []): string[] {
@@ -68,7 +68,7 @@ export function collectCidr(text: string, before: readonly string[] = []): strin
   return [...before, mapped && prefix >= 96 ? `${mapped[1]}/${prefix - 96}` : `${address}/${prefix}`];
 }
 
-/** A text of so many code points that the database can store. */
+/** Makes a reader of texts of this many code points that the database can store. */
 export function textOf([shortest, longest]: Length): (text: string) => string {
   return (text) => {
     const { length } = [...text];
@@ -78,7 +78,7 @@ export function textOf([shortest, longest]: Length): (text: string) => string {
   };
 }
 
-/** Not digits alone, which would read as an id. */
+/** Reads a username: not digits only, which would be taken for an id. */
 export function parseUsername(text: string): string {
   if (/^\d+$/.test(text)) throw new InvalidArgumentError('Digits alone would read as an id.');
   if (text.trim() !== text) throw new InvalidArgumentError('It must not begin or end with a space.');

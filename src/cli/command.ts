@@ -4,7 +4,7 @@ import { asTyped } from './output.js';
 
 const examples = new WeakMap<Command, string>();
 
-/** A command of ours: it names everything that is missing at once, where Commander stops at the first. */
+/** A command that names everything that is missing at once, where Commander stops at the first. */
 export class PuaCommand extends Command {
   override createCommand(name?: string): PuaCommand {
     return new PuaCommand(name);
@@ -22,7 +22,7 @@ export class PuaCommand extends Command {
   }
 }
 
-/** A command that does something: each has `--json` and an example in its help. */
+/** Adds a command that does something: each has `--json` and an example in its help. */
 export function addCommand(
   parent: Command,
   nameAndArguments: string,
@@ -38,12 +38,12 @@ export function addCommand(
   return command;
 }
 
-/** A command that only holds others: alone, it is wrong use and shows them. */
+/** Adds a command that only holds others: used alone, it fails as wrong use and lists them. */
 export function addGroup(parent: Command, name: string, description: string): Command {
   return parent.command(name).description(description);
 }
 
-/** The example of a command; undefined for a group. */
+/** Returns the example of a command; undefined for a group. */
 export function exampleOf(command: Command): string | undefined {
   return examples.get(command);
 }

@@ -3,9 +3,9 @@ import type { Argument, Command, Option } from 'commander';
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** What can stand at one place of the command line. */
+/** What can be typed at one position of the command line. */
 interface Place {
-  /** The commands before it, with a space between; empty for `pua` alone. */
+  /** The commands before it, separated by spaces; empty for `pua` alone. */
   readonly path: string;
   readonly commands: readonly Word[];
   readonly options: readonly OptionWord[];
@@ -23,7 +23,7 @@ interface OptionWord extends Word {
   readonly value: readonly string[] | 'file' | 'any' | 'none';
 }
 
-/** The script that teaches a shell to complete the commands and options of `pua`. */
+/** Writes the script with which a shell completes the commands and options of `pua`. */
 export function completionScript(program: Command, shell: Shell): string {
   return { bash, zsh, fish }[shell](placesOf(program));
 }
@@ -49,7 +49,7 @@ function placesOf(command: Command, path = ''): Place[] {
   ];
 }
 
-/** Where an argument is one of a few words. */
+/** The words of an argument that is one of a few. */
 const argumentWords = ({ argChoices = [], description }: Argument): Word[] =>
   argChoices.map((word) => ({ word, what: description }));
 

@@ -3,11 +3,10 @@ import type { Command } from 'commander';
 import { plain } from './output.js';
 
 /**
- * Makes sure that what cannot be undone is wanted: `--yes` says so, or whoever sits at the terminal. Where nobody can be asked,
- * it is wrong use.
+ * Asks for confirmation of what cannot be undone: by `--yes`, or on the terminal. Without either, it is wrong use.
  *
  * @param what would happen, as a sentence
- * @throws CommanderError where it is not wanted, or nobody is there to ask
+ * @throws CommanderError where it is declined, or there is nobody to ask
  */
 export async function confirm(
   command: Command,
@@ -22,7 +21,7 @@ export async function confirm(
     command.error('error: nothing was done', { code: 'pua.declined', exitCode: 1 });
 }
 
-/** Everything but y or yes, the end of the input and Ctrl-C too, is a no. */
+/** Anything but y or yes is a no, including the end of the input and Ctrl-C. */
 async function isAnsweredYes(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {

@@ -7,10 +7,10 @@ import { migrate } from '../database/migrate.js';
 import { connect } from '../database/open-database.js';
 import { readSchema, requireFit } from '../database/schema.js';
 
-/** To find somebody who serves the embedded database and does not end that moment. */
+/** Attempts to reach the process that serves the embedded database, which may end at any moment. */
 const MOST_ATTEMPTS = 10;
 
-/** What a command works on. */
+/** What a command works with. */
 export interface Work {
   readonly config: Config;
   readonly dataSource: DataSource;
@@ -23,8 +23,8 @@ export function readConfig(): Config {
 }
 
 /**
- * Runs a command over the database, beside a running server or alone: the embedded database is opened here where
- * nobody serves it, and migrated where it is empty.
+ * Runs a command on the database, next to a running server or alone: the embedded database is opened here where
+ * no other process serves it, and migrated where it is empty.
  *
  * @throws OperatorError where migrations are pending
  */
@@ -35,7 +35,7 @@ export function withDatabase<T>(work: (of: Work) => Promise<T>): Promise<T> {
   });
 }
 
-/** The same for what revokes: where anything was ever migrated, no version is a reason to refuse. */
+/** The same for commands that revoke: as long as the database was ever migrated, no version is refused. */
 export function withDatabaseOfAnyVersion<T>(work: (of: Work) => Promise<T>): Promise<T> {
   return withAnyDatabase(async (of) => {
     const { applied } = await readSchema(of.dataSource);
@@ -51,7 +51,7 @@ export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config 
     return await work({ config, dataSource });
   } finally {
     await dataSource.destroy();
-    await embedded?.close(Infinity); // other commands may work on it through this one
+    await embedded?.close(Infinity); // other commands may be using it through this process
   }
 }
 
@@ -65,7 +65,7 @@ async function open(
       return { embedded, dataSource: await connect(config) };
     } catch (error) {
       await embedded?.close();
-      // Who served it a moment ago may have ended before we came: then it is ours to open.
+      // The process that served it may have ended in the meantime: then it is opened here.
       if (config.databaseUrl || embedded || attempt === MOST_ATTEMPTS) throw error;
     }
   }

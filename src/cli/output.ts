@@ -6,23 +6,23 @@ export { plain };
 
 type Cell = string | number | boolean | null | readonly string[];
 
-/** The result, on stdout: as JSON, or as people read it; what others chose in it goes through {@link plain}. */
+/** Prints the result on stdout: as JSON, or in a form for people, in which text chosen by others goes through {@link plain}. */
 export function print(json: boolean | undefined, value: unknown, human: () => string): void {
   process.stdout.write(`${json ? JSON.stringify(value, null, 2) : human()}\n`);
 }
 
-/** What is no result, on stderr. */
+/** Prints what is not the result, on stderr. */
 export function note(text: string): void {
   process.stderr.write(`${asTyped(plain(text))}\n`);
 }
 
-/** Commands in a text of ours, as they work where this one was typed: `pua` in the image or after `npm link`, else `npx pua`. */
+/** Rewrites commands in a message as they work where this one was typed: `pua` in the image or after `npm link`, else `npx pua`. */
 export function asTyped(text: string): string {
   const isInstalled = process.env.npm_command !== 'exec' && basename(process.argv[1] ?? '') === 'pua';
   return text.replace(/(?<=^|`|\$ |\| |\$\()(npx )?pua(?= |$)/gm, isInstalled ? 'pua' : 'npx pua');
 }
 
-/** Rows under a head, without lines, so that `cut` and `awk` can take them apart. */
+/** Formats rows below a header, without rules, so that `cut` and `awk` can split them. */
 export function table<Row extends object>(
   rows: readonly Row[],
   columns: Record<string, (row: Row) => Cell>,
@@ -36,55 +36,55 @@ export function table<Row extends object>(
   );
 }
 
-/** One thing, a line for each of its fields. */
+/** Formats an object, one line per field. */
 export function fields(thing: object): string {
   return grid(Object.entries(thing).map(([name, value]) => [styled('bold', name), show(value as Cell)]));
 }
 
-/** Makes the word in front of a check, coloured on a terminal. */
+/** Returns the word in front of a check, coloured on a terminal. */
 export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
   return { ok: styled('green', 'ok  '), warn: styled('yellow', 'warn'), fail: styled('red', 'fail') }[status];
 }
 
 const GAP = '  ';
-/** What is cut keeps so many characters at least, the … among them. */
+/** The fewest characters to which a cell is cut, including the …. */
 const LEAST_WIDTH = 4;
 
-/** Columns of the terminal; elsewhere there is no end. */
+/** The columns of the terminal; unlimited elsewhere. */
 const terminalWidth = () => (process.stdout.isTTY && process.stdout.columns) || Infinity;
 
-/** Of each column, so that a line fits: the widest give way, never the first, which names the row. Undefined where all fit. */
+/** Column widths with which a line fits: the widest shrink, never the first, which names the row. Undefined where all fit. */
 function widthsWithin(most: number, rows: readonly (readonly string[])[]): number[] | undefined {
   const widths = rows[0]!.map((_, i) => rows.reduce((widest, row) => Math.max(widest, widthOf(row[i]!)), 0));
   let excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - most;
   if (!(excess > 0)) return undefined;
   for (; excess > 0; excess--) {
     const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
-    if (widest === -1 || widths[widest]! <= LEAST_WIDTH) break; // a terminal that narrow wraps
+    if (widest === -1 || widths[widest]! <= LEAST_WIDTH) break; // so narrow a terminal wraps
     widths[widest]! -= 1;
   }
   return widths;
 }
 
-/** What takes two columns of a terminal, as far as names go. */
+/** Characters that take two columns of a terminal, as far as they occur in names. */
 const WIDE =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u;
 
 const widthOfCharacter = (character: string) =>
   /[\p{Mn}\p{Me}]/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
 
-/** Columns of the terminal that a text takes. */
+/** How many columns of the terminal a text takes. */
 function widthOf(text: string): number {
   let width = 0;
   for (const character of text) width += widthOfCharacter(character);
   return width;
 }
 
-/** A line that fits into the terminal. */
+/** Cuts a line so that it fits into the terminal. */
 function cut(line: string): string {
   const most = terminalWidth();
   if (widthOf(line) <= most) return line;
-  let width = 1; // of the …
+  let width = 1; // the …
   let kept = '';
   for (const character of line) {
     width += widthOfCharacter(character);
@@ -94,7 +94,7 @@ function cut(line: string): string {
   return `${kept}…`;
 }
 
-/** Aligns texts that are fit to be shown: see {@link show}. */
+/** Aligns texts that {@link show} has made safe. */
 function grid(rows: readonly string[][], head: string[] = [], colWidths?: number[]): string {
   const none = Object.fromEntries(
     [
@@ -134,7 +134,7 @@ function show(cell: Cell): string {
   return typeof cell === 'string' ? plain(cell).replaceAll('\n', ' ') : String(cell);
 }
 
-/** One line whose cells have these widths at least; the last one has none. It is cut to the terminal. */
+/** Formats one line whose cells have at least these widths; the last one has none. It is cut to the terminal. */
 export function columns(cells: readonly Cell[], widths: readonly number[]): string {
   return cut(
     cells

@@ -30,16 +30,16 @@ const COMMANDS = [
 ];
 
 /**
- * The whole command line; it throws CommanderError in place of ending the process.
+ * Creates the whole command line, which throws CommanderError instead of ending the process.
  *
- * @param json what is wrong is left to whoever catches the error, in place of being written to stderr
+ * @param json leaves reporting an error to whoever catches it, instead of writing it to stderr
  */
 export function createProgram({ json = false }: { readonly json?: boolean } = {}): Command {
   const program = new PuaCommand(asTyped('pua'))
     .description('Runs the Public User API: keys, members, data, database')
     .version(VERSION, '--version', 'print the version')
     .exitOverride()
-    .enablePositionalOptions() // an option belongs to the command that it stands behind
+    .enablePositionalOptions() // an option belongs to the command that it follows
     .showHelpAfterError('(add --help to see how it is used)');
   if (json) program.configureOutput({ writeErr: () => undefined });
   for (const register of COMMANDS) register(program);

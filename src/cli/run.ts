@@ -8,20 +8,20 @@ const DONE = 0;
 const FAILED = 1;
 const WRONG_USE = 2;
 
-/** Codes of Commander that are no failure. */
+/** Commander's codes that mean no failure. */
 const ASKED_FOR = ['commander.helpDisplayed', 'commander.version'];
 
-/** What a command that failed says with `--json`: one line on stderr, the last one there. */
+/** What a failed command writes with `--json`: one line on stderr, the last one there. */
 interface Failure {
   readonly error: {
-    /** `fault`: of ours. */
+    /** `fault`: an error in the program itself. */
     readonly code: 'wrong_use' | 'failed' | 'declined' | 'unavailable' | 'fault';
     readonly message: string;
   };
 }
 
 /**
- * Runs one command; what fails is told on stderr.
+ * Runs one command; failures are reported on stderr.
  *
  * @param args as in the shell, after `pua`
  * @returns the exit code
@@ -36,7 +36,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Also where the rest of the line is wrong. */
+/** Even where the rest of the line is wrong. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end === -1 ? undefined : end).includes('--json');
@@ -46,7 +46,7 @@ function explain(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) {
     if (ASKED_FOR.includes(error.code)) return DONE;
     const isDeclined = error.code === 'pua.declined';
-    // Without --json Commander has written what is wrong.
+    // Without --json Commander has already written what is wrong.
     if (json) fail(isDeclined ? 'declined' : 'wrong_use', error.message.replace(/^error: /, '').trim());
     return isDeclined ? FAILED : WRONG_USE;
   }
@@ -57,7 +57,7 @@ function explain(error: unknown, json: boolean): number {
     : String((error as Partial<Error> | undefined)?.message ?? error);
   if (json) fail(known ? 'failed' : unavailable ? 'unavailable' : 'fault', message);
   else if (known || unavailable) note(message);
-  else console.error(error); // a fault of ours, with its stack
+  else console.error(error); // an error in the program, with its stack
   return FAILED;
 }
 

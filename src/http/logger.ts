@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { LogFn } from 'pino';
 import type { Config } from '../config/config.js';
 
-/** The log of the process, which pino writes: what it is injected by. */
+/** Injection token of the process’s log, which pino writes. */
 export abstract class Logger {
   abstract readonly error: LogFn;
   abstract readonly warn: LogFn;
@@ -10,11 +10,11 @@ export abstract class Logger {
   abstract readonly debug: LogFn;
 }
 
-/** Everything that could be a secret of ours, wherever it stands in a text: API keys, opaque tokens, secrets of webhooks, calendar links. */
+/** Everything that could be one of our secrets, anywhere in a text: API keys, opaque tokens, webhook secrets, calendar links. */
 const SECRET_PATTERNS =
   /pua_(?:live|test)_[0-9A-Za-z]{12}_[0-9A-Za-z]{10,}|whsec_[A-Za-z0-9+/=]{10,}|(?<=\b(?:Bearer|DPoP)\s+)[A-Za-z0-9._~+/=-]{10,}|(?<=\/calendar\/)[\w%-]{10,}/gi;
 
-/** A text in which nothing is left that could be a secret of ours. */
+/** Removes everything from a text that could be one of our secrets. */
 export const withoutSecrets = (text: string) => text.replace(SECRET_PATTERNS, '[redacted]');
 
 const SECRET_PATHS = [
@@ -30,7 +30,7 @@ const SECRET_PATHS = [
   'client_secret',
 ].flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]);
 
-/** Makes the log: JSON lines on stdout (pretty ones on a terminal), secrets taken out by path and by pattern. */
+/** Creates the log: JSON lines on stdout (pretty ones on a terminal), with secrets removed by path and by pattern. */
 export function createLogger(config: Config): Logger {
   const options = {
     level: config.logLevel,
@@ -46,7 +46,7 @@ export function createLogger(config: Config): Logger {
     : pino(options);
 }
 
-/** Not what else hangs on an error: one of the database's carries the statement's values. */
+/** Leaves out an error’s other properties: a database error carries the values of the statement. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;

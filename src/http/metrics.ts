@@ -1,20 +1,20 @@
 /**
- * Every metric of the process: name → type, meaning, labels. This table is the only one: `docs/metrics.md` is made from it,
- * and {@link Meter} takes no other name and no other label. A label holds one of the values that stand here, or a name of
- * ours (a route, a table, an error code): never an id, and nothing that a caller sent.
+ * Every metric of the process: name → type, meaning, labels. This is the only such table: `docs/metrics.md` is generated from it,
+ * and {@link Meter} accepts no other names and labels. The value of a label is one of those listed here, or a name from our code
+ * (a route, a table, an error code): never an id, and nothing that a caller sent.
  */
 interface Metric {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
-  /** The values that a label can have; {@link NAMES} where they are names of ours. */
+  /** The values that a label can have; {@link NAMES} where they are names from our code. */
   readonly labels?: Readonly<Record<string, readonly string[] | typeof NAMES>>;
-  /** What becomes of a gauge over several processes (`WORKERS`); counters and histograms are added up. */
+  /** How a gauge is combined over several processes (`WORKERS`); counters and histograms are added up. */
   readonly together?: 'sum' | 'min' | 'max' | 'first';
   /** Upper bounds of a histogram's buckets, in seconds. */
   readonly buckets?: readonly number[];
 }
 
-/** Values of a label that are names in our code, too many to list here. */
+/** Stands for values that are names from our code, too many to list here. */
 const NAMES = 'names';
 
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
@@ -194,12 +194,12 @@ export type CounterName = NamesOf<'counter'>;
 export type GaugeName = NamesOf<'gauge'>;
 export type HistogramName = NamesOf<'histogram'>;
 
-/** The labels of a metric, every one of them. */
+/** All labels of a metric. */
 export type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends { labels: infer Labels }
   ? { readonly [Label in keyof Labels]: Labels[Label] extends readonly (infer Value)[] ? Value : string }
   : Readonly<Record<never, string>>;
 
-/** Finds the same row, as whoever goes through the whole table sees it. */
+/** Finds a metric’s row, in the type that all rows share. */
 export function metricOf(name: MetricName): Metric {
   return METRICS[name];
 }

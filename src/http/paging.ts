@@ -8,7 +8,7 @@ import { Cursor, WholeNumber } from './input/parameters.js';
 import { Config } from '../config/config.js';
 import { SignedCursors } from './signed-cursors.js';
 
-/** What every list takes. */
+/** The parameters of every list. */
 export class PageQuery {
   @WholeNumber(1, 100, 'How many items at most')
   limit = 20;
@@ -17,7 +17,7 @@ export class PageQuery {
   cursor?: string;
 }
 
-/** What makes a list this list: a cursor is good for no other. */
+/** What identifies a list: a cursor is valid for no other. */
 interface ListIdentity {
   readonly userId: number;
   readonly path: string;
@@ -47,12 +47,12 @@ export class Paging {
   }
 
   /**
-   * Answers the page of the list that the query asks for.
+   * Answers with the page of the list that the query asks for.
    *
    * @param path as sent, for the links to other pages
    * @param fixed whether the list takes neither limit nor sort
    * @param recent whether it promises what changed since a moment (see {@link MemberReads.of})
-   * @throws Problem invalid_cursor where the cursor is not one of this very list
+   * @throws Problem invalid_cursor where the cursor is not one of this list
    */
   async page<Query extends ListQuery>(
     list: List<Query>,
@@ -77,7 +77,7 @@ export class Paging {
     return { side, key, id };
   }
 
-  /** The list as it is answered: `data`, `pagination`, and the headers Link and X-Total-Count. */
+  /** The response: `data`, `pagination`, and the headers Link and X-Total-Count. */
   #answer(list: ListIdentity, place: Place | undefined, limit: number, page: PageRow): JsonResponse {
     const { items, found, total, behind, near_key, near_id, far_key, far_id } = page;
     const forwards = place === undefined || place.side === 'after' || place.side === 'from';
@@ -87,7 +87,7 @@ export class Paging {
       : null;
     let back: string | null = null;
     if (behind) {
-      // An empty page has no row to stand on: the way back starts at the place that led here, included.
+      // An empty page has no row to start from: the previous page begins with the position that led here, inclusive.
       back =
         near_id === null
           ? this.#cursor(list, { ...place!, side: forwards ? 'until' : 'from' })
@@ -109,7 +109,7 @@ export class Paging {
     const links = [link('first')];
     if (previous !== null) links.push(link('prev', previous));
     if (next !== null) links.push(link('next', next));
-    // Never a text: joined as one, the items would be copied twice more, and one letter beyond Latin-1 makes that dear.
+    // Never a string: joined into one, the items would be copied twice more, which is expensive once a character is beyond Latin-1.
     const json = Buffer.concat([
       HEAD,
       typeof items === 'string' ? Buffer.from(items) : (items ?? NOTHING),
@@ -126,7 +126,7 @@ export class Paging {
   }
 }
 
-/** What a cursor is bound to. */
+/** The values to which a cursor is bound. */
 function identityOf({ userId, path, sort, filters }: ListIdentity): unknown[] {
   return [userId, path, sort, filters];
 }

@@ -9,42 +9,42 @@ import type { LookupFunction } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
 
-/** For all of a document: look-up, connection, answer. */
+/** For reading a document: look-up, connection and response together. */
 const LONGEST_READ_MS = 2_500;
-/** Of an answer. */
+/** The longest response that is read. */
 const MOST_BYTES = 16_384;
 
 const NOT_PUBLIC = 'the address is not one of the internet';
 
-/** What is sent, and to whom. */
+/** What is sent, and where to. */
 export interface Posting {
-  /** https; http to this machine alone, where `loopback` says so. */
+  /** https; http only to this machine, where `loopback` is true. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Ends it, whatever it is at. */
+  /** Aborts it at any stage. */
   readonly signal: AbortSignal;
-  /** Whether receivers on this machine are reached, too: for development. */
+  /** Whether receivers on this machine can be reached, too: for development. */
   readonly loopback: boolean;
 }
 
 /**
- * Reaches the internet at addresses that others chose, and nothing else: https alone, addresses of the internet alone, judged as
- * they are connected to (so that no name can lead elsewhere between a check and the connection), no redirect, no proxy, no cookie,
- * bounded in time and size.
+ * Connects to URLs that others chose, and only to the public internet: https only, public addresses only, checked at the moment of
+ * connecting (so that no name can lead elsewhere between check and connection), no redirects, no proxy, no cookies, bounded in time and
+ * size.
  */
 @Injectable()
 export class PublicHttps {
-  /** Which addresses are connected to. */
+  /** Decides which addresses may be connected to. */
   isAllowed: (address: string) => boolean = isPublicAddress;
-  /** How a name is looked up, once for each connection. */
+  /** Looks a name up, once for each connection. */
   lookUp: typeof lookup = lookup;
 
   /**
    * Reads a document.
    *
    * @param url https
-   * @throws Error where it cannot be had
+   * @throws Error where it cannot be read
    */
   async readJson(url: URL): Promise<unknown> {
     const headers = { Accept: 'application/json' };
@@ -74,10 +74,10 @@ export class PublicHttps {
   }
 
   /**
-   * Sends a body. What is answered is not kept, and not read beyond a little.
+   * Sends a body. Only a little of the response is read, and nothing of it is kept.
    *
-   * @returns the status of the answer, whatever it is
-   * @throws Error where there is none
+   * @returns the status of the response, whatever it is
+   * @throws Error where there is no response
    */
   async post({ url, headers, body, signal, loopback }: Posting): Promise<number> {
     const { asked, response } = await this.#ask(url, { method: 'POST', headers, signal }, loopback, body);
@@ -88,7 +88,7 @@ export class PublicHttps {
     return response.statusCode!;
   }
 
-  /** @returns the request, and what was answered up to its body, which whoever called reads */
+  /** @returns the request, and the response up to its body, which is for the caller to read */
   #ask(
     url: URL,
     options: RequestOptions,
@@ -100,25 +100,25 @@ export class PublicHttps {
       (isSecure && this.isAllowed(address)) || (loopback && isLoopbackAddress(address));
     const host = url.hostname.replace(/^\[|\]$/g, '');
     return new Promise((resolve, reject) => {
-      // An address that stands in the URL itself is not looked up.
+      // An address in the URL itself is not looked up.
       if ((!isSecure && !(loopback && url.protocol === 'http:')) || (isIP(host) !== 0 && !isAllowed(host)))
         throw new Error(NOT_PUBLIC);
       const asked = (isSecure ? requestByHttps : requestByHttp)(url, {
         ...options,
-        agent: false, // a connection of its own: none is kept that was judged for another name
+        agent: false, // a new connection: none may be reused that was checked for another name
         lookup: this.#lookUpAmong(isAllowed),
         maxHeaderSize: MOST_BYTES,
       });
       asked.on('error', reject);
       asked.on('response', (response) => {
-        response.on('error', () => undefined); // who reads on hears of it by another listener
+        response.on('error', () => undefined); // whoever reads on has another listener for it
         resolve({ asked, response });
       });
       asked.end(body);
     });
   }
 
-  /** As `net` looks up a name to connect to it: where one of its addresses is not allowed, none is. */
+  /** A look-up for `net.connect`: where one of a name's addresses is not allowed, none is. */
   #lookUpAmong(isAllowed: (address: string) => boolean): LookupFunction {
     return (hostname, options, callback) => {
       this.lookUp(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {

@@ -48,12 +48,12 @@ export class RouteTable {
     }));
   }
 
-  /** Whether a page, or whatever else, is at this path to be read. */
+  /** Whether there is a page, or anything else, to be read at this path. */
   answersGet(path: string): boolean {
     return this.routes.some((route) => route.method === 'GET' && pathPattern(route.path).test(path));
   }
 
-  /** Methods that the path of the API answers, HEAD and OPTIONS with them; empty where there is no such route. */
+  /** The methods of the API route at this path, HEAD and OPTIONS included; empty where there is no such route. */
   methodsAt(path: string): string[] {
     const methods = this.routes
       .filter((route) => !isOutsideApi(route.controller) && pathPattern(route.path).test(path))
@@ -63,7 +63,7 @@ export class RouteTable {
   }
 }
 
-/** Makes what matches the whole path of a route. @param parameter what matches a parameter of it, such as `:id`; as Express does it unless said */
+/** Makes a pattern for the whole path of a route. @param parameter what matches one of its parameters, such as `:id`; by default as in Express */
 export function pathPattern(path: string, parameter = '[^/]+'): RegExp {
   return new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, parameter)}$`);
 }

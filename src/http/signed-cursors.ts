@@ -4,7 +4,7 @@ import { Problem } from './output/problems.js';
 
 const MAC_BYTES = 16;
 
-/** Cursors of answers: opaque to callers, signed, and good for what they are bound to alone (docs/api-contract.md §7). */
+/** Cursors in responses: opaque to callers, signed, and valid only for what they are bound to (docs/api-contract.md §7). */
 export class SignedCursors {
   readonly #hmac: Hmac;
 
@@ -13,10 +13,10 @@ export class SignedCursors {
   }
 
   /**
-   * Makes a cursor of a place.
+   * Makes a cursor from a position.
    *
-   * @param binding whose it is, and of what: JSON
-   * @param place JSON
+   * @param binding whose it is, and of which list: JSON
+   * @param place the position: JSON
    */
   make(binding: readonly unknown[], place: readonly unknown[]): string {
     const payload = Buffer.from(JSON.stringify(place));
@@ -24,11 +24,11 @@ export class SignedCursors {
   }
 
   /**
-   * Reads the place out of a cursor.
+   * Reads the position from a cursor.
    *
-   * @param what what the cursor should be of, for whoever sent another
+   * @param what what the cursor should belong to, for the message to whoever sent another
    * @param parameter in which it came
-   * @throws Problem invalid_cursor where it is none that was made for this binding
+   * @throws Problem invalid_cursor where it was not made for this binding
    */
   read<Place extends readonly unknown[]>(
     binding: readonly unknown[],
@@ -49,7 +49,7 @@ export class SignedCursors {
   }
 }
 
-/** With an end that the text itself cannot hold. */
+/** Terminated by a character that cannot occur in the text. */
 function textOf(binding: readonly unknown[]): string {
   return `${JSON.stringify(binding)}\0`;
 }

@@ -2,8 +2,22 @@ import { Module } from '@nestjs/common';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { OauthModule } from './oauth.module.js';
-import { DeveloperController } from './pages/developer.controller.js';
+import { DeveloperClientsController } from './pages/developer/developer-clients.controller.js';
+import { DeveloperKeysController } from './pages/developer/developer-keys.controller.js';
+import { DeveloperPages } from './pages/developer/developer-pages.js';
+import { DeveloperController } from './pages/developer/developer.controller.js';
+import { signInControllers } from './pages/sign-in.controllers.js';
+import { DEVELOPER_PAGES } from './upstream/upstream-sign-ins.js';
 
 /** The pages where members register apps and make keys of their own; without DEVELOPER_CONSOLE they do not exist. */
-@Module({ imports: [AuthModule, AccountsModule, OauthModule], controllers: [DeveloperController] })
+@Module({
+  imports: [AuthModule, AccountsModule, OauthModule],
+  controllers: [
+    ...signInControllers(DEVELOPER_PAGES),
+    DeveloperController,
+    DeveloperClientsController,
+    DeveloperKeysController,
+  ],
+  providers: [DeveloperPages],
+})
 export class DeveloperModule {}

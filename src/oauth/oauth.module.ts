@@ -15,12 +15,11 @@ import { OneTimeStates } from './storage/one-time-states.js';
 import { OpenidProvider } from './upstream/openid-provider.js';
 import { SignOuts } from './upstream/sign-outs.js';
 import { UpstreamController } from './upstream/upstream.controller.js';
-import { UpstreamSignIns } from './upstream/upstream-sign-ins.js';
+import { ACCOUNT_PAGES, UpstreamSignIns } from './upstream/upstream-sign-ins.js';
+import { signInControllers } from './pages/sign-in.controllers.js';
 import { PasskeyCeremonies } from './passkeys/passkey-ceremonies.js';
 import { PasskeyForm } from './passkeys/passkey-form.js';
 import { DoneNotices } from './pages/done-notices.js';
-import { PasswordResetController } from './pages/password-reset.controller.js';
-import { PasswordResets } from './pages/password-resets.js';
 import { SecurityController } from './pages/security.controller.js';
 import { SecurityPage } from './pages/security-page.js';
 import { InteractionsController } from './pages/interactions.controller.js';
@@ -42,11 +41,11 @@ import { OauthRoutes } from './oauth-routes.js';
   imports: [AuthModule, AccountsModule, CalendarModule],
   controllers: [
     InteractionsController,
+    ...signInControllers(ACCOUNT_PAGES),
     AccountController,
     AccountKeysController,
     AccountCalendarController,
     SecurityController,
-    PasswordResetController,
     UserinfoController,
     ProtectedResourceController,
     LogosController,
@@ -71,7 +70,6 @@ import { OauthRoutes } from './oauth-routes.js';
     PasskeyCeremonies,
     PasskeyForm,
     SecurityPage,
-    PasswordResets,
     OpenidProvider,
     UpstreamSignIns,
     SignOuts,
@@ -81,17 +79,12 @@ import { OauthRoutes } from './oauth-routes.js';
   exports: [
     AccountPages,
     AuthorizationServer,
-    BrowserSessions,
     ClientCache,
-    DoneNotices,
     OauthDatabase,
     OauthRoutes,
     Pages,
-    PasskeyForm,
+    PasskeyCeremonies,
     Refusals,
-    SignInForm,
-    SignOuts,
-    UpstreamSignIns,
   ],
 })
 export class OauthModule {}

@@ -33,16 +33,6 @@ export class AccountDataController {
     this.account.send(response, { name: 'data', csrf, user, download: '/account/data/download' });
   }
 
-  @Get('upstream')
-  signInUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.account.signInUpstream('data', request, response);
-  }
-
-  @Post('sign-in')
-  signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
-    return this.account.signIn('data', request, response, form);
-  }
-
   /** A form with a token, not a link, so that no other site can make the server do this work. */
   @Post('download')
   async download(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {

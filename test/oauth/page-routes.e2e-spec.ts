@@ -38,8 +38,20 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/security/password': 'POST',
   '/account/security/password/off': 'POST',
   '/account/security/password/on': 'POST',
-  '/account/:page/passkey': 'POST',
-  '/account/:page/passkey/options': 'POST',
+  '/account/apps/passkey': 'POST',
+  '/account/apps/passkey/options': 'POST',
+  '/account/sessions/passkey': 'POST',
+  '/account/sessions/passkey/options': 'POST',
+  '/account/security/passkey': 'POST',
+  '/account/security/passkey/options': 'POST',
+  '/account/activity/passkey': 'POST',
+  '/account/activity/passkey/options': 'POST',
+  '/account/keys/passkey': 'POST',
+  '/account/keys/passkey/options': 'POST',
+  '/account/calendar/passkey': 'POST',
+  '/account/calendar/passkey/options': 'POST',
+  '/account/data/passkey': 'POST',
+  '/account/data/passkey/options': 'POST',
   '/account/password-reset': 'GET, HEAD',
   '/account/password-reset/send': 'POST',
   '/account/new-password/:token': 'GET, HEAD',
@@ -110,7 +122,10 @@ const CALLED_BACK = ['POST /sign-in/backchannel-logout'];
 const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
 
 let oauth: OauthTest;
-beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true, developerConsole: true })));
+beforeAll(async () => {
+  const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' };
+  oauth = await OauthTest.start({ seedDemo: true, developerConsole: true, mail });
+});
 afterAll(() => oauth.close());
 
 interface Answer {

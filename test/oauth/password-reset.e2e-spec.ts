@@ -7,7 +7,15 @@ import { PasswordResets } from '../../src/oauth/pages/password-resets.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
-import { atSecurity, post } from '../support/passkeys.js';
+import {
+  actionOf,
+  addPasskey,
+  atSecurity,
+  Authenticator,
+  optionsFor,
+  post,
+  startWithPasskeys,
+} from '../support/passkeys.js';
 
 const NEW = 'seven quiet herons wade';
 
@@ -38,7 +46,7 @@ beforeAll(async () => {
   const listening = smtp.listen(0, '127.0.0.1');
   await once(listening, 'listening');
   const { port } = listening.address() as AddressInfo;
-  oauth = await OauthTest.start({
+  oauth = await startWithPasskeys({
     platformName: 'Gipfel & Tal',
     mail: { smtpUrl: `smtp://127.0.0.1:${port}`, from: 'Gipfel <no-reply@gipfel.example>' },
   });
@@ -75,10 +83,14 @@ async function ask(username: string, language = 'en', browser = oauth.browser())
   return { status: answer.status, html };
 }
 
-/** The path of the link in the last mail; quoted-printable undone. */
+/** A mail with quoted-printable undone. */
+function textOf(mail: Received | undefined): string {
+  return mail!.source.replace(/=\r\n/g, '').replaceAll('=3D', '=');
+}
+
+/** The path of the link in such a mail. */
 function linkOf(mail: Received | undefined): string {
-  const text = mail!.source.replace(/=\r\n/g, '').replaceAll('=3D', '=');
-  return /http:\/\/127\.0\.0\.1:\d+(\/account\/new-password\/[\w-]{43})\s/.exec(text)![1]!;
+  return /http:\/\/localhost:\d+(\/account\/new-password\/[\w-]{43})\s/.exec(textOf(mail))![1]!;
 }
 
 async function set(path: string, password: string) {
@@ -175,6 +187,45 @@ describe('Who forgot the password', () => {
   });
 });
 
+describe('A member with passkeys who forgot the password', () => {
+  it('reads in the mail and on the last page that they go on working, and where one is removed', async () => {
+    const { username, email } = await member();
+    const { browser } = await atSecurity(oauth, username);
+    const phone = new Authenticator(oauth.issuer);
+    await addPasskey(browser, phone, 'Old <phone>');
+    await addPasskey(browser, new Authenticator(oauth.issuer), 'Key at work');
+    await ask(username);
+    expect(received[0]!.to).toEqual([email]);
+    const mail = textOf(received[0]);
+    expect(mail).toContain(`remove its passkey at ${oauth.issuer}/account/security`);
+    expect(mail).toMatch(/^- Old <phone>\r\n- Key at work\r$/m);
+
+    const reset = oauth.browser();
+    const path = linkOf(received[0]);
+    const page = (await reset.open(path)) as FormPage;
+    const done = await post(reset, page, `${path}/set`, { new_password: NEW });
+    const html = await done.text();
+    expect([done.status, html]).toEqual([200, expect.stringContaining('These still sign you in.')]);
+    for (const name of ['Old &lt;phone&gt;', 'Key at work']) expect(html).toContain(name);
+    expect(html).toContain('href="/account/security"');
+    const signIn = (await reset.open('/account/security')) as FormPage;
+    const credential = phone.prove(await optionsFor(reset, signIn));
+    const signedIn = await post(reset, signIn, actionOf(signIn), { credential });
+    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/account/security']);
+  });
+
+  it('reads nothing of passkeys where they have none', async () => {
+    const { username } = await member();
+    await ask(username);
+    expect(textOf(received[0])).not.toMatch(/passkey/i);
+    const reset = oauth.browser();
+    const path = linkOf(received[0]);
+    const page = (await reset.open(path)) as FormPage;
+    const answer = await post(reset, page, `${path}/set`, { new_password: NEW });
+    expect([answer.status, /passkey/i.test(await answer.text())]).toEqual([200, false]);
+  });
+});
+
 describe('A link to set a new password', () => {
   thorough.it('works once, of 20 at the same time', async () => {
     const { username } = await member();
@@ -262,11 +313,21 @@ describe('Without a mail server, or with a page of the platform’s own', () => 
       'where members have no password here',
       { mail: { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' }, localSignIn: false },
     ],
-  ])('%s nothing leads to a mail', async (_, overrides) => {
+  ])('%s nothing leads to a mail, and its pages do not exist', async (_, overrides) => {
     const other = await OauthTest.start(overrides, oauth);
     try {
-      const answer = await fetch(`${other.api.url}/account/password-reset`);
-      expect(answer.status).toBe(400);
+      const ask = async (path: string, method: string) => {
+        const answer = await fetch(other.api.url + path, { method, headers: { Accept: 'text/html' } });
+        const body = (await answer.text()).replaceAll(path, '').replace(/[0-9a-f-]{36}/g, '');
+        return [answer.status, answer.headers.get('content-type'), body];
+      };
+      const path = '/account/password-reset';
+      for (const method of ['GET', 'POST']) {
+        const nothing = await ask('/account/nothing', method);
+        expect(nothing[0]).toBe(404);
+        for (const closed of [path, `${path}/send`, '/account/new-password/x', '/account/new-password/x/set'])
+          expect([closed, ...(await ask(closed, method))]).toEqual([closed, ...nothing]);
+      }
       expect(await (await fetch(`${other.api.url}/account/apps`)).text()).not.toContain(
         '/account/password-reset',
       );

@@ -8,6 +8,7 @@ import { afterAll } from '@jest/globals';
 /** What a process of ours gets of this one's environment. There are many of them: what was compiled is kept. */
 export const PROCESS = {
   PATH: process.env.PATH,
+  TMPDIR: process.env.TMPDIR,
   NODE_COMPILE_CACHE: join(process.env.TEST_FOLDER!, 'compiled'),
 };
 

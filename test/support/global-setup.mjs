@@ -1,9 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { build } from '../../bin/build.mjs';
 import { keepCompiled } from '../../bin/compile-cache.mjs';
+import tearDown from './global-teardown.mjs';
 
 /** Of property tests, unless `FUZZ_SEED` says another: a number, or `random`. */
 const SEED = 20_261_121;
@@ -12,11 +13,31 @@ const MEMORY = '/dev/shm';
 /** More than all embedded databases that are open at a time; a container has 64 MB, if nobody says otherwise. */
 const ENOUGH_BYTES = 2e9;
 
+/**
+ * The temporary folder of this run, in which everything temporary of tests is, and of the programs that they start: whatever one of
+ * them leaves behind goes with it, however the run ends.
+ */
+function makeFolders() {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.once(signal, () => {
+      tearDown();
+      process.kill(process.pid, signal);
+    });
+  const folder = mkdtempSync(join(tmpdir(), 'pua-test-'));
+  chmodSync(folder, 0o711); // PostgreSQL runs as another user
+  process.env.TEST_FOLDER = folder;
+  process.env.TEST_DATABASES_FOLDER = inMemory(basename(folder)) ?? folder;
+  process.env.TMPDIR = folder;
+}
+
 /** A folder that is no disk, where there is one: an embedded database writes a little, again and again. */
-function inMemory() {
+function inMemory(name) {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
-    return bavail * bsize > ENOUGH_BYTES ? mkdtempSync(join(MEMORY, 'pua-test-')) : undefined;
+    const folder = join(MEMORY, name);
+    if (bavail * bsize <= ENOUGH_BYTES) return undefined;
+    mkdirSync(folder, { mode: 0o700 });
+    return folder;
   } catch {
     return undefined; // not Linux
   }
@@ -29,9 +50,7 @@ export default async function setUp() {
   const { FUZZ_SEED = String(SEED) } = process.env;
   process.env.FUZZ_SEED = FUZZ_SEED === 'random' ? String(randomInt(2 ** 31)) : FUZZ_SEED;
   console.log(`Seed of the property tests: FUZZ_SEED=${process.env.FUZZ_SEED}`);
-  const folder = mkdtempSync(join(tmpdir(), 'pua-test-'));
-  process.env.TEST_FOLDER = folder;
-  process.env.TEST_DATABASES_FOLDER = inMemory() ?? folder;
+  makeFolders();
   process.env.TEST_SECRET_KEY = Buffer.alloc(32, 'test').toString('base64');
 
   const server = process.env.TEST_DATABASE_URL;

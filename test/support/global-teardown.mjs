@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 
+/** Removes all that is temporary of a run; what a program that is still ending writes meanwhile, in a second round. */
 export default function tearDown() {
-  for (const folder of [process.env.TEST_FOLDER, process.env.TEST_DATABASES_FOLDER])
-    rmSync(folder, { recursive: true, force: true });
+  for (const folder of new Set([process.env.TEST_FOLDER, process.env.TEST_DATABASES_FOLDER]))
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }

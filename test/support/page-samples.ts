@@ -366,7 +366,15 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   'password reset, mail on its way': { ...reset, step: 'sent' },
   'password reset, by the link': { ...reset, step: 'choose', username: 'ada', fault: 'common' },
   'password reset, link too old': { ...reset, step: 'expired' },
-  'password reset, done': { ...reset, step: 'done' },
+  'password reset, done': {
+    ...reset,
+    step: 'done',
+    passkeys: [
+      { name: 'Laptop', created_at: '2026-09-01 12:00:00', last_used_at: '2026-11-20 07:15:00' },
+      { name: HOSTILE, created_at: '2026-10-01 12:00:00', last_used_at: null },
+    ],
+  },
+  'password reset, done without passkeys': { ...reset, step: 'done', passkeys: [] },
   'security refused': {
     name: 'security',
     csrf: 'token',

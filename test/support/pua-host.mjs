@@ -2,10 +2,12 @@
 import { Readable } from 'node:stream';
 import { run } from '../../dist/src/cli/run.js';
 
+const { TMPDIR } = process.env;
+
 process.on('disconnect', () => process.exit());
 process.on('message', async ({ environment, args, stdin }) => {
   for (const name of Object.keys(process.env)) delete process.env[name];
-  Object.assign(process.env, environment);
+  Object.assign(process.env, { TMPDIR }, environment);
   Object.defineProperty(process, 'stdin', { configurable: true, value: Readable.from([Buffer.from(stdin)]) });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) {

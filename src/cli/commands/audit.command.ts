@@ -10,7 +10,7 @@ import { addCommand } from '../command.js';
 import { withDatabase } from '../database.js';
 import { columns, note, print, table } from '../output.js';
 
-/** More than this nobody reads, and it would have to fit into memory. */
+/** Nobody reads more than this, and it has to fit into memory. */
 const MOST = 1000;
 const DAY_SECONDS = 86_400;
 const LONGEST_SECONDS = 36_500 * DAY_SECONDS;
@@ -40,7 +40,7 @@ const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
   'ERROR ID': (line) => line.error_id,
   DETAILS: (line) => JSON.stringify(line.details),
 };
-/** Of the columns before the last, where lines come one by one. */
+/** Widths of the columns before the last, where lines come one by one. */
 const WIDTHS = [24, 24, 6, 10, 36, 15, 36];
 
 /** Adds `pua audit`. */
@@ -135,7 +135,7 @@ async function followTrail(trail: AuditTrail, filter: AuditFilter, json: boolean
             )
       }\n`,
     );
-  // What is recorded while the past is read is followed; ids tell what was shown already.
+  // Following begins before the past is read, so that nothing is missed; ids tell what was shown already.
   const following = trail.follow(filter, ended.signal, FOLLOW_MS);
   const next = following.next();
   const past = (await trail.find(filter, MOST)).reverse();

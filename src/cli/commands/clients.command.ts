@@ -40,7 +40,7 @@ interface UpdateOptions {
   [list: string]: unknown;
 }
 
-/** What a client has several of: `--add-…` and `--remove-…` change each. */
+/** The lists of a client: `--add-…` and `--remove-…` change each. */
 const LISTS: readonly {
   readonly of: string;
   readonly field: 'redirectUris' | 'postLogoutRedirectUris' | 'allowedOrigins' | 'scopes';
@@ -270,10 +270,10 @@ function changesOf(before: ChangeableClient, options: UpdateOptions): ClientChan
   };
 }
 
-/** As Commander names an option's value. */
+/** The name under which Commander stores an option's value. */
 const camelCase = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Where the app sends a member to sign in (RFC 6749 §4.1.1, RFC 7636 §4.3); what stands for something of the app's is in capitals. */
+/** Where the app sends a member to sign in (RFC 6749 §4.1.1, RFC 7636 §4.3); placeholders for the app's own values are in capitals. */
 function authorizeUrl({ client_id, redirect_uris, scopes }: ClientDetails, publicUrl: string): string {
   const url = new URL('/oauth/authorize', publicUrl);
   url.search = new URLSearchParams({

@@ -21,7 +21,7 @@ const [MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS] = [1, 86_400];
 interface Options {
   json?: boolean;
   mend?: boolean;
-  /** Seconds between two looks; true where none were said. */
+  /** Seconds between two checks; true where none were given. */
   watch?: number | true;
 }
 
@@ -61,14 +61,14 @@ async function lookOnce(json: boolean | undefined, mend: boolean): Promise<boole
   return healthy;
 }
 
-/** What `--watch` writes: a check whose verdict is another one than it was; null where there was none. */
+/** What `--watch` writes: a check whose verdict has changed, and the previous one; null where there was none. */
 interface Change extends Check {
-  /** When it was seen, in the API's form. */
+  /** When it was noticed, in the API's form. */
   readonly time: string;
   readonly was: Check['status'] | null;
 }
 
-/** @returns whether nothing had to be mended when it was ended */
+/** @returns whether nothing was wrong when it was ended */
 async function lookAgain(json: boolean | undefined, everySeconds: number): Promise<boolean> {
   const ended = new AbortController();
   const end = () => ended.abort();
@@ -90,7 +90,7 @@ async function lookAgain(json: boolean | undefined, everySeconds: number): Promi
   return ![...known.values()].some((status) => status === 'fail');
 }
 
-/** What is another verdict than is known. What was wrong and is found no more is right, where everything was looked at. */
+/** The verdicts that have changed. What was wrong and is no longer reported is right, provided that everything was checked. */
 function changesOf(
   known: ReadonlyMap<string, Check['status']>,
   { isWhole, checks }: Vitals,
@@ -112,7 +112,7 @@ const sealsOf = (dataSource: DataSource, config: Config) => ({
   webhookSeals: () => new WebhookSecrets(config).sealState(dataSource),
 });
 
-/** What the settings tell, and what `look` finds in the database; what keeps it from looking is a check that failed. */
+/** Checks the settings, and the database with `look`; a failure to look is itself a failed check. */
 async function examine(look: (dataSource: DataSource, config: Config) => Promise<Vitals>): Promise<Vitals> {
   let config: Config;
   try {

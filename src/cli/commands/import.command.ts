@@ -114,7 +114,7 @@ function badLines({ rejected, firstRejects, committed_through }: ImportReport): 
   );
 }
 
-/** On a terminal only: the file, how many records a second, and how long what is left to read takes at that pace. */
+/** On a terminal only: the file, records per second, and the time left at that pace. */
 function progressBar(): { progress: ImportProgress; end(): void } | undefined {
   if (!process.stderr.isTTY) return undefined;
   const bar = new SingleBar({

@@ -12,7 +12,7 @@ import { LENGTHS } from '../../values/vocabulary.js';
 import type { Length } from '../../values/vocabulary.js';
 import { fields, note, plain, print, table } from '../output.js';
 
-/** More than this nobody reads. */
+/** Nobody reads more than this. */
 const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
@@ -291,7 +291,7 @@ export function usersCommands(program: Command): void {
     });
 }
 
-/** What a member shows of themselves, and what another system calls them. @param empty an empty text stands for nothing */
+/** Adds the options for a member's profile and external id. @param empty whether an empty text clears a field */
 function profileOptions(command: Command, { empty = false } = {}): Command {
   const { external_id, first_name, last_name, stored_display_name, bio } = LENGTHS.users;
   const email = (text: string) => (empty && text === '' ? text : parseEmail(text));
@@ -340,7 +340,7 @@ async function change(who: string, verb: 'disable' | 'enable', json: boolean | u
   print(json, { id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
 }
 
-/** Everything on stdin but a line break at the end: a password is never an argument, which others could see. */
+/** Reads stdin, without a final line break: a password is never an argument, which others could see. */
 async function readPassword(command: Command): Promise<string> {
   if (process.stdin.isTTY)
     command.error(
@@ -349,7 +349,7 @@ async function readPassword(command: Command): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {
     text += chunk as string;
-    if (text.length > 10_000) break; // far more than any password: its length is refused
+    if (text.length > 10_000) break; // far longer than any password: it is refused for its length
   }
   return text.replace(/\r?\n$/, '');
 }

@@ -14,10 +14,10 @@ import { CodePoints, faultOf, HttpUrlAsWritten, Storable, VALIDATION } from './r
 import type { Fault } from './rules.js';
 import { classOfParameter } from './signature.js';
 
-/** The largest honest body, a full profile, has 11 KB. */
+/** The largest legitimate body, a full profile, has 11 KB. */
 export const BODY_LIMIT_BYTES = 16_384;
 const MOST_FIELDS = 32;
-/** The body itself is 1. */
+/** The body itself counts as 1. */
 const DEEPEST = 8;
 
 const rawReader = (limit: number) => express.raw({ type: () => true, limit });
@@ -30,8 +30,8 @@ const readFields = createParamDecorator(async (Fields: Model, context: Execution
 });
 
 /**
- * Injects the body of the request: the fields that were sent, each as the class that the handler's signature names allows it. It is read
- * after credential, scope, rate and query were checked.
+ * Injects the body of the request: the fields that were sent, checked by the class in the handler's signature. It is read after
+ * credential, scope, rate and query were checked.
  *
  * @throws Problem payload_too_large, unsupported_media_type, invalid_json, validation_failed
  */
@@ -63,8 +63,8 @@ async function readJsonObject(request: Request, response: Response): Promise<Rec
 }
 
 /**
- * Injects the bytes of a body of lines of JSON (`application/x-ndjson`), read when everything else was checked. What stands in the
- * lines is the handler's to say.
+ * Injects the bytes of a body of JSON lines (`application/x-ndjson`), read once everything else was checked. Checking the lines is up
+ * to the handler.
  *
  * @param Line what a line is, for the OpenAPI document
  * @throws Problem invalid_json where it is not compressed as it says, payload_too_large, unsupported_media_type
@@ -113,14 +113,14 @@ async function readBytes(request: Request, response: Response, read = readRaw): 
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 
-/** What the body parser says (http-errors with a `type`), in the API's codes. */
+/** Maps errors of the body parser (http-errors with a `type`) to the API's codes. */
 function bodyProblem(error: { type?: string; status?: number; code?: string }): Problem {
   if (error.type === 'entity.too.large') {
     // The rest is not read: the connection cannot be used again.
     return new Problem('payload_too_large', { headers: { Connection: 'close' }, cause: error });
   }
   if (error.type === 'encoding.unsupported') return new Problem('unsupported_media_type', { cause: error });
-  // What zlib says.
+  // Errors of zlib.
   const detail = error.code?.startsWith('Z_')
     ? 'The request body is not what Content-Encoding says.'
     : undefined;
@@ -140,7 +140,7 @@ const RESOURCE = 'http:resource';
 /** Fields of this resource that the class does not have cannot be changed: `read_only_field`. */
 export const ChangesOf = (resource: Model) => Reflect.metadata(RESOURCE, resource) as ClassDecorator;
 
-/** A field of a body that may be absent or null; the first rule that is broken is the one that is told. */
+/** A field of a body that may be absent or null; the first broken rule is the one that is reported. */
 function field(schema: Record<string, unknown>, ...rules: PropertyDecorator[]): PropertyDecorator {
   return applyDecorators(
     (target: object, name: string | symbol) =>
@@ -235,7 +235,7 @@ function validationFailed(errors: readonly ProblemDetail[]): Problem {
   return new Problem('validation_failed', { detail, errors });
 }
 
-/** Without recursion: what is checked here came from outside. */
+/** Without recursion: the input comes from outside. */
 function isDeeperThan(body: object, deepest: number): boolean {
   let level: object[] = [body];
   for (let depth = 1; level.length > 0; depth++) {

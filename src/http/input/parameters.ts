@@ -17,8 +17,8 @@ import { parseTimestamp } from '../../values/timestamps.js';
 import { CodePoints, ReadableTimestamp, Storable } from './rules.js';
 
 /**
- * The parameters of a query: a class whose properties are the parameters, each with one of these decorators. It says how the text of
- * a parameter is read, which rules the value keeps, and how OpenAPI describes it.
+ * The parameters of a query: a class whose properties are the parameters, each with one of these decorators, which says how the text
+ * is read, which rules the value has to satisfy, and how OpenAPI describes it.
  */
 export type QueryClass = new () => object;
 
@@ -41,11 +41,11 @@ function namesIn(which: typeof PARAMETERS | typeof LISTS, query: object): readon
 }
 
 interface Parameter {
-  /** Reads the text; what it cannot read it gives back, for the rules to refuse. */
+  /** Reads the text; returns what it cannot read unchanged, for the rules to refuse. */
   readonly read?: (text: string) => unknown;
   /** JSON Schema, with its description. */
   readonly schema: Record<string, unknown>;
-  /** The first that is broken is the one that is told. */
+  /** The first broken one is the one that is reported. */
   readonly rules: readonly PropertyDecorator[];
   readonly required?: boolean;
 }
@@ -152,7 +152,7 @@ export const Search = (minimum: number, maximum: number, description: string) =>
   });
 };
 
-/** Declares any text: whether it is a cursor of this very list is decided where the list is known. */
+/** Declares any text: whether it is a cursor of this list is decided where the list is known. */
 export const Cursor = (description = '`next_cursor` or `prev_cursor` of an answer to the same query') =>
   parameter({ rules: [IsString(must('be a text'))], schema: { type: 'string', description } });
 

@@ -12,7 +12,7 @@ import { faultOf, VALIDATION } from './rules.js';
 import { classOfParameter } from './signature.js';
 import { requestOf } from '../pipeline/exchange.js';
 
-/** Several shapes of query behind one path, chosen by the value of one parameter. */
+/** Several query classes for one path, chosen by the value of one parameter. */
 export interface QueryVariants {
   readonly by: string;
   /** Where the parameter is absent. */
@@ -26,8 +26,8 @@ const readParameters = createParamDecorator((_: unknown, context: ExecutionConte
 });
 
 /**
- * Injects the validated query of the request: an instance of the class that the handler's signature names, or of one of the variants. A route
- * without it takes no parameter at all.
+ * Injects the validated query of the request: an instance of the class in the handler's signature, or of one of the variants. A route
+ * without it accepts no parameter at all.
  */
 export const Parameters =
   (variants?: QueryVariants): ParameterDecorator =>
@@ -56,7 +56,7 @@ export class QueryGuard implements CanActivate {
   }
 }
 
-/** Says what the handler accepts, for the documentation. */
+/** Returns what the handler accepts, for the documentation. */
 export function queryOfHandler(handler: object): QueryClass | QueryVariants | undefined {
   return Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined;
 }
@@ -131,7 +131,7 @@ function check(
   const parameters = plainToInstance(query, single);
   for (const error of validateSync(parameters, VALIDATION)) {
     const { property: parameter } = error;
-    // A repeated one has its fault already.
+    // A repeated one has been reported already.
     if (parameter in single || !values.has(parameter)) faults.push({ parameter, ...faultOf(error) });
   }
   return { parameters, faults };

@@ -3,7 +3,7 @@ import type { ValidationError, ValidationOptions } from 'class-validator';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import { parseTimestamp } from '../../values/timestamps.js';
 
-/** What an answer says of a broken rule beside its message; every rule of an input carries it as its `context`. */
+/** What a response says about a broken rule besides its message; every rule of an input has it as its `context`. */
 export interface RuleContext {
   /** As in `errors` of a problem. */
   readonly code: string;
@@ -18,14 +18,14 @@ export interface Fault extends RuleContext {
   readonly actual?: number;
 }
 
-/** Every class of an input is checked with these. */
+/** The options with which every input class is checked. */
 export const VALIDATION = {
   forbidUnknownValues: false, // a query without parameters has no rules
   stopAtFirstError: true,
   validationError: { target: false },
 } as const;
 
-/** Finds the rule that was broken first, of those of its property in the order in which they stand. */
+/** Finds the first broken rule of a property, in the order in which they are declared. */
 export function faultOf({ constraints, contexts, value }: ValidationError): Fault {
   const [rule, detail] = Object.entries(constraints!)[0]!;
   const { code, ...facts } = contexts![rule] as RuleContext;
@@ -35,7 +35,7 @@ export function faultOf({ constraints, contexts, value }: ValidationError): Faul
 
 type Options = ValidationOptions & { readonly context: RuleContext };
 
-/** A rule of ours for texts; what is no text breaks it. */
+/** A custom rule for texts; anything else breaks it. */
 function textRule(name: string, holds: (text: string) => boolean, options: Options): PropertyDecorator {
   return ValidateBy(
     {
@@ -49,7 +49,7 @@ function textRule(name: string, holds: (text: string) => boolean, options: Optio
   );
 }
 
-/** Demands a text of so many Unicode code points: JavaScript's own length counts some twice. */
+/** Requires a text of this many Unicode code points: JavaScript's own length counts some twice. */
 export const CodePoints = (least: number, most: number, options: Options) =>
   textRule(
     'codePoints',
@@ -60,12 +60,12 @@ export const CodePoints = (least: number, most: number, options: Options) =>
     options,
   );
 
-/** Demands a text that PostgreSQL can store. */
+/** Requires a text that PostgreSQL can store. */
 export const Storable = (options: Options) => textRule('storable', isStorable, options);
 
-/** Demands an absolute http or https URL without user and password. */
+/** Requires an absolute http or https URL without user and password. */
 export const HttpUrlAsWritten = (options: Options) => textRule('httpUrl', isHttpUrl, options);
 
-/** Demands a date and time that {@link parseTimestamp} reads. */
+/** Requires a date and time that {@link parseTimestamp} reads. */
 export const ReadableTimestamp = (options: Options) =>
   textRule('timestamp', (text) => parseTimestamp(text) !== undefined, options);

@@ -1,5 +1,5 @@
 /**
- * Finds the class of a handler's parameter, as its signature names it: what a decorator of the parameter needs no one to say again.
+ * Finds the class of a handler's parameter from its signature, so that a decorator need not repeat it.
  *
  * @throws Error where the signature names no class, or one that is imported as a type only
  */

@@ -5,7 +5,7 @@ export function etagOf(json: string | Buffer): string {
   return `"${fingerprint(json)}"`;
 }
 
-/** Makes a strong validator that also carries the version of the row behind the bytes, for {@link versionsOf}. */
+/** Makes a strong validator that also holds the version of the row behind the bytes, for {@link versionsOf}. */
 export function versionedEtag(version: number, json: string): string {
   return `"${version}-${fingerprint(json)}"`;
 }

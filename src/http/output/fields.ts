@@ -4,15 +4,15 @@ import type { JsonKey, JsonKind, JsonObject, JsonSource } from '../../database/j
 import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';
 
 /**
- * The fields of an answer. Each decorator says the one thing there is to say of a field: its JSON type, for the OpenAPI document;
- * its TypeScript type, which the compiler compares with the property's; and, where the database has it, what it is read from. A class
- * of such fields is then either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
+ * The fields of a response. Each decorator declares everything about a field: its JSON type, for the OpenAPI document; its TypeScript
+ * type, which the compiler compares with the property's; and, where it comes from the database, what it is read from. A class of such
+ * fields becomes either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
  */
 export type Model<Instance extends object = object> = new () => Instance;
 
-/** What a field can say of itself beside its type. */
+/** What can be declared of a field besides its type. */
 export interface FieldOptions {
-  /** SQL over the relations of the statement. A field without it is made in Node, and its class is no statement's. */
+  /** SQL over the relations of the statement. A field without it is computed in Node, and its class cannot be read by a statement. */
   readonly from?: JsonSource;
   readonly nullable?: boolean;
   readonly description?: string;
@@ -30,11 +30,11 @@ interface TextOptions extends FieldOptions {
 }
 
 interface ObjectOptions extends Omit<FieldOptions, 'from' | 'example'> {
-  /** SQL of its JSON text, where it is stored or made as one: `null` as a text where there is none. */
+  /** SQL of its JSON text, where that is stored or computed as a whole; the text `null` where there is none. */
   readonly from?: string;
-  /** Else it is made of its class's fields: condition under which it is there. */
+  /** Otherwise it is made from the fields of its class: the condition under which there is one. */
   readonly when?: string;
-  /** What its class's fields are read from, as FROM and WHERE of a query for one row. */
+  /** What the fields of its class are read from: FROM and WHERE of a query for one row. */
   readonly lookup?: string;
 }
 
@@ -52,7 +52,7 @@ interface Field {
   readonly kind: JsonKind;
   readonly nullable: boolean;
   readonly from: JsonSource | undefined;
-  /** Of an object that is made of its class's fields. */
+  /** For an object that is made from the fields of its class. */
   readonly object?: {
     readonly model: Model;
     readonly when?: string | undefined;
@@ -92,19 +92,19 @@ export function fieldNames(model: Model): readonly string[] {
 export const IdField = (options: FieldOptions = {}) =>
   field<number>('number', { type: 'integer', minimum: 1 }, options);
 
-/** Declares any integer that JavaScript counts exactly. */
+/** Declares any integer that JavaScript represents exactly. */
 export const IntegerField = <const Options extends NumberOptions>(options: Options) =>
   field<Nullable<number, Options>>('number', { type: 'integer' }, options);
 
-/** Declares any number; of the database a numeric or double precision. */
+/** Declares any number; in the database a numeric or double precision. */
 export const NumberField = <const Options extends NumberOptions>(options: Options) =>
   field<Nullable<number, Options>>('number', { type: Number }, options);
 
-/** Declares how many there are: an integer from 0. */
+/** Declares a count: an integer from 0. */
 export const CountField = <const Options extends FieldOptions = object>(options: Options = {} as Options) =>
   field<Nullable<number, Options>>('number', { type: 'integer', minimum: 0 }, options);
 
-/** Declares a share: 0 to 100, with two decimals. */
+/** Declares a percentage: 0 to 100, with two decimals. */
 export const PercentageField = <const Options extends FieldOptions = object>(
   options: Options = {} as Options,
 ) =>
@@ -169,7 +169,7 @@ export const EnumListField = <Word extends string>(words: readonly Word[], optio
 /**
  * Writes SQL of the JSON text of an object of the class, its keys in the order in which they are declared.
  *
- * @throws Error where a field says nothing of where it comes from
+ * @throws Error where a field does not say what it is read from
  */
 export function jsonOf(model: Model): string {
   return jsonText(objectOf(model));
@@ -186,9 +186,9 @@ function objectOf(model: Model): JsonObject {
 }
 
 /**
- * Writes SQL of the fields of the class as columns, each of its field's name, for a row that {@link readerOf} takes.
+ * Writes SQL of the fields of the class as columns named after them, for a row that {@link readerOf} takes.
  *
- * @throws Error where a field is no single value of the database
+ * @throws Error where a field is not a single value in the database
  */
 export function columnsOf(model: Model): string {
   return [...fieldsOf(model.prototype as object).values()]
@@ -199,7 +199,7 @@ export function columnsOf(model: Model): string {
     .join(', ');
 }
 
-/** Makes an object of the class from the columns of a row, its keys in the order in which they are declared. */
+/** Makes a function that turns the columns of a row into an object of the class, its keys in the order in which they are declared. */
 export function readerOf<Instance extends object>(
   model: Model<Instance>,
 ): (row: Record<string, unknown>) => Instance {

@@ -41,17 +41,17 @@ export function pageOf(item: Model) {
   };
 }
 
-/** Schema of an id in a path. What is no such number names nothing: it is not found, never a bad request. */
+/** Schema of an id in a path. Anything but such a number is not found, never a bad request. */
 export const ID = { type: 'integer', format: 'int64', minimum: 1 } as const;
 
-/** A schema of its own, with the classes that it names. */
+/** A schema, with the classes to which it refers. */
 interface AnswerSchema {
   readonly schema: Record<string, unknown>;
   readonly models: readonly Model[];
 }
 
 /**
- * Documents a route: what it does, in a few words and in whole sentences, and what its success looks like. Headers, and the problems
+ * Documents a route: what it does, in a few words and in whole sentences, and the response on success. Headers, and the problems
  * that all routes share, are added.
  */
 export function RespondsWith(
@@ -70,26 +70,26 @@ export function RespondsWith(
   );
 }
 
-/** Documents a route that answers a page of a list of `item`. */
+/** Documents a route that answers with a page of a list of `item`. */
 export const RespondsWithPage = (summary: string, item: Model, description?: string) =>
   RespondsWith(summary, { schema: pageOf(item), models: [item] }, description);
 
 /** What a route does for one value of the parameter that decides it. */
 export interface Variant {
-  /** Name of the call for who writes a client, as `operationId` is that of a route. */
+  /** The name of the call for generated clients, as `operationId` is that of a route. */
   readonly name: string;
   readonly summary: string;
   readonly description: string;
   readonly item: Model;
-  /** Whether it answers a page of a list of such items. */
+  /** Whether it answers with a page of a list of such items. */
   readonly isList: boolean;
 }
 
 const VARIANTS = 'http:variants';
 
 /**
- * Documents a route of which one parameter decides what it does, {@link Parameters} with variants: each value of the parameter, ''
- * where it is absent. OpenAPI has no words for that, so that the document says it in `x-variants`, beside one schema of all.
+ * Documents a route where one parameter decides what it does ({@link Parameters} with variants): each value of the parameter, ''
+ * where it is absent. OpenAPI cannot express that, so the document says it in `x-variants`, besides one schema of all.
  */
 export function RespondsWithVariants(
   summary: string,
@@ -113,25 +113,25 @@ export function RespondsWithVariants(
   );
 }
 
-/** Finds what {@link RespondsWithVariants} says of the handler. */
+/** Finds what {@link RespondsWithVariants} says about the handler. */
 export function variantsOf(handler: object): Readonly<Record<string, Variant>> | undefined {
   return Reflect.getMetadata(VARIANTS, handler) as Readonly<Record<string, Variant>> | undefined;
 }
 
-/** Makes the JSON Schema of the answer of a variant. */
+/** Makes the JSON Schema of a variant's response. */
 export function schemaOf({ item, isList }: Variant): Record<string, unknown> {
   return isList ? pageOf(item) : { $ref: getSchemaPath(item) };
 }
 
 const PROBLEM_CODES = 'http:problems';
 
-/** Says which problems a route can answer beside those that its access and its query imply. */
+/** Declares which problems a route can answer besides those that its access and its query imply. */
 export const RespondsWithProblems =
   (...codes: readonly ProblemCode[]): MethodDecorator =>
   (_controller, _name, { value: handler }) =>
     Reflect.defineMetadata(PROBLEM_CODES, [...problemsOf(handler as object), ...codes], handler as object);
 
-/** Lists the codes that {@link RespondsWithProblems} says of the handler. */
+/** Lists the codes that {@link RespondsWithProblems} declares for the handler. */
 export function problemsOf(handler: object): readonly ProblemCode[] {
   return (Reflect.getMetadata(PROBLEM_CODES, handler) as readonly ProblemCode[] | undefined) ?? [];
 }

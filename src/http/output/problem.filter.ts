@@ -19,7 +19,7 @@ export class ProblemFilter implements ExceptionFilter {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Answers in place of a problem where nothing is and a reader asks, and says whether it did; set when the pages are there. */
+  /** Answers a browser with a page where nothing was found, and returns whether it did; set once the pages exist. */
   unknownPage: (request: Request, response: Response) => boolean = () => false;
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -62,7 +62,7 @@ export class ProblemFilter implements ExceptionFilter {
     }
     const { code } = error as { code?: unknown };
     if (typeof code === 'string' && /^22...$/.test(code)) {
-      // A value that PostgreSQL cannot take: a check of ours is missing, but the caller can mend it.
+      // A value that PostgreSQL does not accept: one of our checks is missing, but the caller can correct it.
       this.logger.error(
         { request_id: request.context.id, err: error },
         'a value reached the database unchecked',
@@ -92,7 +92,7 @@ export function sendProblem(problem: Problem, request: Request, response: Respon
     ...extensions,
   });
   response.writeHead(status, {
-    ...SHARED_HEADERS, // where there is no such route, too (docs/api-contract.md §8: everywhere)
+    ...SHARED_HEADERS, // also where there is no such route (docs/api-contract.md §8: everywhere)
     ...headers,
     ...(code === 'temporarily_unavailable' ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}),
     'Cache-Control': 'no-store',

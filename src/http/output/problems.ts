@@ -1,6 +1,6 @@
 /**
  * Every error code of the API: status, title, meaning, and how to fix it. OpenAPI, `/api/public/problems` and
- * `docs/errors.md` are made from this table.
+ * `docs/errors.md` are generated from this table.
  */
 const table = {
   invalid_json: [
@@ -185,16 +185,16 @@ export type ProblemDetail =
   | { line: number; pointer: string; code: string; detail: string };
 
 export interface ProblemOptions {
-  /** What happened, for this request; the table's meaning where there is nothing to add. */
+  /** What happened in this request; the table's meaning where there is nothing to add. */
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];
-  /** More members of the body, such as `required_scope`. */
+  /** Further members of the body, such as `required_scope`. */
   readonly extensions?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
-/** An answer of the API that is an error. Nothing in it may be secret: it is sent as it stands. */
+/** An error response of the API. Nothing in it may be secret: it is sent as it is. */
 export class Problem extends Error {
   override name = 'Problem';
   readonly definition: ProblemDefinition;

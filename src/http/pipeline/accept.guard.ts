@@ -4,12 +4,12 @@ import { Problem } from '../output/problems.js';
 import { isOutsideApi } from './outside-api.js';
 import { requestOf } from './exchange.js';
 
-/** A parameter of a media range, but its weight. */
+/** A parameter of a media range, except its weight. */
 const PARAMETER = /[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.)*"|[^\s;,"]*)/gi;
 
 /**
  * 406 where the caller excludes JSON (RFC 9110 §12.5.1). Parameters of a range
- * (`application/json; charset=utf-8`) tell variants of one type apart; there is one of each here, so they do not count.
+ * (`application/json; charset=utf-8`) distinguish variants of one type; there is only one here, so they are ignored.
  */
 @Injectable()
 export class AcceptGuard implements CanActivate {

@@ -1,28 +1,28 @@
 /** How many requests of one kind are worked on at once. */
 export interface Capacity {
   /**
-   * While requests come faster than they are answered: enough to keep the database busy, and no more, since whatever waits
-   * beside it is only answered later.
+   * While requests arrive faster than they are answered: enough to keep the database busy, and no more, since further ones would only
+   * be answered later.
    */
   readonly steady: number;
-  /** In a burst: as many as the pool and the pipelined connections can take, and no time-out meets. */
+  /** In a burst: as many as the pool and the pipelined connections take without any of them timing out. */
   readonly burst: number;
 }
 
-/** A burst may last so long, in ms; then it is overload. */
+/** How long a burst may last, in ms; after that it is overload. */
 const BURST_MS = 200;
-/** Overload is over when nothing was refused, or over the steady capacity, for so long, in ms. */
+/** Overload ends once nothing has been refused, or over the steady capacity, for this long, in ms. */
 const CALM_MS = 500;
 
 /**
- * One caller, or one address, may have so many times as many requests under way as there are places left: one that floods gets
- * 2/3 of the places as a caller and 4/5 as an address, two get 2/5 each as callers, and so on; there is always a place for who comes next (the
- * dynamic thresholds of shared buffers in switches, Choudhury and Hahne 1998).
+ * One caller, or one address, may have at most this many times as many requests under way as there are places left: a single flooding
+ * caller gets 2/3 of the places and a single address 4/5, two callers get 2/5 each, and so on; there is always a place for the next one
+ * (dynamic thresholds, as for shared buffers in switches: Choudhury and Hahne 1998).
  */
 const SHARE_OF_CALLER = 2;
 const SHARE_OF_ADDRESS = 4;
 
-/** Who asks; kept only while the request is under way. */
+/** The caller of a request; kept only while it is under way. */
 export interface Caller {
   /** Network address. */
   readonly address: string;
@@ -39,10 +39,10 @@ export interface Place {
 }
 
 /**
- * The requests of one kind that this process works on. One that would make all others late is refused before any work is
- * done for it; who refuses late, or at the price of an answer, ends up answering nobody.
+ * The requests of one kind that this process works on. A request that would delay all others is refused before any work is
+ * done for it: a server that refuses late, or at the cost of a response, ends up answering nobody.
  *
- * A place is given back at the end of the turn of the event loop in which the answer was written: so a turn begins no more requests
+ * A place is given back at the end of the event loop turn in which the response was written, so that one turn never begins more requests
  * than there are places, even of those that wait for nothing.
  */
 export class Admission {
@@ -53,11 +53,11 @@ export class Admission {
   #underWay = 0;
   #left: Place[] = [];
   #strict = false;
-  /** Since when there is no room to spare, and when there was none last. */
+  /** Since when the steady capacity has been full, and when it last was. */
   #crowdedSince = 0;
   #crowdedAt = -Infinity;
 
-  /** @param now milliseconds from any moment, never back */
+  /** @param now a monotonic clock, in milliseconds */
   constructor(
     capacity: Capacity,
     private readonly now: () => number = () => performance.now(),
@@ -86,7 +86,7 @@ export class Admission {
     return { admission: this, caller };
   }
 
-  /** Gives the place back; once. */
+  /** Gives the place back; to be called once. */
   leave(place: Place): void {
     if (this.#left.push(place) > 1) return;
     setImmediate(() => {

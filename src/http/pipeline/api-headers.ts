@@ -1,12 +1,12 @@
 import type { NextFunction, Request, Response } from 'express';
 
-/** The prefix of everything that callers of the API see. */
+/** The prefix of all routes of the members’ API. */
 export const API_PREFIX = '/api/public';
 
-/** The prefix of what the platform's own backend calls. */
+/** The prefix of the routes for the platform's own backend. */
 export const PLATFORM_PREFIX = '/api/platform';
 
-/** The prefix of links under which calendar programs read a member's events: admitted and answered as calls of the API are. */
+/** The prefix of links under which calendar programs read a member's events: admitted and answered like calls of the API. */
 export const CALENDAR_PREFIX = '/calendar';
 
 /** Tells whether a path is the API’s: one of the prefixes itself, or below it. */
@@ -39,7 +39,7 @@ const PREFLIGHT = {
   'Access-Control-Max-Age': '7200',
 };
 
-/** Of every answer of the API, and of every problem, wherever it is: pages of any origin may read it. */
+/** Headers of every response of the API, and of every problem on any route: pages of any origin may read them. */
 export const SHARED_HEADERS = {
   Vary: 'Authorization, X-API-Key, Origin',
   'X-Content-Type-Options': 'nosniff',
@@ -50,8 +50,8 @@ export const SHARED_HEADERS = {
 const OF_EVERY_ANSWER = Object.entries({ 'Cache-Control': 'private, no-cache', ...SHARED_HEADERS });
 
 /**
- * Headers of every answer under the prefixes (docs/api-contract.md §9, §10), errors and unknown routes too, and the
- * answer to preflight requests, which need no credential.
+ * Sets the headers of every response under the prefixes (docs/api-contract.md §9, §10), errors and unknown routes included, and answers
+ * preflight requests, which need no credential.
  */
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {
   for (const [name, value] of OF_EVERY_ANSWER) response.gather(name, value);

@@ -9,12 +9,12 @@ import type { Config } from '../../config/config.js';
 import { FrontDoor } from './front-door.js';
 import { messagesOf } from './messages.js';
 
-/** Characters of an answer that is sent as a string. */
+/** The longest response that is sent as a string, in characters. */
 const LONGEST_SHORT = 2_048;
 
 /**
- * Express with exact paths, and with one way to send a successful answer: JSON with a strong ETag, and 304
- * where the caller has it already. What the answer is was decided before; here are only its bytes.
+ * Express with exact paths, and with one way to send a successful response: JSON with a strong ETag, and 304
+ * where the caller has it already. The content was decided before; this only sends its bytes.
  */
 export class ApiAdapter extends ExpressAdapter {
   readonly #config: Config;
@@ -32,13 +32,13 @@ export class ApiAdapter extends ExpressAdapter {
     this.#config = config;
   }
 
-  /** Of the server that listens. */
+  /** The front door of the listening server. */
   get frontDoor(): FrontDoor {
     return this.#frontDoor!;
   }
 
   /**
-   * Node's server with limits against clients that dribble ({@link Config.requestDeadlines}), looked at every second.
+   * Creates Node's server with limits against slow clients ({@link Config.requestDeadlines}), checked every second.
    */
   override initHttpServer(): void {
     const { publicUrl, trustProxy, requestDeadlines } = this.#config;
@@ -48,7 +48,7 @@ export class ApiAdapter extends ExpressAdapter {
       headersTimeout: requestDeadlines.headers,
       requestTimeout: requestDeadlines.whole,
       keepAliveTimeout: 65_000,
-      requireHostHeader: false, // the front door does: Node would answer all such requests of a connection in one turn
+      requireHostHeader: false, // the front door requires it: Node would answer all such requests of a connection in one turn
     });
     server.maxRequestsPerSocket = 100_000;
     const https = publicUrl.startsWith('https:');
@@ -66,7 +66,7 @@ export class ApiAdapter extends ExpressAdapter {
     if (statusCode !== undefined) response.statusCode = statusCode;
     const { json: text, headers } =
       body instanceof JsonResponse ? body : new JsonResponse(JSON.stringify(body));
-    // A long text is encoded once, for validator, length and socket. A short one goes out in one piece with its headers.
+    // A long text is encoded once, for validator, length and socket. A short one is sent in one piece with its headers.
     const json = typeof text === 'string' && text.length > LONGEST_SHORT ? Buffer.from(text) : text;
     for (const name in headers) response.gather(name, headers[name]!);
     if (request.method === 'GET' || request.method === 'HEAD') {

@@ -5,7 +5,7 @@ import { PROBLEMS } from '../output/problems.js';
 /** Seconds after which a caller may try again where the server is busy. */
 export const RETRY_AFTER_SECONDS = '1';
 
-/** Of every 503 of the API. */
+/** Headers of every 503 of the API. */
 const HEADERS = [
   ...Object.entries(SHARED_HEADERS).flat(),
   'Cache-Control',
@@ -16,7 +16,7 @@ const HEADERS = [
   'application/problem+json; charset=utf-8',
 ];
 
-/** The problem `temporarily_unavailable`, made of finished parts: see {@link FrontDoor}. */
+/** Sends the problem `temporarily_unavailable`, put together from prepared parts: see {@link FrontDoor}. */
 export function refuseBusy(publicUrl: string): Refuse {
   const { code, status, title, meaning } = PROBLEMS.get('temporarily_unavailable')!;
   const type = `${publicUrl}${API_PREFIX}/problems/${code}`;
@@ -28,7 +28,7 @@ export function refuseBusy(publicUrl: string): Refuse {
   };
 }
 
-/** Sends a 503 of finished parts. */
+/** Sends a 503 put together from prepared parts. */
 export function sendBusy(
   { context, method }: Parameters<Refuse>[0],
   response: Parameters<Refuse>[1],

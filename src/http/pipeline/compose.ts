@@ -1,8 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
 /**
- * Several handlers as one: each is called by the `next` of the one before it; what one throws or rejects with goes to the last
- * `next`, as with Express. A layer of Express of its own would cost each of them about 2 µs and 2 KB a request
+ * Combines several handlers into one: each is called by the `next` of the one before it, and what one throws or rejects with goes to
+ * the last `next`, as in Express. As layers of Express they would each cost about 2 µs and 2 KB per request
  * (docs/performance.md).
  */
 export function compose(...handlers: readonly RequestHandler[]): RequestHandler {

@@ -2,21 +2,21 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface ConnectionBounds {
-  /** Connections that are open at once. One more closes the one that has been idle for longest. */
+  /** Open connections at a time. One more closes the one that has been idle for longest. */
   readonly open: number;
-  /** Bytes of a connection that are parsed at a time: some forty of the smallest requests. */
+  /** Bytes of a connection that are parsed at a time: about forty of the smallest requests. */
   readonly sliceBytes: number;
-  /** Slices that are parsed in one turn of the event loop, of all connections together. */
+  /** Slices that are parsed in one turn of the event loop, over all connections. */
   readonly slicesPerTurn: number;
-  /** Bytes that a client may be ahead of the answers. */
+  /** Bytes that a client may send ahead of the responses. */
   readonly aheadBytes: number;
-  /** Requests, of all connections together, that were parsed and wait for the answer before them on their connection. */
+  /** Parsed requests, over all connections, that wait for an earlier response on their connection. */
   readonly waiting: number;
-  /** Answers that the system would not take whole, because their clients do not read; one more cuts off the oldest. */
+  /** Responses that the system did not accept whole, because their clients do not read; one more disconnects the oldest. */
   readonly unread: number;
-  /** A client that takes nothing for so long is cut off, in ms. */
+  /** How long a client may read nothing before it is disconnected, in ms. */
   readonly stalledMs: number;
-  /** And one that has not taken its answer by then: 200 KB at 10 KB/s take 20 s. */
+  /** How long it may take to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
   readonly unreadMs: number;
 }
 
@@ -40,48 +40,48 @@ interface Exchange {
 
 interface Connection {
   readonly socket: Socket;
-  /** What is being answered. */
+  /** The request that is being answered. */
   underWay: Exchange | undefined;
-  /** Of each answer, made once for all of them. */
+  /** Called when a response was written; created once per connection. */
   readonly written: () => void;
   readonly closed: () => void;
-  /** Parsed requests behind it, in their order. */
+  /** Parsed requests behind it, in order. */
   readonly waiting: Exchange[];
-  /** What was received and is not parsed yet; null at its end is the end of what the client sends. */
+  /** What was received but not yet parsed; a final null means that the client sends no more. */
   held: (Buffer | null)[];
   heldBytes: number;
-  /** Gives bytes to Node's parser: the socket's own `push`. */
+  /** Passes bytes to Node's parser: the socket's own `push`. */
   readonly parse: (bytes: Buffer | null) => boolean;
 }
 
 /**
- * What a client may make the server do through its socket, whatever it sends and however little it reads.
+ * Bounds the work that a client can cause through its socket, whatever it sends and however little it reads.
  *
  * Node parses up to 64 KB at once, which can be 1,500 requests, and answers them all before anybody else has a turn. Here a
- * connection is parsed in slices, some of them in one turn of the event loop; its requests are answered one after the other
- * (RFC 9112 §9.3.2), the next one only when the answer before it was given to the system; and no more is parsed while one
- * waits. So who does not read gets no more answers made, and is cut off in the end.
+ * connection is parsed in slices, a few per turn of the event loop; its requests are answered one after the other
+ * (RFC 9112 §9.3.2), each only once the previous response has been handed to the system; and no more is parsed while one
+ * waits. So no further responses are made for a client that does not read, and it is eventually disconnected.
  */
 export class Connections {
   readonly #of = new Map<Socket, Connection>();
   readonly #idle = new Set<Connection>();
-  /** Connections with slices to be parsed in later turns, the next one first. */
+  /** Connections with slices left to parse in later turns, the next one first. */
   readonly #behind = new Set<Connection>();
-  /** Of answers that were not taken whole. */
+  /** Connections whose last response was not accepted whole. */
   readonly #unread = new Set<Connection>();
-  /** Of answers that are not begun for now. */
+  /** Begin the responses that are held back for now; undefined where there is no pause. */
   #paused: (() => void)[] | undefined;
   #accepted = 0;
   #open = 0;
   #waiting = 0;
   #heldBytes = 0;
   #parsing = false;
-  /** Each answer is the last one on its connection. */
+  /** Whether each response is the last one on its connection. */
   #ending = false;
 
   /**
-   * @param answer begins to answer a request, when its turn on its connection has come
-   * @param over is told when an answer was written, and when there is nothing more to do for it, whatever became of it
+   * @param answer begins to answer a request, once its turn on its connection has come
+   * @param over is called when a response was written, or when there is nothing more to do for it, whatever became of it
    */
   constructor(
     server: Server,
@@ -94,12 +94,12 @@ export class Connections {
       if (this.#ending) response.shouldKeepAlive = false;
       this.#take({ request, response });
     });
-    // Node would answer these itself, without taking turns.
+    // Node would answer these itself, regardless of turns.
     for (const event of ['checkContinue', 'checkExpectation'])
       server.on(event, (request, response) => server.emit('request', request, response));
   }
 
-  /** For metrics and tests: all are back at 0 when nobody is connected. */
+  /** For metrics and tests: all are 0 again when nobody is connected. */
   state(): Record<'open' | 'idle' | 'waiting' | 'behind' | 'unread' | 'heldBytes', number> {
     return {
       open: this.#open,
@@ -112,8 +112,8 @@ export class Connections {
   }
 
   /**
-   * Begins no answer until the function that it returns is called: meanwhile who waits for one asks for nothing else. What is under
-   * way goes on.
+   * Begins no response until the returned function is called; meanwhile, clients that wait for one cause no other work. Requests under
+   * way go on.
    */
   pause(): () => void {
     const paused: (() => void)[] = (this.#paused ??= []);
@@ -123,7 +123,7 @@ export class Connections {
     };
   }
 
-  /** From now on each answer says that it is the last one on its connection, those under way too (RFC 9112 §9.6). */
+  /** From now on every response, including those under way, says that it is the last one on its connection (RFC 9112 §9.6). */
   end(): void {
     this.#ending = true;
     for (const { underWay, waiting } of this.#of.values())
@@ -131,12 +131,12 @@ export class Connections {
         response.shouldKeepAlive = false;
   }
 
-  /** Closes connections on which nothing was ever asked: browsers open some in advance. */
+  /** Closes connections on which nothing was ever requested: browsers open some in advance. */
   closeSilent(): void {
     for (const socket of this.#of.keys()) if (socket.bytesRead === 0) socket.destroy();
   }
 
-  /** How many connections there ever were. */
+  /** The number of connections accepted so far. */
   get accepted(): number {
     return this.#accepted;
   }
@@ -162,7 +162,7 @@ export class Connections {
     this.#open++;
     this.#idle.add(connection);
     socket.once('close', () => this.#forget(connection));
-    // Node's parser reads from the system past the stream, unless somebody listens to the stream.
+    // Node's parser reads directly from the system, bypassing the stream, unless somebody listens to the stream.
     socket.on('data', ignore).removeListener('data', ignore);
     socket.push = (bytes: Buffer | null) => this.#receive(connection, bytes);
     const read = socket._read.bind(socket);
@@ -216,7 +216,7 @@ export class Connections {
     for (const connection of this.#behind) {
       if (slices++ === this.bounds.slicesPerTurn) break;
       this.#behind.delete(connection);
-      // Node pauses where it has a body that nobody reads yet, or an answer that the client does not take.
+      // Node pauses where it has a body that nobody reads yet, or a response that the client does not read.
       if (connection.socket.isPaused()) connection.socket.once('resume', () => this.#parseLater(connection));
       else {
         this.#parseSlice(connection);
@@ -256,23 +256,23 @@ export class Connections {
     else this.answer(request, response);
   }
 
-  /** The answer was written: to the system, or as far as it takes it. */
+  /** The response was written: to the system, as far as that accepted it. */
   #written(connection: Connection): void {
     const { socket, underWay } = connection;
-    if (!underWay) return; // answered when nobody was there any more
+    if (!underWay) return; // answered after the client had gone
     const { request, response } = underWay;
     this.over.written(request, response);
     if (socket.writableLength === 0 || socket.destroyed) return;
     const [oldest] = this.#unread;
     if (oldest && this.#unread.size >= this.bounds.unread) oldest.socket.destroy();
     this.#unread.add(connection);
-    // Counts from the last byte that was taken.
+    // Counts from the last byte that was accepted.
     socket.setTimeout(this.bounds.stalledMs);
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
       clearTimeout(late);
       this.#unread.delete(connection);
-      if (connection.waiting.length > 0) socket.setTimeout(0); // or it would count for the next answer
+      if (connection.waiting.length > 0) socket.setTimeout(0); // or it would count for the next response
     });
   }
 
@@ -281,7 +281,7 @@ export class Connections {
     if (!underWay) return;
     connection.underWay = undefined;
     this.over.closed(underWay.request, underWay.response);
-    if (!socket.writable) return; // that was the last answer
+    if (!socket.writable) return; // that was the last response
     if (waiting.length === 0) {
       this.#idle.add(connection);
       this.#parseLater(connection);

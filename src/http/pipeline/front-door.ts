@@ -9,38 +9,38 @@ import { describeRequest, leavePlace } from './request-context.js';
 import type { RequestContext } from './request-context.js';
 
 /**
- * What is admitted apart, so that a flood of one kind leaves the others alone: the API, what the platform's backend asks for, what programs and browsers ask the
- * authorization server for, and the pages with whatever else there is.
+ * Kinds of requests that are admitted separately, so that a flood of one leaves the others alone: the API, the platform's backend, the
+ * authorization server, and the pages with everything else.
  */
 export type Kind = 'api' | 'platform' | 'oauth' | 'pages';
 
-/** 64 requests are answered in 110 ms by a process that answers 600 a second; requests for tokens take twice as much work each. */
+/** A process that answers 600 requests a second answers 64 in 110 ms; a token request takes twice as much work. */
 export const CAPACITIES: Readonly<Record<Kind, Capacity>> = {
-  // One caller's share of a burst, 2/3, is what the two pipelined connections take.
+  // One caller's share of a burst, 2/3, is as much as the two pipelined connections take.
   api: { steady: 64, burst: 192 },
   // Feeds write for seconds, one or two at a time: the others wait.
   platform: { steady: 32, burst: 64 },
   oauth: { steady: 32, burst: 256 },
-  // Those who sign in mostly wait: half a second each, whatever the password.
+  // Sign-ins mostly wait: half a second each, whatever the password.
   pages: { steady: 128, burst: 256 },
 };
 
-/** Always answered: who asks whether the process is alive must not hear that it is busy. Both cost next to nothing. */
+/** Always answered: a check of whether the process is alive must not be told that it is busy. Both cost next to nothing. */
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
 
-/** Answers 503, in the form of its kind, at a fraction of the price of an answer. */
+/** Answers 503, in the form of its kind, at a fraction of the cost of a response. */
 export type Refuse = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** More of a body than this is not waited for: no form has as much, and who reads it refuses it. */
+/** How much of a body is waited for: no form is longer, and a longer body is refused when it is read. */
 const AWAITED_BODY_BYTES = 16_384;
 
-/** RFC 6797. Not for subdomains: they may be somebody else's, or have no certificate. */
+/** RFC 6797. Without subdomains: they may be somebody else's, or have no certificate. */
 const HSTS = 'max-age=31536000';
 
 export interface FrontDoorOptions {
-  /** Whether callers come by https, to whatever ends TLS in front of this server. */
+  /** Whether callers use https, up to whatever terminates TLS in front of this server. */
   readonly https: boolean;
-  /** Number of proxies in front whose X-Forwarded-For is believed. */
+  /** The number of proxies in front whose X-Forwarded-For is trusted. */
   readonly trustProxy: number;
 }
 
@@ -53,7 +53,7 @@ export class FrontDoor {
     oauth: new Admission(CAPACITIES.oauth),
     pages: new Admission(CAPACITIES.pages),
   };
-  /** How each kind is refused; bare until the application says. */
+  /** How each kind is refused; without a body until the application sets it. */
   readonly refusals: Record<Kind, Refuse> = {
     api: refuseBarely,
     platform: refuseBarely,
@@ -72,7 +72,7 @@ export class FrontDoor {
       (request, response) => this.#receive(request, response),
       CONNECTION_BOUNDS,
       {
-        // Not the end of sending: who does not read the answer keeps no place.
+        // Not the end of sending: a client that does not read the response keeps no place.
         written: (request, response) => {
           request.context.whenWritten?.(request, response);
           leavePlace(request.context);
@@ -97,7 +97,7 @@ export class FrontDoor {
       return;
     }
     const kind = kindOf(request.context);
-    // What needs no credential has no place while its body is still on its way: else who never ends one would keep it.
+    // A request that needs no credential takes its place only when its body has arrived: otherwise a body that never ends would keep it.
     if (kind === 'api' || kind === 'platform' || !hasBody(request)) this.#admit(kind, request, response);
     else whenBodyArrived(request, () => this.#admit(kind, request, response));
   }
@@ -119,7 +119,7 @@ export class FrontDoor {
   }
 
   #end(request: IncomingMessage, response: ServerResponse): void {
-    // Nothing is known of one that was not begun while there was a pause.
+    // A request that a pause held back has no context yet.
     const context = request.context as RequestContext | undefined;
     if (!context) return;
     leavePlace(context);
@@ -137,7 +137,7 @@ export class FrontDoor {
   #addressOf(forwardedFor: string | string[] | undefined, socket: Socket): string {
     const { trustProxy } = this.#options;
     if (trustProxy > 0 && typeof forwardedFor === 'string') {
-      // As addressOf: the nearest proxy behind it where an entry is no address.
+      // As in addressOf: where an entry is no address, the nearest proxy behind it.
       const hops = forwardedFor.split(',').slice(-trustProxy).map(parseAddress);
       const address = hops.find((hop) => hop !== undefined);
       if (address !== undefined) return networkOf(address);
@@ -164,17 +164,17 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/** Calls `then` when the whole body was received, or so much of it that nobody will take it; it is still to be read. */
+/** Calls `then` once the whole body has been received, or more of it than anybody accepts; it is not read yet. */
 function whenBodyArrived(request: IncomingMessage, then: () => void): void {
   const look = () => {
     if (!request.complete && request.readableLength < AWAITED_BODY_BYTES) return;
     request.removeListener('readable', look).removeListener('end', look);
-    // A stream forgets that it was listened to in this way in the next tick.
+    // A stream forgets in the next tick that it had such a listener.
     setImmediate(() => {
       if (!request.socket.destroyed) then();
     });
   };
-  request.on('readable', look).on('end', look); // an empty one ends without being readable
+  request.on('readable', look).on('end', look); // an empty body ends without being readable
 }
 
 function refuseBarely(_request: IncomingMessage, response: ServerResponse): void {

@@ -5,20 +5,20 @@ import type { Express } from 'express';
 declare module 'node:http' {
   interface ServerResponse {
     /**
-     * Adds a header to those of the answer. Much cheaper than `setHeader`, which looks at every name and value twice: for what nearly
-     * every answer has. One of the same name that is set, or given to `writeHead`, takes its place.
+     * Adds a header to the response: for those that nearly every response has, since it is much cheaper than `setHeader`, which checks
+     * every name and value twice. A header of the same name that is set, or passed to `writeHead`, replaces it.
      */
     gather(name: string, value: string): void;
   }
 }
 
-/** Names and values in turn. */
+/** Names and values, alternating. */
 type Pairs = string[];
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /**
- * Node's messages as they are to be for this application of Express: Express gives each message a prototype of its own, and an object
- * whose prototype changes is slow from then on, everywhere in Node. These have it from the beginning.
+ * Creates the message classes for an Express application: Express changes the prototype of each message, and an object whose
+ * prototype was changed is slow from then on, everywhere in Node. Messages of these classes have it from the beginning.
  */
 export function messagesOf(app: Express): {
   readonly IncomingMessage: typeof IncomingMessage;
@@ -35,7 +35,7 @@ export function messagesOf(app: Express): {
       this.#gathered.push(name, value);
     }
 
-    /** Whoever ends an answer comes through here, Node itself too. */
+    /** Every response passes through here, Node's own included. */
     override writeHead(status: number, ...rest: unknown[]): this {
       const reason = typeof rest[0] === 'string' ? rest[0] : undefined;
       const given = (reason === undefined ? (rest[0] ?? rest[1]) : rest[1]) as Headers | undefined;
@@ -60,7 +60,7 @@ function pairsOf(headers: Headers): Pairs {
   );
 }
 
-/** Both, but of the first none that the second names, too. */
+/** Joins both, without those of the first that the second also names. */
 function joined(first: Pairs, second: Pairs): Pairs {
   const names = second.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
   return [...without(first, names), ...second];

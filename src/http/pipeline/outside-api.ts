@@ -3,12 +3,12 @@ import { SetMetadata } from '@nestjs/common';
 const OUTSIDE_API = 'http:outside-api';
 
 /**
- * The controller's routes are no part of the API: their answers are no JSON of ours, so that neither `Accept` nor the query is
- * judged, and other methods than they have are 404. It opens nothing: who may call them is still to be said.
+ * Marks routes that are not part of the API: their responses are not the API's JSON, so neither `Accept` nor the query is checked, and
+ * other methods are 404. It opens nothing: the controller still has to declare who may call them.
  */
 export const OutsideApi = () => SetMetadata(OUTSIDE_API, true);
 
-/** Tells whether {@link OutsideApi} stands on the controller. */
+/** Tells whether the controller has {@link OutsideApi}. */
 export function isOutsideApi(controller: object): boolean {
   return Reflect.hasMetadata(OUTSIDE_API, controller);
 }

@@ -5,7 +5,7 @@ import { withoutSecrets } from '../logger.js';
 import type { Logger } from '../logger.js';
 import { plain as printable, styled } from '../terminal.js';
 
-/** One line a request, when it is over: no query, no header, no secret. */
+/** Writes one line per request, when it is over: no query, no header, no secret. */
 export function requestLog(logger: Logger) {
   const write = (message: IncomingMessage, response: ServerResponse) => {
     const request = message as Request;
@@ -15,7 +15,7 @@ export function requestLog(logger: Logger) {
         request_id: id,
         method: request.method,
         route: route ?? (request.route as { path: string } | undefined)?.path,
-        // Of what has no route; a path of ours may hold the id of a sign-in.
+        // Only where there is no route: one of our paths may hold the id of a sign-in.
         path: (route ?? request.route) ? undefined : plain(path),
         status: response.statusCode,
         duration_ms: Math.round(Number(process.hrtime.bigint() - startedAt) / 1e4) / 100,
@@ -34,15 +34,15 @@ export function requestLog(logger: Logger) {
   };
 }
 
-/** These are asked every few seconds by whoever watches the server. */
+/** Monitoring calls these every few seconds. */
 const PROBES = ['/livez', '/readyz'];
 
 /**
- * One line a request for whoever sits at the terminal of a development server: time, method, path as it was sent, the names in
- * its query, status, how long it took, and which member it was for. Values of a query may be secrets: they are left out.
+ * Writes one line per request to the terminal of a development server: time, method, path as sent, the names in
+ * its query, status, duration, and the member it was for. Values in a query may be secrets, and are left out.
  *
- * @param write takes the line
- * @param usernameOf the member's name; asked once for each
+ * @param write receives the line
+ * @param usernameOf the member's name; called once per member
  */
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
@@ -78,7 +78,7 @@ function namesOf(query: string): string {
   return names.length === 0 ? '' : `?${names.join('&')}`;
 }
 
-/** Plain words of a path; whatever else stands in it could be a credential that went astray. */
+/** Keeps plain words of a path; anything else in it could be a credential that was put there by mistake. */
 function plain(path: string): string {
   return path
     .slice(0, 200)

@@ -3,23 +3,23 @@ import type { NextFunction, Request, Response } from 'express';
 import type { ProblemFilter } from '../output/problem.filter.js';
 import { Problem } from '../output/problems.js';
 
-/** Gives a request so much longer for its answer than others have, in ms, from now on. */
+/** Extends a request's deadline, from now on, by this many milliseconds. */
 export function extendDeadline({ context }: IncomingMessage, milliseconds: number): void {
   context.waitsSince = performance.now() + milliseconds;
 }
 
-/** How often requests under way are looked at. A timer of each would cost more than all that is done here. */
+/** How often requests under way are checked. A timer for each would cost more than everything done here. */
 const LOOK_MS = 25;
 
 /**
  * Answers 503 where nothing was answered within `milliseconds`: each wait for the database is bounded, and this
- * bounds their sum. What a write did by then is unknown to the caller; sending the same PUT again is safe.
+ * bounds their sum. The caller then does not know what a write has done; sending the same PUT again is safe.
  *
- * It counts anew from the end of the body (see {@link JsonBody}); how long that may take is the server's `requestTimeout`.
+ * The time starts again at the end of the body (see {@link JsonBody}), which is itself bounded by the server's `requestTimeout`.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
-  // In no order, each with its place in its context. Not a Map or a Set: as entries come and go V8 makes one table after another, and
-  // where one of them grew old, all that were ever in later ones are kept until the whole heap is collected.
+  // Unordered, each with its index in its context. Not a Map or a Set: as entries come and go, V8 creates one table after another, and
+  // once one of them has become old, everything that was ever in a later one is retained until the whole heap is collected.
   const underWay: Request[] = [];
   const forget = ({ context }: IncomingMessage) => {
     const last = underWay.pop()!;

@@ -31,16 +31,6 @@ export class AccountCalendarController {
     this.account.send(response, await this.#page(visitor.user, visitor.csrf, { done }));
   }
 
-  @Get('upstream')
-  signInUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.account.signInUpstream('calendar', request, response);
-  }
-
-  @Post('sign-in')
-  signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
-    return this.account.signIn('calendar', request, response, form);
-  }
-
   /** The response itself shows the link, once: it is in no address and no cookie. */
   @Post('create')
   async create(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
@@ -68,7 +58,7 @@ export class AccountCalendarController {
       actor: 'user',
       ip: addressOf(request) ?? null,
     });
-    this.account.redirectDone(response, 'calendar', ended ? 'calendar-link-revoked' : undefined);
+    this.account.redirectDone(response, '/account/calendar', ended ? 'calendar-link-revoked' : undefined);
   }
 
   async #page(

@@ -61,16 +61,6 @@ export class AccountKeysController {
     });
   }
 
-  @Get('upstream')
-  signInUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.account.signInUpstream('keys', request, response);
-  }
-
-  @Post('sign-in')
-  signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
-    return this.account.signIn('keys', request, response, form);
-  }
-
   @Post(':key/revoke')
   async revoke(
     @Req() request: Request,
@@ -82,6 +72,6 @@ export class AccountKeysController {
     const by = { actor: 'user', ip: addressOf(request) ?? null } as const;
     const revoked = await this.#keys.revokeOf(user.id, id, REASON, by);
     this.credentials.revoke({ kind: 'key', id });
-    this.account.redirectDone(response, 'keys', revoked ? 'key-revoked' : undefined);
+    this.account.redirectDone(response, '/account/keys', revoked ? 'key-revoked' : undefined);
   }
 }

@@ -6,8 +6,8 @@ import type { SignedIn } from '../../accounts/sign-in.js';
 import { Config } from '../../config/config.js';
 import { PasskeyForm } from '../passkeys/passkey-form.js';
 import { SignOuts } from '../upstream/sign-outs.js';
-import { ACCOUNT_PAGES, queryOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
-import type { AccountPage } from '../upstream/upstream-sign-ins.js';
+import { pathOf, queryOf, UpstreamSignIns } from '../upstream/upstream-sign-ins.js';
+import type { SignInPage } from '../upstream/upstream-sign-ins.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { SignedInUser } from './browser-sessions.js';
 import { DoneNotices } from './done-notices.js';
@@ -19,14 +19,17 @@ import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 
 /** Whoever is signed in on the account pages. */
-interface Member {
+export interface Member {
   readonly user: SignedInUser;
   readonly session: Session;
   /** Of the forms on the page. */
   readonly csrf: string;
 }
 
-/** What all pages below `/account` share: who is signed in, signing in on the page itself, and the notice of what a form has done. */
+/**
+ * What all pages below `/account` and `/developer` share: who is signed in, signing in on the page itself, and the notice of what a
+ * form has done.
+ */
 @Injectable()
 export class AccountPages {
   constructor(
@@ -42,11 +45,11 @@ export class AccountPages {
   ) {}
 
   /** Finds the member for whom the page is shown. @returns undefined where nobody is signed in: they were sent to sign in */
-  async visitor(page: AccountPage, request: Request, response: Response): Promise<Member | undefined> {
+  async visitor(page: SignInPage, request: Request, response: Response): Promise<Member | undefined> {
     const current = await this.sessions.current(request, response);
     if (current) return { ...current, csrf: this.csrf.token(request, response) };
     if (this.config.localSignIn) this.#showSignIn(page, request, response, 200);
-    else redirect(response, `/account/${page}/upstream`);
+    else redirect(response, `${pathOf(page)}/upstream`);
     return undefined;
   }
 
@@ -63,49 +66,47 @@ export class AccountPages {
     this.pages.send(response, status, page, { formTargets: this.signOuts.formTargets });
   }
 
-  async signInUpstream(page: AccountPage, request: Request, response: Response): Promise<void> {
+  async signInUpstream(page: SignInPage, request: Request, response: Response): Promise<void> {
     const wishes = { anew: queryOf(request).has('other') };
     redirect(response, await this.upstream.begin(request, response, { account: page }, wishes));
   }
 
-  async signIn(page: AccountPage, request: Request, response: Response, form: Form): Promise<void> {
+  async signIn(page: SignInPage, request: Request, response: Response, form: Form): Promise<void> {
     this.#checkCsrf(request, form);
     if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
     const result = await this.signInForm.submit(request, response, form, 'account');
     await this.#finishSignIn(page, request, response, result);
   }
 
-  /** Asks who is signed in to prove again who they are. */
-  async signInAgain(page: AccountPage, request: Request, response: Response): Promise<void> {
-    const visitor = await this.visitor(page, request, response);
-    if (!visitor) return;
+  /** Asks a member who is signed in to prove again who they are; then they are led to the page. */
+  signInAgain(page: SignInPage, { user }: Member, request: Request, response: Response): void {
+    const path = pathOf(page);
     if (!this.config.localSignIn) {
-      redirect(response, `/account/${page}/upstream?other=1`);
+      redirect(response, `${path}/upstream?other=1`);
       return;
     }
-    const { upstream } = this.upstream.linkFrom(`/account/${page}`);
+    const { upstream } = this.upstream.linkFrom(path);
     this.#showSignIn(page, request, response, 200, {
-      username: visitor.user.username,
+      username: user.username,
+      ...(isForDevelopers(page) ? { lead: 'again' } : {}),
       ...(upstream ? { upstream: { ...upstream, href: `${upstream.href}?other=1` } } : {}),
     });
   }
 
-  /** What the script of the sign-in page asks for. @throws PageFault where there is no such page */
-  async passkeyOptions(name: string, request: Request, response: Response, form: Form): Promise<void> {
+  /** What the script of the sign-in page asks for. */
+  async passkeyOptions(page: SignInPage, request: Request, response: Response, form: Form): Promise<void> {
     this.#checkCsrf(request, form);
-    await this.passkeyForm.options(request, response, `/account/${pageNamed(name)}`);
+    await this.passkeyForm.options(request, response, pathOf(page));
   }
 
-  /** @throws PageFault where there is no such page */
-  async signInWithPasskey(name: string, request: Request, response: Response, form: Form): Promise<void> {
+  async signInWithPasskey(page: SignInPage, request: Request, response: Response, form: Form): Promise<void> {
     this.#checkCsrf(request, form);
-    const page = pageNamed(name);
-    const result = await this.passkeyForm.submit(request, response, form, `/account/${page}`, 'account');
+    const result = await this.passkeyForm.submit(request, response, form, pathOf(page), 'account');
     await this.#finishSignIn(page, request, response, result);
   }
 
   async #finishSignIn(
-    page: AccountPage,
+    page: SignInPage,
     request: Request,
     response: Response,
     result: SignedIn | SignInRefusal,
@@ -115,12 +116,13 @@ export class AccountPages {
       return;
     }
     await this.sessions.signIn(request, response, result);
-    redirect(response, `/account/${page}`);
+    redirect(response, pathOf(page));
   }
 
-  redirectDone(response: Response, page: AccountPage, done: Done | undefined): void {
+  /** Leads to another page of the member's, which shows the notice of what was done. */
+  redirectDone(response: Response, path: string, done: Done | undefined): void {
     if (done !== undefined) this.done.leave(response, done);
-    redirect(response, `/account/${page}`);
+    redirect(response, path);
   }
 
   /** The notice of what was done, as a part of the page. */
@@ -128,20 +130,16 @@ export class AccountPages {
     return this.done.take(request, response);
   }
 
-  #showSignIn(
-    page: AccountPage,
-    request: Request,
-    response: Response,
-    status: number,
-    said: Said = {},
-  ): void {
+  #showSignIn(page: SignInPage, request: Request, response: Response, status: number, said: Said = {}): void {
+    const path = pathOf(page);
     this.pages.send(response, status, {
       name: 'sign-in',
-      action: `/account/${page}/sign-in`,
+      action: `${path}/sign-in`,
       csrf: this.csrf.token(request, response),
       client: null,
-      ...this.upstream.linkFrom(`/account/${page}`),
-      ...this.passkeyForm.formOn(`/account/${page}`),
+      ...(isForDevelopers(page) ? { lead: 'toDeveloper' } : {}),
+      ...this.upstream.linkFrom(path),
+      ...this.passkeyForm.formOn(path),
       ...said,
     });
   }
@@ -152,10 +150,8 @@ export class AccountPages {
 }
 
 /** What a sign-in page says in addition. */
-type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'username' | 'upstream'>;
+type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'lead' | 'username' | 'upstream'>;
 
-function pageNamed(name: string): AccountPage {
-  const page = ACCOUNT_PAGES.find((known) => known === name);
-  if (page === undefined) throw new PageFault(400, 'malformed');
-  return page;
+function isForDevelopers(page: SignInPage): boolean {
+  return page.startsWith('developer');
 }

@@ -20,9 +20,11 @@ import { Pages, redirect } from './pages.js';
 import type { ScopeName } from './pages.js';
 import { SecurityPage } from './security-page.js';
 import { SignOuts } from '../upstream/sign-outs.js';
-import type { AccountPage } from '../upstream/upstream-sign-ins.js';
 import { Config } from '../../config/config.js';
 import { isStorable } from '../../values/string-rules.js';
+
+/** The pages that {@link AccountController} shows. */
+type ShownPage = 'apps' | 'sessions' | 'activity' | 'security';
 
 /** Connected apps and sessions, below `/account`. Members who are not signed in sign in on the page itself. */
 @Controller('account')
@@ -69,83 +71,12 @@ export class AccountController {
 
   /** Lets a member who is signed in sign in again, before they change how they sign in. */
   @Get('security/confirm')
-  confirm(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.account.signInAgain('security', request, response);
+  async confirm(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const visitor = await this.account.visitor('security', request, response);
+    if (visitor) this.account.signInAgain('security', visitor, request, response);
   }
 
-  @Get('security/upstream')
-  signInToSecurityUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.account.signInUpstream('security', request, response);
-  }
-
-  @Get('activity/upstream')
-  signInToActivityUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.account.signInUpstream('activity', request, response);
-  }
-
-  @Get('apps/upstream')
-  signInToAppsUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.account.signInUpstream('apps', request, response);
-  }
-
-  @Get('sessions/upstream')
-  signInToSessionsUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.account.signInUpstream('sessions', request, response);
-  }
-
-  @Post('apps/sign-in')
-  signInToApps(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
-    return this.account.signIn('apps', request, response, form);
-  }
-
-  @Post('activity/sign-in')
-  signInToActivity(
-    @Req() request: Request,
-    @Res() response: Response,
-    @FormBody() form: Form,
-  ): Promise<void> {
-    return this.account.signIn('activity', request, response, form);
-  }
-
-  @Post('sessions/sign-in')
-  signInToSessions(
-    @Req() request: Request,
-    @Res() response: Response,
-    @FormBody() form: Form,
-  ): Promise<void> {
-    return this.account.signIn('sessions', request, response, form);
-  }
-
-  @Post('security/sign-in')
-  signInToSecurity(
-    @Req() request: Request,
-    @Res() response: Response,
-    @FormBody() form: Form,
-  ): Promise<void> {
-    return this.account.signIn('security', request, response, form);
-  }
-
-  @Post(':page/passkey/options')
-  passkeyOptions(
-    @Req() request: Request,
-    @Res() response: Response,
-    @FormBody() form: Form,
-    @Param('page') page: string,
-  ): Promise<void> {
-    return this.account.passkeyOptions(page, request, response, form);
-  }
-
-  @Post(':page/passkey')
-  signInWithPasskey(
-    @Req() request: Request,
-    @Res() response: Response,
-    @FormBody() form: Form,
-    @Param('page') page: string,
-  ): Promise<void> {
-    return this.account.signInWithPasskey(page, request, response, form);
-  }
-
-  async #show(page: AccountPage, request: Request, response: Response): Promise<void> {
+  async #show(page: ShownPage, request: Request, response: Response): Promise<void> {
     const visitor = await this.account.visitor(page, request, response);
     if (!visitor) return;
     const { session, user, csrf } = visitor;
@@ -210,7 +141,7 @@ export class AccountController {
       ip: addressOf(request) ?? null,
     });
     this.credentials.revoke({ kind: 'user', id: String(user.id) });
-    this.account.redirectDone(response, 'apps', 'access-revoked');
+    this.account.redirectDone(response, '/account/apps', 'access-revoked');
   }
 
   @Post('sessions/:session/end')
@@ -226,7 +157,7 @@ export class AccountController {
       ip: addressOf(request) ?? null,
     });
     const own = this.#keysOf(session).some((key) => key.toString('hex') === sessionId);
-    this.account.redirectDone(response, 'sessions', ended && !own ? 'session-ended' : undefined);
+    this.account.redirectDone(response, '/account/sessions', ended && !own ? 'session-ended' : undefined);
   }
 
   @Post('sessions/end-others')
@@ -241,7 +172,7 @@ export class AccountController {
       { actor: 'user', ip: addressOf(request) ?? null },
       this.#keysOf(session),
     );
-    this.account.redirectDone(response, 'sessions', 'others-ended');
+    this.account.redirectDone(response, '/account/sessions', 'others-ended');
   }
 
   @Post('sign-out')

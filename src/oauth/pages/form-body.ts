@@ -7,6 +7,11 @@ import { PageFault } from './page-faults.js';
 /** The fields of the request's form; one that was sent twice is an array. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>;
 
+/** The value of a field that is one text; empty where it is missing, or was sent twice. */
+export function textOf(value: Form[string]): string {
+  return typeof value === 'string' ? value : '';
+}
+
 /** A form of ours has a few short fields. */
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
 

@@ -1,3 +1,5 @@
+import type { Config } from '../../config/config.js';
+
 /** The page where members see and change how they sign in. */
 export const SECURITY_PATH = '/account/security';
 
@@ -9,3 +11,12 @@ export const RESET_PATH = '/account/password-reset';
 
 /** The beginning of the address in that mail. The secret follows it, and is in none of our logs. */
 export const NEW_PASSWORD_PATH = '/account/new-password';
+
+/** Whether members who forgot their password are sent a mail by this server: else those two pages do not exist. */
+export function resetsPasswords({
+  mail,
+  localSignIn,
+  passwordResetUrl,
+}: Pick<Config, 'mail' | 'localSignIn' | 'passwordResetUrl'>): boolean {
+  return localSignIn && mail !== undefined && passwordResetUrl === undefined;
+}

@@ -14,7 +14,7 @@ import type { Scope } from '../../auth/scopes.js';
 import type { Activity } from '../admin/activity.js';
 import type { ClientFault } from '../admin/client-rules.js';
 import { Moments } from './moments.js';
-import { RESET_PATH } from './page-paths.js';
+import { RESET_PATH, resetsPasswords } from './page-paths.js';
 import { PlatformLogo } from './platform-logo.js';
 import type { FaultName, Texts } from './texts/en.js';
 import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
@@ -137,6 +137,12 @@ export type Page =
       readonly action: string;
       readonly username?: string;
       readonly fault?: PasswordFault;
+      /** Of `done`: what the member can still sign in with beside the new password. */
+      readonly passkeys?: readonly {
+        readonly name: string;
+        readonly created_at: string;
+        readonly last_used_at: string | null;
+      }[];
     }
   | { readonly name: 'signed-out'; readonly client: PageClient | null }
   | {
@@ -407,7 +413,7 @@ export class Pages {
       support: config.supportUrl,
       privacy: config.privacyUrl,
       signUp: config.signUpUrl,
-      passwordReset: config.passwordResetUrl ?? (config.mail && config.localSignIn ? RESET_PATH : undefined),
+      passwordReset: config.passwordResetUrl ?? (resetsPasswords(config) ? RESET_PATH : undefined),
       hasPasswords: config.localSignIn,
       developerConsole: config.developerConsole,
     };

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Csrf } from '../../accounts/csrf.js';
 import { addressOf } from '../../values/network.js';
-import { FormBody } from './form-body.js';
+import { FormBody, textOf } from './form-body.js';
 import type { Form } from './form-body.js';
 import { PageFault } from './page-faults.js';
 import { NEW_PASSWORD_PATH, RESET_PATH } from './page-paths.js';
@@ -14,7 +14,7 @@ import { languageOf } from './texts/texts.js';
 
 type ResetPage = Omit<Extract<AnyPage, { name: 'password-reset' }>, 'name' | 'csrf'>;
 
-/** A new password by mail: the page that asks for the mail, and the page that its link leads to. */
+/** A new password by mail: the page that asks for the mail, and the page that its link leads to; see {@link resetsPasswords}. */
 @Controller('account')
 @Page()
 export class PasswordResetController {
@@ -26,7 +26,6 @@ export class PasswordResetController {
 
   @Get('password-reset')
   ask(@Req() request: Request, @Res() response: Response): void {
-    this.#checkOffered();
     this.#show(request, response, 200, { step: 'ask', action: `${RESET_PATH}/send` });
   }
 
@@ -46,7 +45,6 @@ export class PasswordResetController {
     @Res() response: Response,
     @Param('token') token: string,
   ): Promise<void> {
-    this.#checkOffered();
     const member = await this.resets.memberOf(token);
     if (!member) this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
     else
@@ -65,8 +63,13 @@ export class PasswordResetController {
     @Param('token') token: string,
   ): Promise<void> {
     this.#checkForm(request, form);
-    const fault = await this.resets.finish(token, textOf(form.new_password), addressOf(request));
-    if (fault === undefined) this.#show(request, response, 200, { step: 'done', action: RESET_PATH });
+    const { fault, passkeys } = await this.resets.finish(
+      token,
+      textOf(form.new_password),
+      addressOf(request),
+    );
+    if (fault === undefined)
+      this.#show(request, response, 200, { step: 'done', action: RESET_PATH, passkeys });
     else if (fault === 'expired') this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
     else
       this.#show(request, response, 400, {
@@ -82,15 +85,6 @@ export class PasswordResetController {
   }
 
   #checkForm(request: Request, form: Form): void {
-    this.#checkOffered();
     if (!this.csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
   }
-
-  #checkOffered(): void {
-    if (!this.resets.areOffered) throw new PageFault(400, 'malformed');
-  }
-}
-
-function textOf(value: Form[string]): string {
-  return typeof value === 'string' ? value : '';
 }

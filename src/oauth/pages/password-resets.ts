@@ -1,10 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import { Busy } from '../../accounts/busy.js';
 import { Mailer } from '../../accounts/mailer.js';
 import { passwordFault } from '../../accounts/password-rules.js';
 import type { PasswordFault } from '../../accounts/password-rules.js';
 import { SignIn } from '../../accounts/sign-in.js';
+import { WaysIn } from '../../accounts/ways-in.js';
+import type { ShownPasskey } from '../../accounts/ways-in.js';
 import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
@@ -12,8 +15,9 @@ import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { isStorable } from '../../values/string-rules.js';
+import { PasskeyCeremonies } from '../passkeys/passkey-ceremonies.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
-import { NEW_PASSWORD_PATH } from './page-paths.js';
+import { NEW_PASSWORD_PATH, SECURITY_PATH } from './page-paths.js';
 import type { Language } from './texts/texts.js';
 import { TEXTS } from './texts/texts.js';
 import { fill } from './wording.js';
@@ -53,6 +57,7 @@ const FINISH = `WITH taken AS (
 @Injectable()
 export class PasswordResets implements OnApplicationShutdown {
   readonly #keys: TokenKeys;
+  readonly #waysIn: WaysIn;
   readonly #pending = new Set<Promise<void>>();
 
   constructor(
@@ -60,14 +65,12 @@ export class PasswordResets implements OnApplicationShutdown {
     private readonly database: Database,
     private readonly mailer: Mailer,
     private readonly signIn: SignIn,
+    private readonly ceremonies: PasskeyCeremonies,
     private readonly logger: Logger,
+    dataSource: DataSource,
   ) {
     this.#keys = new TokenKeys(config.secrets);
-  }
-
-  /** Whether members reset their passwords here. */
-  get areOffered(): boolean {
-    return this.config.localSignIn && this.mailer.isThere && this.config.passwordResetUrl === undefined;
+    this.#waysIn = new WaysIn(dataSource);
   }
 
   /**
@@ -94,18 +97,20 @@ export class PasswordResets implements OnApplicationShutdown {
   }
 
   /**
-   * @returns what is wrong with the password, or with the link; undefined where it is done
+   * @returns what is wrong with the password, or with the link; where it is done, the passkeys that the member can still sign in with
    * @throws Busy
    */
   async finish(
     token: string,
     password: string,
     ip: string | undefined,
-  ): Promise<PasswordFault | 'expired' | undefined> {
+  ): Promise<
+    { fault: PasswordFault | 'expired'; passkeys?: never } | { fault?: never; passkeys: ShownPasskey[] }
+  > {
     const member = await this.memberOf(token);
-    if (!member) return 'expired';
+    if (!member) return { fault: 'expired' };
     const fault = passwordFault(password, member.username);
-    if (fault !== undefined) return fault;
+    if (fault !== undefined) return { fault };
     const passwordHash = await this.signIn.hashNew(password);
     const keys = eitherOf(this.#keys.keysOf(MODEL, token));
     const event = {
@@ -116,12 +121,17 @@ export class PasswordResets implements OnApplicationShutdown {
       details: { sessions_kept: false },
     } as const;
     const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ...eventValues(event)]);
-    return changed.length > 0 ? undefined : 'expired';
+    return changed.length > 0 ? { passkeys: await this.#passkeysOf(member.id) } : { fault: 'expired' };
   }
 
   /** Resolves when no mail is on its way. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#pending);
+  }
+
+  /** A device that was lost with the password may hold one: the member is told of them, and removes it. */
+  async #passkeysOf(userId: number): Promise<ShownPasskey[]> {
+    return this.ceremonies.areOffered ? this.#waysIn.listPasskeys(userId) : [];
   }
 
   async #send(username: string, language: Language, ip: string | undefined): Promise<void> {
@@ -138,8 +148,17 @@ export class PasswordResets implements OnApplicationShutdown {
       username: member.username,
       link: `${publicUrl}${NEW_PASSWORD_PATH}/${token}`,
     };
-    const { subject, text } = TEXTS[language].passwordReset.mail;
-    await this.mailer.send({ to: member.email, subject: fill(subject, words), text: fill(text, words) });
+    const { subject, text, passkeys } = TEXTS[language].passwordReset.mail;
+    const names = (await this.#passkeysOf(member.id)).map(({ name }) => `- ${name}`);
+    await this.mailer.send({
+      to: member.email,
+      subject: fill(subject, words),
+      text:
+        fill(text, words) +
+        (names.length === 0
+          ? ''
+          : `\n${fill(passkeys, { page: `${publicUrl}${SECURITY_PATH}` })}\n\n${names.join('\n')}\n`),
+    });
     const event = {
       type: 'user.password_reset_sent',
       actor: 'user',

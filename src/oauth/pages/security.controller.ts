@@ -17,7 +17,7 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { BrowserSessions } from './browser-sessions.js';
 import type { CurrentSession } from './browser-sessions.js';
 import { DoneNotices } from './done-notices.js';
-import { FormBody } from './form-body.js';
+import { FormBody, textOf } from './form-body.js';
 import type { Form } from './form-body.js';
 import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
@@ -230,8 +230,4 @@ function nameOf(value: Form[string]): string {
   const line =
     typeof value === 'string' && isStorable(value) ? value.replace(/[\s\p{Cc}]+/gu, ' ').trim() : '';
   return line === '' ? TEXTS.en.security.suggested : [...line].slice(0, LONGEST_NAME).join('');
-}
-
-function textOf(value: Form[string]): string {
-  return typeof value === 'string' ? value : '';
 }

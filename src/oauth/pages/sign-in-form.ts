@@ -6,6 +6,7 @@ import type { SignedIn } from '../../accounts/sign-in.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { addressOf } from '../../values/network.js';
+import { textOf } from './form-body.js';
 import type { Form } from './form-body.js';
 import type { Page } from './pages.js';
 
@@ -63,8 +64,4 @@ export class SignInForm {
         return { status: 503, said: { ...typed, fault: { reason: 'busy' } } };
     }
   }
-}
-
-function textOf(value: string | string[] | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,5 +1,5 @@
 /**
- * Classes of authentication that an app can ask for (`acr_values`; OpenID Connect EAP ACR Values 1.0 §2): `phr` by a passkey, `phrh` by
+ * Classes of authentication that an app can ask for (`acr_values`; OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with
  * one that never leaves its hardware.
  */
 export const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
@@ -8,7 +8,7 @@ export const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
 export const PASSKEY_WANTED = 'passkey_wanted';
 
 /**
- * Tells whether an app asks for a passkey, and the session did not come of what it asks for.
+ * Tells whether an app asks for a passkey and the session was not signed in with one of that class.
  *
  * @param asked `acr_values` of the request
  * @param reached `acr` of the session

@@ -39,13 +39,13 @@ import { SigningKeysService } from './signing-keys.service.js';
 import { Encryption } from '../../crypto/encryption.js';
 import { Config } from '../../config/config.js';
 
-/** How long an instance may go on with signing keys that were rotated elsewhere. */
+/** How long an instance may keep using signing keys that were rotated elsewhere. */
 const KEYS_CHECK_MS = 1_000;
 
-/** How long a request waits for that check: the keys at hand are right for another day. */
+/** How long a request waits for that check: the keys at hand stay valid for another day. */
 const KEYS_WAIT_MS = 50;
 
-/** Everything that the library answers, by exact path: it would ignore case and a slash at the end itself. */
+/** The exact paths that the library answers; by itself it would ignore case and a trailing slash. */
 const EXACT_PATHS = new Set<string>([
   ...Object.values(ROUTES).filter((path) => path !== ROUTES.userinfo),
   `${ROUTES.end_session}/confirm`,
@@ -55,7 +55,7 @@ const EXACT_PATHS = new Set<string>([
 ]);
 const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
 
-/** oidc-provider, embedded: knows which paths are its own, and is built anew when the signing keys change. */
+/** oidc-provider, embedded: knows which paths are its own, and is rebuilt when the signing keys change. */
 @Injectable()
 export class AuthorizationServer implements OnModuleInit {
   readonly #keys: SigningKeysService;
@@ -103,7 +103,7 @@ export class AuthorizationServer implements OnModuleInit {
     await this.#handle(request, response);
   }
 
-  /** What cannot be written now can be read all the same, and is moved at another start. */
+  /** Keys that cannot be re-encrypted now can still be read, and are moved at a later start. */
   async #moveKeys(): Promise<void> {
     try {
       await this.#keys.moveToCurrentSecret();
@@ -113,7 +113,7 @@ export class AuthorizationServer implements OnModuleInit {
     }
   }
 
-  /** Builds the provider anew where the keys were rotated, by whichever process. */
+  /** Rebuilds the provider where the keys were rotated, by whichever process. */
   async #freshKeys(): Promise<void> {
     if (performance.now() - this.#checkedAt < KEYS_CHECK_MS) return;
     this.#checking ??= this.#checkKeys().finally(() => (this.#checking = undefined));
@@ -130,7 +130,7 @@ export class AuthorizationServer implements OnModuleInit {
     this.#checkedAt = performance.now();
   }
 
-  /** The library reads its keys once, when it is made: requests in flight finish on the provider before. */
+  /** The library reads its keys once, when it is built: requests in flight finish on the previous provider. */
   async #build(): Promise<void> {
     const signingKeys = await this.#keys.load();
     this.#keysVersion = await this.#keys.version();
@@ -183,7 +183,7 @@ export class AuthorizationServer implements OnModuleInit {
         this.credentials.revoke({ kind: 'grant', id: grantId }),
       ),
     );
-    const events: EventEmitter = provider; // its types know each event by a signature of its own
+    const events: EventEmitter = provider; // its types have a signature for each event
     for (const event of FAILURES) events.on(event, (_ctx: unknown, error: Error) => fail(database, error));
     provider.silent = true; // failures are logged by answerFailures
     this.#provider = provider;
@@ -201,14 +201,14 @@ export class AuthorizationServer implements OnModuleInit {
     };
   }
 
-  /** Of the scopes `profile` (OpenID Connect Core §5.4); the library leaves out what was not granted. */
+  /** The claims of the scope `profile` (OpenID Connect Core §5.4); the library leaves out what was not granted. */
   async #claimsOf(userId: number, scope: string): Promise<object> {
     if (!scope.split(' ').includes('profile')) return {};
     const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [userId]);
     return claims ? presentClaims(claims) : {};
   }
 
-  /** As it was read together with what the request came with, where it was. */
+  /** Taken from what was read together with the request’s token or session, where there was one. */
   async #canSignIn(userId: number): Promise<boolean> {
     const { token, authorization } = this.database.current ?? {};
     if (token?.presented?.user_id === userId) return token.presented.user_active;
@@ -235,7 +235,7 @@ const FIND_ACCOUNT = {
 
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
-/** The library tells its refusals by these events alone. */
+/** The library reports its refusals only by these events. */
 const FAILURES = [
   'server_error',
   'authorization.error',

@@ -11,9 +11,9 @@ import { PublicHttps } from '../../http/public-https.js';
 import { withoutSecrets } from './refusals.js';
 
 const HOUR_MS = 3_600_000;
-/** Somebody may be about to mend their document. */
+/** Not for long: somebody may just be correcting their document. */
 const FAILURE_REMEMBERED_MS = 30_000;
-/** Of this process, whoever asks: strangers choose whom it reads from. */
+/** By this process, whoever asks: strangers choose which hosts it connects to. */
 const MOST_READS_A_MINUTE = 60;
 const MOST_REDIRECT_URIS = 20;
 
@@ -27,13 +27,13 @@ WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
 RETURNING c.xmax = 0 AS is_new`;
 
 /**
- * Clients that nobody registered: their id is the https address of a document about them (OAuth Client ID Metadata Document), as
- * clients of the Model Context Protocol have it. Only with CLIENT_ID_METADATA_DOCUMENTS. A document is read when somebody comes with
- * its address, and again after an hour; a row is made of it only when a member has allowed the client something.
+ * Clients that nobody registered: their id is the https URL of a document that describes them (OAuth Client ID Metadata Document), as
+ * with clients of the Model Context Protocol. Only with CLIENT_ID_METADATA_DOCUMENTS. A document is read when its URL first comes as a
+ * client id, and again after an hour; it gets a row only once a member has allowed the client something.
  */
 @Injectable()
 export class ClientDocuments {
-  /** What documents say; null where one could not be read. */
+  /** What the documents describe; null where one could not be read. */
   readonly #read = new LRUCache<string, { client: StoredClient | null }>({ max: 500, ttl: HOUR_MS });
   readonly #reading = new Map<string, Promise<StoredClient | undefined>>();
   #minute = 0;
@@ -46,7 +46,7 @@ export class ClientDocuments {
     private readonly logger: Logger,
   ) {}
 
-  /** @returns undefined where the id is no such address, or there is no such document */
+  /** @returns undefined where the id is no such URL, or there is no such document */
   async find(clientId: string): Promise<StoredClient | undefined> {
     if (!this.areRead || !isDocumentUrl(clientId)) return undefined;
     const known = this.#read.get(clientId);
@@ -89,7 +89,7 @@ export class ClientDocuments {
     return client;
   }
 
-  /** Makes or renews the row of such a client, to which what a member allowed can belong. */
+  /** Makes or renews the row of such a client, to which consents and grants refer. */
   async keep(clientId: string): Promise<void> {
     const client = await this.find(clientId);
     if (!client) return;
@@ -121,7 +121,7 @@ export class ClientDocuments {
   }
 }
 
-/** An https address with a path, spelled in the one way in which it is compared (draft-ietf-oauth-client-id-metadata-document §3). */
+/** An https URL with a path, in the one spelling in which it is compared (draft-ietf-oauth-client-id-metadata-document §3). */
 export function isDocumentUrl(clientId: string): boolean {
   if (clientId.length > 100 || !/^https:\/\/[\x21-\x7e]+$/.test(clientId)) return false;
   const url = URL.parse(clientId);
@@ -129,7 +129,7 @@ export function isDocumentUrl(clientId: string): boolean {
   return url.pathname !== '/' && url.username === '' && url.password === '' && !clientId.includes('#');
 }
 
-/** Reads the client out of its document. @throws Error where that does not describe a client that could be one here */
+/** Reads the client from its document. @throws Error where that describes no client that could be registered here */
 export function clientOf(clientId: string, document: unknown, production: boolean): StoredClient {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw new Error('the document is no object');
@@ -184,7 +184,7 @@ export function clientOf(clientId: string, document: unknown, production: boolea
   };
 }
 
-/** Goes by what the address means: a scheme may be written in capitals. */
+/** By the parsed URL: a scheme may be written in capitals. */
 function isHttps(uri: string): boolean {
   return URL.parse(uri)?.protocol === 'https:';
 }

@@ -3,7 +3,7 @@ import type { DeveloperRequests } from '../../auth/usage/developer-requests.js';
 import { placeOf, withoutSecrets } from './refusals.js';
 import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
 
-/** Which parameter a reason is about; of those of `SHOWN` the developer sees what was sent, too. */
+/** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */
 const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
   unknown_client: 'client_id',
   unregistered_redirect_uri: 'redirect_uri',
@@ -25,7 +25,7 @@ const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
   resource: 'resource',
 };
 
-/** What was sent of it, without what could be a secret; codes, tokens and proofs are never shown. */
+/** What was sent, without what could be a secret; codes, tokens and proofs are never shown. */
 const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
   redirect_uri: withMarkedQuery,
   post_logout_redirect_uri: withMarkedQuery,
@@ -40,18 +40,18 @@ const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
           .slice(0, 200),
 };
 
-/** As the ids of apps are that members registered. */
+/** The form of the ids of apps that members registered. */
 const RANDOM_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Why a request was refused, and under which id whoever sent it finds that. */
+/** Why a request was refused, and the error id under which its sender finds that. */
 export interface RefusedRequest extends RefusalWords {
   readonly errorId: string;
   readonly failure: Error;
 }
 
 /**
- * Tells the developer of an app, where that is a member, of a request that the app sent to the authorization server: how it was
- * answered, and which part of it was wrong.
+ * Records, for the member who developed an app, a request that the app sent to the authorization server: how it was answered, and
+ * which part of it was wrong.
  */
 export function tellDeveloper(
   requests: DeveloperRequests,
@@ -61,12 +61,12 @@ export function tellDeveloper(
 ): void {
   const { client, body, params } = ctx.oidc ?? {};
   const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
-  // Of an app that is unknown only what was sent is known: it may be one of theirs that is disabled.
+  // Of an unknown app there is only what was sent; it may be a member’s app that is disabled.
   if (client ? client.by_member !== true : refused === undefined) return;
   const id = client?.clientId ?? sent.client_id;
   if (typeof id !== 'string' || !RANDOM_ID.test(id)) return;
   const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
-  // Of a scope that is refused the library tells which one.
+  // For a refused scope the library says which one it is.
   const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
   const value = parameter === 'scope' && scope ? scope : sent[parameter ?? ''];
   requests.record(
@@ -93,7 +93,7 @@ function missingOf({ reason, failure }: RefusedRequest): string | undefined {
   return /'([a-z_]{1,40})'/.exec(said ?? '')?.[1];
 }
 
-/** A query may hold secrets, and counts where addresses are compared: it is said that there was one. */
+/** A query may hold secrets, but matters where URIs are compared: only its presence is shown. */
 function withMarkedQuery(sent: unknown): string | null {
   const place = placeOf(sent);
   return place !== null && (sent as string).includes('?') ? `${place}?…` : place;

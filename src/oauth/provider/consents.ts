@@ -5,7 +5,7 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from './provider.js';
 import { Config } from '../../config/config.js';
 
-/** Remembers what members allowed which client, and makes grants of it. */
+/** Remembers what members allowed each client, and creates grants from that. */
 @Injectable()
 export class Consents {
   readonly #resource: string;
@@ -62,9 +62,9 @@ ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
   }
 
   /**
-   * The grant of an authorization request: the one that the consent page just made, or a new one where everything that
-   * is asked for was answered before, and not all of it refused. Native clients are always asked: another app can claim their redirect URI (RFC
-   * 8252 §8.6).
+   * The grant of an authorization request: the one that the consent page just made, or a new one where the member has answered for
+   * every requested scope before, and not refused all of them. For native clients the member is always asked: another app can claim their
+   * redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;
@@ -88,8 +88,8 @@ ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
 }
 
 /**
- * Tells whether a client asks for nothing of the API but what the member refused before: then the member is asked again, or the
- * client could never have it. Among other scopes what was refused stays refused in silence.
+ * Tells whether all API scopes that a client asks for are ones that the member refused before: then the member is asked again, since the
+ * client could otherwise never get them. Among other scopes, refused ones stay refused silently.
  */
 export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);

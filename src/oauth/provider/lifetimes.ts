@@ -10,17 +10,17 @@ export const LIFETIMES = {
   accessToken: 10 * MINUTE,
   idToken: 10 * MINUTE,
   interaction: 30 * MINUTE,
-  /** What a passkey is asked to sign. */
+  /** The challenge that a passkey signs. */
   passkeyChallenge: 2 * MINUTE,
-  /** The link in a mail, by which a new password is set. */
+  /** The link in a mail that sets a new password. */
   passwordReset: 30 * MINUTE,
-  /** How far ahead an assertion of a client may expire: until then its id is kept. */
+  /** The longest that a client’s assertion may be valid: its id is kept until it expires. */
   clientAssertion: 5 * MINUTE,
   /** A browser session, from its last use … */
   session: DAY,
   /** … and from the sign-in, whatever happens. */
   longestSession: 30 * DAY,
-  /** A browser session of nobody, which only carries a sign-out form. */
+  /** A browser session without a member, which only carries a sign-out form. */
   anonymousSession: 10 * MINUTE,
   /** Web: since the sign-in. */
   webRefresh: 14 * DAY,
@@ -28,15 +28,15 @@ export const LIFETIMES = {
   nativeRefreshIdle: 30 * DAY,
   /** … and since the sign-in. */
   nativeRefresh: 180 * DAY,
-  /** The family of tokens: a grant that ends before its tokens signs everybody out at once. */
+  /** The family of tokens: a grant that ended before its tokens would sign its member out. */
   grant: 181 * DAY,
-  /** A grant of which no code was issued yet. */
+  /** A grant for which no code has been issued yet. */
   unusedGrant: 60 * MINUTE,
 } as const;
 
 export type Lifetimes = { readonly [Name in keyof typeof LIFETIMES]: number };
 
-/** Compares the lifetimes with each other. @throws OperatorError where one lifetime would end what another one promises */
+/** Checks that the lifetimes are consistent. @throws OperatorError where one would end what another one promises */
 export function checkLifetimes(lifetimes: Lifetimes): void {
   const rules: [boolean, string][] = [
     [

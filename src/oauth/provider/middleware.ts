@@ -21,9 +21,9 @@ import { tellDeveloper } from './client-requests.js';
 type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>;
 
 /**
- * Stands around everything: security headers on every answer; 503 where the database was away, whatever the library made of
- * it, or after `deadlineMs`; the true reason of a refusal to the log, and to the audit trail where it concerns a member, else
- * to {@link Refusals}, under the error id that the caller sees. Developers who are members hear of every request of their apps.
+ * Wraps everything: sets security headers on every response; answers 503 after `deadlineMs`, or where the database was unreachable,
+ * whatever the library made of that; writes the true reason of a refusal to the log, and to the audit trail where it concerns a member, else
+ * to {@link Refusals}, under the error id that the caller sees. Records every request of a member’s app for its developer.
  */
 export function answerFailures(
   database: OauthDatabase,
@@ -91,12 +91,12 @@ export function answerFailures(
   };
 }
 
-/** How the log and the refusals call the route: never by the id of a sign-in. */
+/** The name of the route in the log and in refusals: it never holds the id of a sign-in. */
 function routeOf({ path }: KoaContextWithOIDC): string {
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 
-/** Each wait for the database is bounded; this bounds their sum. What is left of `work` then fails at its next statement. */
+/** Every wait for the database is bounded; this bounds their sum. The rest of `work` then fails at its next statement. */
 async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -128,7 +128,7 @@ function answer(ctx: KoaContextWithOIDC, pages: Pages, request: OauthRequest, fa
   }
 }
 
-/** Makes metadata say what holds here: the library computes some of it from what it could do (RFC 8414, RFC 9728 §4). */
+/** Corrects the metadata (RFC 8414, RFC 9728 §4): some of the library’s is what it could do, not what it does here. */
 export function correctMetadata(config: Config): Middleware {
   return async (ctx, next) => {
     await next();
@@ -156,8 +156,8 @@ export function correctMetadata(config: Config): Middleware {
 }
 
 /**
- * The library answers a refused `form_post` with a page that submits itself, and refuses a response type for the mode
- * that belongs to it. What it does not know at all it refuses by a redirect with the code that the RFC has for it.
+ * Refuses other response modes and types: the library would answer a refused `form_post` with a page that submits itself, and report a
+ * refused response type in the mode that belongs to it. Values that it does not know it refuses correctly, by a redirect with the RFC’s code.
  */
 export function refuseOtherResponses(): Middleware {
   return (ctx, next) => {
@@ -173,7 +173,7 @@ export function refuseOtherResponses(): Middleware {
 }
 
 /**
- * Reads once and writes once where a member who is signed in comes with a request that they are not asked about: see
+ * Reads once and writes once where the member is signed in and needs to be asked nothing: see
  * {@link AuthorizationRequest}.
  */
 export function gatherAuthorizations(database: OauthDatabase): Middleware {
@@ -188,7 +188,7 @@ export function gatherAuthorizations(database: OauthDatabase): Middleware {
   };
 }
 
-/** Leads who has signed out on to the platform's own login, where their session came of it: from there they go where they would have. */
+/** After a sign-out, leads on to the platform's own login where the session came from it; from there the browser goes where it would have gone. */
 export function signOutUpstream(signOuts: SignOuts, publicUrl: string): Middleware {
   return async (ctx, next) => {
     await next();
@@ -202,7 +202,7 @@ export function signOutUpstream(signOuts: SignOuts, publicUrl: string): Middlewa
   };
 }
 
-/** Answers sign-out where nobody is signed in: the library answers with a page that submits itself; there is nothing to ask. */
+/** Answers a sign-out where nobody is signed in: nothing has to be confirmed, but the library would send a page that submits itself. */
 export function signOutOfNothing(showSignedOut: (ctx: KoaContextWithOIDC) => void): Middleware {
   return async (ctx, next) => {
     await next();
@@ -212,7 +212,7 @@ export function signOutOfNothing(showSignedOut: (ctx: KoaContextWithOIDC) => voi
       showSignedOut(ctx);
       return;
     }
-    const url = new URL(target); // registered, or the library had dropped it
+    const url = new URL(target); // registered, or the library would have dropped it
     if (typeof state === 'string') url.searchParams.set('state', state);
     ctx.redirect(url.href);
     ctx.status = 303;

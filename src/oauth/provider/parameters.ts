@@ -5,7 +5,7 @@ import { ROUTES } from './provider.js';
 
 const BODY_LIMIT = 16_384;
 
-/** What a parameter may have where it is not stored, in characters. */
+/** The most characters of a parameter that is not stored. */
 const LONGEST = 2048;
 
 /** Parameters of an authorization request, all of which the library stores until the member has signed in. */
@@ -34,10 +34,10 @@ const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   ui_locales: 100,
 };
 
-/** All of them together, as JSON in bytes: sealed and encoded a stored request stays under 8 KB. */
+/** All of them together, in bytes of JSON: encrypted and encoded, a stored request stays under 8 KB. */
 const LONGEST_REQUEST = 5120;
 
-/** A name that does not stand here is unknown, and ignored (RFC 6749 §3.1 and §3.2). */
+/** Other names are unknown, and ignored (RFC 6749 §3.1 and §3.2). */
 const LIMITS: Readonly<Record<string, number>> = {
   ...OF_AUTHORIZATION,
   client_assertion: 8192,
@@ -58,9 +58,9 @@ const LIMITS: Readonly<Record<string, number>> = {
 const NAMES = Object.keys(LIMITS);
 
 /**
- * Judges the parameters of a request to the library before it sees one: text that the database cannot store or that no
- * client sends, and more of it than a stored request may have. The query of an authorization request loses those that are
- * wrong: the library refuses the rest of it, by a redirect where it has verified the way back.
+ * Checks the parameters of a request before the library sees it: for text that the database cannot store or that no client sends, and
+ * for more of it than a stored request may hold. Wrong ones are removed from the query of an authorization request: the library then
+ * refuses what remains, by a redirect where it has verified the redirect URI.
  *
  * @returns what is wrong, for `error_description`; undefined where nothing is
  */
@@ -91,7 +91,7 @@ export async function parameterFault(request: Request): Promise<string | undefin
 /** All values of a parameter. */
 type Parameters = (name: string) => readonly string[];
 
-/** Read as the library reads a form, but all of it: what stands behind the thousandth name must not be what was not judged. */
+/** Reads a form as the library does, but all of it: nothing after the thousandth name may escape the check. */
 function ofForm(text: string): Parameters {
   const form = parse(text, undefined, undefined, { maxKeys: 0 });
   return (name) => [form[name] ?? []].flat();
@@ -99,7 +99,7 @@ function ofForm(text: string): Parameters {
 
 function faultOf(name: string, values: readonly string[]) {
   for (const text of values) {
-    // U+FFFD stands for what is not UTF-8.
+    // U+FFFD replaces what is not UTF-8.
     if (/[\p{Cc}\u{fffd}]/u.test(text) || !text.isWellFormed())
       return { name, reason: `${name} must be text in UTF-8 without control characters` };
     if (text.length > LIMITS[name]!)
@@ -116,12 +116,12 @@ function faultOfWhole(path: string, parameters: Parameters): string | undefined 
   return bytes > LONGEST_REQUEST ? 'the authorization request is too long' : undefined;
 }
 
-/** Without `readable` before it: an empty body ends, one that was cut off closes. */
+/** Events that may come without `readable`: an empty body ends, one that was cut off closes. */
 const ENDS = ['end', 'close', 'error'] as const;
 
 /**
- * A public client says who it is by `client_id` alone. Libraries that know only HTTP Basic send its id with an empty password (RFC
- * 6749 §2.3.1 lets a client leave the secret out where it is the empty string): that is moved to where the library looks.
+ * Moves the id of a public client to `client_id`, where the library looks for it. OAuth libraries that know only HTTP Basic send the id
+ * with an empty password (RFC 6749 §2.3.1 lets a client omit a secret that is the empty string).
  */
 function withoutEmptyPassword({ headers }: IncomingMessage, body: Buffer): Buffer {
   const clientId = clientOfEmptyPassword(headers.authorization);
@@ -135,7 +135,7 @@ function withoutEmptyPassword({ headers }: IncomingMessage, body: Buffer): Buffe
   return moved;
 }
 
-/** `Basic` of `id:`, of which both are encoded as in a form (RFC 6749 §2.3.1). */
+/** Parses `Basic` with `id:`, both form-encoded (RFC 6749 §2.3.1). */
 function clientOfEmptyPassword(authorization: string | undefined): string | undefined {
   const [, encoded] = /^Basic ([A-Za-z0-9+/]+={0,2})$/i.exec(authorization ?? '') ?? [];
   const [, id] = /^([^:]+):$/.exec(Buffer.from(encoded ?? '', 'base64').toString()) ?? [];
@@ -169,7 +169,7 @@ function readAhead(request: IncomingMessage, change: (body: Buffer) => Buffer): 
       if (size > BODY_LIMIT) end();
       else if (request.complete) {
         const body = size > 0 ? change(Buffer.concat(chunks)) : Buffer.alloc(0);
-        // At once: afterwards the stream has ended, and takes nothing back.
+        // At once: later the stream has ended, and takes nothing back.
         if (size > 0) request.unshift(body);
         end(size > 0 ? body : undefined);
       }

@@ -18,7 +18,7 @@ import { PASSKEY_CLASSES, PASSKEY_WANTED, wantsPasskey } from './assurance.js';
 import { LIFETIMES } from './lifetimes.js';
 import { EXTERNAL_SIGNING, SynchronousSigningKey } from './synchronous-signing-key.js';
 
-/** Paths of the authorization server. All of them are matched to the letter before the library sees them. */
+/** Paths of the authorization server. All of them are matched literally before the library sees them. */
 export const ROUTES = {
   authorization: '/oauth/authorize',
   token: '/oauth/token',
@@ -34,7 +34,7 @@ export const ROUTES = {
 export interface ProviderParts {
   readonly config: Config;
   readonly adapter: AdapterFactory;
-  /** The current signing key first, then those that are only published. */
+  /** The current signing key first, then those that are published only. */
   readonly signingKeys: readonly SigningJwk[];
   readonly findAccount: FindAccount;
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
@@ -50,21 +50,21 @@ export function apiResource(config: Config): string {
   return `${config.publicUrl}/api/public`;
 }
 
-/** What OpenID Connect defines (Core §5.4, §11), and every client may ask for; all other scopes are the API's. */
+/** Scopes that OpenID Connect defines (Core §5.4, §11), and that every client may ask for; all others are the API's. */
 export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile', 'email'];
 
 /**
- * Accepted, because every OpenID library asks for it, and never granted: no address of a member is stored, and none that were
- * some day shall be open to apps that nobody was asked about.
+ * Accepted, because every OpenID library asks for it, but never granted: apps are not given a member's address, about which no
+ * consent page asks.
  */
 export const EMPTY_SCOPE = 'email';
 
-/** Lists the scopes that a client may ask for: of the API those that it is registered for, and OpenID's. */
+/** Lists the scopes that a client may ask for: the API's for which it is registered, and OpenID's. */
 export function allowedScopes(client: Client): string[] {
   return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
 }
 
-/** Makes the authorization server: oidc-provider with every option that differs from its default, and why. */
+/** Creates the authorization server: oidc-provider with every option that differs from its default, and why. */
 export function createProvider(parts: ProviderParts): Provider {
   const { config } = parts;
   const secure = config.publicUrl.startsWith('https:');
@@ -85,12 +85,12 @@ export function createProvider(parts: ProviderParts): Provider {
     loadExistingGrant: parts.loadExistingGrant, // default: consent is remembered by the browser session alone
 
     acrValues: passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES, // default: none
-    responseTypes: ['code'], // default: the hybrid and implicit flows too (RFC 9700 §2.1.2)
-    clientAuthMethods: ['none', 'private_key_jwt'], // default: shared secrets too, which leak (RFC 9700 §2.5)
+    responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
+    clientAuthMethods: ['none', 'private_key_jwt'], // default: also shared secrets, which leak (RFC 9700 §2.5)
     pkce: { required: () => true }, // default: public clients only; OAuth 2.1 asks it of all
-    allowOmittingSingleRegisteredRedirectUri: false, // what is compared must have been sent (RFC 9700 §2.1)
-    rotateRefreshToken: true, // default: sometimes; replay can be noticed only where each use rotates
-    // Default: with offline_access, which is dropped without prompt=consent. Here the client's registration decides.
+    allowOmittingSingleRegisteredRedirectUri: false, // the URI to compare has to be sent (RFC 9700 §2.1)
+    rotateRefreshToken: true, // default: sometimes; replay is detected only where each use rotates
+    // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration decides.
     issueRefreshToken: (_ctx, client) => Promise.resolve(client.grantTypeAllowed('refresh_token')),
     // Default: tokens end with the browser session. Signing out of the browser does not end the apps' access.
     expiresWithSession: () => Promise.resolve(false),
@@ -100,22 +100,22 @@ export function createProvider(parts: ProviderParts): Provider {
       properties: ['allowed_origins', 'api_scopes', 'has_logo', 'has_document', 'by_member'],
     },
     clientDefaults: {
-      id_token_signed_response_alg: 'ES256', // default RS256, for which there is a key only where a client is registered for it
+      id_token_signed_response_alg: 'ES256', // default: RS256, for which a key exists only once a client is registered for it
       token_endpoint_auth_method: 'none',
     },
     enabledJWA: {
-      // Default: HS256 too, which needs a shared secret.
+      // Default: also HS256, which needs a shared secret.
       clientAuthSigningAlgValues: ['ES256', 'RS256', 'PS256', 'Ed25519', 'EdDSA'],
     },
-    // Default: an assertion may be for several servers, and live for years: so long its id would be kept.
+    // Default: an assertion may name several servers and be valid for years, for which its id would have to be kept.
     assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => {
       checkAssertion(claims);
       return Promise.resolve();
     },
-    // Default: the origins of redirect URIs. Where a page may call from is a decision of its own.
+    // Default: the origins of redirect URIs. Which pages may call is a separate decision.
     clientBasedCORS: (_ctx, origin, client) => (client.allowed_origins as string[]).includes(origin),
     extraParams: {
-      // Default: scopes that are not the client's are dropped in silence, to the last one.
+      // Default: scopes that the client may not have are silently dropped, even all of them.
       scope(_ctx: KoaContextWithOIDC, value: string | undefined, client: Client) {
         const fault = parts.parameterFault();
         if (fault !== undefined) throw new errors.InvalidRequest(fault);
@@ -127,8 +127,8 @@ export function createProvider(parts: ProviderParts): Provider {
           throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
       },
     },
-    // Default: all that OpenID knows. Of these the ID token carries what was granted; userinfo answers from the grant. When and how the
-    // member signed in, every ID token says: it may have been with the platform's own login.
+    // Default: all that OpenID defines. Of these the ID token carries what was granted; userinfo answers from the grant. When and how the
+    // member signed in is in every ID token: it may have been with the platform's own login.
     claims: {
       openid: ['sub', 'auth_time', 'amr', 'acr'],
       profile: ['preferred_username', 'name', 'picture'],
@@ -137,21 +137,21 @@ export function createProvider(parts: ProviderParts): Provider {
 
     features: {
       devInteractions: { enabled: false }, // default: pages that accept any password
-      userinfo: { enabled: false }, // tokens for a resource never carry openid: a route of ours answers
+      userinfo: { enabled: false }, // tokens for a resource never carry openid: our own route answers
       revocation: {
         enabled: true,
-        // Default: tells a confidential client that another's token exists.
+        // Default: reveals to a confidential client that another's token exists.
         allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
       },
       externalSigningSupport: EXTERNAL_SIGNING, // default: WebCrypto, see SynchronousSigningKey
       introspection: {
         enabled: true,
-        // Default: confidential clients may look into everybody's tokens.
+        // Default: confidential clients may introspect everybody's tokens.
         allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
       },
       resourceIndicators: {
         enabled: true,
-        defaultResource: () => Promise.resolve(resource), // default: none, and then tokens without an audience
+        defaultResource: () => Promise.resolve(resource), // default: none, which gives tokens without an audience
         useGrantedResource: () => Promise.resolve(true),
         getResourceServerInfo: (_ctx, wanted, client) => {
           if (wanted !== resource) throw new errors.InvalidTarget();
@@ -188,7 +188,7 @@ export function createProvider(parts: ProviderParts): Provider {
     },
 
     formats: {
-      // A grant's id opens nothing and stands in logs.
+      // A grant's id grants no access, and is written to logs.
       bitsOfOpaqueRandomness: (_ctx, token) => (token.kind === 'Grant' ? 128 : 256),
     },
 
@@ -198,18 +198,18 @@ export function createProvider(parts: ProviderParts): Provider {
       IdToken: LIFETIMES.idToken,
       Interaction: LIFETIMES.interaction,
       Session: (_ctx, session) => (session.accountId ? LIFETIMES.session : LIFETIMES.anonymousSession),
-      Grant: LIFETIMES.grant, // default 14 days, never extended: it signs everybody out
+      Grant: LIFETIMES.grant, // default: 14 days, never extended, which signs everybody out
       RefreshToken: (_ctx, token, client) => refreshLifetime(token, client),
     },
   };
 
   const provider = new Provider(config.publicUrl, configuration);
-  // Host and protocol were pinned to PUBLIC_URL before the library sees a request; this makes it look there.
+  // Host and protocol are pinned to PUBLIC_URL before the library sees a request; this makes it use them.
   provider.proxy = true;
   return provider;
 }
 
-/** @throws InvalidClientAuth; signature, issuer, and that it has not expired, the library has checked */
+/** @throws InvalidClientAuth; the library has already checked signature, issuer and expiry */
 function checkAssertion({ aud, exp, jti }: JWTPayload): void {
   const refuse = (reason: string): never => {
     throw new errors.InvalidClientAuth(reason);
@@ -221,15 +221,15 @@ function checkAssertion({ aud, exp, jti }: JWTPayload): void {
 }
 
 /**
- * Every instance has to know the others' nonces, and the library takes one secret: of SECRET_KEY and the one before, instances have
- * one or the other first while it changes. So it comes from the key that signs, which they share; after a rotation a client is
- * told a fresh nonce (RFC 9449 §8.2).
+ * Every instance has to accept the others' nonces, but the library takes a single secret, and while SECRET_KEY is being changed instances
+ * differ in which of the two comes first. The secret is therefore derived from the signing key, which they share; after a rotation
+ * clients are told a fresh nonce (RFC 9449 §8.2).
  */
 function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }
 
-/** Gives the attributes of the session's cookie. */
+/** Returns the attributes of the session cookie. */
 export function sessionCookie(config: Config) {
   const secure = config.publicUrl.startsWith('https:');
   return { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const;
@@ -249,7 +249,7 @@ function policy(config: Config): interactionPolicy.DefaultPolicy {
   const prompts = interactionPolicy.base();
   if (passkeyDomain(config) !== undefined) {
     prompts.get('login')!.checks.add(
-      // Default: acr_values are only told in the ID token. What the member has just signed in with is what there is.
+      // Default: acr_values only end up in the ID token. What the member has just signed in with is all there is.
       new interactionPolicy.Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', (ctx) => {
         const { params, session, result } = ctx.oidc;
         return result?.login === undefined && wantsPasskey(params?.acr_values, session?.acr);
@@ -257,7 +257,7 @@ function policy(config: Config): interactionPolicy.DefaultPolicy {
     );
   }
   prompts.get('login')!.checks.add(
-    // Without it a session of a member who is gone or disabled makes the library fail.
+    // Without it the library fails at the session of a member who is gone or disabled.
     new interactionPolicy.Check('account_gone', 'the signed-in member cannot sign in any more', (ctx) => {
       const { oidc } = ctx;
       return oidc.session?.accountId !== undefined && oidc.account === undefined;

@@ -26,23 +26,23 @@ const KNOWN_ERRORS: ReadonlySet<string> = new Set([
   'use_dpop_nonce',
 ]);
 
-/** Tells whether a document of OAuth or OpenID has this code. */
+/** Tells whether an OAuth or OpenID specification defines this code. */
 export function isKnownError(error: string): boolean {
   return KNOWN_ERRORS.has(error);
 }
 
 interface Reason {
   readonly meaning: string;
-  /** What the library says, or this server to it: where it matches, this is the reason. */
+  /** Matches the message of the error, the library's or ours: then this is the reason. */
   readonly said?: RegExp;
-  /** Codes of answers whose reason this is where nothing of the above says more. */
+  /** Error codes that have this reason where no message above matches. */
   readonly codes?: readonly string[];
 }
 
 /**
- * Why the authorization server and its pages refuse: word → meaning. What the library says of it holds what the caller sent
- * (an origin, a piece of a body), so that nothing but these words stands in the audit trail and in the log. Goes from the
- * special to the general.
+ * Why the authorization server and its pages refuse: word → meaning. The library's own messages contain what the caller sent
+ * (an origin, a piece of a body), so only these words go into the audit trail and the log. Ordered from the
+ * specific to the general.
  */
 export const REFUSAL_REASONS = {
   unknown_client: {
@@ -158,12 +158,12 @@ export type RefusalReason = keyof typeof REFUSAL_REASONS;
 
 /** Why a request ended with `error`, in words of ours. */
 export interface RefusalWords {
-  /** Code of the answer, as RFC 6749 and those after it have them. */
+  /** The `error` code of the response, as RFC 6749 and its successors define them. */
   readonly error: string;
   readonly reason: RefusalReason;
 }
 
-/** Finds the words in which an error is counted and recorded. @param error of the library, or thrown by a page */
+/** Finds the words under which an error is counted and recorded. @param error of the library, or thrown by a page */
 export function refusalOf(error: Error): RefusalWords {
   const { error: code, error_detail, error_description } = error as errors.OIDCProviderError;
   const said = error_detail ?? error_description ?? error.message;

@@ -7,9 +7,9 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { isKnownError } from './refusal-reasons.js';
 import type { RefusalWords } from './refusal-reasons.js';
 
-/** Refusals that are kept, of one process: more are in the log alone. */
+/** How many refusals one process keeps; further ones are only logged. */
 const MOST_A_MINUTE = 100;
-/** Of one address: whoever develops an app finds theirs though somebody else floods the server. */
+/** Per address, so that the developer of an app finds theirs even while somebody else floods the server. */
 const MOST_A_MINUTE_OF_AN_ADDRESS = 10;
 const MINUTE_MS = 60_000;
 
@@ -19,7 +19,7 @@ ON CONFLICT (place) DO UPDATE SET occurred_at = EXCLUDED.occurred_at, error_id =
   error = EXCLUDED.error, reason = EXCLUDED.reason, client_id = EXCLUDED.client_id, redirect_uri = EXCLUDED.redirect_uri,
   ip = EXCLUDED.ip`;
 
-/** A refusal that concerns no member. What the caller sent of it may be anything. */
+/** A refusal that concerns no member. What the caller sent may be anything. */
 export interface Refused extends RefusalWords {
   readonly errorId: string;
   readonly route: string;
@@ -29,9 +29,9 @@ export interface Refused extends RefusalWords {
 }
 
 /**
- * Keeps refusals that concern no member where an admin finds them by the error id that the caller saw: a client id that was
- * mistyped, a redirect URI that nobody registered. Anybody can cause them, so they stand not in the audit trail but in a
- * ring of 10,000, and few of them a minute; and what was sent is kept without what could be a secret.
+ * Keeps refusals that concern no member, so that an admin finds them by the error id that the caller saw: a mistyped client id, a
+ * redirect URI that nobody registered. Anybody can cause them, so they are kept not in the audit trail but in a ring of 10,000, only a
+ * few a minute, and without what could be a secret.
  */
 @Injectable()
 export class Refusals {
@@ -45,12 +45,12 @@ export class Refusals {
     private readonly meter: Meter,
   ) {}
 
-  /** Counts an answer that is an error, whomever it concerns and whether it is kept. @param error code of the answer */
+  /** Counts an error response, whomever it concerns and whether or not it is kept. @param error code of the response */
   count(error: string): void {
     this.meter.count('oauth_errors_total', { error: isKnownError(error) ? error : 'other' });
   }
 
-  /** An answer never fails, and never waits for long, because its refusal could not be kept. */
+  /** A response never fails, and never waits for long, because its refusal could not be kept. */
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {
     if (looksSecret(errorId) || !this.#hasRoom(ip)) return;
     try {
@@ -84,16 +84,16 @@ export class Refusals {
   }
 }
 
-/** Random UUIDs, as ids of clients are: they open nothing. */
+/** Random UUIDs, like the ids of clients: they are no secrets. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Without a break so long that it could be a token, code, key or hash … */
+/** A run of characters long enough to be a token, code, key or hash … */
 const LONG_RUN = /[\w%~+=-]{20,}/g;
-/** … unless these are words. */
+/** … unless it consists of words. */
 const WORDS = /^([a-z]+|\d{1,4})([-_]([a-z]+|\d{1,4}))*$/i;
-/** These hold no place, but anything. */
+/** URLs with these schemes name no location, and may hold anything. */
 const OPAQUE = ['data:', 'javascript:', 'blob:', 'about:', 'mailto:'];
 
-/** Leaves of what was sent the first `longest` characters, without what could be a secret. @returns null where nothing is left of it */
+/** Keeps the first `longest` characters of what was sent, without what could be a secret. @returns null where nothing is left */
 export function withoutSecrets(sent: unknown, longest: number): string | null {
   if (typeof sent !== 'string' || sent === '') return null;
   if (UUID.test(sent)) return sent;
@@ -104,7 +104,7 @@ export function withoutSecrets(sent: unknown, longest: number): string | null {
     .slice(0, longest);
 }
 
-/** Takes scheme, host and path of a URL: what has to be registered. Codes and tokens stand behind it. */
+/** Takes scheme, host and path of a URL: what has to be registered. Codes and tokens come after them. */
 export function placeOf(redirectUri: unknown): string | null {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri.slice(0, 2_000)) : null;
   if (!url) return null;

@@ -16,13 +16,13 @@ export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | '
   readonly retired_at: string | null;
 }
 
-/** How a private key stands in the database, encrypted. */
+/** A private key as it is stored, encrypted. */
 type Sealed = SigningJwk & Moved;
 
 /**
- * The keys that sign ID tokens: those of ES256 always, those of RS256 from when the first client asks for them ({@link provide}),
- * because to make one takes a second. Of each, `next` is published before it signs, `current` signs, `previous` is published
- * until the next rotation, so that what it signed stays valid. Used by the server and by the command line.
+ * The keys that sign ID tokens: those for ES256 always, those for RS256 from the moment when a client first asks for them ({@link provide}),
+ * because making one takes a second. For each algorithm, `next` is published before it signs, `current` signs, and `previous` stays published
+ * until the next rotation, so that what it signed remains valid. Used by the server and by the command line.
  */
 export class SigningKeysService {
   readonly #encryption: Encryption;
@@ -35,7 +35,7 @@ export class SigningKeysService {
   }
 
   /**
-   * The published keys with their private halves, those of ES256 first, and of each algorithm the current one; made where there
+   * The published keys with their private halves: those for ES256 first, and within each algorithm the current one; created where there
    * are none.
    *
    * @throws Error where a private key cannot be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
@@ -45,11 +45,11 @@ export class SigningKeysService {
     return (await this.#read(this.dataSource.manager)).map((key) => this.#decrypt(key));
   }
 
-  /** Makes the keys of this algorithm where there are none; running servers know them within a second. */
+  /** Creates the keys for this algorithm where there are none; running servers pick them up within a second. */
   async provide(alg: SigningAlgorithm): Promise<void> {
     const isCurrent = (key: SigningKey) => key.alg === alg && key.status === 'current';
     if ((await this.#read(this.dataSource.manager)).some(isCurrent)) return;
-    const [current, next] = [await makeSigningKey(alg), await makeSigningKey(alg)]; // before the lock, for which others wait
+    const [current, next] = [await makeSigningKey(alg), await makeSigningKey(alg)]; // before taking the lock, for which others wait
     await this.#change(async (manager) => {
       if ((await this.#read(manager)).some(isCurrent)) return;
       await this.#store(manager, 'current', current);
@@ -57,7 +57,7 @@ export class SigningKeysService {
     });
   }
 
-  /** Encrypts under SECRET_KEY what stands under the one before. */
+  /** Encrypts under SECRET_KEY what is still encrypted under the previous one. */
   async moveToCurrentSecret(): Promise<void> {
     for (const { kid, private_jwk } of await this.#read(this.dataSource.manager)) {
       const moved = this.#encryption.moved<Sealed>(private_jwk!, kid);
@@ -70,7 +70,7 @@ export class SigningKeysService {
     }
   }
 
-  /** Under which SECRET_KEY the published keys stand, and when the last of them was moved. */
+  /** The SECRET_KEY under which the published keys are encrypted, and when the last of them was moved. */
   async sealState() {
     const keys = await this.#read(this.dataSource.manager);
     const { counts, movedAt } = this.#encryption.stateOf(
@@ -79,7 +79,7 @@ export class SigningKeysService {
     return { ...counts, movedAt };
   }
 
-  /** Changes with every change of the published set; cheap enough to ask every second. */
+  /** Changes whenever the published set does; cheap enough to query every second. */
   async version(): Promise<string> {
     const [row] = await this.dataSource.query<{ version: string | null }[]>(
       `SELECT string_agg(kid || status, ',' ORDER BY kid) AS version FROM signing_keys WHERE status <> 'retired'`,
@@ -96,7 +96,7 @@ export class SigningKeysService {
   }
 
   /**
-   * next → current → previous → retired, and a new next, of each algorithm. No token becomes invalid: the new current key has been
+   * next → current → previous → retired, and a new next, for each algorithm. No token becomes invalid: the new current key has been
    * published since the last rotation, and the old one stays published.
    */
   async rotate(): Promise<SigningKeyDetails[]> {

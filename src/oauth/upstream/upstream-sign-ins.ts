@@ -20,7 +20,7 @@ import { OneTimeStates } from '../storage/one-time-states.js';
 import type { UpstreamSession } from '../storage/upstream-session.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
-/** Pages that a member can sign in to, and with a passkey too. */
+/** Pages of a member's account. */
 export const ACCOUNT_PAGES = [
   'apps',
   'sessions',
@@ -31,16 +31,19 @@ export const ACCOUNT_PAGES = [
   'data',
 ] as const;
 
-/** Pages that a member can sign in to. */
-export type AccountPage = (typeof ACCOUNT_PAGES)[number] | 'developer' | 'developer/new-key';
+/** Pages for developers; they exist only with DEVELOPER_CONSOLE. */
+export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
+
+/** Pages on which a member can sign in. */
+export type SignInPage = (typeof ACCOUNT_PAGES)[number] | (typeof DEVELOPER_PAGES)[number];
 
 /** Where such a page is. */
-export function pathOf(page: AccountPage): string {
+export function pathOf(page: SignInPage): string {
   return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
 }
 
 /** What a sign-in with the platform's own login is for: an app's request, or a page of the account. */
-export type Purpose = { readonly interaction: string } | { readonly account: AccountPage };
+export type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
 
 /** What is kept until the answer comes. */
 interface Begun {

@@ -60,9 +60,13 @@ export const de: Texts = {
     expired: 'Dieser Link wurde schon verwendet oder ist zu alt.',
     again: 'Einen neuen anfordern',
     done: 'Dein Passwort ist geändert, und du bist überall abgemeldet.',
+    passkeys:
+      'Mit diesen kannst du dich weiterhin anmelden. Wenn du ein Gerät verloren hast oder einen davon nicht kennst, melde dich an und entferne ihn.',
     mail: {
       subject: 'Dein neues Passwort für {platform}',
       text: 'Hallo {username},\n\njemand, wahrscheinlich du, hat ein neues Passwort für dein Konto bei {platform} angefordert. Hier legst du es fest:\n\n{link}\n\nDer Link gilt einmal, 30 Minuten lang. Wenn du das nicht warst, brauchst du nichts zu tun: Dein Passwort bleibt, wie es ist.\n',
+      passkeys:
+        'Deine Passkeys gelten auch mit einem neuen Passwort weiter. Wenn du ein Gerät verloren hast, lege das Passwort fest und entferne danach dessen Passkey unter {page}. Du hast diese:',
     },
   },
 

@@ -138,9 +138,13 @@ export const en = {
     expired: 'This link was used before, or is too old.',
     again: 'Ask for another one',
     done: 'Your password is changed, and you are signed out everywhere.',
+    passkeys:
+      'These still sign you in. If you have lost a device, or do not know one of them, sign in and remove it.',
     mail: {
       subject: 'Your new password for {platform}',
       text: 'Hello {username},\n\nsomebody, probably you, asked for a new password for your account at {platform}. Set it here:\n\n{link}\n\nThe link works once, for 30 minutes. If it was not you, do nothing: your password stays as it is.\n',
+      passkeys:
+        'A new password does not end your passkeys. If you have lost a device, set the password and then remove its passkey at {page}. You have these:',
     },
   },
 

@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { UnknownKey } from '../../../auth/api-keys/api-keys.service.js';
+import { LimitReached } from '../../../auth/owner.js';
+import type { Owner } from '../../../auth/owner.js';
+import { addressOf } from '../../../values/network.js';
+import { ClientFault } from '../../admin/client-rules.js';
+import { UnknownClient } from '../../admin/clients.service.js';
+import type { DEVELOPER_PAGES } from '../../upstream/upstream-sign-ins.js';
+import { AccountPages } from '../account-pages.js';
+import type { Member } from '../account-pages.js';
+import type { Form } from '../form-body.js';
+import { PageFault } from '../page-faults.js';
+import type { Page } from '../pages.js';
+
+/** A member who is signed in, and what their apps and keys are found by. */
+export interface Developer extends Member {
+  readonly owner: Owner;
+}
+
+/** A page, without the parts that all of them share. */
+type DeveloperPage = Distributed<Extract<Page, { name: `developer${string}` }>>;
+type Distributed<T> = T extends unknown ? Omit<T, 'csrf' | 'user'> : never;
+
+/** What all pages below `/developer` share. */
+@Injectable()
+export class DeveloperPages {
+  constructor(private readonly account: AccountPages) {}
+
+  /** Finds the member for whom the page is shown. @returns undefined where nobody is signed in: they were sent to sign in */
+  async visitor(
+    page: (typeof DEVELOPER_PAGES)[number],
+    request: Request,
+    response: Response,
+  ): Promise<Developer | undefined> {
+    const member = await this.account.visitor(page, request, response);
+    return member && developerOf(request, member);
+  }
+
+  /** Finds the member who sent a form of such a page. @throws PageFault where the form is not ours, or nobody is signed in */
+  async sender(request: Request, response: Response, form: Form): Promise<Developer> {
+    return developerOf(request, await this.account.sender(request, response, form));
+  }
+
+  send(response: Response, { user, csrf }: Developer, page: DeveloperPage, status = 200): void {
+    this.account.send(response, { ...page, csrf, user }, status);
+  }
+}
+
+function developerOf(request: Request, member: Member): Developer {
+  return { ...member, owner: { userId: member.user.id, ip: addressOf(request) ?? null } };
+}
+
+/** Checks the form of an id that came in an address. @throws PageFault for what cannot be one of ours */
+export function idOf(id: string): string {
+  if (!/^[\w-]{1,100}$/.test(id)) throw nothingHere();
+  return id;
+}
+
+/** Catches the faults that a form shows; everything else is thrown. */
+export async function caught<T>(work: () => Promise<T>): Promise<T | ClientFault | LimitReached> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ClientFault || error instanceof LimitReached) return error;
+    return hideUnknown(error);
+  }
+}
+
+/** Answers 404 for what is another member's, as for what never existed. */
+export function hideUnknown(error: unknown): never {
+  throw error instanceof UnknownClient || error instanceof UnknownKey ? nothingHere() : error;
+}
+
+/** The page where nothing is, or nothing of this member's. */
+export function nothingHere(): PageFault {
+  return new PageFault(404, 'nothingHere');
+}
