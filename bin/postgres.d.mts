@@ -4,3 +4,5 @@ export function startPostgres(
   settings: Record<string, string | number>,
   primary?: string,
 ): Promise<{ url: string; pid: number; stop: () => Promise<void> }>;
+
+export function postgresUser(): { uid?: number; gid?: number };

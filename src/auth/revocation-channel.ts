@@ -44,6 +44,10 @@ export class RevocationChannel extends NoticeChannel {
     this.logger.warn({ reason }, 'the revocation channel is cut: credentials are looked up each time');
   }
 
+  protected regain(): void {
+    this.logger.info({}, 'the revocation channel is heard again');
+  }
+
   #tell(revocation: Revocation): void {
     for (const listener of this.#listeners) listener(revocation);
   }

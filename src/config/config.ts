@@ -7,7 +7,7 @@ import type { KeyObject } from '../crypto/client-key.js';
 import { makeSecretKey, Secrets } from '../crypto/secrets.js';
 import { isInstalled } from './optional-packages.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
-import { SETTINGS } from './settings.js';
+import { SETTINGS, SEVERAL_HOSTS } from './settings.js';
 import type { SettingName } from './settings.js';
 import { OperatorError } from '../values/operator-error.js';
 
@@ -166,6 +166,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   }
   if (given('DATABASE_READ_URL') && !given('DATABASE_URL'))
     faults.push('DATABASE_READ_URL needs DATABASE_URL: the embedded database has no replicas');
+  const urls = [env.DATABASE_URL, env.DATABASE_DIRECT_URL, ...(env.DATABASE_READ_URL ?? [])];
+  if (environment.PGHOST?.includes(',') && urls.some((url) => url !== undefined && !namesHost(url)))
+    faults.push(`PGHOST ${SEVERAL_HOSTS}`);
   const upstream = upstreamOf(env, production, faults);
   if (env.LOCAL_SIGN_IN === false && !env.UPSTREAM_ISSUER)
     faults.push('LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER: nobody could sign in');
@@ -287,6 +290,12 @@ function badSettings(faults: readonly string[]): OperatorError {
   return new OperatorError(
     `${faults.length === 1 ? 'A setting is' : `${faults.length} settings are`} wrong: ${faults.join('; ')}`,
   );
+}
+
+/** Whether the URL of a database says where it is: pg takes that from PGHOST otherwise. */
+function namesHost(url: string): boolean {
+  const { hostname, searchParams } = new URL(url);
+  return Boolean(hostname || searchParams.get('host'));
 }
 
 /** @param host a name or an address, IPv6 with or without brackets */

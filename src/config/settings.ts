@@ -22,15 +22,17 @@ const url = (...protocols: string[]) =>
     `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
 
-/** The URL of a database. Several hosts in one URL, as libpq accepts them, are refused: not everything that reads it here understands them. */
+/** Several hosts, as libpq accepts them, are refused: not everything that reads them here understands them. */
+export const SEVERAL_HOSTS =
+  'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a name in DNS';
+
+/** The URL of a database. */
 const databaseUrl = z.string().superRefine((value, context) => {
   const severalHosts =
     /^postgres(ql)?:\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/.test(value) ||
     /[?&]host=[^&]*(,|%2C)/i.test(value);
   if (severalHosts) {
-    context.addIssue(
-      'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a name in DNS',
-    );
+    context.addIssue(SEVERAL_HOSTS);
   } else if (!/^postgres(ql)?:\/\//.test(value) || !URL.canParse(value)) {
     context.addIssue(
       'must be a URL that starts with postgres:// or postgresql://; leave a password with unusual characters out of it, and set PGPASSWORD',

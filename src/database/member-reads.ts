@@ -5,7 +5,7 @@ import { Database } from './database.js';
 import type { Reads } from './database.js';
 import type { NamedStatement } from './pipelined-reads.js';
 import { ANNOUNCE, PrimaryLog, TRUST_MS } from './primary-log.js';
-import type { Need, Written } from './primary-log.js';
+import type { ChannelState, Need, Written } from './primary-log.js';
 import { Replica } from './replica.js';
 import { Turnstile } from './turnstile.js';
 import { Config } from '../config/config.js';
@@ -33,6 +33,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
   #reads = { primary: 0, replica: 0 };
+  #tell: (channel: ChannelState) => void = () => undefined;
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -43,7 +44,8 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     // Who finds no place goes elsewhere at once.
     const places = Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE));
     this.#long = this.#replicas.map(() => new Turnstile(places, 0, 0));
-    if (this.#replicas.length > 0) this.#log = new PrimaryLog(config.databaseDirectUrl);
+    if (this.#replicas.length > 0)
+      this.#log = new PrimaryLog(config.databaseDirectUrl, (channel) => this.#tell(channel));
   }
 
   onModuleInit(): void {
@@ -97,6 +99,16 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     log.mark(whom, position);
     const latest = performance.now() + TRUST_MS;
     await Promise.all(this.#replicas.map((replica) => replica.reaches(() => log.needFor(position), latest)));
+  }
+
+  /** @param listener is told when writes elsewhere are not heard any more, why, and when they are again */
+  onChannel(listener: (channel: ChannelState) => void): void {
+    this.#tell = listener;
+  }
+
+  /** Whether replicas may be asked since writes elsewhere are heard; undefined without replicas. */
+  get hearsWrites(): boolean | undefined {
+    return this.#log?.trusted;
   }
 
   /** Reads of members' data, by where they were answered, and how far each replica is behind, in seconds (see {@link Replica.lag}). */

@@ -20,6 +20,7 @@ export interface NoticeChannelOptions {
  */
 export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdown {
   #client: Client | undefined;
+  #isCut = false;
   #trustedUntil = 0;
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
@@ -56,33 +57,39 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
 
   protected abstract hear(payload: string | undefined): void;
 
-  /** The connection is lost, or could not be made; another one is tried soon. */
+  /** Told once when nothing is heard any more, or could not be from the start: another connection is tried until one stands. */
   protected abstract lose(reason: string): void;
+
+  /** Told once when everything is heard again. */
+  protected abstract regain(): void;
 
   async #connect(url: string): Promise<void> {
     const { applicationName, channel, trustMs } = this.options;
-    const client = new Client({
-      connectionString: url,
-      application_name: applicationName,
-      connectionTimeoutMillis: 2_000,
-      query_timeout: trustMs,
-      keepAlive: true,
-    });
-    this.#client = client;
-    client.on('error', () => undefined); // the heartbeat fails too, and reconnects
-    client.on('notification', ({ payload }) => {
-      if (client === this.#client) this.hear(payload);
-    });
+    let client: Client | undefined;
     try {
+      // Reads the files of certificates that the URL names: they may be away.
+      client = new Client({
+        connectionString: url,
+        application_name: applicationName,
+        connectionTimeoutMillis: 2_000,
+        query_timeout: trustMs,
+        keepAlive: true,
+      });
+      this.#client = client;
+      client.on('error', () => undefined); // the heartbeat fails too, and reconnects
+      client.on('notification', ({ payload }) => {
+        if (client === this.#client) this.hear(payload);
+      });
       await client.connect();
       await client.query(`LISTEN ${channel}`);
       this.begin();
       await this.#beatOn(client);
     } catch (error) {
-      client.end().catch(() => undefined);
+      client?.end().catch(() => undefined);
       if (this.#ended) return;
       this.#trustedUntil = 0;
-      this.lose((error as Error).message);
+      if (!this.#isCut) this.lose((error as Error).message);
+      this.#isCut = true;
       this.#timer = setTimeout(() => void this.#connect(url), RECONNECT_MS);
     }
   }
@@ -93,6 +100,8 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
       await this.beat(client);
       if (this.#ended) return;
       this.#trustedUntil = asked + this.options.trustMs;
+      if (this.#isCut) this.regain();
+      this.#isCut = false;
       await new Promise<void>((resolve) => (this.#timer = setTimeout(resolve, this.options.heartbeatMs)));
       if (this.#ended) return;
     }

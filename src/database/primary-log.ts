@@ -49,6 +49,9 @@ interface Place {
   readonly at: number;
 }
 
+/** Whether an instance hears what others write; else why not. */
+export type ChannelState = { readonly heard: true } | { readonly heard: false; readonly reason: string };
+
 /** What a replica has to show before it is asked. */
 export interface Need {
   /** Of the log of the primary, in bytes. */
@@ -75,8 +78,14 @@ export class PrimaryLog extends NoticeChannel {
   #epoch = 0;
   #proof: { readonly text: string; readonly at: number } | undefined;
 
-  /** @param url the primary, without a pooler */
-  constructor(url: string | undefined) {
+  /**
+   * @param url the primary, without a pooler
+   * @param tell is told when the channel is cut, why, and when it is heard again
+   */
+  constructor(
+    url: string | undefined,
+    private readonly tell: (channel: ChannelState) => void,
+  ) {
     super(url, {
       applicationName: 'public-user-api writes',
       channel: NOTICES,
@@ -129,8 +138,13 @@ export class PrimaryLog extends NoticeChannel {
     this.mark(whom === 'all' ? 'all' : Number(whom), Number(position));
   }
 
-  /** Not trusted is all there is to know: the revocation channel says why. */
-  protected lose(): void {}
+  protected lose(reason: string): void {
+    this.tell({ heard: false, reason });
+  }
+
+  protected regain(): void {
+    this.tell({ heard: true });
+  }
 
   protected override async beat(client: Client): Promise<void> {
     const at = performance.now();

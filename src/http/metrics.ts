@@ -114,9 +114,15 @@ export const METRICS = {
     labels: { replica: NAMES },
     together: 'max',
   },
-  database_replicas_asked: {
+  database_replica_asked: {
     type: 'gauge',
-    help: 'Replicas that are not away and at most five seconds behind',
+    help: '1 while a replica, by its number in DATABASE_READ_URL, is at most five seconds behind, so that it is asked; 0 while the primary is read in its place',
+    labels: { replica: NAMES },
+    together: 'min',
+  },
+  member_writes_channel_up: {
+    type: 'gauge',
+    help: '1 while it is heard what other instances write of members, 0 while no replica is asked, since it is not; none without DATABASE_READ_URL',
     together: 'min',
   },
   member_reads_total: {

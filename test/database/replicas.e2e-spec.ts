@@ -16,6 +16,7 @@ import { TestApi } from '../support/api.js';
 import { postgres, testConfig } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
+import { ServerProcess } from '../support/server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
 
@@ -320,12 +321,64 @@ postgres.describe('with streaming replicas', () => {
       return /^member_reads_total\{place="replica"\} [1-9]/m.test(await scrape()) || undefined;
     });
     expect(await reading).toBe(true);
-    await told(/^database_replica_lag_seconds\{replica="[12]"\} 0$/m, /^database_replicas_asked 2$/m);
+    await told(
+      /^database_replica_lag_seconds\{replica="[12]"\} 0$/m,
+      /^database_replica_asked\{replica="1"\} 1\ndatabase_replica_asked\{replica="2"\} 1$/m,
+      /^member_writes_channel_up 1$/m,
+    );
     await sessions[1]!.query('SELECT pg_wal_replay_pause()');
     await write(id, 'not there yet');
-    await told(/^database_replica_lag_seconds\{replica="2"\} [5-9]/m, /^database_replicas_asked 1$/m);
+    await told(
+      /^database_replica_lag_seconds\{replica="2"\} [5-9]/m,
+      /^database_replica_asked\{replica="1"\} 1\ndatabase_replica_asked\{replica="2"\} 0$/m,
+    );
     await closeApp(app);
   }, 60_000);
+
+  it('are told of in log and metrics where they are not asked since writes are not heard, once for each time', async () => {
+    const direct = await TcpProxy.start(primary.url);
+    const metricsPort = await freePort();
+    const server = await ServerProcess.start({
+      NODE_ENV: 'test',
+      SECRET_KEY: process.env.TEST_SECRET_KEY!,
+      DATABASE_URL: primary.url,
+      DATABASE_DIRECT_URL: direct.url,
+      DATABASE_READ_URL: replicas.map(({ url }) => url).join(' '),
+      METRICS_PORT: String(metricsPort),
+      LOG_LEVEL: 'info',
+      PORT: '0',
+    });
+    const shows = (line: string) =>
+      eventually(async () => {
+        const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+        return text.split('\n').includes(line) || undefined;
+      });
+    /** What the log says of a channel, in its order: a busy machine may cut it more often than this test does. */
+    const saysOf = (channel: string) =>
+      server.output.split('\n').flatMap((line) => {
+        const [, state] = new RegExp(`"msg":"the ${channel} is (cut|heard again)`).exec(line) ?? [];
+        return state ?? [];
+      });
+    const channels = ['channel of member writes', 'revocation channel'];
+    await shows('member_writes_channel_up 1');
+    await shows('database_replica_asked{replica="1"} 1');
+    direct.cut();
+    await shows('member_writes_channel_up 0');
+    await shows('database_replica_asked{replica="1"} 0');
+    const enough = direct.refused + 20;
+    await eventually(() => direct.refused >= enough || undefined); // each channel has tried again several times
+    direct.mend();
+    await shows('member_writes_channel_up 1');
+    await eventually(() => channels.every((name) => saysOf(name).at(-1) === 'heard again') || undefined);
+    await server.kill();
+    await direct.close();
+    expect(server.output).toMatch(/"level":"warn".*"reason":".+".*the channel of member writes is cut/);
+    for (const channel of channels) {
+      const said = saysOf(channel);
+      expect(said.length).toBeGreaterThanOrEqual(2);
+      expect(said).toEqual(said.map((_, index) => (index % 2 === 0 ? 'cut' : 'heard again')));
+    }
+  }, 90_000);
 
   it('of which one is half a second late shows none of 10,000 readers less than they wrote, on any instance', async () => {
     await sessions[1]!.query("ALTER SYSTEM SET recovery_min_apply_delay = '500ms'");

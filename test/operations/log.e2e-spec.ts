@@ -67,6 +67,16 @@ postgres.describe('the log', () => {
     });
   });
 
+  it('names the trace of the caller, and none that is not one', async () => {
+    const trace = '0af7651916cd43dd8448eb211c80319c';
+    const lineFor = async (traceparent: string) => {
+      const [line] = await send('/api/public/me', { headers: { 'X-API-Key': key, traceparent } });
+      return line!;
+    };
+    expect(await lineFor(`00-${trace}-b7ad6b7169203331-01`)).toMatchObject({ status: 200, trace_id: trace });
+    expect(await lineFor(`00-${trace}-"}`)).not.toHaveProperty('trace_id');
+  });
+
   it('says why a credential was refused, which the answer does not', async () => {
     const [line] = await send('/api/public/me', { headers: { 'X-API-Key': 'pua_live_x' } });
     expect(line).toMatchObject({ status: 401, problem: 'invalid_credentials', refusal: expect.any(String) });

@@ -23,6 +23,20 @@ const QUERIES = DASHBOARD.panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => [title, expr] as const),
 );
 
+/** Nobody has signed in, nothing was refused or fed, no message was sent, no row has expired, or not for long, and there is no replica. */
+const NOTHING_YET = [
+  'Refused',
+  'Sign-ins',
+  'Password hashing',
+  'OAuth errors',
+  'Sweeper',
+  'Deleted by the sweeper',
+  'Webhook messages',
+  'Feeds',
+  'Member reads',
+  'Replica lag',
+];
+
 /** Prometheus looks for targets every five seconds. */
 const TARGETS_MS = 20_000;
 
@@ -94,7 +108,8 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
   SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 3600))],
   SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(600))],
   DeadRows: [series('database_dead_rows', 'table="events"', always(100_000))],
-  ReplicaNotAsked: [series('database_replicas_asked', '', always(2))],
+  ReplicaNotAsked: [series('database_replica_asked', 'replica="2"', always(1))],
+  MemberWritesChannelCut: [series('member_writes_channel_up', '', always(1))],
   EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.02))],
   ProcessSilent: [series('server_processes', 'state="silent"', always(0))],
   VersionsDiffer: [series('build_info', 'version="1.0.0"', always(1))],
@@ -126,7 +141,12 @@ const UNWELL: typeof WELL = {
   SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 60))],
   SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(7200))],
   DeadRows: [series('database_dead_rows', 'table="events"', always(20_000_000))],
-  ReplicaNotAsked: [series('database_replicas_asked', '', `2x${TIMES / 2} 1x${TIMES / 2}`)],
+  ReplicaNotAsked: [series('database_replica_asked', 'replica="2"', always(0))],
+  // Then no replica is asked, and it is no replica's fault.
+  MemberWritesChannelCut: [
+    series('member_writes_channel_up', '', always(0)),
+    series('database_replica_asked', 'replica="2"', always(0)),
+  ],
   EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.6))],
   ProcessSilent: [series('server_processes', 'state="silent"', always(1))],
   VersionsDiffer: [
@@ -215,7 +235,7 @@ postgres.describe('monitoring', () => {
         await (await fetch(server.url + path)).text();
       const config = readFileSync(join(FOLDER, 'prometheus.yml'), 'utf8')
         .replace('localhost:9464', `127.0.0.1:${metricsPort}`)
-        .replaceAll('15s', '200ms')
+        .replaceAll('15s', '500ms')
         .replace('- alerts.yml', `- ${join(FOLDER, 'alerts.yml')}`);
       writeFileSync(join(folder, 'prometheus.yml'), config);
       url = `http://127.0.0.1:${port}`;
@@ -228,7 +248,7 @@ postgres.describe('monitoring', () => {
         ],
         { stdio: 'ignore' },
       );
-      await until(async () => (await ask<unknown[]>('count_over_time(up[1m]) > 5')).length === 1);
+      await until(async () => (await ask<unknown[]>('sum_over_time(up[1m]) > 5')).length === 1);
     }, 60_000);
     afterAll(async () => {
       prometheus.kill('SIGTERM');
@@ -269,29 +289,24 @@ postgres.describe('monitoring', () => {
     });
 
     it('understands what every panel asks, and has an answer to most', async () => {
-      const answers = await Promise.all(
-        QUERIES.map(async ([title, query]) => ({
-          title,
-          answer: await ask<unknown[]>(
-            query.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.*'),
-          ),
-        })),
-      );
-      // Nobody has signed in, nothing was refused or fed, no message was sent, and no row has expired, or not for long.
-      expect([
-        'Refused',
-        'Sign-ins',
-        'Password hashing',
-        'OAuth errors',
-        'Sweeper',
-        'Deleted by the sweeper',
-        'Webhook messages',
-        'Feeds',
-        'Member reads',
-        'Replica lag',
-      ]).toEqual(
-        expect.arrayContaining(answers.filter(({ answer }) => answer.length === 0).map(({ title }) => title)),
-      );
+      const withoutAnswer = async () => {
+        const answers = await Promise.all(
+          QUERIES.map(async ([title, query]) => ({
+            title,
+            answer: await ask<unknown[]>(
+              query.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.*'),
+            ),
+          })),
+        );
+        return answers.filter(({ answer }) => answer.length === 0).map(({ title }) => title);
+      };
+      // Of a scrape for which a busy machine took too long, there is nothing.
+      let missing = await withoutAnswer();
+      await until(async () => {
+        missing = await withoutAnswer();
+        return missing.every((title) => NOTHING_YET.includes(title));
+      }).catch(() => undefined);
+      expect(missing.filter((title) => !NOTHING_YET.includes(title))).toEqual([]);
     });
 
     it('sees requests by route and status, and no rule fails', async () => {

@@ -105,6 +105,19 @@ describe('settings', () => {
     expect(refuse).not.toThrow('hunter2');
   });
 
+  it.each(['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_READ_URL'])(
+    'take one host for a database whose URL leaves that to PGHOST, too: %s',
+    (name) => {
+      const hostless = { ...production, [name]: 'postgres:///pua' };
+      expect(() => loadConfig({ ...hostless, PGHOST: 'one,two' })).toThrow(
+        /^A setting is wrong: PGHOST names several hosts: name one .*HAProxy, PgBouncer/,
+      );
+      loadConfig({ ...hostless, PGHOST: 'one' });
+      loadConfig({ ...production, [name]: 'postgres://db/pua', PGHOST: 'one,two' });
+      loadConfig({ ...production, [name]: 'postgres:///pua?host=/var/run/postgresql', PGHOST: 'one,two' });
+    },
+  );
+
   it.each([
     'postgres://pua@db:5432/pua?target_session_attrs=read-write',
     'postgres://pua,pub:hun%2Cter2@db/pua?application_name=a,b',

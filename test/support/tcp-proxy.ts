@@ -7,6 +7,7 @@ export class TcpProxy {
   readonly #pairs = new Set<[Socket, Socket]>();
   #stalled = false;
   #refusing = false;
+  #refused = 0;
   #delayMs = 0;
 
   private constructor(
@@ -52,6 +53,11 @@ export class TcpProxy {
     for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
   }
 
+  /** New connections that were refused. */
+  get refused(): number {
+    return this.#refused;
+  }
+
   mend(): void {
     this.#refusing = false;
   }
@@ -68,6 +74,7 @@ export class TcpProxy {
 
   #pass(inside: Socket): void {
     if (this.#refusing) {
+      this.#refused++;
       inside.destroy();
       return;
     }

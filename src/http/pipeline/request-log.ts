@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { withoutSecrets } from '../logger.js';
 import type { Logger } from '../logger.js';
 import { plain as printable, styled } from '../terminal.js';
+import { traceIdOf } from './trace-context.js';
 
 /** Writes one line per request, when it is over: no query, no header, no secret. */
 export function requestLog(logger: Logger) {
@@ -13,6 +14,7 @@ export function requestLog(logger: Logger) {
     logger.info(
       {
         request_id: id,
+        trace_id: traceIdOf(request.headers.traceparent),
         method: request.method,
         route: route ?? (request.route as { path: string } | undefined)?.path,
         // Only where there is no route: one of our paths may hold the id of a sign-in.

@@ -49,9 +49,14 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
         lag === Infinity ? [] : [[{ replica: String(index + 1) }, lag] as const],
       ),
     );
-    meter.read('database_replicas_asked', async () => [
-      [{}, (await reads.lags()).filter((lag) => lag <= MOST_LAG_SECONDS).length],
-    ]);
+    meter.read('database_replica_asked', async () =>
+      (await reads.lags()).map(
+        (lag, index) => [{ replica: String(index + 1) }, lag <= MOST_LAG_SECONDS ? 1 : 0] as const,
+      ),
+    );
+    meter.read('member_writes_channel_up', () =>
+      reads.hearsWrites === undefined ? [] : [[{}, reads.hearsWrites ? 1 : 0]],
+    );
     meter.read('member_reads_total', () =>
       (['primary', 'replica'] as const).map((place) => [{ place }, reads.reads[place]] as const),
     );

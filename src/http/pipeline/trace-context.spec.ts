@@ -1,0 +1,32 @@
+import { expect, it } from '@jest/globals';
+import { traceIdOf } from './trace-context.js';
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const SPAN = 'b7ad6b7169203331';
+
+it.each([
+  `00-${TRACE}-${SPAN}-01`,
+  `00-${TRACE}-${SPAN}-00`,
+  `cc-${TRACE}-${SPAN}-01-more`,
+  `01-${TRACE}-${SPAN}-ff`,
+])('a trace is found in a valid traceparent: %s', (traceparent) => {
+  expect(traceIdOf(traceparent)).toBe(TRACE);
+});
+
+it.each([
+  undefined,
+  [`00-${TRACE}-${SPAN}-01`],
+  '',
+  TRACE,
+  `00-${TRACE}-${SPAN}-01-more`,
+  `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
+  `ff-${TRACE}-${SPAN}-01`,
+  `00-${TRACE.toUpperCase()}-${SPAN}-01`,
+  `00-${'0'.repeat(32)}-${SPAN}-01`,
+  `00-${TRACE}-${'0'.repeat(16)}-01`,
+  `00-${TRACE}-${SPAN}-1`,
+  `00-${TRACE}-${SPAN}-01\n`,
+  `01-${TRACE}-${SPAN}-01more`,
+])('nothing is found in one that is not valid: %j', (traceparent) => {
+  expect(traceIdOf(traceparent)).toBeUndefined();
+});

@@ -1,0 +1,18 @@
+import { Injectable } from '@nestjs/common';
+import { MemberReads } from '../../database/member-reads.js';
+import { Logger } from '../../http/logger.js';
+
+/** Says in the log when an instance stops hearing what others write of members, and when it hears it again. */
+@Injectable()
+export class ChannelLog {
+  constructor(reads: MemberReads, logger: Logger) {
+    reads.onChannel((channel) => {
+      if (channel.heard) logger.info({}, 'the channel of member writes is heard again: replicas are asked');
+      else
+        logger.warn(
+          { reason: channel.reason },
+          'the channel of member writes is cut: members are read from the primary',
+        );
+    });
+  }
+}

@@ -1,0 +1,177 @@
+import { spawnSync } from 'node:child_process';
+import { chownSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { postgresUser, startPostgres } from '../../bin/postgres.mjs';
+import { RevocationChannel } from '../../src/auth/revocation-channel.js';
+import { createDataSource } from '../../src/database/data-source.js';
+import { MemberReads } from '../../src/database/member-reads.js';
+import { migrate } from '../../src/database/migrate.js';
+import { ReadConnection } from '../../src/database/read-connection.js';
+import { checkReplicas } from '../../src/operations/doctor/replicas.js';
+import { TestApi } from '../support/api.js';
+import { postgres, testConfig } from '../support/database.js';
+import { eventually } from '../support/timing.js';
+
+type Cluster = Awaited<ReturnType<typeof startPostgres>>;
+
+/** Who does not speak TLS is let in by none of them. */
+const HBA = `hostssl all all 127.0.0.1/32 trust
+hostssl all all ::1/128 trust
+hostssl replication all 127.0.0.1/32 trust
+hostssl replication all ::1/128 trust
+`;
+
+postgres.describe('a primary and a replica that speak TLS alone', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-tls-'));
+  const [primaryFolder, replicaFolder] = ['primary', 'replica'].map((name) =>
+    mkdtempSync(join(tmpdir(), `pua-tls-${name}-`)),
+  ) as [string, string];
+  const file = (name: string) => join(folder, name);
+  let primary: Cluster;
+  let replica: Cluster;
+  let api: TestApi;
+
+  /** A key and a certificate, which `issuer` signs, or it itself. */
+  function certificate(name: string, subject: string, issuer?: string): void {
+    const { status, stderr } = spawnSync(
+      'openssl',
+      [
+        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+        ...['-keyout', file(`${name}.key`), '-out', file(`${name}.pem`)],
+        ...['-subj', `/CN=${subject}`, '-addext', `subjectAltName=DNS:${subject}`],
+        ...(issuer === undefined ? [] : ['-CA', file(`${issuer}.pem`), '-CAkey', file(`${issuer}.key`)]),
+      ],
+      { encoding: 'utf8' },
+    );
+    if (status !== 0) throw new Error(stderr);
+  }
+
+  /** Of a cluster, by the name in its certificate or by another. */
+  function urlOf({ url }: Cluster, { host = 'localhost', ca = 'ca' } = {}): string {
+    const secured = new URL(url);
+    secured.hostname = host;
+    secured.searchParams.set('sslmode', 'verify-full');
+    secured.searchParams.set('sslrootcert', file(`${ca}.pem`));
+    return secured.href;
+  }
+
+  beforeAll(async () => {
+    certificate('ca', 'ca');
+    certificate('server', 'localhost', 'ca');
+    certificate('stranger', 'stranger');
+    writeFileSync(file('pg_hba.conf'), HBA);
+    const { uid, gid } = postgresUser();
+    if (uid !== undefined && gid !== undefined)
+      for (const path of [folder, ...['server.key', 'server.pem', 'pg_hba.conf'].map(file)])
+        chownSync(path, uid, gid);
+    const settings = {
+      fsync: 'off',
+      full_page_writes: 'off',
+      max_connections: 100,
+      shared_buffers: '32MB',
+      ssl: 'on',
+      ssl_cert_file: file('server.pem'),
+      ssl_key_file: file('server.key'),
+      hba_file: file('pg_hba.conf'),
+    };
+    primary = await startPostgres(primaryFolder, settings);
+    const environment = { NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY! };
+    const config = testConfig({ ...environment, DATABASE_URL: urlOf(primary) });
+    const dataSource = await createDataSource(config, 'maintenance').initialize();
+    await migrate(dataSource);
+    await dataSource.destroy();
+    // libpq looks for a certificate of its own in the home folder, which is not that of PostgreSQL's user, unless one is named.
+    const follow = `${urlOf(primary)}&sslcert=${file('none.pem')}`;
+    replica = await startPostgres(replicaFolder, settings, follow);
+    api = await TestApi.start({
+      databaseUrl: urlOf(primary),
+      databaseDirectUrl: urlOf(primary),
+      databaseReadUrls: [urlOf(replica)],
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await api.close();
+    await replica.stop();
+    await primary.stop();
+    for (const made of [folder, primaryFolder, replicaFolder]) rmSync(made, { recursive: true, force: true });
+  });
+
+  /** The sessions of the server there, and whether each is encrypted. */
+  async function sessionsOn(cluster: Cluster): Promise<[name: string, encrypted: boolean][]> {
+    const client = new pg.Client({ connectionString: urlOf(cluster) });
+    await client.connect();
+    const { rows } = await client.query<{ name: string; ssl: boolean }>(
+      `SELECT DISTINCT application_name AS name, ssl FROM pg_stat_activity JOIN pg_stat_ssl USING (pid)
+WHERE application_name LIKE 'public-user-api%' ORDER BY name`,
+    );
+    await client.end();
+    return rows.map(({ name, ssl }) => [name, ssl]);
+  }
+
+  /** Resolves when a call of the path is answered by the replica. */
+  const readFromReplica = (path: string, key: string) =>
+    eventually(async () => {
+      const reads = api.app.get(MemberReads);
+      const before = reads.reads.replica;
+      expect((await api.get(path, key)).status).toBe(200);
+      return reads.reads.replica > before || undefined;
+    });
+
+  it('are read over encrypted sessions, short reads and lists that filter, and the doctor finds the replica well', async () => {
+    const key = await api.key(await api.platform.user());
+    await readFromReplica('/profile', key);
+    const event = await api.platform.event({ title: 'A walk over the hill' });
+    const { id } = (await api.get('/profile', key)).body as { id: number };
+    await api.platform.participant(event, id);
+    await readFromReplica('/events?q=walk', key);
+    expect(await sessionsOn(replica)).toEqual([
+      ['public-user-api', true],
+      ['public-user-api reads', true],
+    ]);
+    const onPrimary = await sessionsOn(primary);
+    expect(onPrimary.map(([name]) => name)).toEqual(
+      expect.arrayContaining(['', ' reads', ' revocations', ' writes'].map((use) => `public-user-api${use}`)),
+    );
+    expect(onPrimary.filter(([, encrypted]) => !encrypted)).toEqual([]);
+    expect(await checkReplicas(api.dataSource, [urlOf(replica)])).toMatchObject([{ status: 'ok' }]);
+  }, 60_000);
+
+  it.each([
+    ['a certificate that another CA has issued', { ca: 'stranger' }, /self-signed certificate|unable to/],
+    ['a certificate of another name', { host: '127.0.0.1' }, /does not match certificate/],
+  ])('are not asked with verify-full where they show %s: it is named', async (_, address, reason) => {
+    const url = urlOf(replica, address);
+    await expect(
+      ReadConnection.open({ connectionString: url, primary: false }, () => undefined),
+    ).rejects.toThrow(reason);
+    expect(await checkReplicas(api.dataSource, [url])).toMatchObject([
+      { status: 'warn', message: expect.stringMatching(reason) },
+    ]);
+    const beside = await TestApi.start({ ...api.config, databaseReadUrls: [url] }, api);
+    try {
+      const key = await api.key(await api.platform.user());
+      expect((await beside.get('/profile', key)).status).toBe(200);
+      expect(await beside.app.get(MemberReads).lags()).toEqual([Infinity]);
+    } finally {
+      await beside.close();
+    }
+  });
+
+  it('are found again by a server that could not read the certificate of their CA for a while', async () => {
+    const key = await api.key(await api.platform.user());
+    const channel = api.app.get(RevocationChannel);
+    await eventually(() => channel.trusted || undefined);
+    renameSync(file('ca.pem'), file('away.pem'));
+    const ended = await api.dataSource.query<{ ended: boolean }[]>(
+      "SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE application_name IN ('public-user-api revocations', 'public-user-api writes')",
+    );
+    expect(ended.length).toBeGreaterThanOrEqual(2);
+    await eventually(() => !channel.trusted || undefined);
+    renameSync(file('away.pem'), file('ca.pem'));
+    await eventually(() => (channel.trusted && api.app.get(MemberReads).hearsWrites) || undefined);
+    await readFromReplica('/profile', key);
+  }, 60_000);
+});
