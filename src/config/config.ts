@@ -108,6 +108,8 @@ export abstract class Config {
   abstract readonly passwordResetUrl: string | undefined;
   /** By which mail server mails are sent, and from whom they are. */
   abstract readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
+  /** Whether statements bear the id of their request, as a comment. */
+  abstract readonly sqlRequestIds: boolean;
   abstract readonly logLevel: string;
   abstract readonly logFormat: 'json' | 'pretty';
   /** Whether PUBLIC_URL and HOST are this machine's own, so that nobody else can reach the server. */
@@ -166,6 +168,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   }
   if (given('DATABASE_READ_URL') && !given('DATABASE_URL'))
     faults.push('DATABASE_READ_URL needs DATABASE_URL: the embedded database has no replicas');
+  if (env.SQL_REQUEST_IDS && !given('DATABASE_URL'))
+    faults.push('SQL_REQUEST_IDS needs DATABASE_URL: the embedded database writes no log');
   const urls = [env.DATABASE_URL, env.DATABASE_DIRECT_URL, ...(env.DATABASE_READ_URL ?? [])];
   if (environment.PGHOST?.includes(',') && urls.some((url) => url !== undefined && !namesHost(url)))
     faults.push(`PGHOST ${SEVERAL_HOSTS}`);
@@ -224,6 +228,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       env.SMTP_URL === undefined || env.MAIL_FROM === undefined
         ? undefined
         : { smtpUrl: env.SMTP_URL, from: env.MAIL_FROM },
+    sqlRequestIds: env.SQL_REQUEST_IDS ?? false,
     logLevel: env.LOG_LEVEL ?? 'info',
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY && isInstalled('pino-pretty') ? 'pretty' : 'json'),
     loopbackOnly,

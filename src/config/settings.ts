@@ -318,6 +318,11 @@ export const SETTINGS = {
     'pretty on a terminal (not in the image), else json',
     'form of the log lines',
   ),
+  SQL_REQUEST_IDS: setting(
+    flag,
+    'false',
+    'statements of a request bear its id in a comment, so that PostgreSQL’s log leads to ours; nothing is prepared then, which costs ([monitoring.md](monitoring.md#from-postgresqls-log-to-ours))',
+  ),
   SEED_DEMO: setting(
     flag,
     'true in development where PUBLIC_URL and HOST are loopback, false otherwise',

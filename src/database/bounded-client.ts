@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryConfig, QueryResult } from 'pg';
 import { PrimaryClient } from './primary.js';
 import type { PrimaryConfig } from './primary.js';
+import { commented } from './request-comments.js';
 import { Unavailable } from './unavailable.js';
 
 /** Where PostgreSQL says that it has ended the wait for a standby: the text of that warning depends on the language. */
@@ -111,7 +112,7 @@ export class BoundedClient extends PrimaryClient {
     if (this.#givenUp) throw new Unavailable('the statement before was given up');
     this.#bounds.writes.pass(text);
     const cancelledBefore = this.#cancelledWaits;
-    const result = await this.#inTime(this.#send(query, values));
+    const result = await this.#inTime(this.#send(commented(query), values));
     if (this.#cancelledWaits > cancelledBefore)
       throw new Unavailable('the outcome is unknown: no standby has confirmed it');
     this.#bounds.writes.confirmed(text);

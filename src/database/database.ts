@@ -25,8 +25,9 @@ export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 export class Database {
   readonly #pool: Pool;
   readonly #mostWaiting: number;
-  /** Not over the embedded database, which is one session for all connections. */
+  /** Not over the embedded database, which is one session for all connections; nor where each statement bears its request's id. */
   readonly #pipelined: PipelinedReads | undefined;
+  readonly #requestIds: boolean;
   /** Whether what pg prepares is there the next time. */
   readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
@@ -45,7 +46,9 @@ export class Database {
       config.databaseDeadlines.connect,
     );
     this.#ownSessions = isDirect(config);
-    this.#pipelined = config.databaseUrl === undefined ? undefined : new PipelinedReads(config);
+    this.#requestIds = config.sqlRequestIds;
+    this.#pipelined =
+      config.databaseUrl === undefined || this.#requestIds ? undefined : new PipelinedReads(config);
   }
 
   /**
@@ -121,6 +124,20 @@ export class Database {
       this.#refusals++;
       throw new Unavailable('too many requests wait for the database');
     }
+    if (this.#requestIds) return this.#queryInContext(query);
     return (await this.#pool.query<Row>(query)).rows;
+  }
+
+  /** Pool.query sends what had to wait in the context of whoever gave the connection back: under the id of another request. */
+  async #queryInContext<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
+    const client = await this.#pool.connect();
+    let failed = true;
+    try {
+      const { rows } = await client.query<Row>(query);
+      failed = false;
+      return rows;
+    } finally {
+      client.release(failed);
+    }
   }
 }

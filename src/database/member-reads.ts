@@ -38,7 +38,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
 
   constructor(
     private readonly database: Database,
-    config: Config,
+    private readonly config: Config,
   ) {
     this.#replicas = config.databaseReadUrls.map((url) => new Replica(config, url));
     // Who finds no place goes elsewhere at once.
@@ -73,7 +73,12 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
       return this.database;
     }
     return {
-      read: (statement, values) => this.#read(userId, need, statement, values),
+      read: (statement, values) =>
+        this.config.sqlRequestIds
+          ? this.#query(userId, need, { ...statement, values }, false, () =>
+              this.database.read(statement, values),
+            )
+          : this.#read(userId, need, statement, values),
       rows: (text, values) =>
         this.#query(userId, need, { text, values }, false, () => this.database.rows(text, values)),
       long: (statement, values) =>

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.js';
 import { PipelinedReads } from './pipelined-reads.js';
 import type { Need } from './primary-log.js';
 import type { ReadConnection } from './read-connection.js';
+import { commented } from './request-comments.js';
 
 /** Between two looks at how far a session has come, in ms: who waits for it is not the only one. */
 const LOOK_AGAIN_MS = 2;
@@ -119,7 +120,7 @@ export class Replica {
         const askedAt = performance.now();
         const looks = await client.query<Look>({ ...LOOK, values: [need.proof] });
         const suffices = fulfils(seenOf(looks.rows[0]!, need.epoch, askedAt), need);
-        const rows = suffices ? (await client.query<Row>(query)).rows : undefined;
+        const rows = suffices ? (await client.query<Row>(commented(query))).rows : undefined;
         failed = false;
         return rows;
       } finally {

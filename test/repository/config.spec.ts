@@ -127,6 +127,14 @@ describe('settings', () => {
     expect(loadConfig({ ...production, DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
   });
 
+  it('put ids of requests into statements where there is a log in which they can be found', () => {
+    expect(loadConfig(production).sqlRequestIds).toBe(false);
+    expect(loadConfig({ ...production, SQL_REQUEST_IDS: 'true' }).sqlRequestIds).toBe(true);
+    expect(() => loadConfig({ DATA_DIR: folder, SQL_REQUEST_IDS: 'true' })).toThrow(
+      'SQL_REQUEST_IDS needs DATABASE_URL: the embedded database writes no log',
+    );
+  });
+
   it('take replicas with spaces or commas between them, none beside the embedded database, and say which is wrong', () => {
     expect(loadConfig(production).databaseReadUrls).toEqual([]);
     const [one, two] = ['postgres://one.example/pua', 'postgresql://two.example:5433/pua?sslmode=require'];

@@ -41,7 +41,7 @@ export class ApiAdapter extends ExpressAdapter {
    * Creates Node's server with limits against slow clients ({@link Config.requestDeadlines}), checked every second.
    */
   override initHttpServer(): void {
-    const { publicUrl, trustProxy, requestDeadlines } = this.#config;
+    const { publicUrl, trustProxy, requestDeadlines, sqlRequestIds } = this.#config;
     const server = createServer({
       ...messagesOf(this.getInstance()),
       connectionsCheckingInterval: 1_000,
@@ -52,7 +52,11 @@ export class ApiAdapter extends ExpressAdapter {
     });
     server.maxRequestsPerSocket = 100_000;
     const https = publicUrl.startsWith('https:');
-    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, { https, trustProxy });
+    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, {
+      https,
+      trustProxy,
+      sqlRequestIds,
+    });
     this.httpServer = server;
   }
 

@@ -4,6 +4,7 @@ import { Admission } from './admission.js';
 import type { Caller, Capacity } from './admission.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { CONNECTION_BOUNDS, Connections } from './connections.js';
+import { inRequest } from '../../database/request-comments.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leavePlace } from './request-context.js';
 import type { RequestContext } from './request-context.js';
@@ -42,6 +43,8 @@ export interface FrontDoorOptions {
   readonly https: boolean;
   /** The number of proxies in front whose X-Forwarded-For is trusted. */
   readonly trustProxy: number;
+  /** Whether statements bear the id of their request. */
+  readonly sqlRequestIds: boolean;
 }
 
 /** Everything that happens to a request before the application sees it. */
@@ -115,7 +118,9 @@ export class FrontDoor {
     }
     response.gather('X-Request-Id', request.context.id);
     if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
-    this.#application(request, response);
+    if (this.#options.sqlRequestIds)
+      inRequest(request.context.id, () => this.#application(request, response));
+    else this.#application(request, response);
   }
 
   #end(request: IncomingMessage, response: ServerResponse): void {

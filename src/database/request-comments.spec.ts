@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import { commented, commentOf, inRequest } from './request-comments.js';
+
+describe('the id of a request in its statements', () => {
+  it('stands behind each of them as a comment, and what has it is not prepared', () => {
+    const prepared = { name: 'one', text: 'SELECT $1', values: [1] };
+    expect([commented('SELECT 1'), commented(prepared)]).toEqual(['SELECT 1', prepared]);
+    expect(inRequest('a-1', () => [commented('SELECT 1'), commented(prepared)])).toEqual([
+      "SELECT 1 /*request_id='a-1'*/",
+      { name: undefined, text: "SELECT $1 /*request_id='a-1'*/", values: [1] },
+    ]);
+  });
+
+  it.each(["'*/; DROP TABLE users; --", '*/', "'", '/*', '\\', '\n', 'ä“”𝄞', '%27%2a/'])(
+    'never ends its comment: %j',
+    (id) => {
+      expect(commentOf(id)).toMatch(/^ \/\*request_id='[A-Za-z0-9._~%-]*'\*\/$/);
+    },
+  );
+
+  it('is that of the request which goes on, of many under way', async () => {
+    const found = await Promise.all(
+      ['a', 'b', 'c'].map((id) =>
+        inRequest(id, async () => {
+          await Promise.resolve();
+          return commented('');
+        }),
+      ),
+    );
+    expect(found).toEqual(['a', 'b', 'c'].map(commentOf));
+  });
+});

@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { startPostgres } from '../../bin/postgres.mjs';
+import { createDataSource } from '../../src/database/data-source.js';
+import { MemberReads } from '../../src/database/member-reads.js';
+import { migrate } from '../../src/database/migrate.js';
+import { TestApi } from '../support/api.js';
+import { postgres, testConfig } from '../support/database.js';
+import { eventually } from '../support/timing.js';
+
+type Cluster = Awaited<ReturnType<typeof startPostgres>>;
+
+/** A log of every statement, in which a line that begins with something else than `|` goes on with the one before. */
+const LOGGING = {
+  logging_collector: 'on',
+  log_filename: 'log',
+  log_statement: 'all',
+  log_line_prefix: '|',
+};
+
+postgres.describe('PostgreSQL’s own log', () => {
+  const folders = ['primary', 'replica'].map((name) => mkdtempSync(join(tmpdir(), `pua-log-${name}-`)));
+  let primary: Cluster;
+  let replica: Cluster;
+  /** Over one database: with ids of requests in statements, and without. */
+  let marked: TestApi;
+  let plain: TestApi;
+  let key: string;
+
+  const settings = {
+    fsync: 'off',
+    full_page_writes: 'off',
+    max_connections: 100,
+    shared_buffers: '32MB',
+    ...LOGGING,
+  };
+
+  beforeAll(async () => {
+    primary = await startPostgres(folders[0]!, settings);
+    const environment = { NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY! };
+    const config = testConfig({ ...environment, DATABASE_URL: primary.url });
+    const dataSource = await createDataSource(config, 'maintenance').initialize();
+    await migrate(dataSource);
+    await dataSource.destroy();
+    replica = await startPostgres(folders[1]!, settings, primary.url);
+    const address = { databaseUrl: primary.url, databaseDirectUrl: primary.url };
+    plain = await TestApi.start(address);
+    marked = await TestApi.start({ ...address, sqlRequestIds: true, databasePoolSize: 2 }, plain);
+    key = await plain.key(await plain.platform.user());
+  }, 60_000);
+  afterAll(async () => {
+    await marked.close();
+    await plain.close();
+    await replica.stop();
+    await primary.stop();
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  });
+
+  const logOf = (index: number) => readFileSync(join(folders[index]!, 'data/log/log'), 'utf8');
+  /** What a request did there: each statement, with how it was sent; once the last of them has the text. */
+  const statementsOf = (id: string, last: string, index = 0) =>
+    eventually(() => {
+      const found = logOf(index)
+        .split('\n|')
+        .filter((entry) => entry.includes(`/*request_id='${id}'*/`))
+        .map((entry) => entry.replace(/^LOG: +/, '').replace(/ \/\*request_id='[^']*'\*\/$/, ''));
+      return found.some((statement) => statement.includes(last)) ? found : undefined;
+    });
+  const call = (api: TestApi, path: string, id: string, init: RequestInit & { headers?: object } = {}) =>
+    fetch(api.url + path, { ...init, headers: { 'X-API-Key': key, 'X-Request-Id': id, ...init.headers } });
+
+  it('has the id of the response behind each statement of a read, of a write and of its transaction', async () => {
+    const read = await call(marked, '/api/public/profile', 'a-read');
+    expect([read.status, read.headers.get('x-request-id')]).toEqual([200, 'a-read']);
+    const reads = await statementsOf('a-read', 'FROM users');
+    expect(reads.length).toBeGreaterThan(0);
+    const written = await call(marked, '/api/public/profile', 'a-write', {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ bio: 'marked' }),
+    });
+    expect(written.status).toBe(200);
+    const writes = await statementsOf('a-write', 'UPDATE users');
+    // A name stands for one text.
+    expect([...reads, ...writes].filter((statement) => /^execute (?!<unnamed>)/.test(statement))).toEqual([]);
+    await call(marked, '/api/public/events?q=nothing', 'a-list');
+    await statementsOf('a-list', 'participants');
+    const form = new URLSearchParams({
+      grant_type: 'refresh_token',
+      refresh_token: 'x'.repeat(43),
+      client_id: 'x',
+    });
+    await call(marked, '/oauth/token', 'a-token-request', { method: 'POST', body: form, headers: {} });
+    await statementsOf('a-token-request', 'oauth_clients');
+  });
+
+  it('has the id of the member’s own request, of very many that wait for two connections', async () => {
+    const members = await Promise.all(
+      Array.from({ length: 60 }, async () => {
+        const id = await plain.platform.user();
+        return { id, key: await plain.key(id) };
+      }),
+    );
+    const statuses = await Promise.all(
+      members.flatMap(({ id, key: own }) =>
+        ['/api/public/profile', '/api/public/events?q=nothing'].map(
+          async (path) =>
+            (await call(marked, path, `member-${id}`, { headers: { 'X-API-Key': own } })).status,
+        ),
+      ),
+    );
+    // Who finds no room is refused: no statement of theirs is there.
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    const pairs = await eventually(() => {
+      const found = [
+        ...logOf(0).matchAll(/request_id='member-(\d+)'\*\/\n\|DETAIL: +parameters: \$1 = '(\d+)'/g),
+      ].map(([, id, parameter]) => [id, parameter]);
+      return found.length >= statuses.filter((status) => status === 200).length ? found : undefined;
+    });
+    expect(pairs.filter(([id, parameter]) => id !== parameter)).toEqual([]);
+  });
+
+  it('has no word of a client in a statement but an id that is one', async () => {
+    const hostile = "'*/; DROP TABLE users; --";
+    const response = await call(marked, '/api/public/profile', hostile);
+    const id = response.headers.get('x-request-id')!;
+    expect([response.status, id]).toEqual([200, expect.stringMatching(/^[\da-f-]{36}$/)]);
+    await statementsOf(id, 'FROM users');
+    expect(logOf(0)).not.toContain(hostile);
+  });
+
+  it('has none where the setting is off, and statements are prepared', async () => {
+    const id = randomUUID();
+    const [{ id: member }] = (await plain.dataSource.query('SELECT max(id) AS id FROM users')) as [
+      { id: number },
+    ];
+    const own = await plain.key(member);
+    await call(plain, '/api/public/profile', id, { headers: { 'X-API-Key': own } });
+    const entries = await eventually(() => {
+      const found = logOf(0)
+        .split('\n|LOG:')
+        .filter((entry) => entry.includes(`$1 = '${member}'`) && /execute (?!<unnamed>)/.test(entry));
+      return found.length > 0 ? found : undefined;
+    });
+    expect(entries.join('\n')).not.toContain('request_id');
+    expect(logOf(0)).not.toContain(id);
+  });
+
+  it('of a replica has it, too, for short reads and for lists', async () => {
+    const api = await TestApi.start({ ...marked.config, databaseReadUrls: [replica.url] }, plain);
+    try {
+      const { reads } = api.app.get(MemberReads);
+      for (const [path, last] of [
+        ['/api/public/profile', 'FROM users'],
+        ['/api/public/events?q=nothing', 'participants'],
+      ] as const) {
+        const id = await eventually(async () => {
+          const before = reads.replica;
+          const next = randomUUID();
+          await call(api, path, next);
+          return reads.replica > before ? next : undefined;
+        });
+        expect((await statementsOf(id, last, 1)).length).toBeGreaterThan(0);
+      }
+    } finally {
+      await api.close();
+    }
+  }, 60_000);
+});
