@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks';
+import { tracingChannel } from 'node:diagnostics_channel';
 import type { QueryResultRow } from 'pg';
 import type { Config } from '../config/config.js';
 import { isDirect } from './data-source.js';
@@ -16,6 +18,19 @@ const WATCH_MS = 100;
 const RECONNECT_MS = 500;
 /** PostgreSQL, appendix A: a data exception, and a read that a replica ended since what it reads is cleaned up on the primary. */
 const OF_THE_STATEMENT = /^(22|40001$)/;
+
+/** A read as those who subscribe to {@link READS} are told of it, without its values. */
+export interface TracedRead {
+  readonly name: string;
+  readonly text: string;
+  readonly database: string | undefined;
+}
+
+/**
+ * Each read, for whoever traces requests (deploy/opentelemetry): what pg itself sends can be seen from outside, what is sent here
+ * cannot. Told in the context of whoever asked.
+ */
+const READS = tracingChannel<unknown, TracedRead>('public-user-api:pipelined-read');
 
 interface ReadAddress {
   readonly url: string | undefined;
@@ -83,6 +98,23 @@ export class PipelinedReads {
 
   /** Reads on a connection that {@link next} gave. */
   rowsOf<Row extends QueryResultRow>(
+    connection: ReadConnection,
+    statement: NamedStatement,
+    values: readonly unknown[],
+    otherwise: () => Promise<Row[]>,
+  ): Promise<Row[]> {
+    if (!READS.hasSubscribers) return this.#ask(connection, statement, values, otherwise);
+    const { name, text } = statement;
+    // What a connection says comes in the context in which it was opened.
+    const inContext = AsyncResource.bind(otherwise);
+    return READS.tracePromise(() => this.#ask(connection, statement, values, inContext), {
+      name,
+      text,
+      database: connection.database,
+    });
+  }
+
+  #ask<Row extends QueryResultRow>(
     connection: ReadConnection,
     statement: NamedStatement,
     values: readonly unknown[],

@@ -128,6 +128,11 @@ export class ReadConnection {
     return connection;
   }
 
+  /** The name of the database. */
+  get database(): string | undefined {
+    return this.#client.database;
+  }
+
   /** Statements under way. */
   get underWay(): number {
     return this.#reads.length;

@@ -78,6 +78,7 @@ describe('the snippets of README and docs', () => {
         (language) =>
           `docs/drills.md ${language}: test/operations/drills.e2e-spec.ts does, over clusters of its own`,
       ),
+      'docs/monitoring.md sh: test/libraries/opentelemetry.e2e-spec.ts does, in a folder of its own',
       'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/scaling.md sh: names of servers that are not there',

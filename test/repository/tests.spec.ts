@@ -25,6 +25,7 @@ describe('the tests', () => {
     expect(holding(/\b(it|describe|test)\.(skip|only|todo)\b|\bx(it|describe)\(/)).toEqual([
       'test/libraries/calendar.e2e-spec.ts',
       'test/libraries/libraries.e2e-spec.ts',
+      'test/libraries/opentelemetry.e2e-spec.ts',
       'test/libraries/schemathesis.e2e-spec.ts',
       'test/libraries/upstream.e2e-spec.ts',
       'test/operations/drills.e2e-spec.ts',

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -315,6 +316,24 @@ describe('connections', () => {
       socket.on('data', (bytes) => /\[\d+\]/.test(bytes.toString()) && resolve(bytes.toString())),
     );
     expect(text).toContain('[16000000]');
+  });
+
+  it('answer each request in the context in which it came, those too that waited for the answer before', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const { open, server } = await serve((request, response) =>
+      setImmediate(() => response.end(`${request.url} in ${requests.getStore()};`)),
+    );
+    // As a tracer does.
+    const emit = server.emit.bind(server) as (event: string, ...rest: unknown[]) => boolean;
+    server.emit = ((event: string, ...rest: unknown[]) =>
+      event === 'request'
+        ? requests.run((rest[0] as IncomingMessage).url!, () => emit(event, ...rest))
+        : emit(event, ...rest)) as typeof server.emit;
+    const socket = await open();
+    const paths = ['/a', '/b', '/c'];
+    const answered = read(socket, (text) => text.split(';').length > paths.length);
+    socket.write(paths.map(get).join(''));
+    expect((await answered).match(/\/\w in \/\w(?=;)/g)).toEqual(paths.map((path) => `${path} in ${path}`));
   });
 
   it('forget everything of one that ends in the middle, whatever it was doing', async () => {

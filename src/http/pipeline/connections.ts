@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -45,8 +46,8 @@ interface Connection {
   /** Called when a response was written; created once per connection. */
   readonly written: () => void;
   readonly closed: () => void;
-  /** Parsed requests behind it, in order. */
-  readonly waiting: Exchange[];
+  /** Parsed requests behind it, in order; each is begun in the asynchronous context in which it came, for whoever traces it. */
+  readonly waiting: (Exchange & { readonly begin: () => void })[];
   /** What was received but not yet parsed; a final null means that the client sends no more. */
   held: (Buffer | null)[];
   heldBytes: number;
@@ -243,7 +244,8 @@ export class Connections {
       this.#begin(connection, exchange);
       return;
     }
-    connection.waiting.push(exchange);
+    const begin = AsyncResource.bind(() => this.#begin(connection, exchange));
+    connection.waiting.push({ ...exchange, begin });
     if (++this.#waiting > this.bounds.waiting) connection.socket.destroy();
   }
 
@@ -252,7 +254,7 @@ export class Connections {
     connection.underWay = exchange;
     this.#idle.delete(connection);
     response.on('prefinish', connection.written).on('close', connection.closed);
-    if (this.#paused) this.#paused.push(() => this.answer(request, response));
+    if (this.#paused) this.#paused.push(AsyncResource.bind(() => this.answer(request, response)));
     else this.answer(request, response);
   }
 
@@ -292,7 +294,7 @@ export class Connections {
       const next = socket.writable ? waiting.shift() : undefined;
       if (!next) return;
       this.#waiting--;
-      this.#begin(connection, next);
+      next.begin();
       this.#parseLater(connection);
     });
   }
