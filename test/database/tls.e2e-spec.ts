@@ -39,10 +39,12 @@ postgres.describe('a primary and a replica that speak TLS alone', () => {
     const { status, stderr } = spawnSync(
       'openssl',
       [
-        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-        ...['-keyout', file(`${name}.key`), '-out', file(`${name}.pem`)],
-        ...['-subj', `/CN=${subject}`, '-addext', `subjectAltName=DNS:${subject}`],
-        ...(issuer === undefined ? [] : ['-CA', file(`${issuer}.pem`), '-CAkey', file(`${issuer}.key`)]),
+        ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2'.split(' '),
+        ...`-keyout ${file(`${name}.key`)} -out ${file(`${name}.pem`)}`.split(' '),
+        ...`-subj /CN=${subject} -addext subjectAltName=DNS:${subject}`.split(' '),
+        ...(issuer === undefined
+          ? []
+          : `-CA ${file(`${issuer}.pem`)} -CAkey ${file(`${issuer}.key`)}`.split(' ')),
       ],
       { encoding: 'utf8' },
     );
