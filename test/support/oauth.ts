@@ -1,5 +1,5 @@
 import { hash } from '@node-rs/argon2';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
 import * as client from 'openid-client';
 import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
@@ -333,13 +333,24 @@ function unescapeHtml(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))).replaceAll('&amp;', '&');
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
+/** Below those that the system gives to outgoing connections, which would take one before it is listened on. */
+const PORTS = [11_000, 32_000] as const;
+const given = new Set<number>();
+
+/** A port that nobody listens on, and that nobody else is given. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(...PORTS);
+    if (given.has(port)) continue;
+    const isFree = await new Promise<boolean>((resolve) => {
+      const probe = createServer();
+      probe.once('error', () => resolve(false));
+      probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
     });
-  });
+    if (!isFree) continue;
+    given.add(port);
+    return port;
+  }
 }
 
 /** A PKCE pair made by hand, for what openid-client would not send. */
