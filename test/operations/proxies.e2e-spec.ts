@@ -1,0 +1,438 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:http2';
+import { createServer } from 'node:net';
+import type { Server } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import * as client from 'openid-client';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { postgres } from '../support/database.js';
+import { Load } from '../support/load.js';
+import { freePort, OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import { CADDY_FILE, examine, Proxy } from '../support/proxies.js';
+import type { Answer, Asked } from '../support/proxies.js';
+import { ServerProcess } from '../support/server.js';
+import { eventually } from '../support/timing.js';
+
+/** Where a caller is: on loopback, too, but not where the proxy is. */
+const CALLER = '127.0.0.2';
+const FORGED = '203.0.113.7';
+const KB = 1024;
+/** Of each message anew, or of the connection alone (RFC 9110 §7.6.1). */
+const OF_THE_HOP = ['date', 'server', 'connection', 'keep-alive', 'alt-svc'];
+
+const members = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) =>
+    JSON.stringify({
+      type: 'users',
+      record: { id: from + i, username: `m${from + i}`, bio: 'x'.repeat(450) },
+    }),
+  ).join('\n');
+
+postgres.describe('the files of the proxies', () => {
+  it('are good, say nginx and Caddy themselves', () => {
+    const { nginx, caddy, formatted } = examine();
+    expect(nginx).toMatch(/syntax is ok\n.* test is successful\n$/);
+    expect(nginx).not.toMatch(/\[(warn|error|emerg)\]/);
+    expect(caddy).toMatch(/Valid configuration/);
+    expect(formatted).toBe(readFileSync(CADDY_FILE, 'utf8'));
+  });
+});
+
+postgres.describe.each(['nginx', 'Caddy'] as const)('two servers behind %s, which ends TLS,', (name) => {
+  const trusted = getCACertificates('default');
+  let oauth: OauthTest;
+  let proxy: Proxy;
+  let servers: ServerProcess[];
+  let settings: Record<string, string>[];
+  beforeAll(async () => {
+    const [port, ...ports] = [await freePort(), await freePort(), await freePort()];
+    oauth = await OauthTest.start({ publicUrl: `https://localhost:${port}` });
+    settings = ports.map((at) => ({
+      ...oauth.api.environment,
+      PORT: String(at),
+      PUBLIC_URL: oauth.issuer,
+      TRUST_PROXY: '1',
+      RATE_LIMIT_READ: '0',
+      RATE_LIMIT_WRITE: '0',
+      RATE_LIMIT_AUTH: '0',
+      RATE_LIMIT_PLATFORM: '0',
+    }));
+    settings[0]!.METRICS_PORT = String(await freePort());
+    servers = await Promise.all(settings.map((each) => ServerProcess.start(each)));
+    proxy = await Proxy.start(name, port, ports);
+    setDefaultCACertificates([...trusted, proxy.certificate]);
+  });
+  afterAll(async () => {
+    setDefaultCACertificates(trusted);
+    await proxy?.stop();
+    await Promise.all((servers ?? []).map((server) => server.kill('SIGKILL')));
+    await oauth?.close();
+  });
+
+  /** The same, asked of a server itself. */
+  const direct = async (method: string, path: string, { headers = {}, body = '' }: Asked = {}) => {
+    const sent = request(servers[0]!.url, { path, method, headers }).end(body);
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    return { status: answer.statusCode!, rawHeaders: answer.rawHeaders, body: await text(answer) };
+  };
+  const problem = ({ status, body }: Answer) => [status, (JSON.parse(body) as { code: string }).code];
+
+  it('sign a member in with PKCE: issuer, redirects and cookies are of https alone', async () => {
+    const { id, username } = await oauth.member();
+    const server = await client.discovery(new URL(proxy.url), await oauth.client(), undefined, client.None());
+    const addresses = Object.values(server.serverMetadata()).filter(
+      (value): value is string => typeof value === 'string' && value.includes('://'),
+    );
+    expect(addresses.length).toBeGreaterThan(5);
+    expect(addresses.filter((address) => new URL(address).origin !== proxy.url)).toEqual([]);
+
+    const browser = oauth.browser();
+    const send = browser.send.bind(browser);
+    const cookies: string[] = [];
+    const leadTo: string[] = [];
+    browser.send = async (url, init) => {
+      const response = await send(url, init);
+      cookies.push(...response.headers.getSetCookie());
+      const location = response.headers.get('location');
+      if (location !== null) leadTo.push(new URL(location, proxy.url).origin);
+      return response;
+    };
+    const verifier = client.randomPKCECodeVerifier();
+    const url = client.buildAuthorizationUrl(server, {
+      redirect_uri: REDIRECT_URI,
+      scope: 'openid profile:read',
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state: 'as it was',
+    });
+    const back = await browser.authorize(url, { username });
+    const tokens = await client.authorizationCodeGrant(server, back, {
+      pkceCodeVerifier: verifier,
+      expectedState: 'as it was',
+    });
+    expect(tokens.claims()).toMatchObject({ iss: proxy.url });
+    const me = await proxy.ask('GET', '/api/public/me', {
+      headers: { Authorization: `Bearer ${tokens.access_token}` },
+    });
+    expect(JSON.parse(me.body)).toMatchObject({ id, username });
+
+    expect(cookies.length).toBeGreaterThan(1);
+    expect(cookies.filter((cookie) => !/; secure(;|$)/i.test(cookie))).toEqual([]);
+    expect(new Set(leadTo)).toEqual(new Set([proxy.url, new URL(REDIRECT_URI).origin]));
+  });
+
+  it('pass each header on once, as it is, and what no proxy should make another path of', async () => {
+    const { id } = await oauth.member();
+    const key = { 'X-API-Key': await oauth.api.key(id) };
+    const clientId = await oauth.client();
+    const { etag } = (await proxy.ask('GET', '/api/public/profile', { headers: key })).headers;
+    for (const [method, path, headers] of [
+      ['GET', '/api/public/profile', key],
+      ['HEAD', '/api/public/profile', key],
+      ['GET', '/api/public/profile', { ...key, 'If-None-Match': etag as string }],
+      ['GET', '/api/public/events?limit=1', key],
+      ['GET', '/api/public/profile', {}],
+      ['OPTIONS', '/api/public/profile', { Origin: 'https://a.example', 'Access-Control-Request-Method': 'GET' }], // prettier-ignore
+      ['GET', '/api/public/openapi.json', {}],
+      ['GET', '/api/public/nothing', {}],
+      ['GET', '/api//public/profile', key],
+      ['GET', '/api/public/%70rofile', key],
+      ['GET', '/api/public/../public/profile', key],
+      ['GET', '/oauth/jwks', {}],
+      ['GET', '/.well-known/oauth-authorization-server', {}],
+      ['GET', '/account/apps', { Accept: 'text/html' }],
+      ['GET', oauth.request(clientId).url.href.slice(oauth.issuer.length), { Accept: 'text/html' }],
+      ['GET', '/docs', { Accept: 'text/html' }],
+      ['GET', '/', { Accept: 'text/html' }],
+    ] as const) {
+      const asked = { headers: { 'Accept-Encoding': 'gzip', 'X-Request-Id': 'the-same', ...headers } };
+      const [mine, theirs] = [await proxy.ask(method, path, asked), await direct(method, path, asked)];
+      expect([method, path, mine.status, headersOf(mine)]).toEqual([
+        method,
+        path,
+        theirs.status,
+        headersOf(theirs),
+      ]);
+      if (path.startsWith('/api/')) expect(mine.body).toBe(theirs.body);
+    }
+  });
+
+  /** In the order of their names, without what is made anew each time. */
+  function headersOf({ rawHeaders }: { rawHeaders: readonly string[] }): [string, string][] {
+    const pairs = rawHeaders
+      .flatMap((text, i): [string, string][] =>
+        i % 2 === 0 ? [[text.toLowerCase(), rawHeaders[i + 1]!]] : [],
+      )
+      .filter(([header]) => !OF_THE_HOP.includes(header));
+    const steady = (value: string) =>
+      value.replaceAll(/(^__[\w.-]+=|\/interaction\/|\/authorize\/|expires=)[^;]+/g, '$1…');
+    return pairs
+      .map(([header, value]): [string, string] => [header, steady(value)])
+      .toSorted(([one, a], [other, b]) => (one + a).localeCompare(other + b));
+  }
+
+  it('say Strict-Transport-Security once, and take HTTP/2', async () => {
+    const { rawHeaders } = await proxy.ask('GET', '/livez');
+    const names = rawHeaders.filter((_, i) => i % 2 === 0).map((each) => each.toLowerCase());
+    expect(names.filter((each) => each === 'strict-transport-security')).toHaveLength(1);
+
+    const { id } = await oauth.member();
+    const session = connect(proxy.url, { ca: proxy.certificate });
+    try {
+      const put = session.request({
+        ':method': 'PUT',
+        ':path': '/api/public/profile',
+        'x-api-key': await oauth.api.key(id),
+        'content-type': 'application/json',
+      });
+      put.end('{"bio":"by HTTP/2"}');
+      const [headers] = (await once(put, 'response')) as [Record<string, unknown>];
+      expect([headers[':status'], JSON.parse(await text(put))]).toMatchObject([
+        200,
+        { profile: { bio: 'by HTTP/2' } },
+      ]);
+    } finally {
+      session.close();
+    }
+  });
+
+  it('lead http to https with 308, to the letter', async () => {
+    const path = '/oauth/authorize?state=a%2Fb%20c&redirect_uri=https://app.example//callback';
+    const { hostname, port } = new URL(proxy.plainUrl);
+    const sent = request({ hostname, port, family: 4, path, method: 'POST' }).end('a=b');
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    answer.resume();
+    expect([answer.statusCode, answer.headers.location]).toEqual([308, proxy.url + path]);
+  });
+
+  it('know a caller by the address that the proxy saw, whatever X-Forwarded-For they send', async () => {
+    const { id, username } = await oauth.member();
+    const forged = {
+      'X-Forwarded-For': FORGED,
+      Forwarded: `for=${FORGED}`,
+      'X-Real-IP': FORGED,
+      'X-Forwarded-Host': 'evil.example',
+    };
+    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
+    const keyOf = (network: string) =>
+      keys.create({
+        userId: id,
+        name: 'test',
+        scopes: ['profile:read'],
+        environment: 'live',
+        cidrs: [network],
+        expiresInSeconds: 3600,
+        actor: 'admin',
+      });
+    const [theirs, others] = [await keyOf(`${CALLER}/32`), await keyOf(`${FORGED}/32`)];
+    const get = ({ key }: { key: string }) =>
+      proxy.ask('GET', '/api/public/me', { from: CALLER, headers: { 'X-API-Key': key, ...forged } });
+    expect((await get(theirs)).status).toBe(200);
+    expect(problem(await get(others))).toEqual([403, 'ip_not_allowed']);
+    const links = await proxy.ask('GET', '/.well-known/oauth-authorization-server', { headers: forged });
+    expect(links.body).not.toContain('evil.example');
+
+    const browser = oauth.browser();
+    const send = browser.send.bind(browser);
+    browser.send = (url, init) =>
+      send(url, { ...init, headers: { ...(init?.headers as object), ...forged } });
+    await oauth.code(await oauth.client(), username, {}, browser);
+    const recorded = await oauth.dataSource.query(
+      `SELECT host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'
+       UNION ALL SELECT host(ip) FROM oauth_sessions WHERE user_id = $1`,
+      [id],
+    );
+    expect(recorded).toEqual([{ ip: '127.0.0.1' }, { ip: '127.0.0.1' }]);
+  });
+
+  it('say themselves what is too long: bodies, feeds, URLs', async () => {
+    const { id } = await oauth.member();
+    const key = { 'X-API-Key': await oauth.api.key(id) };
+    const json = { ...key, 'Content-Type': 'application/json' };
+    const lengths = (body: string) => [{ 'Content-Length': String(body.length) }, { 'Transfer-Encoding': 'chunked' }] as const; // prettier-ignore
+    for (const size of [17 * KB, 300 * KB, 5 * KB * KB]) {
+      const body = `{"bio":"${'x'.repeat(size)}"}`;
+      for (const length of lengths(body)) {
+        const answer = await proxy.ask('PUT', '/api/public/profile', { headers: { ...json, ...length }, body }); // prettier-ignore
+        expect([size, length, ...problem(answer)]).toEqual([size, length, 413, 'payload_too_large']);
+        expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/);
+        const nobody = await proxy.ask('PUT', '/api/public/profile', { headers: { 'Content-Type': 'application/json', ...length }, body }); // prettier-ignore
+        expect([size, length, ...problem(nobody)]).toEqual([size, length, 401, 'missing_credentials']);
+      }
+    }
+    const feeding = { 'X-API-Key': await oauth.api.platformKey(), 'Content-Type': 'application/x-ndjson' };
+    const feed = (body: string) => proxy.ask('POST', '/api/platform/records', { headers: feeding, body });
+    expect((await feed(members(5_000_000, 3_000))).status).toBe(200);
+    expect(problem(await feed('x'.repeat(8 * KB * KB + 1)))).toEqual([413, 'payload_too_large']);
+
+    const long = (size: number) => proxy.ask('GET', `/oauth/authorize?state=${'x'.repeat(size)}`);
+    expect((await long(15 * KB)).status).toBe(400); // no client, and a state that is too long
+    expect((await long(17 * KB)).status).toBe(431);
+    expect([414, 431]).toContain((await long(40 * KB)).status);
+    expect((await proxy.ask('GET', '/livez')).status).toBe(200);
+  });
+
+  it('take the longest authorization request, and lead back with all of its state', async () => {
+    // 5 KB as JSON are 15 KB in a URL, where each byte is written as three.
+    const clientId = await oauth.client();
+    const { username } = await oauth.member();
+    const state = '事'.repeat(1_500);
+    const { url } = oauth.request(clientId, { state });
+    expect(url.href.length).toBeGreaterThan(13_800);
+    const back = await oauth.browser().authorize(url, { username });
+    expect(back.searchParams.get('state')).toBe(state);
+    expect(back.searchParams.get('code')).not.toBeNull();
+  });
+
+  it('show their metrics to nobody outside', async () => {
+    expect((await proxy.ask('GET', '/metrics')).status).toBe(404);
+    const inside = await fetch(`http://127.0.0.1:${settings[0]!.METRICS_PORT}/metrics`);
+    expect(await inside.text()).toContain('http_request_duration_seconds');
+  });
+
+  it('lose a server that is killed without a failed read, and are two again when it is back', async () => {
+    const { id } = await oauth.member();
+    const key = { 'X-API-Key': await oauth.api.key(id) };
+    const load = new Load();
+    for (let n = 0; n < 3; n++)
+      load.add('read', () => proxy.ask('GET', '/api/public/profile', { headers: key }));
+    const readsOfTheFirst = async () => {
+      const metrics = await fetch(`http://127.0.0.1:${settings[0]!.METRICS_PORT}/metrics`);
+      return /^http_request_duration_seconds_count\{.*route="\/api\/public\/profile"/m.test(
+        await metrics.text(),
+      );
+    };
+    try {
+      await load.meanwhile(60);
+      await servers[0]!.kill('SIGKILL');
+      await load.meanwhile(60);
+      servers[0] = await ServerProcess.start(settings[0]!);
+      await eventually(async () => (await readsOfTheFirst()) || undefined);
+    } finally {
+      await load.end();
+    }
+    expect(load.failed).toEqual([]);
+    expect(load.busy).toBeLessThan(load.answered.read! / 10);
+  }, 120_000);
+});
+
+/** Servers that take each request, and break its connection without a word; only of their health they speak. */
+class Breaking {
+  /** The first lines of the requests. */
+  readonly taken: string[] = [];
+  isReady = true;
+  readonly #servers: Server[] = [];
+  readonly ports: number[] = [];
+
+  async open(): Promise<this> {
+    for (const _ of [1, 2]) {
+      const server = createServer((socket) => {
+        let got = '';
+        socket.on('error', () => undefined);
+        socket.setEncoding('latin1').on('data', (chunk: string) => {
+          got += chunk;
+          if (got.startsWith('GET /readyz ')) {
+            const status = this.isReady ? '200 OK' : '503 Service Unavailable';
+            socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+            return;
+          }
+          if (!/\r\n\r\n(end|$)/.test(got)) return; // all of those that are sent here
+          this.taken.push(got.split('\r\n')[0]!);
+          socket.destroy();
+        });
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      this.#servers.push(server);
+      this.ports.push((server.address() as { port: number }).port);
+    }
+    return this;
+  }
+
+  close(): void {
+    for (const server of this.#servers) server.close();
+  }
+}
+
+postgres.describe.each(['nginx', 'Caddy'] as const)('%s, where servers break connections,', (name) => {
+  let breaking: Breaking;
+  let proxy: Proxy;
+  beforeAll(async () => {
+    breaking = await new Breaking().open();
+    proxy = await Proxy.start(name, await freePort(), breaking.ports);
+  });
+  afterAll(async () => {
+    await proxy?.stop();
+    breaking?.close();
+  });
+
+  it.each(['POST /oauth/token', 'POST /api/platform/records'])(
+    'sends %s once, whatever became of it',
+    async (what) => {
+      const [method, path] = what.split(' ') as [string, string];
+      for (let round = 0; round < 10; round++) {
+        breaking.taken.length = 0;
+        // The header by which Go’s own client would take a POST for one that may be repeated.
+        const headers = { 'Idempotency-Key': `${round}` };
+        const { status } = await proxy.ask(method, path, { headers, body: 'end' });
+        expect([status, breaking.taken]).toEqual([502, [`${what} HTTP/1.1`]]);
+      }
+    },
+  );
+
+  it('asks the other one where it was a GET', async () => {
+    breaking.taken.length = 0;
+    expect((await proxy.ask('GET', '/api/public/profile')).status).toBe(502);
+    expect(breaking.taken.length).toBeGreaterThan(1);
+  });
+
+  it('writes what it could not pass on, without a query, a header or a link to a calendar', async () => {
+    const headers = {
+      'X-API-Key': 'secret-key',
+      Authorization: 'Bearer secret-token',
+      Cookie: 'a=secret-cookie',
+      Referer: 'https://app.example/?code=secret-referer',
+    };
+    for (const path of [
+      '/oauth/authorize?state=secret-state',
+      '/oauth/authorize/secret-uid',
+      '/sign-in/upstream?code=secret-code',
+      '/account/password-reset?token=secret-reset',
+      '/calendar/secret-link.ics?a=secret-query',
+      '/interaction/secret-interaction/sign-in',
+    ])
+      expect((await proxy.ask('POST', path, { headers, body: 'end' })).status).toBe(502);
+    await proxy.stop(); // its logs are whole
+    expect(proxy.log).toContain('/account/password-reset');
+    expect(proxy.log).toContain('502');
+    expect(proxy.log).not.toContain('secret');
+  });
+});
+
+postgres.describe('Caddy, which asks servers for their health,', () => {
+  it('says 503 with Retry-After where none is ready, and goes on when one is', async () => {
+    const breaking = await new Breaking().open();
+    breaking.isReady = false;
+    const proxy = await Proxy.start('Caddy', await freePort(), breaking.ports);
+    const ask = (status: number) =>
+      eventually(async () => {
+        const answer = await proxy.ask('POST', '/oauth/token', { body: 'end' });
+        return answer.status === status ? answer : undefined;
+      });
+    try {
+      const { headers, body } = await ask(503);
+      expect(headers).toMatchObject({ 'content-type': 'application/problem+json', 'retry-after': '1' });
+      expect(JSON.parse(body)).toMatchObject({ status: 503, code: 'temporarily_unavailable' });
+      breaking.isReady = true;
+      expect((await ask(502)).headers['retry-after']).toBeUndefined(); // one that breaks its connections
+    } finally {
+      await proxy.stop();
+      breaking.close();
+    }
+  });
+});

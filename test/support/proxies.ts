@@ -1,0 +1,227 @@
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { freePort } from './oauth.js';
+import { eventually } from './timing.js';
+
+export const NGINX_FILE = 'deploy/nginx/public-user-api.conf';
+export const CADDY_FILE = 'deploy/caddy/Caddyfile';
+
+interface Ports {
+  /** Of the proxy: where it speaks TLS, and where it leads to that. */
+  readonly tls: number;
+  readonly plain: number;
+  /** Of the servers behind it. */
+  readonly servers: readonly number[];
+  /** For how long idle connections to a server are kept, in place of what the file says: SHUTDOWN_DELAY is shorter in tests, too. */
+  readonly keepaliveSeconds: number;
+}
+
+/** A proxy of {@link PROXIES}: how it is started over the file of deploy/, in which only names, addresses and paths are put in. */
+interface Program {
+  /** @returns the command, in the folder */
+  prepare(folder: string, ports: Ports): readonly string[];
+  /** The certificate that its clients have to trust. */
+  readonly certificate: string;
+  /** Files in the folder into which it writes what it did. */
+  readonly logs: readonly string[];
+}
+
+/** apt-get install nginx-light */
+const NGINX: Program = {
+  prepare(folder, { tls, plain, servers, keepaliveSeconds }) {
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+    execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', ...subject, '-keyout', join(folder, 'api.example.key'), '-out', join(folder, 'api.example.pem')], { stdio: 'pipe' }); // prettier-ignore
+    let site = readFileSync(NGINX_FILE, 'utf8')
+      .replaceAll(/^ *listen \[::\].*\n/gm, '')
+      .replace('listen 443', `listen 127.0.0.1:${tls}`)
+      .replace('listen 80', `listen 127.0.0.1:${plain}`)
+      .replace('return 308 https://api.example', `return 308 https://localhost:${tls}`)
+      .replaceAll('server_name api.example', 'server_name localhost')
+      .replaceAll(/\/(etc\/ssl|etc\/ssl\/private|var\/log\/nginx)\/(?=[\w.-]+[ ;])/g, `${folder}/`)
+      .replace('keepalive_timeout 4s', `keepalive_timeout ${keepaliveSeconds}s`);
+    servers.forEach((at, i) => (site = site.replace(`10.0.0.${i + 1}:3000`, `127.0.0.1:${at}`)));
+    writeFileSync(join(folder, 'site.conf'), site);
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/main.log;
+${process.getuid!() === 0 ? 'user root;' : ''}
+events { worker_connections 1024; }
+http {
+${paths.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n')}
+include ${folder}/site.conf;
+}`,
+    );
+    return ['/usr/sbin/nginx', '-p', folder, '-c', join(folder, 'nginx.conf')];
+  },
+  certificate: 'api.example.pem',
+  logs: ['public-user-api.log', 'public-user-api.error.log', 'main.log'],
+};
+
+/** apt-get install caddy: of `localhost` it makes the certificate itself. */
+const CADDY: Program = {
+  prepare(folder, { plain, keepaliveSeconds }) {
+    // None of the machine's: not its trusted certificates, nor the ports that Caddy takes by default.
+    const own = `\tadmin off\n\tskip_install_trust\n\tdefault_bind 127.0.0.1\n\thttp_port ${plain}\n`;
+    writeFileSync(
+      join(folder, 'Caddyfile'),
+      readFileSync(CADDY_FILE, 'utf8')
+        .replace(/^\{\n/m, `{\n${own}`)
+        .replace('keepalive 4s', `keepalive ${keepaliveSeconds}s`),
+    );
+    return ['caddy', 'run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')];
+  },
+  certificate: 'data/caddy/pki/authorities/local/root.crt',
+  logs: [],
+};
+
+export const PROXIES = { nginx: NGINX, Caddy: CADDY };
+
+export interface Answer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Record<string, string | string[] | undefined>;
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders: readonly string[];
+  readonly body: string;
+}
+
+export interface Asked {
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+  /** Address of this machine from which it is sent. */
+  readonly from?: string;
+}
+
+/** A real proxy with TLS, on ports of its own, over the file of deploy/ that operators take. */
+export class Proxy {
+  /** What it wrote to stdout and stderr. */
+  #printed = '';
+  /** When it was stopped. */
+  #finalLog: string | undefined;
+  readonly #agents = new Map<string | undefined, Agent>();
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly program: Program,
+    private readonly folder: string,
+    /** As callers see it. */
+    readonly url: string,
+    /** Where http leads to it. */
+    readonly plainUrl: string,
+  ) {}
+
+  /** @param port where it speaks TLS: PUBLIC_URL of the servers is `https://localhost:<port>` */
+  static async start(
+    name: keyof typeof PROXIES,
+    port: number,
+    servers: readonly number[],
+    keepaliveSeconds = 4,
+  ): Promise<Proxy> {
+    const program = PROXIES[name];
+    const folder = mkdtempSync(join(tmpdir(), 'pua-proxy-'));
+    const plain = await freePort();
+    const [command, ...parameters] = program.prepare(folder, {
+      tls: port,
+      plain,
+      servers,
+      keepaliveSeconds,
+    });
+    const url = `https://localhost:${port}`;
+    const child = spawn(command!, parameters, {
+      cwd: folder,
+      env: {
+        PATH: process.env.PATH,
+        HOME: folder,
+        XDG_DATA_HOME: join(folder, 'data'),
+        XDG_CONFIG_HOME: folder,
+        PUBLIC_URL: url,
+        SERVERS: servers.map((at) => `127.0.0.1:${at}`).join(' '),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const proxy = new Proxy(child, program, folder, url, `http://localhost:${plain}`);
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.setEncoding('utf8').on('data', (printed: string) => (proxy.#printed += printed));
+    child.once('error', (error) => (proxy.#printed += error.message));
+    await eventually(async () => {
+      if (child.exitCode !== null || child.pid === undefined)
+        throw new Error(`${name} did not start: ${proxy.#printed}`);
+      if (!existsSync(join(folder, program.certificate))) return undefined;
+      return await proxy.ask('GET', '/livez').catch(() => undefined);
+    });
+    return proxy;
+  }
+
+  /** What a client that calls it has to trust, in PEM. */
+  get certificate(): string {
+    return readFileSync(join(this.folder, this.program.certificate), 'utf8');
+  }
+
+  /** All that it wrote: what it printed, and its files. */
+  get log(): string {
+    if (this.#finalLog !== undefined) return this.#finalLog;
+    const files = this.program.logs.map((name) => join(this.folder, name)).filter((path) => existsSync(path));
+    return [this.#printed, ...files.map((path) => readFileSync(path, 'utf8'))].join('\n');
+  }
+
+  /** One request, on a connection that is kept: its path goes out as it stands. */
+  ask(method: string, path: string, { headers = {}, body = '', from }: Asked = {}): Promise<Answer> {
+    if (!this.#agents.has(from)) this.#agents.set(from, new Agent({ keepAlive: true, ca: this.certificate }));
+    return new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(this.url);
+      const agent = this.#agents.get(from)!;
+      const sent = request(
+        { agent, hostname, port, path, method, headers, family: 4, localAddress: from },
+        (answer) => {
+          const { statusCode, headers: received, rawHeaders } = answer;
+          text(answer).then(
+            (got) => resolve({ status: statusCode!, headers: received, rawHeaders, body: got }),
+            reject,
+          );
+        },
+      );
+      sent.on('error', reject);
+      sent.end(body);
+    });
+  }
+
+  /** Its log is whole then. */
+  async stop(): Promise<void> {
+    for (const agent of this.#agents.values()) agent.destroy();
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill('SIGTERM');
+      await once(this.child, 'close');
+    }
+    this.#finalLog = this.log;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Checks the files of deploy/ as an operator does before they are taken. @returns what the programs say */
+export function examine(): { nginx: string; caddy: string; formatted: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-proxy-'));
+  try {
+    mkdirSync(join(folder, 'data'));
+    // Caddy asks them for their health as soon as it has read the file.
+    const SERVERS = '127.0.0.1:1 127.0.0.1:2';
+    const env = { PATH: process.env.PATH, HOME: folder, XDG_DATA_HOME: join(folder, 'data'), SERVERS };
+    const said = (command: readonly string[]) =>
+      execFileSync('sh', ['-c', '"$@" 2>&1', 'sh', ...command], { env, encoding: 'utf8' });
+    const ports = { tls: 1, plain: 2, servers: [3, 4], keepaliveSeconds: 4 };
+    const nginx = NGINX.prepare(folder, ports);
+    return {
+      nginx: said([...nginx, '-t']),
+      caddy: said(['caddy', 'validate', '--adapter', 'caddyfile', '--config', CADDY_FILE]),
+      formatted: said(['caddy', 'fmt', CADDY_FILE]),
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
