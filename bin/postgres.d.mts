@@ -5,4 +5,8 @@ export function startPostgres(
   primary?: string,
 ): Promise<{ url: string; pid: number; stop: () => Promise<void> }>;
 
+/** The folder with the programs of the newest PostgreSQL that is installed. */
+export function findBinaries(): string;
+
+/** As whom PostgreSQL is run: nothing where this process is not root. */
 export function postgresUser(): { uid?: number; gid?: number };

@@ -1,0 +1,209 @@
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { findBinaries, postgresUser, startPostgres } from '../../bin/postgres.mjs';
+import { SETTINGS } from '../../src/config/settings.js';
+import { puaProcess } from '../support/command-line.js';
+import { postgres } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
+import { ServerProcess } from '../support/server.js';
+import { eventually } from '../support/timing.js';
+
+const FOLDER = 'deploy/compose';
+/** As the image has it: everybody comes with a password, but for replication. */
+const HBA = 'local all all trust\nhost all all all scram-sha-256\n';
+const PASSWORDS = { pua: "p'a/s s", replicator: "re'pl\\ica" };
+
+postgres.describe('docker-compose.yml of deploy/compose', () => {
+  const configured = (file: string, environment: Record<string, string>) =>
+    execFileSync('docker-compose', ['--file', file, 'config'], {
+      env: { PATH: process.env.PATH, ...environment },
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+  /** None of them has a default. */
+  const SECRETS = { SECRET_KEY: 'a', POSTGRES_PASSWORD: 'b', REPLICATION_PASSWORD: 'c' };
+
+  it('is taken by Compose, which wants every secret, as the one of a single server is', () => {
+    configured('docker-compose.yml', SECRETS);
+    const made = configured(join(FOLDER, 'docker-compose.yml'), SECRETS);
+    const services = made.split(/^services:\n/m)[1]!.split(/^\S/m)[0]!;
+    expect([...services.matchAll(/^ {2}([\w-]+):$/gm)].map(([, service]) => service)).toEqual([
+      'api-1',
+      'api-2',
+      'caddy',
+      'migrate',
+      'primary',
+      'redis',
+      'replica',
+    ]);
+    const { REPLICATION_PASSWORD: _, ...others } = SECRETS;
+    expect(() => configured(join(FOLDER, 'docker-compose.yml'), others)).toThrow('REPLICATION_PASSWORD');
+  });
+
+  it('publishes the proxy alone, and gives the servers settings that there are', () => {
+    const file = readFileSync(join(FOLDER, 'docker-compose.yml'), 'utf8');
+    expect(file.match(/^ +ports:$/gm)).toHaveLength(1);
+    expect(file).toMatch(/^ {2}caddy:\n(?: {4}.*\n)*? {4}ports:\n/m);
+    const [, given] = /^x-api:[^]*?^ {2}environment:\n((?: {4}\S.*\n)+)/m.exec(file)!;
+    const names = [...given!.matchAll(/^ {4}(\w+):/gm)].map(([, name]) => name!);
+    expect(names.filter((name) => !(name in SETTINGS))).toEqual(['PGPASSWORD']);
+    expect(names).toEqual(expect.arrayContaining(['DATABASE_READ_URL', 'TRUST_PROXY', 'REDIS_URL']));
+    const secrets = [...file.matchAll(/: \$\{(\w+)(:\?)?/g)].filter(([, name]) => name !== 'PUBLIC_URL');
+    expect(new Set(secrets.map(([, name]) => name))).toEqual(new Set(Object.keys(SECRETS)));
+    expect(secrets.filter(([, , isWanted]) => isWanted === undefined)).toEqual([]);
+  });
+});
+
+postgres.describe('a replica that is made as deploy/compose makes it', () => {
+  let folder: string;
+  let primary: Awaited<ReturnType<typeof startPostgres>>;
+  let replica: ChildProcess | undefined;
+  let port: number;
+  let PGDATA: string;
+  const owner = postgresUser();
+  const PATH = `${findBinaries()}:${process.env.PATH}`;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'pua-compose-'));
+    chmodSync(folder, 0o755); // PostgreSQL runs as another user
+    for (const name of ['primary', 'replica']) {
+      mkdirSync(join(folder, name));
+      if (owner.uid !== undefined) chownSync(join(folder, name), owner.uid, owner.gid!);
+    }
+    PGDATA = join(folder, 'replica/data');
+    port = await freePort();
+    primary = await startPostgres(join(folder, 'primary'), { wal_keep_size: '1GB' });
+    await ask(primary.url, `CREATE ROLE pua LOGIN SUPERUSER PASSWORD '${PASSWORDS.pua.replace("'", "''")}'`);
+    await ask(primary.url, 'CREATE DATABASE pua OWNER pua');
+    const data = join(folder, 'primary/data');
+    writeFileSync(join(data, 'pg_hba.conf'), HBA);
+    await ask(primary.url, 'SELECT pg_reload_conf()');
+    execFileSync(resolve(FOLDER, 'primary.sh'), {
+      env: {
+        PATH,
+        PGHOST: '127.0.0.1',
+        PGPORT: new URL(primary.url).port,
+        PGPASSWORD: PASSWORDS.pua,
+        POSTGRES_USER: 'pua',
+        POSTGRES_DB: 'pua',
+        REPLICATION_PASSWORD: PASSWORDS.replicator,
+        PGDATA: data,
+      },
+      stdio: 'pipe',
+    });
+    await ask(url(), 'SELECT pg_reload_conf()');
+  });
+  afterAll(async () => {
+    await stop();
+    await primary?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** In a process of its own: the password is in its environment. */
+  async function pua<T>(environment: Readonly<Record<string, string>>, args: readonly string[]): Promise<T> {
+    const { code, stdout, stderr } = await puaProcess(environment, [...args, '--json']);
+    if (code !== 0) throw new Error(`pua ${args.join(' ')} ended with ${code}: ${stderr}`);
+    return JSON.parse(stdout) as T;
+  }
+
+  /** Of the database as the server has it, without the password. */
+  const url = (at = new URL(primary.url).port) => `postgres://pua@127.0.0.1:${at}/pua`;
+  async function ask(address: string, sql: string): Promise<unknown> {
+    const whole = new URL(address);
+    whole.password = encodeURIComponent(PASSWORDS.pua);
+    const session = new pg.Client({ connectionString: whole.href });
+    await session.connect();
+    try {
+      return (await session.query<{ is: unknown }>(sql)).rows[0]?.is;
+    } finally {
+      await session.end();
+    }
+  }
+
+  /** The container: its entrypoint and command. Resolves when it answers. */
+  async function start(): Promise<void> {
+    const flags = ['-c', `port=${port}`, '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=']; // prettier-ignore
+    const script = readFileSync(join(FOLDER, 'replica.sh'), 'utf8');
+    const child = spawn('sh', ['-c', script, 'replica.sh', 'postgres', '-c', 'hot_standby_feedback=on', ...flags], {
+      ...owner,
+      cwd: join(folder, 'replica'),
+      env: {
+        PATH,
+        PGDATA,
+        PRIMARY: `host=127.0.0.1 port=${new URL(primary.url).port} user=replicator`,
+        PGPASSWORD: PASSWORDS.replicator,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    }); // prettier-ignore
+    replica = child;
+    let errors = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+    await eventually(async () => {
+      if (child.exitCode !== null) throw new Error(`the replica did not start: ${errors}`);
+      return (await ask(url(String(port)), 'SELECT pg_is_in_recovery() AS is').catch(() => undefined)) as
+        boolean | undefined;
+    });
+  }
+  async function stop(): Promise<void> {
+    if (!replica || replica.exitCode !== null) return;
+    replica.kill('SIGINT'); // the image's STOPSIGNAL
+    await once(replica, 'close');
+  }
+
+  it('copies the primary, over what a copy that was cut off has left, follows it, and is read by the server; when it starts again it goes on', async () => {
+    mkdirSync(`${PGDATA}.copying`);
+    writeFileSync(join(`${PGDATA}.copying`, 'PG_VERSION'), '15\n');
+    if (owner.uid !== undefined) chownSync(`${PGDATA}.copying`, owner.uid, owner.gid!);
+    await start();
+    expect(existsSync(`${PGDATA}.copying`)).toBe(false);
+
+    const environment = {
+      NODE_ENV: 'test',
+      SECRET_KEY: process.env.TEST_SECRET_KEY!,
+      LOG_LEVEL: 'silent',
+      DATABASE_URL: url(),
+      DATABASE_READ_URL: url(String(port)),
+      PGPASSWORD: PASSWORDS.pua,
+      METRICS_PORT: String(await freePort()),
+      RATE_LIMIT_READ: '0',
+    };
+    await pua(environment, ['db', 'migrate']);
+    await pua(environment, ['users', 'create', '--username', 'ada', '--bio', 'on both']);
+    const { key } = await pua<{ key: string }>(environment, ['keys', 'create', '--user', 'ada', '--name', 'test', '--scopes', 'profile:read']); // prettier-ignore
+    const server = await ServerProcess.start(environment);
+    const read = async () => {
+      const answer = await fetch(`${server.url}/api/public/profile`, { headers: { 'X-API-Key': key } });
+      return (await answer.json()) as { bio?: string };
+    };
+    const readFromReplica = async () => {
+      const metrics = await fetch(`http://127.0.0.1:${environment.METRICS_PORT}/metrics`);
+      return Number(/^member_reads_total\{place="replica"\} (\d+)$/m.exec(await metrics.text())?.[1] ?? 0);
+    };
+    /** Until one more read was answered by the replica. */
+    const readThere = async () => {
+      const before = await readFromReplica();
+      return eventually(async () => {
+        const { bio } = await read();
+        return (await readFromReplica()) > before ? bio : undefined;
+      });
+    };
+    try {
+      expect(await readThere()).toBe('on both');
+      await stop();
+      expect((await read()).bio).toBe('on both'); // on the primary
+      writeFileSync(join(PGDATA, 'as-it-was'), '');
+      await start();
+      expect(existsSync(join(PGDATA, 'as-it-was'))).toBe(true);
+      await pua(environment, ['users', 'update', 'ada', '--bio', 'after the pause']);
+      await eventually(async () => ((await readThere()) === 'after the pause' ? true : undefined));
+    } finally {
+      await server.kill();
+    }
+  }, 120_000);
+});
