@@ -19,7 +19,7 @@ import { migrate } from '../../src/database/migrate.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { PROCESS, pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
-import { freePort, OauthTest, PASSWORD } from '../support/oauth.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 
 jest.setTimeout(120_000);
@@ -74,12 +74,13 @@ describe('the snippets of README and docs', () => {
       'README.md sh: bin/smoke.mjs and .ci/run do',
       ...Array<string>(5).fill('CONTRIBUTING.md ts: test/repository/recipe.e2e-spec.ts does'),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
+      'docs/deploy.md sh: test/operations/proxies.e2e-spec.ts does, on ports of its own',
+      'docs/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
       ...['ini', ...Array<string>(9).fill('bash')].map(
         (language) =>
           `docs/drills.md ${language}: test/operations/drills.e2e-spec.ts does, over clusters of its own`,
       ),
       'docs/monitoring.md sh: test/libraries/opentelemetry.e2e-spec.ts does, in a folder of its own',
-      'docs/operations.md nginx: test/operations/rolling-restart.e2e-spec.ts does, with real servers behind it',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/scaling.md sh: names of servers that are not there',
       'docs/scaling.md ini: test/database/pgbouncer.e2e-spec.ts does, with these settings',
@@ -107,8 +108,7 @@ describe('the snippets of README and docs', () => {
   it('are in languages that this test can run; drawings alone have none', () => {
     const others = SNIPPETS.filter(
       ({ language, excuse }) =>
-        excuse === undefined &&
-        ![...Object.keys(PROGRAMS), 'sh', 'js', 'ndjson', 'sql', 'caddy'].includes(language),
+        excuse === undefined && ![...Object.keys(PROGRAMS), 'sh', 'js', 'ndjson', 'sql'].includes(language),
     );
     for (const { at, language } of others)
       expect([at, language]).toEqual([
@@ -292,42 +292,6 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
       stdout: '2099-01-01 11:00:00 Europe/Berlin Far ahead\n',
       stderr: '',
     });
-  });
-
-  it.each(ofLanguage('caddy'))('caddy, with a certificate of its own: %s', async (_, { code }) => {
-    folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'caddy-'));
-    const [port, server] = [await freePort(), new URL(oauth.issuer).host];
-    const meant = code
-      .replace('api.example', `https://localhost:${port}`)
-      .replace('10.0.0.1:3000 10.0.0.2:3000', server);
-    const options = '{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n}\n';
-    writeFileSync(join(folder, 'Caddyfile'), options + meant);
-    const caddy = spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')], {
-      env: { PATH: process.env.PATH, HOME: folder, XDG_DATA_HOME: folder },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    const errors = text(caddy.stderr!);
-    try {
-      const root = join(folder, 'caddy/pki/authorities/local/root.crt');
-      const call = [
-        '--cacert',
-        root,
-        '--silent',
-        '--retry',
-        '20',
-        '--retry-all-errors',
-        '--retry-delay',
-        '1',
-      ];
-      const curl = spawn('curl', [...call, '--fail', `https://localhost:${port}/livez`], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      const [answer, [status]] = await Promise.all([text(curl.stdout), once(curl, 'close')]);
-      expect([status, answer]).toEqual([0, expect.stringContaining('ok')]);
-    } finally {
-      caddy.kill();
-    }
-    expect(await errors).not.toMatch(/"level":"error"/);
   });
 
   it.each(ofLanguage('ndjson'))('ndjson, imported as it stands: %s', async (_, snippet) => {

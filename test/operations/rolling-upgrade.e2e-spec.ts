@@ -1,0 +1,217 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { puaJson } from '../support/command-line.js';
+import { postgres } from '../support/database.js';
+import { Load } from '../support/load.js';
+import { freePort, OauthTest } from '../support/oauth.js';
+import { Proxy } from '../support/proxies.js';
+import { ServerProcess } from '../support/server.js';
+import { eventually } from '../support/timing.js';
+
+jest.setTimeout(240_000);
+
+const DELAY_SECONDS = 2;
+const NEXT = 'RememberPronouns1763799999000';
+/** What a next version may bring: a column, an index and a table, with which the version before can live. */
+const MIGRATION = `import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+export class ${NEXT} implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(\`
+ALTER TABLE users ADD COLUMN pronouns text CHECK (char_length(pronouns) <= 100);
+CREATE INDEX users_pronouns_idx ON users (pronouns) WHERE pronouns IS NOT NULL;
+CREATE TABLE pronoun_choices (user_id bigint NOT NULL REFERENCES users (id), chosen_at timestamptz NOT NULL DEFAULT now());
+INSERT INTO compatible_migrations (name) VALUES ('${NEXT}');
+\`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(\`
+DELETE FROM compatible_migrations WHERE name = '${NEXT}';
+DROP TABLE pronoun_choices;
+ALTER TABLE users DROP COLUMN pronouns;
+\`);
+  }
+}
+`;
+
+/** Of all that is built from, with the migration added. @returns its folder, built */
+function makeNextVersion(): string {
+  const root = mkdtempSync(join(process.env.TEST_FOLDER!, 'next-version-'));
+  for (const part of ['bin', 'clients', 'examples', 'migrations', 'src', 'package.json', '.swcrc'])
+    cpSync(part, join(root, part), { recursive: true });
+  symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+  writeFileSync(join(root, 'migrations/1763799999000-remember-pronouns.ts'), MIGRATION);
+  const source = join(root, 'src/database/data-source.ts');
+  const text = readFileSync(source, 'utf8');
+  const listed = text.replace(/(export const MIGRATIONS = \[[^\]]*)\]/, `$1  ${NEXT},\n]`);
+  writeFileSync(
+    source,
+    `import { ${NEXT} } from '../../migrations/1763799999000-remember-pronouns.js';\n${listed}`,
+  );
+  execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'pipe' });
+  return root;
+}
+
+postgres.describe('an upgrade over a migration, behind nginx', () => {
+  const trusted = getCACertificates('default');
+  let next: string;
+  let oauth: OauthTest;
+  let proxy: Proxy;
+  let servers: ServerProcess[] = [];
+  let settings: Record<string, string>[];
+  beforeAll(async () => {
+    next = makeNextVersion();
+    const [port, ...ports] = [await freePort(), await freePort(), await freePort(), await freePort()];
+    oauth = await OauthTest.start({ publicUrl: `https://localhost:${port}` });
+    settings = ports.map((at) => ({
+      ...oauth.api.environment,
+      NODE_ENV: 'production', // where a server never migrates by itself
+      PORT: String(at),
+      PUBLIC_URL: oauth.issuer,
+      TRUST_PROXY: '1',
+      SHUTDOWN_DELAY: String(DELAY_SECONDS),
+      RATE_LIMIT_READ: '0',
+      RATE_LIMIT_WRITE: '0',
+      RATE_LIMIT_AUTH: '0',
+    }));
+    servers = await Promise.all(settings.slice(0, 2).map((each) => ServerProcess.start(each)));
+    proxy = await Proxy.start('nginx', port, ports.slice(0, 2), DELAY_SECONDS / 2);
+    setDefaultCACertificates([...trusted, proxy.certificate]);
+  });
+  afterAll(async () => {
+    setDefaultCACertificates(trusted);
+    await proxy?.stop();
+    await Promise.all(servers.map((server) => server.kill('SIGKILL')));
+    await oauth?.close();
+  });
+
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const postForm = (path: string, fields: Record<string, string>) =>
+    proxy.ask('POST', path, { headers: form, body: new URLSearchParams(fields).toString() });
+  const statusAt = async (server: ServerProcess, path: string, headers: Record<string, string> = {}) => {
+    const answer = await fetch(server.url + path, { headers });
+    await answer.arrayBuffer();
+    return answer.status;
+  };
+  /** Everywhere, and by whichever version. */
+  const refusedByAll = (headers: Record<string, string>) =>
+    Promise.all(
+      servers.map((server) =>
+        eventually(async () => (await statusAt(server, '/api/public/me', headers)) === 401 || undefined),
+      ),
+    );
+
+  it('loses no request and no write: the next version migrates under load, the one before starts, serves and revokes over it, and then each server is replaced', async () => {
+    const clientId = await oauth.client();
+    const load = new Load();
+
+    const reader = await oauth.member();
+    const read = { 'X-API-Key': await oauth.api.key(reader.id) };
+    for (const path of ['/profile', '/events', '/connections', '/achievements'])
+      load.add(`GET ${path}`, () => proxy.ask('GET', `/api/public${path}`, { headers: read }));
+
+    // Each write is upon the one before it: what is done twice, or lost, breaks the next.
+    const writer = await oauth.member();
+    const write = { 'X-API-Key': await oauth.api.key(writer.id), 'Content-Type': 'application/json' };
+    let { etag } = (await proxy.ask('GET', '/api/public/profile', { headers: write })).headers;
+    let written = 0;
+    load.add('PUT /profile', async () => {
+      const answer = await proxy.ask('PUT', '/api/public/profile', {
+        headers: { ...write, 'If-Match': etag as string },
+        body: JSON.stringify({ bio: String(written + 1) }),
+      });
+      if (answer.status === 200) {
+        written++;
+        ({ etag } = answer.headers);
+      } else if (answer.status === 503) {
+        // Whether it was done is unknown: who has to know looks.
+        const seen = await proxy.ask('GET', '/api/public/profile', { headers: write });
+        if (seen.status === 200) {
+          ({ etag } = seen.headers);
+          written = Number((JSON.parse(seen.body) as { bio: string | null }).bio ?? 0);
+        }
+      }
+      return answer;
+    });
+
+    const refresher = await oauth.member();
+    let { refresh_token } = await oauth.tokens(clientId, refresher.username);
+    load.add('refresh', async () => {
+      const answer = await postForm('/oauth/token', {
+        grant_type: 'refresh_token',
+        client_id: clientId,
+        refresh_token,
+      });
+      if (answer.status === 200) ({ refresh_token } = JSON.parse(answer.body) as { refresh_token: string });
+      return answer;
+    });
+
+    const comer = await oauth.member();
+    load.add('sign-in', async () => {
+      try {
+        const { status, headers, body } = await oauth.token(await oauth.code(clientId, comer.username));
+        return { status, headers: Object.fromEntries(headers), body: JSON.stringify(body) };
+      } catch (error) {
+        // Of the page that was asked for (oauth.ts): it begins with the status.
+        if (!(error as Error).message.startsWith('503 ')) throw error;
+        return { status: 503, headers: { 'retry-after': '1' }, body: '' };
+      }
+    });
+    await load.meanwhile(3);
+
+    const environment = settings[0]!;
+    const applied = execFileSync(process.execPath, [join(next, 'bin/pua.mjs'), 'db', 'migrate', '--json'], {
+      cwd: next,
+      env: { PATH: process.env.PATH, ...environment },
+      encoding: 'utf8',
+    });
+    expect(JSON.parse(applied)).toEqual({ applied: [NEXT] });
+    await load.meanwhile(3);
+    for (const server of servers) expect(await statusAt(server, '/readyz')).toBe(200);
+
+    // The version before: it starts over the newer schema, and what it ends, it ends everywhere.
+    servers.push(await ServerProcess.start(settings[2]!));
+    const old = servers[2]!;
+    const leaving = await oauth.member();
+    const key = await puaJson<{ id: string; key: string }>(environment, ['keys', 'create', '--user', leaving.username, '--name', 'made by the version before', '--scopes', 'profile:read']); // prettier-ignore
+    const tokens = await oauth.tokens(clientId, leaving.username);
+    const credentials = [{ 'X-API-Key': key.key }, { Authorization: `Bearer ${tokens.access_token}` }];
+    for (const server of servers)
+      for (const headers of credentials) expect(await statusAt(server, '/api/public/me', headers)).toBe(200);
+    servers[0] = await replace(0); // one of each version from here on
+    await puaJson(environment, ['keys', 'revoke', key.id, '--reason', 'leaked']);
+    await refusedByAll(credentials[0]!);
+    const revoked = await fetch(`${old.url}/oauth/revoke`, {
+      method: 'POST',
+      headers: form,
+      body: new URLSearchParams({ token: tokens.refresh_token, client_id: clientId }),
+    });
+    expect(revoked.status).toBe(200);
+    await refusedByAll(credentials[1]!);
+    await load.meanwhile(3);
+
+    servers[1] = await replace(1);
+    await load.meanwhile(3);
+    await load.end();
+
+    expect(load.failed).toEqual([]);
+    const answered = Object.values(load.answered).reduce((sum, count) => sum + count, 0);
+    expect(load.busy).toBeLessThan(answered / 10);
+    const [stored] = await oauth.dataSource.query<object[]>('SELECT bio FROM users WHERE id = $1', [
+      writer.id,
+    ]);
+    expect(stored).toEqual({ bio: String(written) });
+  });
+
+  /** As docs/deploy.md says: ended, started again as the next version, and awaited. */
+  async function replace(i: number): Promise<ServerProcess> {
+    expect(await servers[i]!.kill('SIGTERM')).toBe(0);
+    const server = await ServerProcess.start(settings[i]!, next);
+    await eventually(async () => (await statusAt(server, '/readyz')) === 200 || undefined);
+    return server;
+  }
+});
