@@ -599,7 +599,7 @@ postgres.describe('GET /readyz', () => {
 });
 
 describe('HSTS', () => {
-  it('stands on every answer where PUBLIC_URL is https, and on none where it is not', async () => {
+  thorough.it('stands on every answer where PUBLIC_URL is https, and on none where it is not', async () => {
     const https = await TestApi.start({ publicUrl: 'https://api.example' });
     const http = await TestApi.start({}, https);
     try {

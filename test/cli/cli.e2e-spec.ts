@@ -893,7 +893,7 @@ describe('pua on an empty database', () => {
   type Status = { applied: string[]; pending: string[]; unknown: string[] };
   const status = () => puaJson<Status>(environment, ['db', 'status']);
 
-  it('migrates it, says what was done, undoes and does it again', async () => {
+  thorough.it('migrates it, says what was done, undoes and does it again', async () => {
     const { pending } = await status();
     expect(pending.length).toBeGreaterThan(1);
     expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied: pending });

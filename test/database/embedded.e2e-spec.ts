@@ -25,7 +25,7 @@ import { embeddedAddress } from '../../src/database/embedded-address.js';
 import { embeddedLock, takeEmbeddedLock } from '../../src/database/embedded-lock.js';
 import { openEmbedded } from '../../src/database/embedded.js';
 import type { EmbeddedDatabase } from '../../src/database/embedded.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { foreignFolder } from '../support/folders.js';
 
 /** One session serves every connection: what belongs to one must never reach another. */
@@ -53,7 +53,7 @@ describe('the embedded database, with many connections', () => {
     }
   };
 
-  it('keeps queries apart whose messages arrive in many pieces', async () => {
+  thorough.it('keeps queries apart whose messages arrive in many pieces', async () => {
     const ask = (name: string, size: number) =>
       connected(async (client) => {
         for (let i = 0; i < 15; i++) {

@@ -16,6 +16,7 @@ import {
   createTestDatabase,
   postgres,
   testConfig,
+  thorough,
 } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 
@@ -226,7 +227,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     ).toEqual(['achievement_total_deltas', 'event_totals', 'platform_total_deltas', 'user_totals']);
   });
 
-  it('go down without a trace, and up again to the same', async () => {
+  thorough.it('go down without a trace, and up again to the same', async () => {
     const before = await schema();
     expect(before.length).toBeGreaterThan(100);
     while ((await rollback(dataSource)) !== undefined);

@@ -3,7 +3,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '../../src/database/data-source.js';
 import { findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 
 const [ADA, BJÖRN, CHLOE, DMITRI] = [1, 2, 3, 4];
 
@@ -62,7 +62,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     expect(await found('before2')).toEqual([]);
   });
 
-  it('are copied by every server beside its requests', async () => {
+  thorough.it('are copied by every server beside its requests', async () => {
     await rename(BJÖRN, 'Ingrid');
     while ((await found('ingrid')).length === 0);
     expect(await found('ingrid')).toEqual([BJÖRN]);

@@ -1,13 +1,13 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import nodeIcal from 'node-ical';
 import type { VEvent } from 'node-ical';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { OauthTest } from '../support/oauth.js';
+import { makePython } from '../support/python.js';
 
 /*
  * A calendar file as two parsers read it that have nothing in common: node-ical, which takes time zones by their names, and icalendar for
@@ -15,7 +15,6 @@ import { OauthTest } from '../support/oauth.js';
  */
 
 const HERE = join(import.meta.dirname, 'calendar');
-const run = promisify(execFile);
 
 interface Entry {
   readonly uid: string;
@@ -35,13 +34,12 @@ interface Entry {
 
 (process.env.LIBRARIES ? describe : describe.skip)('a calendar file', () => {
   let folder: string;
+  let programs: string;
   let oauth: OauthTest;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'pua-calendar-'));
     oauth = await OauthTest.start();
-    await run('python3', ['-m', 'venv', join(folder, 'venv')]);
-    const pip = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r'];
-    await run(join(folder, 'venv/bin/python'), [...pip, join(HERE, 'requirements.txt')]);
+    programs = await makePython(folder, join(HERE, 'requirements.txt'));
   }, 300_000);
   afterAll(async () => {
     await oauth.close();
@@ -50,7 +48,7 @@ interface Entry {
 
   const byPython = (text: string): Entry[] =>
     JSON.parse(
-      execFileSync(join(folder, 'venv/bin/python'), [join(HERE, 'read_calendar.py')], {
+      execFileSync(join(programs, 'python'), [join(HERE, 'read_calendar.py')], {
         input: text,
         encoding: 'utf8',
       }),

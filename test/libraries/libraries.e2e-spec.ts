@@ -13,6 +13,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { launchChromium } from '../support/chromium.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import { makePython, REGISTRY_MS } from '../support/python.js';
 
 /*
  * Other people's libraries, as they are, each in its own language: a program signs a member in, calls the API, renews its token
@@ -23,7 +24,6 @@ import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 jest.setTimeout(300_000);
 
 const HERE = import.meta.dirname;
-const REGISTRY_MS = 240_000;
 const PROGRAM_MS = 120_000;
 const run = promisify(execFile);
 
@@ -55,13 +55,7 @@ const LANGUAGES: Record<string, Language> = {
   python: {
     programs: programs('python', '.py'),
     needs: ['python3', '-c', 'import ensurepip'],
-    install: async (folder) => {
-      await run('python3', ['-m', 'venv', join(folder, 'venv')]);
-      const pip = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r'];
-      await run(join(folder, 'venv/bin/python'), [...pip, join(folder, 'requirements.txt')], {
-        timeout: REGISTRY_MS,
-      });
-    },
+    install: (folder) => makePython(folder, join(folder, 'requirements.txt')),
     command: (folder, program) => [join(folder, 'venv/bin/python'), join(folder, `${program}.py`)],
   },
   go: {

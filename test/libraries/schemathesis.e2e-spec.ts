@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OauthTest } from '../support/oauth.js';
+import { makePython } from '../support/python.js';
 
 /*
  * What Schemathesis makes of the OpenAPI documents, sent to a server: what they allow, what they forbid, calls that follow from others.
@@ -19,13 +20,12 @@ const NOT_CHECKED = 'positive_data_acceptance';
 
 (process.env.LIBRARIES ? describe : describe.skip)('Schemathesis', () => {
   let folder: string;
+  let programs: string;
   let oauth: OauthTest;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'pua-schemathesis-'));
     oauth = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
-    await run('python3', ['-m', 'venv', join(folder, 'venv')]);
-    const pip = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r'];
-    await run(join(folder, 'venv/bin/python'), [...pip, join(HERE, 'requirements.txt')]);
+    programs = await makePython(folder, join(HERE, 'requirements.txt'));
   }, 300_000);
   afterAll(async () => {
     await oauth.close();
@@ -56,7 +56,7 @@ const NOT_CHECKED = 'positive_data_acceptance';
       };
       const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
       const { stdout } = await run(
-        join(folder, 'venv/bin/st'),
+        join(programs, 'st'),
         ['run', oauth.issuer + document, ...flags, '--generation-deterministic', '--no-color'],
         { cwd: folder, env: { ...process.env, NO_PROXY: '*' }, maxBuffer: 10_000_000 },
       ).catch((error: { stdout: string }) => ({ stdout: error.stdout }));

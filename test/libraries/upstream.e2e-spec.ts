@@ -1,16 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { registerDemoClient } from '../../src/oauth/demo-client.js';
 import { launchChromium } from '../support/chromium.js';
 import { freePort, OauthTest } from '../support/oauth.js';
+import { makePython } from '../support/python.js';
 
 /*
  * A login of the platform that somebody else wrote, in another language: django-oidc-provider. Only where LIBRARIES is set, as `.ci/run`
@@ -21,7 +21,6 @@ jest.setTimeout(300_000);
 
 const SECRET = 'a-secret-that-only-this-test-and-the-provider-know';
 const PASSWORD = 'the password of the platform';
-const run = promisify(execFile);
 
 (process.env.LIBRARIES ? describe : describe.skip)(
   'With django-oidc-provider as the platform’s login',
@@ -34,10 +33,7 @@ const run = promisify(execFile);
     beforeAll(async () => {
       root = mkdtempSync(join(tmpdir(), 'pua-upstream-'));
       cpSync(join(import.meta.dirname, 'upstream'), root, { recursive: true });
-      const python = join(root, 'venv/bin/python');
-      await run('python3', ['-m', 'venv', join(root, 'venv')]);
-      const pip = ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--only-binary', ':all:', '-r'];
-      await run(python, [...pip, join(root, 'requirements.txt')], { timeout: 240_000 });
+      const python = join(await makePython(root, join(root, 'requirements.txt')), 'python');
 
       const [port, providerPort] = [await freePort(), await freePort()];
       const publicUrl = `http://127.0.0.1:${port}`;

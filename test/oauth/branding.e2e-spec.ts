@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PlatformLogo } from '../../src/oauth/pages/platform-logo.js';
 import { pua } from '../support/command-line.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 
@@ -62,35 +63,38 @@ describe('the platform’s logo', () => {
     await oauth.close();
   });
 
-  it('is fetched once, at start, without following a redirect, and never a page of another kind or size', async () => {
-    let asked: string[] = [];
-    const host: Server = createServer((request, response) => {
-      asked.push(request.url!);
-      if (request.url === '/logo.png') response.end(PNG);
-      else if (request.url === '/moved') response.writeHead(302, { Location: '/logo.png' }).end();
-      else if (request.url === '/big') response.end(Buffer.concat([PNG, Buffer.alloc(300_000)]));
-      else response.end('<html>secret</html>');
-    });
-    await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
-    const at = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
+  thorough.it(
+    'is fetched once, at start, without following a redirect, and never a page of another kind or size',
+    async () => {
+      let asked: string[] = [];
+      const host: Server = createServer((request, response) => {
+        asked.push(request.url!);
+        if (request.url === '/logo.png') response.end(PNG);
+        else if (request.url === '/moved') response.writeHead(302, { Location: '/logo.png' }).end();
+        else if (request.url === '/big') response.end(Buffer.concat([PNG, Buffer.alloc(300_000)]));
+        else response.end('<html>secret</html>');
+      });
+      await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+      const at = `http://127.0.0.1:${(host.address() as AddressInfo).port}`;
 
-    const good = await withLogo(`${at}/logo.png`);
-    asked = [];
-    for (let times = 0; times < 3; times++)
-      expect((await fetch(`${good.issuer}/logos/platform`)).status).toBe(200);
-    expect(asked).toEqual([]);
-    await good.close();
-
-    for (const path of ['/moved', '/big', '/page']) {
+      const good = await withLogo(`${at}/logo.png`);
       asked = [];
-      const oauth = await withLogo(at + path);
-      expect(asked).not.toContain('/logo.png');
-      expect([path, (await fetch(`${oauth.issuer}/logos/platform`)).status]).toEqual([path, 404]);
-      expect(await signInPage(oauth)).not.toContain('/logos/platform');
-      await oauth.close();
-    }
-    host.close();
-  });
+      for (let times = 0; times < 3; times++)
+        expect((await fetch(`${good.issuer}/logos/platform`)).status).toBe(200);
+      expect(asked).toEqual([]);
+      await good.close();
+
+      for (const path of ['/moved', '/big', '/page']) {
+        asked = [];
+        const oauth = await withLogo(at + path);
+        expect(asked).not.toContain('/logo.png');
+        expect([path, (await fetch(`${oauth.issuer}/logos/platform`)).status]).toEqual([path, 404]);
+        expect(await signInPage(oauth)).not.toContain('/logos/platform');
+        await oauth.close();
+      }
+      host.close();
+    },
+  );
 });
 
 describe('what a platform says of itself', () => {

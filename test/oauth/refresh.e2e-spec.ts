@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
 let oauth: OauthTest;
@@ -118,7 +119,7 @@ WHERE model = 'RefreshToken' AND consumed_at IS NULL ORDER BY created_at DESC LI
     expect(row!.days).toBeLessThanOrEqual(1);
   });
 
-  it('of a native client slides 30 days ahead, to 180 days after the sign-in at most', async () => {
+  thorough.it('of a native client slides 30 days ahead, to 180 days after the sign-in at most', async () => {
     const { username } = await oauth.member();
     const redirect_uri = 'com.example.app:/cb';
     const clientId = await oauth.client({ type: 'native', redirectUris: [redirect_uri] });

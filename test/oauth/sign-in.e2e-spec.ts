@@ -189,7 +189,7 @@ describe('Signing in', () => {
       },
     );
 
-    it('leaves a password that was changed during the sign-in', async () => {
+    thorough.it('leaves a password that was changed during the sign-in', async () => {
       const userId = await platform.user({
         username: 'meanwhile',
         password_hash: await bcrypt.hash(PASSWORD, 12),
@@ -549,7 +549,7 @@ describe('Signing in', () => {
     const own = (username: string, password = PASSWORD, at = instances[0]!, device = 'own browser') =>
       at.signIn.attempt({ username, password, ip: '192.0.2.200', deviceOf: () => device });
 
-    it('succeeds while others guess without end, on every instance', async () => {
+    thorough.it('succeeds while others guess without end, on every instance', async () => {
       const userId = await platform.user({ username: 'wanted', password_hash: passwordHash });
       const attack = [await guesses('wanted', 100), await guesses('wanted', 100)].flat();
       expect(outcomes(attack)).toEqual({ invalid: 10, throttled: 190 });

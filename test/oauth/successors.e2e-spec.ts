@@ -3,7 +3,7 @@ import { closeApp, createApp } from '../../src/app.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { Successors } from '../../src/oauth/token-request/successors.js';
-import { createTestDatabase, postgres, testConfig } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig, thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
 
@@ -54,7 +54,7 @@ describe('the answer of a used refresh token', () => {
     expect(await oauth.me(body.access_token)).toBe(401);
   });
 
-  it('is gone all the same after a failure in between', async () => {
+  thorough.it('is gone all the same after a failure in between', async () => {
     await refreshed();
     await usedEarlier(11);
     const database = oauth.api.app.get(Database);
@@ -69,7 +69,7 @@ describe('the answer of a used refresh token', () => {
     await goneInTime();
   });
 
-  it('is forgotten in batches, and by any number of instances at once', async () => {
+  thorough.it('is forgotten in batches, and by any number of instances at once', async () => {
     await refreshed();
     const [{ grant_id }] = (await oauth.dataSource.query('SELECT grant_id FROM oauth_tokens LIMIT 1')) as [
       { grant_id: string },
@@ -109,7 +109,7 @@ FROM generate_series(1, 2500) i`,
     await goneInTime();
   });
 
-  it('that a killed server left is gone when the next one starts', async () => {
+  thorough.it('that a killed server left is gone when the next one starts', async () => {
     const database = await createTestDatabase();
     const config = testConfig(database.environment);
     const dataSource = await createDataSource(config, 'maintenance').initialize();

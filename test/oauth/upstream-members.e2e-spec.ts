@@ -38,7 +38,7 @@ const rows = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.quer
 describe('A member is whom the claim names', () => {
   afterEach(() => stop());
 
-  it('by username, in any case', async () => {
+  thorough.it('by username, in any case', async () => {
     await start({ claim: 'preferred_username', match: 'username', scopes: 'openid profile' });
     const { username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: username.toUpperCase() }), username);
@@ -162,13 +162,16 @@ FROM users WHERE external_id IS NOT NULL`,
     ).toEqual([{ name: 200, first_name: null, last_name: null, profile_picture: null }]);
   });
 
-  it('makes nobody of an address that was not verified, nor another one of who is disabled', async () => {
-    await start({ createMembers: true, claim: 'email', scopes: 'openid email' });
-    nobody(await signIn({ email: 'new@example.com' }));
-    await oauth.member({ external_id: 'gone@example.com', disabled_at: '2026-01-01T00:00:00Z' });
-    nobody(await signIn({ email: 'gone@example.com', email_verified: true }));
-    expect(await rows('SELECT external_id FROM users')).toEqual([{ external_id: 'gone@example.com' }]);
-  });
+  thorough.it(
+    'makes nobody of an address that was not verified, nor another one of who is disabled',
+    async () => {
+      await start({ createMembers: true, claim: 'email', scopes: 'openid email' });
+      nobody(await signIn({ email: 'new@example.com' }));
+      await oauth.member({ external_id: 'gone@example.com', disabled_at: '2026-01-01T00:00:00Z' });
+      nobody(await signIn({ email: 'gone@example.com', email_verified: true }));
+      expect(await rows('SELECT external_id FROM users')).toEqual([{ external_id: 'gone@example.com' }]);
+    },
+  );
 
   postgres.it('makes one member of 12 sign-ins at the same time, at two instances', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
@@ -198,34 +201,37 @@ FROM users WHERE external_id IS NOT NULL`,
 describe('A member who signed in with the platform’s own login', () => {
   afterEach(() => stop());
 
-  it('may do without the password here, since that login is a way in; who signed in with the password may not', async () => {
-    await start({});
-    const sub = randomUUID();
-    const { id, username } = await oauth.member({ external_id: sub });
-    const browser = oauth.browser();
-    await signIn({ sub }, browser);
-    const isOff = async () =>
-      (
-        await rows<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
-          id,
-        ])
-      )[0]!.off;
-    const security = (await browser.open('/account/security')) as FormPage;
-    const off = (await browser.submit(security, {}, /password\/off$/)) as FormPage;
-    expect([off.html, await isOff()]).toEqual([
-      expect.stringContaining('Your password is switched off.'),
-      true,
-    ]);
-    await browser.submit(off, {}, /password\/on$/);
-    expect(await isOff()).toBe(false);
+  thorough.it(
+    'may do without the password here, since that login is a way in; who signed in with the password may not',
+    async () => {
+      await start({});
+      const sub = randomUUID();
+      const { id, username } = await oauth.member({ external_id: sub });
+      const browser = oauth.browser();
+      await signIn({ sub }, browser);
+      const isOff = async () =>
+        (
+          await rows<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
+            id,
+          ])
+        )[0]!.off;
+      const security = (await browser.open('/account/security')) as FormPage;
+      const off = (await browser.submit(security, {}, /password\/off$/)) as FormPage;
+      expect([off.html, await isOff()]).toEqual([
+        expect.stringContaining('Your password is switched off.'),
+        true,
+      ]);
+      await browser.submit(off, {}, /password\/on$/);
+      expect(await isOff()).toBe(false);
 
-    const other = oauth.browser();
-    const page = (await other.open('/account/security')) as FormPage;
-    const own = (await other.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
-    expect(own.html).not.toContain('/account/security/password/off');
-  });
+      const other = oauth.browser();
+      const page = (await other.open('/account/security')) as FormPage;
+      const own = (await other.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+      expect(own.html).not.toContain('/account/security/password/off');
+    },
+  );
 
-  it('proves again who they are there, to change how they sign in', async () => {
+  thorough.it('proves again who they are there, to change how they sign in', async () => {
     await start({});
     const sub = randomUUID();
     await oauth.member({ external_id: sub });

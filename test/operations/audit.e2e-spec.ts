@@ -220,7 +220,7 @@ describe('refusals that concern no member', () => {
     expect(await refusals('recent')).toHaveLength(1);
   });
 
-  it(
+  thorough.it(
     'are found by the error id of an answer that the library never saw: a bad parameter, and a 429',
     inOneWindow(async () => {
       const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
@@ -302,7 +302,7 @@ describe('an audit event', () => {
     );
   });
 
-  it('is never refused for its details, whatever stands in them', async () => {
+  thorough.it('is never refused for its details, whatever stands in them', async () => {
     const value = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 3_000 }),
       fc.array(fc.string({ unit: 'binary', maxLength: 300 }), { maxLength: 50 }),

@@ -86,7 +86,7 @@ describe('examples/platform', () => {
     },
   );
 
-  it('says which line is bad, and ends', async () => {
+  thorough.it('says which line is bad, and ends', async () => {
     const api = await TestApi.start();
     try {
       const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'feed-'));

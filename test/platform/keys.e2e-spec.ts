@@ -3,6 +3,7 @@ import { ALL_PLATFORM_SCOPES } from '../../src/auth/scopes.js';
 import type { KeyDetails } from '../../src/auth/api-keys/api-keys.service.js';
 import { TestApi } from '../support/api.js';
 import { pua, puaJson } from '../support/command-line.js';
+import { thorough } from '../support/database.js';
 
 type Key = KeyDetails & { key: string };
 
@@ -107,7 +108,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     expect(event).toEqual({ user_id: null });
   });
 
-  it('has a limit of its own, RATE_LIMIT_PLATFORM', async () => {
+  thorough.it('has a limit of its own, RATE_LIMIT_PLATFORM', async () => {
     const limited = await TestApi.start({ platformRateLimit: 2 });
     try {
       const key = await limited.platformKey();
