@@ -3,7 +3,7 @@ export function startPostgres(
   folder: string,
   settings: Record<string, string | number>,
   primary?: string,
-): Promise<{ url: string; pid: number; stop: () => Promise<void> }>;
+): Promise<{ url: string; pid: number; stop: (signal?: NodeJS.Signals) => Promise<void> }>;
 
 /** The folder with the programs of the newest PostgreSQL that is installed. */
 export function findBinaries(): string;

@@ -22,7 +22,7 @@ export function freePort() {
  * @param {string} folder
  * @param {Record<string, string | number>} settings as in postgresql.conf
  * @param {string} [primary] URL of the cluster that it is to follow
- * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>}
+ * @returns {Promise<{url: string, pid: number, stop: (signal?: NodeJS.Signals) => Promise<void>}>}
  */
 export async function startPostgres(folder, settings, primary) {
   const binaries = findBinaries();
@@ -63,8 +63,8 @@ export async function startPostgres(folder, settings, primary) {
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     pid: server.pid,
-    stop: async () => {
-      server.kill('SIGINT'); // fast shutdown
+    stop: async (signal = 'SIGINT') => {
+      server.kill(signal); // fast shutdown, unless said
       await ended;
     },
   };

@@ -10,6 +10,7 @@ import { startPostgres } from '../../bin/postgres.mjs';
 import { pua, puaJson, startPua } from '../support/command-line.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { ServerProcess } from '../support/server.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { latestFor, SLOW_MACHINE_MS } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
@@ -306,6 +307,95 @@ postgres.describe('drills', () => {
       }
     },
     180_000,
+  );
+
+  (mountsDisks ? it : it.skip)(
+    'with a full disk of pg_wal: PostgreSQL goes down, nothing but 503 is answered then, and all is well when there is room and it was started again',
+    async () => {
+      const DISK = join(folder, 'log-disk');
+      mkdirSync(DISK);
+      await run(`mount -t tmpfs -o size=160m,mode=777 tmpfs "${DISK}"`, {});
+      const others = join(DISK, 'others');
+      let running = await cluster('log');
+      const database = await TcpProxy.start(running.url);
+      try {
+        await running.stop();
+        await run('mv "$DATA/pg_wal" "$DISK/pg_wal" && ln -s "$DISK/pg_wal" "$DATA/pg_wal"', {
+          DATA: join(folder, 'log/data'),
+          DISK,
+        });
+        const start = async () => {
+          running = await cluster('log', { min_wal_size: '32MB', max_wal_size: '48MB' });
+          database.leadTo(running.url);
+        };
+        /** At once (pg_ctl stop -m immediate): a checkpoint would have no room for what it writes. */
+        const end = () => running.stop('SIGQUIT');
+        await start();
+        const environment = { ...settingsOf(running), DATABASE_URL: database.url };
+        await puaJson(environment, ['db', 'migrate']);
+        await puaJson(environment, ['users', 'create', '--username', 'writer']);
+        const { key } = await puaJson<{ key: string }>(environment, ['keys', 'create', '--user', 'writer', '--name', 'drill', '--scopes', 'profile:read,profile:write']); // prettier-ignore
+        const limits = { RATE_LIMIT_READ: '0', RATE_LIMIT_WRITE: '0' };
+        const server = await ServerProcess.start({ ...environment, ...limits });
+        try {
+          const seen = new Set<number>();
+          /** @returns what it was answered, and what the member's profile says then */
+          const ask = async (bio?: string) => {
+            const json = { 'X-API-Key': key, 'Content-Type': 'application/json' };
+            const init = bio === undefined ? {} : { method: 'PUT', body: JSON.stringify({ bio }) };
+            const answer = await fetch(`${server.url}/api/public/profile`, { headers: json, ...init });
+            const profile = (await answer.json()) as { bio?: string };
+            seen.add(answer.status);
+            if (answer.status === 503) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+            return { status: answer.status, bio: profile.bio };
+          };
+          /** Each write says which one it is. */
+          let attempts = 0;
+          let acknowledged = 0;
+          const write = async () => {
+            const attempt = ++attempts;
+            const { status } = await ask(String(attempt));
+            if (status === 200) acknowledged = attempt;
+            return status;
+          };
+          await until(async () => (await write()) === 200, 'there is room');
+          // A slot that nobody reads keeps the log, and somebody else's files take what is left of its disk.
+          await query(running.url, "SELECT pg_create_physical_replication_slot('forgotten', true)");
+          await run(`dd if=/dev/zero of="${others}" bs=64k 2>"${DISK}.log" || grep -q 'No space left' "${DISK}.log"`, {}); // prettier-ignore
+          const session = new pg.Client({ connectionString: running.url });
+          session.on('error', () => undefined); // it is cut off
+          await session.connect();
+          const isDown = new Promise<void>((resolve) => void session.once('end', resolve));
+          await until(async () => {
+            if ((await write()) !== 200) return true;
+            // So much log was written.
+            await query(running.url, 'SELECT pg_switch_wal()').catch(() => undefined);
+            return false;
+          }, 'the disk is full');
+          await isDown;
+          for (let round = 0; round < 20; round++) {
+            await write();
+            await ask();
+          }
+
+          await run(`rm "${others}"`, {});
+          await end();
+          await start();
+          await until(async () => (await ask()).status === 200, 'all is well');
+          expect(Number((await ask()).bio)).toBeGreaterThanOrEqual(acknowledged); // what was refused may have been done
+          await until(async () => (await write()) === 200, 'writes are good, too');
+          expect((await ask()).bio).toBe(String(attempts));
+          expect(seen).toEqual(new Set([200, 503]));
+        } finally {
+          await server.kill();
+          await end();
+        }
+      } finally {
+        await database.close();
+        await run(`umount "${DISK}"`, {});
+      }
+    },
+    300_000,
   );
 
   describe('over a running server', () => {
