@@ -95,6 +95,8 @@ export interface Answer {
 export interface Asked {
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer;
+  /** The body is not all of what Content-Length says: the response is awaited before the rest is sent, which never is. */
+  readonly unfinished?: boolean;
   /** Address of this machine from which it is sent. */
   readonly from?: string;
 }
@@ -172,23 +174,29 @@ export class Proxy {
   }
 
   /** One request, on a connection that is kept: its path goes out as it stands. */
-  ask(method: string, path: string, { headers = {}, body = '', from }: Asked = {}): Promise<Answer> {
+  ask(
+    method: string,
+    path: string,
+    { headers = {}, body = '', unfinished, from }: Asked = {},
+  ): Promise<Answer> {
     if (!this.#agents.has(from)) this.#agents.set(from, new Agent({ keepAlive: true, ca: this.certificate }));
     return new Promise((resolve, reject) => {
       const { hostname, port } = new URL(this.url);
-      const agent = this.#agents.get(from)!;
+      const ca = this.certificate;
+      const agent = unfinished ? new Agent({ ca }) : this.#agents.get(from)!;
       const sent = request(
         { agent, hostname, port, path, method, headers, family: 4, localAddress: from },
         (answer) => {
           const { statusCode, headers: received, rawHeaders } = answer;
-          text(answer).then(
-            (got) => resolve({ status: statusCode!, headers: received, rawHeaders, body: got }),
-            reject,
-          );
+          text(answer).then((got) => {
+            if (unfinished) sent.destroy();
+            resolve({ status: statusCode!, headers: received, rawHeaders, body: got });
+          }, reject);
         },
       );
       sent.on('error', reject);
-      sent.end(body);
+      if (unfinished) sent.write(body);
+      else sent.end(body);
     });
   }
 
