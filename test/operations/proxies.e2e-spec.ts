@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import * as client from 'openid-client';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { postgres } from '../support/database.js';
@@ -17,6 +17,8 @@ import { CADDY_FILE, examine, Proxy } from '../support/proxies.js';
 import type { Answer, Asked } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
+
+jest.setTimeout(300_000); // many processes start
 
 /** Where a caller is: on loopback, too, but not where the proxy is. */
 const CALLER = '127.0.0.2';
@@ -320,7 +322,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('two servers behind %s, whic
     }
     expect(load.failed).toEqual([]);
     expect(load.busy).toBeLessThan(load.answered.read! / 10);
-  }, 120_000);
+  });
 });
 
 /** Servers that take each request, and break its connection without a word; only of their health they speak. */

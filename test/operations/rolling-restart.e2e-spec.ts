@@ -1,10 +1,12 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
 import { freePort, OauthTest } from '../support/oauth.js';
 import { Proxy } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
+
+jest.setTimeout(300_000); // many processes start
 
 postgres.describe.each([
   ['nginx', 10, 2],
