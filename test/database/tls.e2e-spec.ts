@@ -93,7 +93,7 @@ postgres.describe('a primary and a replica that speak TLS alone', () => {
       databaseDirectUrl: urlOf(primary),
       databaseReadUrls: [urlOf(replica)],
     });
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await api.close();
     await replica.stop();
