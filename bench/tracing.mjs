@@ -2,6 +2,7 @@
 // SQL_REQUEST_IDS, and where a folder is named in which deploy/opentelemetry was installed to one of which every request is traced; in turns, by
 // CPU of server and PostgreSQL a request. `node bench/tracing.mjs [--rounds 4] [--seconds 3] [--traces /opt/opentelemetry]`; needs PostgreSQL
 // and wrk.
+import './own-node.mjs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
