@@ -15,16 +15,21 @@ export interface PrimaryConfig extends ClientConfig {
  */
 export class PrimaryClient extends pg.Client {
   #standby = false;
+  /** Why it cannot be what was wanted: it connects to nothing then. */
+  readonly #fault: Error | undefined;
 
   constructor({ primary, ...config }: PrimaryConfig) {
-    super(config);
+    // A pool makes clients where nobody hears what is thrown, which would end the process.
+    const fault = faultOf(config);
+    super(fault ? {} : config);
+    this.#fault = fault;
     if (!primary) return;
     this.connection.on('parameterStatus', ({ parameterName, parameterValue }: ParameterStatus) => {
       if (parameterName === 'in_hot_standby') this.#standby = parameterValue === 'on';
     });
   }
 
-  /** @throws Unavailable where it is a standby */
+  /** @throws Unavailable where it is a standby, or where a file of a certificate that the URL names cannot be read */
   override connect(): Promise<pg.Client>;
   override connect(callback: Connected): void;
   override connect(callback?: Connected): Promise<pg.Client> | void {
@@ -43,10 +48,21 @@ export class PrimaryClient extends pg.Client {
   }
 
   async #connect(): Promise<pg.Client> {
+    if (this.#fault) throw new Unavailable(this.#fault.message);
     await super.connect();
     if (!this.#standby) return this;
     this.end().catch(() => undefined);
     throw new Unavailable('this PostgreSQL is a standby');
+  }
+}
+
+/** pg reads the files of certificates that a URL names whenever it makes a client: they may be away by then. */
+function faultOf(config: ClientConfig): Error | undefined {
+  try {
+    void new pg.Client(config);
+    return undefined;
+  } catch (error) {
+    return error as Error;
   }
 }
 

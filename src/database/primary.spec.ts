@@ -1,0 +1,27 @@
+import pg from 'pg';
+import { expect, it } from '@jest/globals';
+import { PrimaryClient } from './primary.js';
+import { Unavailable } from './unavailable.js';
+
+it('a client whose certificate cannot be read is one that cannot connect, also for who waits in a pool', async () => {
+  const url = 'postgres://nobody@127.0.0.1:1/none?sslmode=verify-full&sslrootcert=/nowhere/ca.pem';
+  const pool = new pg.Pool({
+    Client: PrimaryClient as unknown as typeof pg.Client,
+    connectionString: url,
+    primary: true,
+    max: 1,
+  } as pg.PoolConfig);
+  const faults = await Promise.all(
+    [1, 2, 3].map(() =>
+      pool.connect().then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+    ),
+  );
+  for (const fault of faults) {
+    expect(fault).toBeInstanceOf(Unavailable);
+    expect((fault as Error).message).toContain('/nowhere/ca.pem');
+  }
+  await pool.end();
+});
