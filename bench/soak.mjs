@@ -128,7 +128,9 @@ const instances = [first, second];
 
 // ------------------------------------------------------------------------------------------------------------- what is asked
 
-const agent = new Agent({ keepAlive: true });
+/** Less than the server keeps them (Keep-Alive: timeout=65): who takes an idle connection at the moment in which it is closed is cut off. */
+const IDLE_CONNECTION_MS = 60_000;
+const agent = new Agent({ keepAlive: true, timeout: IDLE_CONNECTION_MS });
 const startedAt = performance.now();
 /** @type {{name: string, from: number, to: number}[]} in ms since the start; the last may be under way (`to` is Infinity) */
 const faults = [];
