@@ -31,7 +31,7 @@ describe('pua import', () => {
   const load = (files: ImportedFiles, options: ImportOptions = {}) =>
     importFiles(api.dataSource, files, options);
   const rows = <Row = ImportedRecord>(sql: string) => api.dataSource.query<Row[]>(sql);
-  const everything = () => everythingIn(api.dataSource);
+  const everything = () => everythingIn(api);
 
   describe('refuses a bad line and changes nothing:', () => {
     const long = (length: number) => 'x'.repeat(length);

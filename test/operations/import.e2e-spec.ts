@@ -44,7 +44,7 @@ describe('pua import', () => {
   const load = (files: ImportedFiles, options: ImportOptions = {}) =>
     importFiles(api.dataSource, files, options);
   const rows = <Row = ImportedRecord>(sql: string) => api.dataSource.query<Row[]>(sql);
-  const everything = () => everythingIn(api.dataSource);
+  const everything = () => everythingIn(api);
   /** Of all members, by id. */
   const totals = async (column: 'events_count' | 'connections_count') =>
     (await rows<{ n: number }>(`SELECT ${totalOfMember(column, 'u.id')} AS n FROM users u ORDER BY id`)).map(

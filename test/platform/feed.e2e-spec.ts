@@ -55,14 +55,16 @@ describe('POST /api/platform/records', () => {
   const bio = async (member: number) =>
     (await rows<{ bio: string | null }>('SELECT bio FROM users WHERE id = $1', [member]))[0]?.bio;
   /** Everything that a feed may change. */
-  const everything = () =>
-    rows(`SELECT (SELECT json_agg(t ORDER BY id) FROM users t) AS users, (SELECT json_agg(t ORDER BY id) FROM events t) AS events,
+  const everything = async () => {
+    await api.platform.settle();
+    return rows(`SELECT (SELECT json_agg(t ORDER BY id) FROM users t) AS users, (SELECT json_agg(t ORDER BY id) FROM events t) AS events,
   (SELECT json_agg(t ORDER BY user_id, event_id) FROM participants t) AS participants,
   (SELECT json_agg(t ORDER BY user_id, peer_id) FROM connections t) AS connections,
   (SELECT json_agg(t ORDER BY id) FROM achievements t) AS achievements,
   (SELECT json_agg(t ORDER BY user_id, achievement_id) FROM user_achievements t) AS progress,
   (SELECT json_agg(t ORDER BY type, user_id, id) FROM record_versions t) AS versions,
   (SELECT count(*) FROM idempotent_responses) AS responses`);
+  };
 
   it('writes records of every type, which the member’s API then shows', async () => {
     const [one, other, night, badge] = [id(), id(), id(), id()];

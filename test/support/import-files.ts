@@ -5,6 +5,7 @@ import type { DataSource } from 'typeorm';
 import { importRecords } from '../../src/operations/import/import-records.js';
 import type { ImportOptions, ImportReport } from '../../src/operations/import/import-records.js';
 import { folderSource } from '../../src/operations/import/sources.js';
+import type { TestApi } from './api.js';
 
 /** One record of an import. */
 export type ImportedRecord = Record<string, unknown>;
@@ -97,8 +98,9 @@ export async function removeImported(dataSource: DataSource): Promise<void> {
   await dataSource.query('DELETE FROM api_keys; DELETE FROM users');
 }
 
-/** All the platform's data, with the version of every row: what was rewritten unchanged is a change too. */
-export async function everythingIn(dataSource: DataSource): Promise<ImportedRecord> {
+/** All the platform's data, with the version of every row: what was rewritten unchanged is a change too. Not what is done beside requests. */
+export async function everythingIn({ dataSource, platform }: TestApi): Promise<ImportedRecord> {
+  await platform.settle();
   const digests = TABLES.map(
     (table) =>
       `(SELECT md5(string_agg(xmin::text || ctid::text || t::text, ',' ORDER BY ctid)) FROM ${table} t) AS ${table}`,

@@ -96,6 +96,12 @@ export class Platform {
     while ((await left()).length > 0) await this.copyNames();
   }
 
+  /** Totals and names: nothing of what was written so far changes a row later, beside requests. */
+  async settle(): Promise<void> {
+    await this.fold();
+    await this.settleNames();
+  }
+
   /**
    * Until every transaction has ended that is under way now, those of other databases of the cluster, too: then what they changed is
    * told.
