@@ -145,7 +145,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
     }),
   );
 
-  it(
+  thorough.it(
     'answers browsers with a page, at every step, and stores nothing',
     inOneWindow(async () => {
       const address = freshAddress();
@@ -169,7 +169,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
     }),
   );
 
-  it(
+  thorough.it(
     'holds back nobody else, no metadata and not the API',
     inOneWindow(async () => {
       const address = freshAddress();
@@ -211,7 +211,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
 });
 
 describe('a limit of 0', () => {
-  it('switches it off, and its headers with it', async () => {
+  thorough.it('switches it off, and its headers with it', async () => {
     const api = await TestApi.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
     try {
       const key = await api.key(await api.platform.user());
@@ -228,7 +228,7 @@ describe('GET and POST /oauth/userinfo', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ rateLimits: { ...limits, auth: 20 } })));
   afterAll(() => oauth.close());
 
-  it(
+  thorough.it(
     'has the limit of reads of its token, together with the API, and says so on every answer',
     inOneWindow(async () => {
       const { username } = await oauth.member();

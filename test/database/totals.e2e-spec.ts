@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { countLoneSides, findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
-import { postgres } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { writeThem } from '../support/writers.js';
 
-describe('maintained totals', () => {
+thorough.describe('maintained totals', () => {
   let api: TestApi;
   beforeAll(async () => {
     api = await TestApi.start();

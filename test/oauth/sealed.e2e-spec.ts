@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { OauthTest } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
+import { thorough } from '../support/database.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -20,7 +21,7 @@ async function session(): Promise<{ id: number; browser: Browser }> {
   return { id, browser };
 }
 
-describe('what is stored encrypted', () => {
+thorough.describe('what is stored encrypted', () => {
   it('opens nothing in the row of another session', async () => {
     const [attacker, victim] = [await session(), await session()];
     await oauth.dataSource.query(

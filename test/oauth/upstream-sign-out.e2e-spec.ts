@@ -72,7 +72,7 @@ async function logOut(token: string | undefined, origin = oauth.issuer) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-describe('signing out with UPSTREAM_LOGOUT', () => {
+thorough.describe('signing out with UPSTREAM_LOGOUT', () => {
   it('on the account pages ends the session here, then there, and comes back to a page that says so', async () => {
     const { browser, there } = await member();
     const account = (await browser.open('/account/apps')) as FormPage;

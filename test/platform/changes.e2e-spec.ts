@@ -249,7 +249,7 @@ describe('GET /api/platform/changes', () => {
       expect(admission().underWay).toBe(0);
     });
 
-    it('answers with nothing when the time is over, and goes on from there', async () => {
+    thorough.it('answers with nothing when the time is over, and goes on from there', async () => {
       const { data, next, more } = await list(`?after=${start}&wait=1`);
       expect([data, more]).toEqual([[], false]);
       const { key: ada } = await member();

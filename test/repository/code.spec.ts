@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
+import { thorough } from '../support/database.js';
 
 const parse = (path: string) =>
   ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
@@ -53,7 +54,7 @@ function longSqlOf(path: string): string[] {
   return [...found];
 }
 
-describe('the code', () => {
+thorough.describe('the code', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
 
   it('calls `.service.ts` what exports a service', () => {
@@ -94,7 +95,7 @@ describe('programs that are started by `node`, which may be older than the one o
   });
 });
 
-describe('exported functions', () => {
+thorough.describe('exported functions', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
   const functions = paths.flatMap(functionsOf);
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PROBLEMS } from '../../src/http/output/problems.js';
 import { TestApi } from '../support/api.js';
+import { thorough } from '../support/database.js';
 
 interface Parameter {
   name: string;
@@ -141,7 +142,7 @@ describe('GET /docs', () => {
     expect(linked.size).toBeGreaterThan(15);
   });
 
-  it('has one place for each of its links, and so has each guide', async () => {
+  thorough.it('has one place for each of its links, and so has each guide', async () => {
     const pages = new Map<string, string>([['/docs', html]]);
     for (const [, path] of html.matchAll(/href="(\/docs\/[\w-]+)["#]/g))
       if (!pages.has(path!)) pages.set(path!, (await api.send('GET', path!, { Accept: 'text/html' })).text);
@@ -184,7 +185,7 @@ describe('GET /docs', () => {
     expect((await api.send('GET', '/docs?utm_source=mail&code=x')).text).toBe(html);
   });
 
-  it('says the limits that hold here', async () => {
+  thorough.it('says the limits that hold here', async () => {
     const limited = await TestApi.start({ rateLimits: { read: 7, write: 0, auth: 20 } });
     try {
       const { text } = await limited.send('GET', '/docs', { Accept: 'text/html' });
