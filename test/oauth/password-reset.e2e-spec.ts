@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { PasswordResets } from '../../src/oauth/pages/password-resets.js';
-import { thorough } from '../support/database.js';
+import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 import {
@@ -227,6 +227,22 @@ describe('A member with passkeys who forgot the password', () => {
 });
 
 describe('A link to set a new password', () => {
+  postgres.it('is not used up, nor the password changed, where passkeys cannot be read', async () => {
+    const { username } = await member();
+    await ask(username);
+    const path = linkOf(received[0]);
+    const runner = oauth.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('LOCK TABLE passkeys IN ACCESS EXCLUSIVE MODE');
+    try {
+      expect(await set(path, NEW)).toBe(503);
+    } finally {
+      await runner.rollbackTransaction();
+      await runner.release();
+    }
+    expect(await set(path, NEW)).toBe(200);
+  });
+
   thorough.it('works once, of 20 at the same time', async () => {
     const { username } = await member();
     await ask(username);

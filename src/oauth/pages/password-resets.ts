@@ -120,8 +120,9 @@ export class PasswordResets implements OnApplicationShutdown {
       ip: ip ?? null,
       details: { sessions_kept: false },
     } as const;
+    const passkeys = await this.#passkeysOf(member.id); // before, so that nothing is used up where the database is away
     const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ...eventValues(event)]);
-    return changed.length > 0 ? { passkeys: await this.#passkeysOf(member.id) } : { fault: 'expired' };
+    return changed.length > 0 ? { passkeys } : { fault: 'expired' };
   }
 
   /** Resolves when no mail is on its way. */
