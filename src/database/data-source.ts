@@ -36,6 +36,7 @@ import { MakeCalendarLinks1763700100000 } from '../../migrations/1763700100000-m
 import { KnowDevelopers1763700110000 } from '../../migrations/1763700110000-know-developers.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import { WriteChangesCheaply1763700121000 } from '../../migrations/1763700121000-write-changes-cheaply.js';
+import { InlineFunctionsOfLists1763700122000 } from '../../migrations/1763700122000-inline-functions-of-lists.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
@@ -150,6 +151,7 @@ export const MIGRATIONS = [
   KnowDevelopers1763700110000,
   FoldAsAnyOwner1763700120000,
   WriteChangesCheaply1763700121000,
+  InlineFunctionsOfLists1763700122000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'telling';

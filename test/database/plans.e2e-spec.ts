@@ -180,6 +180,17 @@ postgres.describe('plans over 200,000 members', () => {
     expect(scanned).toEqual([]);
   });
 
+  // Of those in plpgsql and those that look something up there is one call per statement at most, and none per row.
+  it.each(CALLS)('%s calls no function in SQL that PostgreSQL has not inlined', async (call) => {
+    const functions = await api.dataSource.query<{ proname: string }[]>(`
+      SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
+        AND proname <> 'last_mark_before'`);
+    const called = new RegExp(`\\b(?:${functions.map(({ proname }) => proname).join('|')})\\(`, 'g');
+    statements.length = 0;
+    expect((await api.get(call, key)).status).toBe(200);
+    for (const plan of await plansOf('VERBOSE, ')) expect(JSON.stringify(plan).match(called)).toBeNull();
+  });
+
   const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
   /** Rows of the table that were read, whether or not they were then kept. */
   const readOf = (plans: Plan[], table: string) =>
