@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { foldedText } from '../../src/database/sql.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 
@@ -428,6 +429,62 @@ describe('GET /api/public/achievements?action=stats', () => {
     ]);
     expect([(await ids(key, 'action=all')).length, (await ids(key)).length]).toEqual([4, 2]);
     expect((await api.get('/profile', await api.key(id))).body.achievements_count).toBe(2);
+  });
+
+  it('name the rarest earned one, the oldest of those that are equally rare, rated or not', async () => {
+    const { id, key } = await member();
+    const first = await earned(id, { category: 'z' });
+    const second = await earned(id, { category: 'a' });
+    await api.platform.achievement({ category: 'a' });
+    expect((await stats(key)).rarest_earned).toMatchObject({
+      id: first,
+      rarity: 'unrated',
+      rarity_percentage: null,
+    });
+    const others = await members(9);
+    expect((await stats(key)).rarest_earned).toMatchObject({
+      id: first,
+      rarity: 'rare',
+      rarity_percentage: 10,
+    });
+    await earn(first, [others[0]!]);
+    expect((await stats(key)).rarest_earned).toMatchObject({
+      id: second,
+      rarity: 'rare',
+      rarity_percentage: 10,
+    });
+  });
+
+  it('have categories in the order in which the database sorts texts', async () => {
+    const { key } = await member();
+    for (const category of [
+      'Zoo',
+      'éclair',
+      'ﬁnd',
+      '𝔘',
+      'Ångström',
+      'a"b',
+      'a',
+      'A',
+      'ΑΣ',
+      'İz',
+      'Straße',
+      '10 km',
+    ])
+      await api.platform.achievement({ category });
+    const sorted = await api.dataSource.query<{ category: string }[]>(
+      `SELECT category FROM achievements GROUP BY 1 ORDER BY ${foldedText('category')}, category COLLATE "C"`,
+    );
+    const shown = (await stats(key)).by_category.map(({ category }: Fields) => category);
+    expect(shown).toEqual(sorted.map(({ category }) => category));
+  });
+
+  it('have shares of two decimals, rounded half up', async () => {
+    const wrong = await api.dataSource.query(`
+      SELECT part, whole, percentage(part, whole) FROM generate_series(0, 130) part, generate_series(1, 130) whole
+      WHERE percentage(part, whole)::text <> round(100.0 * part / whole, 2)::text`);
+    expect(wrong).toEqual([]);
+    expect(await api.dataSource.query(`SELECT percentage(0, 0)::text AS share`)).toEqual([{ share: '0.00' }]);
   });
 });
 

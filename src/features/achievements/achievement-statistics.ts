@@ -4,23 +4,22 @@ import type { AchievementStatistics } from './achievement.dto.js';
 
 /** What READ_STATISTICS returns. */
 export interface StatisticsRow extends Record<string, unknown> {
-  /** One for each category and tier that has an achievement. */
-  readonly groups: readonly Group[];
-  /** In alphabetical order. */
-  readonly categories: readonly string[];
+  /** JSON text: an array of {@link Group}, one for each category and tier that has an achievement. */
+  readonly groups: string;
   readonly rarest_earned: AchievementStatistics['rarest_earned'];
   readonly last_earned_at: string | null;
   readonly rarity_computed_at: string;
 }
 
-interface Group {
-  readonly category: string;
-  readonly rarity: string;
-  readonly total: number;
-  readonly earned: number;
-  readonly points_total: number;
-  readonly points_earned: number;
-}
+/** Of one category and tier. */
+type Group = [
+  category: string,
+  rarity: Rarity,
+  total: number,
+  earned: number,
+  pointsTotal: number,
+  pointsEarned: number,
+];
 
 /** The shares that make a tier, in percent: from the first to below the second. */
 const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> = {
@@ -32,37 +31,46 @@ const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> 
   unrated: [null, null],
 };
 
-/** Makes the member's statistics as they are answered. Every category and every tier stands there, those with nothing too. */
+/** Makes the member's statistics as they are returned, with every category and tier, even those in which nothing is earned. */
 export function statisticsOf(row: StatisticsRow): AchievementStatistics {
-  const { groups, categories, rarest_earned, last_earned_at, rarity_computed_at } = row;
+  const { rarest_earned, last_earned_at, rarity_computed_at } = row;
+  const groups = JSON.parse(row.groups) as Group[];
   return {
     ...completion(groups),
-    points_earned: sum(groups, 'points_earned'),
-    points_total: sum(groups, 'points_total'),
+    points_earned: sum(groups, ([, , , , , pointsEarned]) => pointsEarned),
+    points_total: sum(groups, ([, , , , pointsTotal]) => pointsTotal),
     last_earned_at,
-    by_category: categories.map((category) => ({
+    by_category: categoriesOf(groups).map((category) => ({
       category,
-      ...completion(groups.filter((group) => group.category === category)),
+      ...completion(groups.filter(([of]) => of === category)),
     })),
     by_rarity: RARITIES.map((rarity) => ({
       rarity,
       min_percentage: LIMITS[rarity][0],
       max_percentage: LIMITS[rarity][1],
-      ...completion(groups.filter((group) => group.rarity === rarity)),
+      ...completion(groups.filter(([, of]) => of === rarity)),
     })),
     rarest_earned,
     rarity_computed_at,
   };
 }
 
+/** In the order in which the database sorts texts regardless of case: by the code points of the folded text. */
+function categoriesOf(groups: readonly Group[]): string[] {
+  return [...new Set(groups.map(([category]) => category))]
+    .map((category) => ({ category, key: Buffer.from(`${category.toLowerCase()}\0${category}`) }))
+    .sort((a, b) => a.key.compare(b.key))
+    .map(({ category }) => category);
+}
+
 function completion(groups: readonly Group[]) {
-  const total = sum(groups, 'total');
-  const earned = sum(groups, 'earned');
+  const total = sum(groups, ([, , total]) => total);
+  const earned = sum(groups, ([, , , earned]) => earned);
   return { total, earned, completion_percentage: percentage(earned, total) };
 }
 
-function sum(groups: readonly Group[], of: 'total' | 'earned' | 'points_total' | 'points_earned'): number {
-  return groups.reduce((sum, group) => sum + group[of], 0);
+function sum(groups: readonly Group[], of: (group: Group) => number): number {
+  return groups.reduce((sum, group) => sum + of(group), 0);
 }
 
 /** Share in percent, two decimals, half up; of nothing: 0. As the function of this name in the database. */

@@ -108,23 +108,22 @@ export const READ_DETAIL = {
 };
 
 /**
- * $1: the member. One row, {@link StatisticsRow}: the catalogue is read once, and counted by category and tier. What is to
- * be summed up from there is summed up in Node.
+ * $1: the member. One row, {@link StatisticsRow}: the catalogue is read once, and counted by category and tier. What is summed up
+ * from there is summed up in Node.
  */
 export const READ_STATISTICS = {
   name: 'read-achievement-statistics',
-  text: `WITH groups AS (
+  text: `SELECT COALESCE('[' || string_agg('[' || json_text(category) || ',"' || rarity || '",' || total || ',' || earned || ','
+    || points_total || ',' || points_earned || ']', ',') || ']', '[]') AS groups,
+  (SELECT to_json(r) FROM (
+    SELECT ${columnsOf(RarestEarned)} FROM achievements a CROSS JOIN ${ACTIVE_USERS} WHERE a.id = (min(rarest))[2]::bigint
+  ) r) AS rarest_earned,
+  api_time(max(last_earned_at)) AS last_earned_at, api_time(${COMPUTED_AT}) AS rarity_computed_at
+FROM (
   SELECT a.category, ${RARITY} AS rarity, count(*) FILTER (WHERE ${VISIBLE}) AS total, count(ua.earned_at) AS earned,
     COALESCE(sum(a.points) FILTER (WHERE ${VISIBLE}), 0) AS points_total,
-    COALESCE(sum(a.points) FILTER (WHERE ua.earned_at IS NOT NULL), 0) AS points_earned, max(ua.earned_at) AS last_earned_at
+    COALESCE(sum(a.points) FILTER (WHERE ua.earned_at IS NOT NULL), 0) AS points_earned, max(ua.earned_at) AS last_earned_at,
+    min(ARRAY[${RARITY_PERCENTAGE}, a.id]) FILTER (WHERE ua.earned_at IS NOT NULL) AS rarest
   FROM ${CATALOGUE} GROUP BY 1, 2
-), rarest AS (
-  SELECT ${columnsOf(RarestEarned)}
-  FROM ${EARNED} WHERE ${IS_EARNED} ORDER BY rarity_percentage NULLS LAST, a.id LIMIT 1
-)
-SELECT (SELECT COALESCE(json_agg(g), '[]') FROM groups g) AS groups,
-  (SELECT COALESCE(json_agg(category ORDER BY ${foldedText('category')}, category COLLATE "C"), '[]')
-    FROM (SELECT DISTINCT category FROM groups) c) AS categories,
-  (SELECT to_json(r) FROM rarest r) AS rarest_earned,
-  api_time((SELECT max(last_earned_at) FROM groups)) AS last_earned_at, api_time(${COMPUTED_AT}) AS rarity_computed_at`,
+) groups`,
 };
