@@ -1,4 +1,4 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
+import { ApiProperty, ApiSchema } from '../http/output/swagger.js';
 import { CountField } from '../http/output/fields.js';
 import { RECORD_TYPES } from '../operations/import/record-types.js';
 

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
+import { ApiExcludeController } from '../http/output/swagger.js';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { SCOPES } from '../auth/scopes.js';
@@ -22,7 +22,7 @@ import { snippetsOf } from './snippets.js';
 @OutsideApi()
 @ApiExcludeController()
 export class DocsController {
-  readonly #pages = new Map<string, UnchangingDocument>();
+  readonly #pages = new Map<string, Promise<UnchangingDocument>>();
 
   constructor(
     private readonly config: Config,
@@ -32,35 +32,44 @@ export class DocsController {
 
   /** Also the redirect URI for readers who sign in to try a call: the script takes the code from the address. */
   @Get()
-  reference(@Req() request: Request, @Res() response: Response): void {
-    this.#send('', request, response, () => this.#reference());
+  reference(@Req() request: Request, @Res() response: Response): Promise<void> {
+    return this.#send('', request, response, () => this.#reference());
   }
 
   /** @throws Problem not_found */
   @Get(':guide')
-  guide(@Param('guide') name: string, @Req() request: Request, @Res() response: Response): void {
+  async guide(
+    @Param('guide') name: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
     const guide = GUIDES.find((each) => each.name === name);
     if (!guide) throw new Problem('not_found');
-    this.#send(name, request, response, () =>
+    await this.#send(name, request, response, async () =>
       this.site.document({
         template: 'guide',
         title: guide.title,
         content: {
           guides: GUIDES,
-          groups: this.#groups(),
+          groups: await this.#groups(),
           guide: { ...guide, html: this.#here(guide.html) },
         },
       }),
     );
   }
 
-  #send(name: string, request: Request, response: Response, make: () => UnchangingDocument): void {
+  async #send(
+    name: string,
+    request: Request,
+    response: Response,
+    make: () => Promise<UnchangingDocument>,
+  ): Promise<void> {
     let page = this.#pages.get(name);
     if (!page) this.#pages.set(name, (page = make()));
-    page.send(request, response);
+    (await page).send(request, response);
   }
 
-  #reference(): UnchangingDocument {
+  async #reference(): Promise<UnchangingDocument> {
     const { rateLimits } = this.config;
     return this.site.document({
       template: 'reference',
@@ -70,15 +79,15 @@ export class DocsController {
         clientId: DOCS_CLIENT,
         scopes: Object.entries(SCOPES),
         guides: GUIDES,
-        groups: this.#groups(),
+        groups: await this.#groups(),
         problems: PROBLEMS,
       },
     });
   }
 
   /** The calls by group, each with its request in every language and with what the demo answered. */
-  #groups() {
-    const documents = [this.document.read(), this.document.readPlatform()] as {
+  async #groups() {
+    const documents = (await Promise.all([this.document.read(), this.document.readPlatform()])) as {
       tags: { name: string; description: string }[];
     }[];
     const endpoints = documents.flatMap((document) => endpointsOf(document));

@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema } from '../../http/output/swagger.js';
 import { List } from '../../database/list.js';
 import { contains, EVENT_ACCESS, totalOfMember } from '../../database/sql.js';
 import {

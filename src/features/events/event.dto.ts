@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema } from '../../http/output/swagger.js';
 import { JsonFragment } from '../../database/json-text.js';
 import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
 import {

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
-import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import type { OpenAPIObject } from '@nestjs/swagger';
+import type { DocumentBuilder, OpenAPIObject } from '@nestjs/swagger';
 import { accessOf } from '../../auth/auth.decorators.js';
 import type { Access } from '../../auth/auth.decorators.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES, isPlatformScope, SCOPES } from '../../auth/scopes.js';
@@ -13,6 +12,8 @@ import { parameterNames } from '../../http/input/parameters.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { queryOfHandler } from '../../http/input/query.js';
 import { problemsOf, schemaOf, variantsOf } from '../../http/output/openapi.js';
+import { loadSwagger } from '../../http/output/swagger.js';
+import type { Swagger } from '../../http/output/swagger.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
 import { apiNameOf, Config } from '../../config/config.js';
@@ -25,8 +26,8 @@ type Json = Record<string, unknown>;
 @Injectable()
 export class OpenApiDocument {
   #application: INestApplication | undefined;
-  #answer: JsonResponse | undefined;
-  #ofPlatform: JsonResponse | undefined;
+  #answer: Promise<JsonResponse> | undefined;
+  #ofPlatform: Promise<JsonResponse> | undefined;
 
   constructor(
     private readonly config: Config,
@@ -37,26 +38,34 @@ export class OpenApiDocument {
     this.#application = application;
   }
 
-  get answer(): JsonResponse {
-    return (this.#answer ??= JsonResponse.unchanging(this.#build(this.#ofMembers(), API_PREFIX)));
+  answer(): Promise<JsonResponse> {
+    return (this.#answer ??= this.#make((swagger) => this.#ofMembers(swagger), API_PREFIX));
   }
 
   /** Of what the platform's own backend calls. */
-  get platformAnswer(): JsonResponse {
-    return (this.#ofPlatform ??= JsonResponse.unchanging(this.#build(this.#platform(), PLATFORM_PREFIX)));
+  platformAnswer(): Promise<JsonResponse> {
+    return (this.#ofPlatform ??= this.#make((swagger) => this.#platform(swagger), PLATFORM_PREFIX));
   }
 
   /** The document as its readers get it: plain JSON, a copy of its own. */
-  read(): Json {
-    return JSON.parse(String(this.answer.json)) as Json;
+  async read(): Promise<Json> {
+    return JSON.parse(String((await this.answer()).json)) as Json;
   }
 
   /** The same of the platform's. */
-  readPlatform(): Json {
-    return JSON.parse(String(this.platformAnswer.json)) as Json;
+  async readPlatform(): Promise<Json> {
+    return JSON.parse(String((await this.platformAnswer()).json)) as Json;
   }
 
-  #started(title: string): DocumentBuilder {
+  async #make(
+    start: (swagger: Swagger) => Omit<OpenAPIObject, 'paths'>,
+    prefix: string,
+  ): Promise<JsonResponse> {
+    const swagger = await loadSwagger();
+    return JsonResponse.unchanging(this.#build(swagger, start(swagger), prefix));
+  }
+
+  #started({ DocumentBuilder }: Swagger, title: string): DocumentBuilder {
     const { publicUrl } = this.config;
     return new DocumentBuilder()
       .setTitle(title)
@@ -66,8 +75,8 @@ export class OpenApiDocument {
       .addServer(publicUrl);
   }
 
-  #platform(): Omit<OpenAPIObject, 'paths'> {
-    return this.#started(`${apiNameOf(this.config)}, for the platform`)
+  #platform(swagger: Swagger): Omit<OpenAPIObject, 'paths'> {
+    return this.#started(swagger, `${apiNameOf(this.config)}, for the platform`)
       .setDescription(
         'What the platform’s own backend calls: it feeds the data of all members. Keys are issued by `pua keys create --platform`, ' +
           'belong to no member, and open nothing under `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
@@ -85,9 +94,9 @@ export class OpenApiDocument {
       .build();
   }
 
-  #ofMembers(): Omit<OpenAPIObject, 'paths'> {
+  #ofMembers(swagger: Swagger): Omit<OpenAPIObject, 'paths'> {
     const { publicUrl } = this.config;
-    return this.#started(apiNameOf(this.config))
+    return this.#started(swagger, apiNameOf(this.config))
       .setDescription(
         'A member’s own profile, events, connections and achievements. Every response holds only data of the member ' +
           'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
@@ -120,7 +129,7 @@ export class OpenApiDocument {
       .build();
   }
 
-  #build(base: Omit<OpenAPIObject, 'paths'>, prefix: string): OpenAPIObject {
+  #build({ SwaggerModule }: Swagger, base: Omit<OpenAPIObject, 'paths'>, prefix: string): OpenAPIObject {
     const document = SwaggerModule.createDocument(this.#application!, base, {
       operationIdFactory: (_controller, method) => method,
     });

@@ -11,7 +11,7 @@ import { endpointsOf } from './reference.js';
 @Controller('api/public')
 @Public()
 export class OpenApiController {
-  #collection: JsonResponse | undefined;
+  #collection: Promise<JsonResponse> | undefined;
 
   constructor(
     private readonly config: Config,
@@ -24,8 +24,8 @@ export class OpenApiController {
     { schema: { type: 'object' }, models: [] },
     'OpenAPI 3.1 of the running server, for generators of clients and tests.',
   )
-  getOpenApi(): JsonResponse {
-    return this.document.answer;
+  getOpenApi(): Promise<JsonResponse> {
+    return this.document.answer();
   }
 
   @Get('postman.json')
@@ -34,10 +34,15 @@ export class OpenApiController {
     { schema: { type: 'object' }, models: [] },
     'Every call with its parameters and responses, to be imported into Postman, Insomnia or Bruno.',
   )
-  getPostmanCollection(): JsonResponse {
-    return (this.#collection ??= JsonResponse.unchanging(
-      postmanCollection(apiNameOf(this.config), this.config.publicUrl, endpointsOf(this.document.read())),
-    ));
+  getPostmanCollection(): Promise<JsonResponse> {
+    return (this.#collection ??= this.#makeCollection());
+  }
+
+  async #makeCollection(): Promise<JsonResponse> {
+    const endpoints = endpointsOf(await this.document.read());
+    return JsonResponse.unchanging(
+      postmanCollection(apiNameOf(this.config), this.config.publicUrl, endpoints),
+    );
   }
 }
 
@@ -53,7 +58,7 @@ export class PlatformOpenApiController {
     { schema: { type: 'object' }, models: [] },
     'OpenAPI 3.1 of the calls of the platform’s backend, as the running server has them.',
   )
-  getPlatformOpenApi(): JsonResponse {
-    return this.document.platformAnswer;
+  getPlatformOpenApi(): Promise<JsonResponse> {
+    return this.document.platformAnswer();
   }
 }

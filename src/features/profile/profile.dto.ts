@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema } from '../../http/output/swagger.js';
 import {
   CountField,
   EnumField,

@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema } from '../../http/output/swagger.js';
 import { CHANGE_KINDS, RESOURCES } from '../../changes/changes.js';
 import type { MemberChange, Resource } from '../../changes/changes.js';
 import { Cursor, ListOf, WholeNumber } from '../../http/input/parameters.js';

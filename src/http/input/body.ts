@@ -1,6 +1,6 @@
 import { applyDecorators, createParamDecorator } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
-import { ApiBody, ApiConsumes, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiPropertyOptional } from '../output/swagger.js';
 import { IsOptional, IsString, validateSync } from 'class-validator';
 import express from 'express';
 import type { Request, Response } from 'express';

@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty } from './swagger.js';
 import { jsonText } from '../../database/json-text.js';
 import type { JsonKey, JsonKind, JsonObject, JsonSource } from '../../database/json-text.js';
 import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';

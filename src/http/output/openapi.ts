@@ -1,5 +1,5 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiSchema, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiSchema, getSchemaPath } from './swagger.js';
 import { BooleanField, CountField, IntegerField, TextField } from './fields.js';
 import type { Model } from './fields.js';
 import type { ProblemCode } from './problems.js';
