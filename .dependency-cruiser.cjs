@@ -17,7 +17,8 @@ module.exports = {
     },
     {
       name: 'swagger-is-loaded-late',
-      comment: 'decorators come from src/http/output/swagger.ts, which loads @nestjs/swagger when a document is asked for',
+      comment:
+        'decorators come from src/http/output/swagger.ts, which loads @nestjs/swagger when a document is asked for',
       severity: 'error',
       from: { path: '^src/' },
       to: { path: 'node_modules/@nestjs/swagger/', dependencyTypesNot: ['type-only'], dynamic: false },
