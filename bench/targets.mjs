@@ -21,8 +21,10 @@ const REASONS = {
     'PostgreSQL takes half of the time, to make 12 KB of text; a third of the other half is garbage collection',
   'GET /profile, access token':
     'the same statement and the same work as for a key, which is remembered too: rounds differ by more than the two do',
-  'GET /achievements (20)': 'PostgreSQL makes the JSON of each item, the peer’s makes rows: 391 and 282 µs',
-  'GET /achievements?action=stats': 'the catalogue is read twice, for the sums and for the rarest one',
+  'GET /achievements (20)':
+    'PostgreSQL makes the JSON of each item, where the peer’s makes rows of columns, which its server then has to make JSON of',
+  'GET /achievements?action=stats':
+    'both read the whole catalogue with what the member has earned of it, which is most of the work',
   'GET /profile, key':
     'half of it is Node’s and the system’s, for the peer too; runs differ by more than a tenth',
   'Authorization, signed in':
