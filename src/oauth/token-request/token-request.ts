@@ -146,7 +146,13 @@ export class TokenRequest {
       answer,
       token.key,
       ...database.eventValues(event),
-      ...issued.flatMap(({ key, model, grantId, payload, seconds }) => [key, model, grantId, payload, seconds]),
+      ...issued.flatMap(({ key, model, grantId, payload, seconds }) => [
+        key,
+        model,
+        grantId,
+        payload,
+        seconds,
+      ]),
     ]);
     return written.length === 1;
   }
