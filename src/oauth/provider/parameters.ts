@@ -187,6 +187,10 @@ function readAhead(request: IncomingMessage, change: (body: Buffer) => Buffer): 
         end(size > 0 ? body : undefined);
       }
     };
+    if (request.complete) {
+      read(); // it has arrived, as nearly every form has by now
+      return;
+    }
     request.on('readable', read);
     for (const event of ENDS) request.on(event, gone);
   });
