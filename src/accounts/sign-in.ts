@@ -63,10 +63,13 @@ interface Account {
   readonly now: number;
 }
 
-const FIND_ACCOUNT = `SELECT typed.folded_username, u.id, CASE WHEN u.password_off_at IS NULL THEN u.password_hash END AS password_hash,
+const FIND_ACCOUNT = {
+  name: 'find-account-by-name',
+  text: `SELECT typed.folded_username, u.id, CASE WHEN u.password_off_at IS NULL THEN u.password_hash END AS password_hash,
   u.disabled_at IS NOT NULL AS disabled,
   ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
-FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`;
+FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`,
+};
 
 const REPLACE_HASH = 'UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2';
 
@@ -145,7 +148,7 @@ export class SignIn implements OnApplicationShutdown {
 
   async #find(username: string): Promise<Account> {
     const usable = isStorable(username) && [...username].length <= LONGEST_USERNAME;
-    const [account] = await this.database.prepared<Account & QueryResultRow>(FIND_ACCOUNT, [
+    const [account] = await this.database.read<Account & QueryResultRow>(FIND_ACCOUNT, [
       usable ? username : '', // which nobody is called
     ]);
     return account!;

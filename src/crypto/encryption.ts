@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { deriveKey } from './secrets.js';
 import type { Secrets } from './secrets.js';
@@ -108,22 +108,27 @@ function contextOf(kind: string, rowKeys: readonly Buffer[]): string {
 
 /** Encrypts under a key that only whoever holds `secret` can derive (HKDF-SHA-256). */
 export function sealFor(secret: string, value: unknown, context: string): Buffer {
-  return seal(deriveKey(secret, context), value, context);
+  return seal(keyFor(secret, context), value, context);
 }
 
 /** Decrypts what {@link sealFor} encrypted. @returns undefined where the secret or the context is another */
 export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
-  return open<T>(deriveKey(secret, context), sealed, context);
+  return open<T>(keyFor(secret, context), sealed, context);
 }
 
-function seal(key: KeyObject | Buffer, value: unknown, context: string): Buffer {
+/** A KeyObject: of a Buffer Node finds out by two exceptions that it is none, which takes three times as long as to encrypt. */
+function keyFor(secret: string, context: string): KeyObject {
+  return createSecretKey(deriveKey(secret, context));
+}
+
+function seal(key: KeyObject, value: unknown, context: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
   const text = Buffer.concat([cipher.update(JSON.stringify(value)), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), text]);
 }
 
-function open<T>(key: KeyObject | Buffer, sealed: Buffer, context: string): T | undefined {
+function open<T>(key: KeyObject, sealed: Buffer, context: string): T | undefined {
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES), {
       authTagLength: TAG_BYTES,

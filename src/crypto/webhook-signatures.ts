@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
 
 const PREFIX = 'whsec_';
 /** Standard Webhooks asks for 24 to 64. */
@@ -16,6 +16,6 @@ export function makeWebhookSecret(): string {
  * @param timestamp of this attempt, in seconds since 1970
  */
 export function signWebhook(secret: string, id: string, timestamp: number, body: string): string {
-  const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+  const key = createSecretKey(secret.slice(PREFIX.length), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }

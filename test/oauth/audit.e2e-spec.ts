@@ -40,6 +40,24 @@ describe('the audit trail', () => {
     });
   });
 
+  it('holds what was consented to, or the consent counts for nothing', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    await oauth.dataSource.query(`CREATE FUNCTION refuse_consents() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'the trail is full'; END $$;
+CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
+  WHEN (NEW.type = 'consent.granted' AND NEW.client_id = '${clientId}') EXECUTE FUNCTION refuse_consents()`);
+    try {
+      await expect(oauth.code(clientId, member.username)).rejects.toThrow(/^500 at /);
+    } finally {
+      await oauth.dataSource.query('DROP FUNCTION refuse_consents CASCADE');
+    }
+    const consents = 'SELECT FROM oauth_consents WHERE user_id = $1';
+    expect(await oauth.dataSource.query(consents, [member.id])).toEqual([]);
+    await oauth.code(clientId, member.username);
+    expect(await oauth.dataSource.query(consents, [member.id])).toHaveLength(1);
+  });
+
   // The log is what a process of its own writes, and the embedded database serves one process alone.
   postgres.it(
     'and the log hold the true reason of a refusal under its error id',

@@ -20,6 +20,11 @@ export interface CurrentSession {
   readonly user: SignedInUser;
 }
 
+const FIND_USER = {
+  name: 'find-signed-in-user',
+  text: 'SELECT id, username, display_name FROM users WHERE id = $1 AND disabled_at IS NULL',
+};
+
 /** The library's browser sessions, for pages that are not part of an authorization request. */
 @Injectable()
 export class BrowserSessions {
@@ -39,11 +44,12 @@ export class BrowserSessions {
   }
 
   /** A member who can sign in. */
-  user(accountId: string): Promise<SignedInUser | undefined> {
-    return this.database.row<{ id: number; username: string; display_name: string }>(
-      'SELECT id, username, display_name FROM users WHERE id = $1 AND disabled_at IS NULL',
+  async user(accountId: string): Promise<SignedInUser | undefined> {
+    const [user] = await this.database.read<{ id: number; username: string; display_name: string }>(
+      FIND_USER,
       [accountId],
     );
+    return user;
   }
 
   /** Begins a session with a new id, whatever the browser had before. */

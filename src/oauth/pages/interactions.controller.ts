@@ -176,9 +176,14 @@ export class InteractionsController {
     const { interaction, client } = await this.#posted(request, response, form, 'consent');
     const user = await this.#user(interaction);
     const requested = requestedScopes(interaction, client);
-    const event = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
     if (form.decision !== 'allow') {
-      await this.database.record({ ...event, type: 'consent.denied', details: { scopes: requested } });
+      await this.database.record({
+        type: 'consent.denied',
+        actor: 'user',
+        userId: user.id,
+        clientId: client.clientId,
+        details: { scopes: requested },
+      });
       await this.steps.declined(response, interaction, 'the member did not allow it');
       return;
     }
@@ -186,12 +191,14 @@ export class InteractionsController {
     const granted = requested.filter((scope) => OPENID_SCOPES.includes(scope) || ticked.includes(scope));
     const rejected = requested.filter((scope) => !granted.includes(scope));
     await this.documents.keep(client.clientId);
-    await this.consents.remember(user.id, client.clientId, granted, rejected);
-    await this.database.record({ ...event, type: 'consent.granted', details: { granted, rejected } });
-    const grant = await this.consents.createGrant(this.server.provider, String(user.id), client.clientId, {
-      granted,
-      rejected,
-    });
+    const answer = { granted, rejected };
+    await this.consents.remember(user.id, client.clientId, answer);
+    const grant = await this.consents.createGrant(
+      this.server.provider,
+      String(user.id),
+      client.clientId,
+      answer,
+    );
     await this.steps.consented(response, interaction, grant.jti);
   }
 

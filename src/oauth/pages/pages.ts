@@ -377,6 +377,7 @@ export class Pages {
     passkeys: readFileSync(new URL('./templates/passkeys.js', import.meta.url), 'utf8'),
     developer: readFileSync(new URL('./templates/developer.js', import.meta.url), 'utf8'),
   };
+  readonly #scriptSources = Object.values(this.#scripts).map((script) => [script, sourceOf(script)] as const);
   readonly #moments = Object.fromEntries(
     LANGUAGES.map((language) => [language, new Moments(language)]),
   ) as Record<Language, Moments>;
@@ -427,12 +428,12 @@ export class Pages {
       moments: this.#moments[language],
       ...WORDING,
     });
-    const scripts = Object.values(this.#scripts).filter((script) => html.includes(script));
+    const scripts = this.#scriptSources.filter(([script]) => html.includes(script));
     const policy = [
       "default-src 'none'",
       `style-src ${this.#styleSource}`,
       ...(scripts.length > 0
-        ? [['script-src', ...scripts.map(sourceOf)].join(' '), "connect-src 'self'"]
+        ? [['script-src', ...scripts.map(([, source]) => source)].join(' '), "connect-src 'self'"]
         : []),
       ...(html.includes('<img ') ? ["img-src 'self'"] : []),
       ['form-action', "'self'", ...formTargets.flatMap(formSource)].join(' '),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { browserOf } from './user-agent.js';
 import { clip, fill, fillHtml, initialOf, isolated } from './wording.js';
 
@@ -6,6 +7,19 @@ describe('clip', () => {
   it('leaves an honest name as it is', () => {
     for (const name of ['Trailmix', 'Café Zoë', '旅の友', 'عداء', 'Pogo 🎈', 'Смена'])
       expect(clip(name, 60)).toBe(name);
+  });
+
+  it('leaves what is plain as it is, and only that', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('a', '~', '!', ' ', '\t', '\x7f', 'é'), maxLength: 9 }),
+        (text) => {
+          // One letter is put in front that is not plain, so that the text goes the long way.
+          const longWay = clip(`é${text.replace(/^[\s\p{Cc}]+/u, '')}`, 7).slice(1);
+          expect(clip(text, 6)).toBe(longWay);
+        },
+      ),
+    );
   });
 
   it('cuts to a length in characters as readers count them', () => {

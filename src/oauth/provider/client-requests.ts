@@ -60,9 +60,9 @@ export function tellDeveloper(
   refused?: RefusedRequest,
 ): void {
   const { client, body, params } = ctx.oidc ?? {};
-  const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
   // Of an unknown app there is only what was sent; it may be a member’s app that is disabled.
   if (client ? client.by_member !== true : refused === undefined) return;
+  const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
   const id = client?.clientId ?? sent.client_id;
   if (typeof id !== 'string' || !RANDOM_ID.test(id)) return;
   const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));

@@ -1,9 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { recordEventIf } from '../../audit/audit.js';
 import type { Consent } from '../storage/consent.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from './provider.js';
 import { Config } from '../../config/config.js';
+
+const FIND_CONSENT = {
+  name: 'find-consent',
+  text: 'SELECT granted, rejected FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
+};
+
+/** The answer and its line in the audit trail, both or neither. */
+const REMEMBER = `WITH remembered AS (
+  INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
+    granted = ARRAY(SELECT unnest(c.granted) EXCEPT SELECT unnest($4::text[]) UNION SELECT unnest($3::text[])),
+    rejected = ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($3::text[]) UNION SELECT unnest($4::text[]))
+  RETURNING 1
+) ${recordEventIf('remembered', 5)}`;
 
 /** Remembers what members allowed each client, and creates grants from that. */
 @Injectable()
@@ -21,26 +36,28 @@ export class Consents {
     const authorization = this.database.current?.authorization;
     const member = authorization?.clientId === clientId ? authorization.memberOf(userId) : undefined;
     if (member) return member.consent;
-    return this.database.row<{ granted: string[]; rejected: string[] }>(
-      'SELECT granted, rejected FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
-      [userId, clientId],
-    );
+    const [consent] = await this.database.read<{ granted: string[]; rejected: string[] }>(FIND_CONSENT, [
+      userId,
+      clientId,
+    ]);
+    return consent;
   }
 
-  /** Remembers the answer for the scopes that were asked for now, and leaves the others as they were. */
-  async remember(
-    userId: number,
-    clientId: string,
-    granted: readonly string[],
-    rejected: readonly string[],
-  ): Promise<void> {
-    await this.database.rows(
-      `INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected) VALUES ($1, $2, $3, $4)
-ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
-  granted = ARRAY(SELECT unnest(c.granted) EXCEPT SELECT unnest($4::text[]) UNION SELECT unnest($3::text[])),
-  rejected = ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($3::text[]) UNION SELECT unnest($4::text[]))`,
-      [userId, clientId, granted, rejected],
-    );
+  /** Remembers the answer for the scopes that were asked for now, leaves the others as they were, and records it. */
+  async remember(userId: number, clientId: string, { granted, rejected }: Consent): Promise<void> {
+    await this.database.rows(REMEMBER, [
+      userId,
+      clientId,
+      granted,
+      rejected,
+      ...this.database.eventValues({
+        type: 'consent.granted',
+        actor: 'user',
+        userId,
+        clientId,
+        details: { granted, rejected },
+      }),
+    ]);
   }
 
   /** A new family of tokens; every sign-in gets its own, so that ending one leaves the others alone. */

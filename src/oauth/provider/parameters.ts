@@ -80,7 +80,11 @@ export async function parameterFault(request: Request): Promise<string | undefin
     if (start === -1) return undefined;
     query = new URLSearchParams(request.url.slice(start + 1)); // as the library does: it drops another question mark
   }
-  const faults = NAMES.flatMap((name) => faultOf(name, parameters(name)) ?? []);
+  const faults: Fault[] = [];
+  for (const name of NAMES) {
+    const fault = faultOf(name, parameters(name));
+    if (fault) faults.push(fault);
+  }
   if (path === ROUTES.authorization && faults.length > 0) {
     for (const { name } of faults) query.delete(name);
     request.url = `${path}?${query}`;
@@ -90,14 +94,23 @@ export async function parameterFault(request: Request): Promise<string | undefin
 
 /** All values of a parameter. */
 type Parameters = (name: string) => readonly string[];
+const NONE: readonly string[] = [];
 
 /** Reads a form as the library does, but all of it: nothing after the thousandth name may escape the check. */
 function ofForm(text: string): Parameters {
   const form = parse(text, undefined, undefined, { maxKeys: 0 });
-  return (name) => [form[name] ?? []].flat();
+  return (name) => {
+    const values = form[name];
+    return typeof values === 'string' ? [values] : (values ?? NONE);
+  };
 }
 
-function faultOf(name: string, values: readonly string[]) {
+interface Fault {
+  readonly name: string;
+  readonly reason: string;
+}
+
+function faultOf(name: string, values: readonly string[]): Fault | undefined {
   for (const text of values) {
     // U+FFFD replaces what is not UTF-8.
     if (/[\p{Cc}\u{fffd}]/u.test(text) || !text.isWellFormed())
@@ -174,6 +187,10 @@ function readAhead(request: IncomingMessage, change: (body: Buffer) => Buffer): 
         end(size > 0 ? body : undefined);
       }
     };
+    if (request.complete) {
+      read(); // it has arrived, as nearly every form has by now
+      return;
+    }
     request.on('readable', read);
     for (const event of ENDS) request.on(event, gone);
   });

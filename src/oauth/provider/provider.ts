@@ -11,6 +11,7 @@ import type {
 import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
+import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import type { SigningJwk } from '../../crypto/signing-keys.js';
 import { deriveKey } from '../../crypto/secrets.js';
 import { passkeyDomain } from '../passkeys/passkey-domain.js';
@@ -184,7 +185,7 @@ export function createProvider(parts: ProviderParts): Provider {
         : { session: 'pua_session', interaction: 'pua_interaction', resume: 'pua_resume' },
       long: sessionCookie(config),
       short: { httpOnly: true, sameSite: 'lax', secure, signed: true },
-      keys: config.secrets.derive('oauth-cookies').map((key) => key.export().toString('base64url')),
+      keys: new CookieSignatures(config.secrets, 'oauth-cookies'),
     },
 
     formats: {

@@ -47,25 +47,37 @@ type State =
   | { readonly is: 'used'; readonly token: PresentedToken; readonly issued: NewToken[] }
   | { readonly is: 'repeated'; readonly token: PresentedToken; readonly kept: KeptAnswer };
 
-/** Codes and tokens: keys, models, ids of grants, payloads, seconds until they expire. */
-const NEW_TOKENS = `INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
-SELECT key, model, grant_id, payload::jsonb, now() + make_interval(secs => seconds)
-FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::float8[]) AS t (key, model, grant_id, payload, seconds)`;
+/** Of {@link finishing}, before the tokens: grant, answer, presented token, event. */
+const [EVENT_AT, TOKENS_AT] = [4, 12];
+
+const TOKEN_TYPES = ['bytea', 'text', 'text', 'jsonb', 'float8'];
 
 /**
- * All that a successful token request writes, or nothing: one statement is one transaction. The grant is locked first,
- * always, since whoever revokes it holds its lock before it touches the tokens. The presented token ($7) is used up by a
- * conditional UPDATE, of which one of many in parallel succeeds, and keeps the answer for who asks again ($6); what was
+ * All that a successful token request writes, or nothing: one statement is one transaction. The grant ($1) is locked first,
+ * always, since whoever revokes it holds its lock before it touches the tokens. The presented token ($3) is used up by a
+ * conditional UPDATE, of which one of many in parallel succeeds, and keeps the answer for who asks again ($2); what was
  * issued is stored; the audit trail has a line.
+ *
+ * @param tokens how many were issued: each has parameters of its own, since arrays of them would have to be written and taken apart again
  */
-const FINISH = `WITH family AS MATERIALIZED (
-  SELECT id FROM oauth_grants WHERE id = $16 FOR UPDATE
+const finishing = (tokens: number) => `WITH family AS MATERIALIZED (
+  SELECT id FROM oauth_grants WHERE id = $1 FOR UPDATE
 ), used AS (
-  UPDATE oauth_tokens t SET consumed_at = clock_timestamp(), successor = $6 FROM family
-  WHERE t.key = $7 AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
-), issued AS (${NEW_TOKENS}, used), recorded AS (
-  ${recordEventIf('used', 8)}
+  UPDATE oauth_tokens t SET consumed_at = clock_timestamp(), successor = $2 FROM family
+  WHERE t.key = $3 AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
+), issued AS (
+  INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+  SELECT n.key, n.model, n.grant_id, n.payload, now() + make_interval(secs => n.seconds)
+  FROM used, (VALUES ${Array.from({ length: tokens }, (_, i) => {
+    const values = TOKEN_TYPES.map((type, at) => `$${TOKENS_AT + TOKEN_TYPES.length * i + at}::${type}`);
+    return `(${values.join(', ')})`;
+  }).join(', ')}) AS n (key, model, grant_id, payload, seconds)
+), recorded AS (
+  ${recordEventIf('used', EVENT_AT)}
 ) SELECT FROM used`;
+
+/** An access token and a refresh token, which is what nearly every request gets. */
+const FINISH_TWO = finishing(2);
 
 /**
  * A request to the token or revocation endpoint: what it presents, uses up, issues and revokes. The library goes through it step by
@@ -129,16 +141,18 @@ export class TokenRequest {
     if (this.#state.is !== 'used')
       throw new Error(`a request whose token is ${this.#state.is} cannot be finished`);
     const { token, issued } = this.#state;
-    const written = await database.rows(FINISH, [
-      issued.map(({ key }) => key),
-      issued.map(({ model }) => model),
-      issued.map(({ grantId }) => grantId),
-      issued.map(({ payload }) => payload),
-      issued.map(({ seconds }) => seconds),
+    const written = await database.rows(issued.length === 2 ? FINISH_TWO : finishing(issued.length), [
+      token.grant_id,
       answer,
       token.key,
       ...database.eventValues(event),
-      token.grant_id,
+      ...issued.flatMap(({ key, model, grantId, payload, seconds }) => [
+        key,
+        model,
+        grantId,
+        payload,
+        seconds,
+      ]),
     ]);
     return written.length === 1;
   }

@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import { CookieSignatures } from './cookie-signatures.js';
+import { Secrets } from './secrets.js';
+
+const COOKIE = 'pua_session=some-id; value';
+/** Made by Keygrip. */
+const [BY_CURRENT, BY_PREVIOUS] = ['0DfgO7UYV_h1b2FC4-Z8DzrdaCM', '7qSedlDtIrjyLPwdN3ZZlBezUt8'];
+
+const [CURRENT, PREVIOUS] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+const signatures = new CookieSignatures(new Secrets(CURRENT, PREVIOUS), 'oauth-cookies');
+
+describe('the signature of a cookie', () => {
+  it('is the one that Keygrip makes: the cookies that browsers have stay good', () => {
+    expect(signatures.sign(COOKIE)).toBe(BY_CURRENT);
+    expect(new CookieSignatures(new Secrets(PREVIOUS), 'oauth-cookies').sign(COOKIE)).toBe(BY_PREVIOUS);
+  });
+
+  it('is found to be of the current key or of the one before, so that Koa signs anew what is of the latter', () => {
+    expect([BY_CURRENT, BY_PREVIOUS].map((signature) => signatures.index(COOKIE, signature))).toEqual([0, 1]);
+    expect([BY_CURRENT, BY_PREVIOUS].map((signature) => signatures.verify(COOKIE, signature))).toEqual([
+      true,
+      true,
+    ]);
+    const after = new CookieSignatures(new Secrets(CURRENT), 'oauth-cookies');
+    expect(after.index(COOKIE, BY_PREVIOUS)).toBe(-1);
+  });
+
+  it.each([
+    ['another value', 'pua_session=some-id; value2', BY_CURRENT],
+    ['another name', 'pua_interaction=some-id; value', BY_CURRENT],
+    ['a changed signature', COOKIE, BY_CURRENT.replace('0', '1')],
+    ['the same bytes in another spelling', COOKIE, `${BY_CURRENT}=`],
+    ['a part of it', COOKIE, BY_CURRENT.slice(0, -1)],
+    ['nothing', COOKIE, ''],
+    ['what is not base64', COOKIE, '„“'],
+  ])('is none of %s', (_, cookie, signature) => {
+    expect(signatures.index(cookie, signature)).toBe(-1);
+    expect(signatures.verify(cookie, signature)).toBe(false);
+  });
+
+  it('is none of a key for another purpose', () => {
+    expect(new CookieSignatures(new Secrets(CURRENT), 'csrf').verify(COOKIE, BY_CURRENT)).toBe(false);
+  });
+});
