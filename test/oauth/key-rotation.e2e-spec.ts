@@ -3,6 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { createApp } from '../../src/app.js';
 import { Secrets } from '../../src/crypto/secrets.js';
+import { thorough } from '../support/database.js';
 import { endApp } from '../support/api.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
@@ -149,12 +150,15 @@ describe('a new SECRET_KEY', () => {
   });
 
   describe('without SECRET_KEY_PREVIOUS', () => {
-    it('does not start over signing keys that it cannot open, and says what is missing', async () => {
-      const other = Buffer.alloc(32, 'other');
-      const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
-      await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
-      await endApp(unfit);
-    });
+    thorough.it(
+      'does not start over signing keys that it cannot open, and says what is missing',
+      async () => {
+        const other = Buffer.alloc(32, 'other');
+        const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
+        await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
+        await endApp(unfit);
+      },
+    );
 
     it('refuses everything that was issued before, and fails at nothing', async () => {
       const { username } = await oauth.member();

@@ -129,7 +129,7 @@ describe('Webhooks', () => {
       expect(receiver.told).toEqual([`profile.updated ${userId} of ${userId}`]);
     });
 
-    it('tells the same as sync of whatever changed, whoever wrote it', async () => {
+    thorough.it('tells the same as sync of whatever changed, whoever wrote it', async () => {
       const { platform } = oauth.api;
       const userId = await platform.user();
       const key = await oauth.api.key(userId);
