@@ -130,7 +130,7 @@ async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: num
   return async (patienceMs) => {
     if (existsSync(socket)) unlinkSync(socket); // nobody new: other processes that came by it may finish
     const deadline = Date.now() + patienceMs;
-    while (server.getStats().activeConnections > 0 && Date.now() < deadline) await pause(20);
+    while (server.getStats().activeConnections > 0 && Date.now() < deadline) await pause(2);
     await server.stop();
     await database.close();
   };

@@ -6,9 +6,9 @@ import { makeKey } from '../../src/auth/api-keys/api-key-format.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
-import { closeApp, createApp } from '../../src/app.js';
+import { createApp } from '../../src/app.js';
 import supertest from 'supertest';
-import { TestApi } from '../support/api.js';
+import { endApp, TestApi } from '../support/api.js';
 import { latestFor } from '../support/timing.js';
 
 describe('credentials', () => {
@@ -210,7 +210,7 @@ describe('credentials', () => {
         expect(status).toBe(expected);
         if (expected === 403) expect(body.code).toBe('ip_not_allowed');
       } finally {
-        await closeApp(app);
+        await endApp(app);
       }
     });
 
@@ -257,7 +257,7 @@ describe('credentials', () => {
           (await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key)).status,
         ).toBe(401);
       } finally {
-        await closeApp(app);
+        await endApp(app);
       }
     });
 
@@ -345,7 +345,7 @@ describe('credentials', () => {
         const app = await createApp({ ...api.config, secrets });
         await app.init();
         const { status } = await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key);
-        await closeApp(app); // writes what is to be written
+        await endApp(app); // writes what is to be written
         return status;
       };
       expect(await ask(new Secrets(after))).toBe(401);

@@ -316,27 +316,30 @@ describe('pua', () => {
   });
 
   describe('keys list and show', () => {
-    it('list --expiring names what ends soon and has no successor, the first to end first', async () => {
-      const user = await api.platform.user();
-      const make = (expiresInSeconds: number) => createKey(user, { expiresInSeconds });
-      const [later, sooner, far, rotated, revoked] = [
-        await make(29 * 86_400),
-        await make(86_400),
-        await make(31 * 86_400),
-        await make(2 * 86_400),
-        await make(2 * 86_400),
-      ];
-      await createKey(user, { noExpiryReason: 'a device' });
-      const successor = await json<Key>('keys', 'rotate', rotated.id);
-      await run('keys', 'revoke', revoked.id, '--reason', 'test');
-      const listed = async (within: string) =>
-        (
-          await json<{ data: KeyDetails[] }>('keys', 'list', '--user', String(user), '--expiring', within)
-        ).data.map(({ id }) => id);
-      expect(await listed('30d')).toEqual([sooner.id, successor.id, later.id]);
-      expect(await listed('60d')).toEqual([sooner.id, successor.id, later.id, far.id]);
-      expect(await listed('1h')).toEqual([]);
-    });
+    thorough.it(
+      'list --expiring names what ends soon and has no successor, the first to end first',
+      async () => {
+        const user = await api.platform.user();
+        const make = (expiresInSeconds: number) => createKey(user, { expiresInSeconds });
+        const [later, sooner, far, rotated, revoked] = [
+          await make(29 * 86_400),
+          await make(86_400),
+          await make(31 * 86_400),
+          await make(2 * 86_400),
+          await make(2 * 86_400),
+        ];
+        await createKey(user, { noExpiryReason: 'a device' });
+        const successor = await json<Key>('keys', 'rotate', rotated.id);
+        await run('keys', 'revoke', revoked.id, '--reason', 'test');
+        const listed = async (within: string) =>
+          (
+            await json<{ data: KeyDetails[] }>('keys', 'list', '--user', String(user), '--expiring', within)
+          ).data.map(({ id }) => id);
+        expect(await listed('30d')).toEqual([sooner.id, successor.id, later.id]);
+        expect(await listed('60d')).toEqual([sooner.id, successor.id, later.id, far.id]);
+        expect(await listed('1h')).toEqual([]);
+      },
+    );
 
     it('tell where a key was used and exposed, and never the key', async () => {
       const user = await api.platform.user();
@@ -1093,7 +1096,7 @@ describe('pua doctor', () => {
     expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
   });
 
-  it('finds a sequence behind its table, and moves it on', async () => {
+  thorough.it('finds a sequence behind its table, and moves it on', async () => {
     await api.dataSource.query(`SELECT setval('events_id_seq', 1)`);
     await api.platform.event({ id: 500 });
     expect(bad(await examine())).toEqual([
@@ -1116,7 +1119,7 @@ describe('pua doctor', () => {
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  it('finds a trigger that somebody disabled, and says how to enable it as it was', async () => {
+  thorough.it('finds a trigger that somebody disabled, and says how to enable it as it was', async () => {
     await api.dataSource.query('ALTER TABLE participants DISABLE TRIGGER participants_delete_count');
     const [check, ...others] = bad(await examine());
     expect([check!.name, others]).toEqual(['participants.participants_delete_count', []]);
@@ -1207,7 +1210,7 @@ describe('pua doctor', () => {
     expect(await examine()).toMatchObject({ code: 0 });
   });
 
-  it('finds keys that were made with another SECRET_KEY', async () => {
+  thorough.it('finds keys that were made with another SECRET_KEY', async () => {
     await api.key(await api.platform.user());
     const other = Buffer.alloc(32, 'other').toString('base64');
     const lost = await examine({ SECRET_KEY: other });

@@ -39,7 +39,7 @@ describe('an authorization code', () => {
     expect((await oauth.refresh(form.client_id!, body.refresh_token)).status).toBe(400);
   });
 
-  it('redeemed again minutes later still betrays a theft', async () => {
+  thorough.it('redeemed again minutes later still betrays a theft', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const { body } = await oauth.token(form);
     await oauth.age('oauth_tokens', 120);
@@ -73,7 +73,7 @@ describe('an authorization code', () => {
     expect(await errorOf(form)).toBe('invalid_grant');
   });
 
-  it('of a member who was disabled meanwhile gives nothing, nor does a refresh token', async () => {
+  thorough.it('of a member who was disabled meanwhile gives nothing, nor does a refresh token', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
@@ -420,12 +420,15 @@ describe('an access token', () => {
     expect(await oauth.me(other.access_token)).toBe(401);
   });
 
-  it('of a disabled member is refused by the guard itself, though the grant were still there', async () => {
-    const { id, username } = await oauth.member();
-    const { access_token } = await oauth.tokens(await oauth.client(), username);
-    await disableAlone(id);
-    await refusedSoon(access_token);
-  });
+  thorough.it(
+    'of a disabled member is refused by the guard itself, though the grant were still there',
+    async () => {
+      const { id, username } = await oauth.member();
+      const { access_token } = await oauth.tokens(await oauth.client(), username);
+      await disableAlone(id);
+      await refusedSoon(access_token);
+    },
+  );
 
   it('has the life that it was issued with, by the clock of the database', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
@@ -439,7 +442,7 @@ describe('an access token', () => {
     expect(await oauth.me(access_token)).toBe(401);
   });
 
-  it('is known to the guard exactly where the library knows it', async () => {
+  thorough.it('is known to the guard exactly where the library knows it', async () => {
     const { AuthorizationServer } = await import('../../src/oauth/provider/authorization-server.js');
     const { provider } = oauth.api.app.get(AuthorizationServer);
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
@@ -558,7 +561,7 @@ describe('a token bound by DPoP', () => {
     expect((await oauth.token(form, { DPoP: await proof(good) })).body.token_type).toBe('DPoP');
   });
 
-  it('costs its proof also where the request is refused for another reason', async () => {
+  thorough.it('costs its proof also where the request is refused for another reason', async () => {
     const { proof } = await bound();
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
@@ -634,7 +637,7 @@ describe('a page of another origin', () => {
     }
   });
 
-  it('may revoke and look into tokens only where it is registered', async () => {
+  thorough.it('may revoke and look into tokens only where it is registered', async () => {
     const client_id = await oauth.client({ allowedOrigins: ['https://app.example'] });
     const { access_token: token } = await oauth.tokens(client_id, (await oauth.member()).username);
     for (const path of ['/oauth/introspect', '/oauth/revoke'])

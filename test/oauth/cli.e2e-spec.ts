@@ -196,17 +196,21 @@ describe('pua', () => {
     expect(await json('users', 'sessions', username)).toMatchObject({ sessions: [], apps: [] });
   }, 30_000);
 
-  it('ends the access of one client alone where one is named', async () => {
-    const { username } = await oauth.member();
-    const [one, two] = [await oauth.client(), await oauth.client()];
-    const [ended, kept] = [await oauth.tokens(one, username), await oauth.tokens(two, username)];
-    expect(await json('users', 'revoke-access', username, '--client', one)).toMatchObject({
-      grants: 1,
-      sessions: 0,
-    });
-    await refusedSoon(ended.access_token);
-    expect(await oauth.me(kept.access_token)).toBe(200);
-  }, 30_000);
+  thorough.it(
+    'ends the access of one client alone where one is named',
+    async () => {
+      const { username } = await oauth.member();
+      const [one, two] = [await oauth.client(), await oauth.client()];
+      const [ended, kept] = [await oauth.tokens(one, username), await oauth.tokens(two, username)];
+      expect(await json('users', 'revoke-access', username, '--client', one)).toMatchObject({
+        grants: 1,
+        sessions: 0,
+      });
+      await refusedSoon(ended.access_token);
+      expect(await oauth.me(kept.access_token)).toBe(200);
+    },
+    30_000,
+  );
 
   it('rotates the signing keys', async () => {
     const before = (await json('signing-keys', 'list')).data as { kid: string; status: string }[];

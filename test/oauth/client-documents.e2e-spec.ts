@@ -11,9 +11,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { clientOf, isDocumentUrl } from '../../src/oauth/provider/client-documents.js';
 import { PublicHttps } from '../../src/http/public-https.js';
 import { isPublicAddress } from '../../src/values/public-address.js';
+import { endApp } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { latestFor } from '../support/timing.js';
-import { closeApp, createApp } from '../../src/app.js';
+import { createApp } from '../../src/app.js';
 import { freePort, OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
 
@@ -230,7 +231,7 @@ postgres.describe('with documents on a server', () => {
         };
         expect(await statusAt(23, 200)).toBe(200);
         expect(await statusAt(25, 400)).toBe(400);
-        await closeApp(app);
+        await endApp(app);
       }),
       60_000,
     );

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createLocalJWKSet, jwtVerify } from 'jose';
-import { closeApp, createApp } from '../../src/app.js';
+import { createApp } from '../../src/app.js';
 import { Secrets } from '../../src/crypto/secrets.js';
+import { thorough } from '../support/database.js';
+import { endApp } from '../support/api.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 
@@ -28,7 +30,7 @@ describe('a new SECRET_KEY', () => {
     await start(new Secrets(NEW, OLD));
   });
   afterAll(async () => {
-    await closeApp(app);
+    await endApp(app);
     await oauth.close();
   });
 
@@ -148,12 +150,15 @@ describe('a new SECRET_KEY', () => {
   });
 
   describe('without SECRET_KEY_PREVIOUS', () => {
-    it('does not start over signing keys that it cannot open, and says what is missing', async () => {
-      const other = Buffer.alloc(32, 'other');
-      const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
-      await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
-      await closeApp(unfit);
-    });
+    thorough.it(
+      'does not start over signing keys that it cannot open, and says what is missing',
+      async () => {
+        const other = Buffer.alloc(32, 'other');
+        const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
+        await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
+        await endApp(unfit);
+      },
+    );
 
     it('refuses everything that was issued before, and fails at nothing', async () => {
       const { username } = await oauth.member();
@@ -164,7 +169,7 @@ describe('a new SECRET_KEY', () => {
       const page = (await begun.open(oauth.request(clientId).url)) as FormPage;
       const { searchParams } = oauth.request(clientId).url;
       const { body: pushed } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
-      await closeApp(app);
+      await endApp(app);
       await oauth.dataSource.query('DELETE FROM signing_keys'); // what an admin has to do who lost the key
       await start(new Secrets(NEW));
 

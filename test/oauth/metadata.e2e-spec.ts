@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { LIFETIMES, checkLifetimes } from '../../src/oauth/provider/lifetimes.js';
 import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
 
@@ -74,38 +75,41 @@ describe('signing keys', () => {
     for (const key of body.keys as object[]) expect(key).not.toHaveProperty('d');
   });
 
-  it('are rotated while the server runs: what was signed before stays valid, what comes after has the next key', async () => {
-    const service = new SigningKeysService(oauth.dataSource, oauth.api.config);
-    const [clientId, member] = [await oauth.client(), await oauth.member()];
-    const kidOf = (token: string) =>
-      (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid;
-    const before = await oauth.tokens(clientId, member.username);
-    const next = (await service.list()).find(({ status }) => status === 'next')!.kid;
-    expect((await jwks()).keys.map(({ kid }) => kid)).toContain(next);
+  thorough.it(
+    'are rotated while the server runs: what was signed before stays valid, what comes after has the next key',
+    async () => {
+      const service = new SigningKeysService(oauth.dataSource, oauth.api.config);
+      const [clientId, member] = [await oauth.client(), await oauth.member()];
+      const kidOf = (token: string) =>
+        (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid;
+      const before = await oauth.tokens(clientId, member.username);
+      const next = (await service.list()).find(({ status }) => status === 'next')!.kid;
+      expect((await jwks()).keys.map(({ kid }) => kid)).toContain(next);
 
-    await service.rotate();
-    const deadline = latestFor(3_000);
-    let after = await oauth.tokens(clientId, member.username);
-    while (kidOf(after.id_token!) !== next && performance.now() < deadline)
-      after = await oauth.tokens(clientId, member.username);
-    expect(kidOf(after.id_token!)).toBe(next);
-    const published = createLocalJWKSet((await jwks()) as never);
-    for (const { id_token } of [before, after])
-      await jwtVerify(id_token!, published, { issuer: oauth.issuer, audience: clientId });
+      await service.rotate();
+      const deadline = latestFor(3_000);
+      let after = await oauth.tokens(clientId, member.username);
+      while (kidOf(after.id_token!) !== next && performance.now() < deadline)
+        after = await oauth.tokens(clientId, member.username);
+      expect(kidOf(after.id_token!)).toBe(next);
+      const published = createLocalJWKSet((await jwks()) as never);
+      for (const { id_token } of [before, after])
+        await jwtVerify(id_token!, published, { issuer: oauth.issuer, audience: clientId });
 
-    await service.rotate();
-    await service.rotate();
-    const stored = await oauth.dataSource.query<{ status: string; private: boolean }[]>(
-      'SELECT status, private_jwk IS NOT NULL AS private FROM signing_keys ORDER BY created_at',
-    );
-    expect(stored.filter((key) => key.status === 'retired').every((key) => !key.private)).toBe(true);
-    expect(
-      stored
-        .filter(({ status }) => status !== 'retired')
-        .map(({ status }) => status)
-        .sort(),
-    ).toEqual(['current', 'next', 'previous']);
-  });
+      await service.rotate();
+      await service.rotate();
+      const stored = await oauth.dataSource.query<{ status: string; private: boolean }[]>(
+        'SELECT status, private_jwk IS NOT NULL AS private FROM signing_keys ORDER BY created_at',
+      );
+      expect(stored.filter((key) => key.status === 'retired').every((key) => !key.private)).toBe(true);
+      expect(
+        stored
+          .filter(({ status }) => status !== 'retired')
+          .map(({ status }) => status)
+          .sort(),
+      ).toEqual(['current', 'next', 'previous']);
+    },
+  );
 });
 
 describe('lifetimes', () => {

@@ -6,11 +6,11 @@ import type { Request, Response } from 'express';
 import { request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { AppModule } from '../../src/app.module.js';
-import { closeApp } from '../../src/app.js';
 import { configureApp } from '../../src/configure-app.js';
 import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { OutsideApi } from '../../src/http/pipeline/outside-api.js';
 import { RouteTable } from '../../src/http/route-table.js';
+import { endApp } from '../support/api.js';
 import { createTestDatabase, testConfig } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
@@ -328,7 +328,7 @@ describe('a page whose marker was forgotten', () => {
       }
       expect(reached).toBe(0);
     } finally {
-      await closeApp(app);
+      await endApp(app);
       await database.drop();
     }
   });

@@ -73,25 +73,29 @@ async function signIn(browser: Browser, page: FormPage, authenticator: Authentic
 }
 
 describe('A passkey', () => {
-  it('signs in at the pages for developers, and again before a key is made there, where there is no password', async () => {
-    const { id, authenticator } = await memberWithPasskey(oauth);
-    await query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
-    const browser = oauth.browser();
-    const first = await signIn(browser, (await browser.open('/developer')) as FormPage, authenticator);
-    expect([first.status, first.headers.get('location')]).toEqual([303, '/developer']);
-    await query("UPDATE oauth_sessions SET signed_in_at = now() - interval '10 minutes' WHERE user_id = $1", [
-      id,
-    ]);
-    const again = (await browser.open('/developer/new-key')) as FormPage;
-    expect(actionOf(again)).toBe('/developer/new-key/passkey');
-    const wrong = await signIn(browser, again, authenticator, { rpId: 'elsewhere.example' });
-    expect(wrong.status).toBe(401);
-    const second = await signIn(browser, again, authenticator);
-    expect([second.status, second.headers.get('location')]).toEqual([303, '/developer/new-key']);
-    expect(((await browser.open('/developer/new-key')) as FormPage).html).toContain(
-      'action="/developer/keys"',
-    );
-  });
+  thorough.it(
+    'signs in at the pages for developers, and again before a key is made there, where there is no password',
+    async () => {
+      const { id, authenticator } = await memberWithPasskey(oauth);
+      await query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
+      const browser = oauth.browser();
+      const first = await signIn(browser, (await browser.open('/developer')) as FormPage, authenticator);
+      expect([first.status, first.headers.get('location')]).toEqual([303, '/developer']);
+      await query(
+        "UPDATE oauth_sessions SET signed_in_at = now() - interval '10 minutes' WHERE user_id = $1",
+        [id],
+      );
+      const again = (await browser.open('/developer/new-key')) as FormPage;
+      expect(actionOf(again)).toBe('/developer/new-key/passkey');
+      const wrong = await signIn(browser, again, authenticator, { rpId: 'elsewhere.example' });
+      expect(wrong.status).toBe(401);
+      const second = await signIn(browser, again, authenticator);
+      expect([second.status, second.headers.get('location')]).toEqual([303, '/developer/new-key']);
+      expect(((await browser.open('/developer/new-key')) as FormPage).html).toContain(
+        'action="/developer/keys"',
+      );
+    },
+  );
 
   it.each([
     ['on one device', { eligible: false, done: false }, 'phrh'],

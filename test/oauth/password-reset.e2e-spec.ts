@@ -188,31 +188,34 @@ describe('Who forgot the password', () => {
 });
 
 describe('A member with passkeys who forgot the password', () => {
-  it('reads in the mail and on the last page that they go on working, and where one is removed', async () => {
-    const { username, email } = await member();
-    const { browser } = await atSecurity(oauth, username);
-    const phone = new Authenticator(oauth.issuer);
-    await addPasskey(browser, phone, 'Old <phone>');
-    await addPasskey(browser, new Authenticator(oauth.issuer), 'Key at work');
-    await ask(username);
-    expect(received[0]!.to).toEqual([email]);
-    const mail = textOf(received[0]);
-    expect(mail).toContain(`remove its passkey at ${oauth.issuer}/account/security`);
-    expect(mail).toMatch(/^- Old <phone>\r\n- Key at work\r$/m);
+  thorough.it(
+    'reads in the mail and on the last page that they go on working, and where one is removed',
+    async () => {
+      const { username, email } = await member();
+      const { browser } = await atSecurity(oauth, username);
+      const phone = new Authenticator(oauth.issuer);
+      await addPasskey(browser, phone, 'Old <phone>');
+      await addPasskey(browser, new Authenticator(oauth.issuer), 'Key at work');
+      await ask(username);
+      expect(received[0]!.to).toEqual([email]);
+      const mail = textOf(received[0]);
+      expect(mail).toContain(`remove its passkey at ${oauth.issuer}/account/security`);
+      expect(mail).toMatch(/^- Old <phone>\r\n- Key at work\r$/m);
 
-    const reset = oauth.browser();
-    const path = linkOf(received[0]);
-    const page = (await reset.open(path)) as FormPage;
-    const done = await post(reset, page, `${path}/set`, { new_password: NEW });
-    const html = await done.text();
-    expect([done.status, html]).toEqual([200, expect.stringContaining('These still sign you in.')]);
-    for (const name of ['Old &lt;phone&gt;', 'Key at work']) expect(html).toContain(name);
-    expect(html).toContain('href="/account/security"');
-    const signIn = (await reset.open('/account/security')) as FormPage;
-    const credential = phone.prove(await optionsFor(reset, signIn));
-    const signedIn = await post(reset, signIn, actionOf(signIn), { credential });
-    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/account/security']);
-  });
+      const reset = oauth.browser();
+      const path = linkOf(received[0]);
+      const page = (await reset.open(path)) as FormPage;
+      const done = await post(reset, page, `${path}/set`, { new_password: NEW });
+      const html = await done.text();
+      expect([done.status, html]).toEqual([200, expect.stringContaining('These still sign you in.')]);
+      for (const name of ['Old &lt;phone&gt;', 'Key at work']) expect(html).toContain(name);
+      expect(html).toContain('href="/account/security"');
+      const signIn = (await reset.open('/account/security')) as FormPage;
+      const credential = phone.prove(await optionsFor(reset, signIn));
+      const signedIn = await post(reset, signIn, actionOf(signIn), { credential });
+      expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/account/security']);
+    },
+  );
 
   it('reads nothing of passkeys where they have none', async () => {
     const { username } = await member();

@@ -67,23 +67,29 @@ describe('A member who changes the password', () => {
     expect(await trailOf(id)).toEqual([{ type: 'user.password_set', details: { sessions_kept: true } }]);
   });
 
-  it('ends with the sessions what somebody has begun with the old one, but not the access of apps', async () => {
-    const { username } = await oauth.member();
-    const clientId = await oauth.client();
-    const tokens = await oauth.tokens(clientId, username);
-    const thief = oauth.browser();
-    const signIn = (await thief.open(oauth.request(await oauth.client()).url)) as FormPage;
-    const consent = (await thief.submit(signIn, { username, password: PASSWORD })) as FormPage;
-    const { browser, page } = await atSecurity(oauth, username);
-    await change(browser, page, PASSWORD, NEW, { end_others: 'yes' });
-    const answer = (await thief.submit(
-      consent,
-      { decision: 'allow', scope: 'profile:read' },
-      /consent$/,
-    )) as FormPage;
-    expect([answer.status, answer.html]).toEqual([400, expect.stringContaining('This sign-in has expired')]);
-    expect(await oauth.me(tokens.access_token)).toBe(200);
-  });
+  thorough.it(
+    'ends with the sessions what somebody has begun with the old one, but not the access of apps',
+    async () => {
+      const { username } = await oauth.member();
+      const clientId = await oauth.client();
+      const tokens = await oauth.tokens(clientId, username);
+      const thief = oauth.browser();
+      const signIn = (await thief.open(oauth.request(await oauth.client()).url)) as FormPage;
+      const consent = (await thief.submit(signIn, { username, password: PASSWORD })) as FormPage;
+      const { browser, page } = await atSecurity(oauth, username);
+      await change(browser, page, PASSWORD, NEW, { end_others: 'yes' });
+      const answer = (await thief.submit(
+        consent,
+        { decision: 'allow', scope: 'profile:read' },
+        /consent$/,
+      )) as FormPage;
+      expect([answer.status, answer.html]).toEqual([
+        400,
+        expect.stringContaining('This sign-in has expired'),
+      ]);
+      expect(await oauth.me(tokens.access_token)).toBe(200);
+    },
+  );
 
   it.each([
     ['too short', 'nine 9999', 'must have 10 to 128 characters'],

@@ -7,7 +7,7 @@ import { DataSource } from 'typeorm';
 import { puaJson } from '../support/command-line.js';
 import { hashPassword } from '../../src/accounts/passwords.js';
 import { SignIn } from '../../src/accounts/sign-in.js';
-import { postgres, waitingForLock } from '../support/database.js';
+import { postgres, thorough, waitingForLock } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
@@ -175,7 +175,7 @@ describe('what was signed in', () => {
     expect(await left(member)).toEqual(NOTHING);
   }, 30_000);
 
-  it('goes on when a sign-in replaces an imported hash', async () => {
+  thorough.it('goes on when a sign-in replaces an imported hash', async () => {
     const imported = await bcrypt.hash(PASSWORD, 4);
     const member = await oauth.member();
     const browser = oauth.browser();

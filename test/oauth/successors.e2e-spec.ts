@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { closeApp, createApp } from '../../src/app.js';
+import { createApp } from '../../src/app.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { Successors } from '../../src/oauth/token-request/successors.js';
+import { endApp } from '../support/api.js';
 import { createTestDatabase, postgres, testConfig, thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
@@ -125,7 +126,7 @@ VALUES (sha256('used'), 'RefreshToken', 'g', '{}', now() - interval '1 hour', no
       await app.listen(0, '127.0.0.1');
       await goneInTime(dataSource);
     } finally {
-      await closeApp(app);
+      await endApp(app);
       await dataSource.destroy();
       await database.drop();
     }

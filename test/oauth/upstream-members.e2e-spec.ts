@@ -1,7 +1,8 @@
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { closeApp, createApp } from '../../src/app.js';
+import { createApp } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
+import { endApp } from '../support/api.js';
 import { postgres, thorough } from '../support/database.js';
 import { freePort, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage, OauthTest } from '../support/oauth.js';
@@ -193,7 +194,7 @@ FROM users WHERE external_id IS NOT NULL`,
       for (const page of pages) signedInAs(page, 'racer');
       expect(await rows('SELECT username FROM users')).toEqual([{ username: 'racer' }]);
     } finally {
-      await closeApp(second);
+      await endApp(second);
     }
   });
 });

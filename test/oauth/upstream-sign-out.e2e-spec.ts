@@ -268,14 +268,17 @@ describe('a logout token of the platform’s login', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  it('that names neither member nor session, is none, or names one’s session and another’s subject ends nothing', async () => {
-    const one = await member();
-    const other = await member();
-    for (const token of [undefined, '', 'x.y.z', '\0', 'a'.repeat(10_000), await upstream.logoutToken({})])
-      expect((await logOut(token)).status).toBe(400);
-    expect((await logOut(await upstream.logoutToken({ sub: one.sub, sid: other.sid }))).status).toBe(200);
-    expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([true, true]);
-  });
+  thorough.it(
+    'that names neither member nor session, is none, or names one’s session and another’s subject ends nothing',
+    async () => {
+      const one = await member();
+      const other = await member();
+      for (const token of [undefined, '', 'x.y.z', '\0', 'a'.repeat(10_000), await upstream.logoutToken({})])
+        expect((await logOut(token)).status).toBe(400);
+      expect((await logOut(await upstream.logoutToken({ sub: one.sub, sid: other.sid }))).status).toBe(200);
+      expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([true, true]);
+    },
+  );
 
   thorough.it('is taken once of ten that come at the same time', async () => {
     const { sub, browser } = await member();

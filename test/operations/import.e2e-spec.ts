@@ -146,7 +146,7 @@ describe('pua import', () => {
       });
     });
 
-    it('both sides of a connection, so that each member sees it from theirs', async () => {
+    thorough.it('both sides of a connection, so that each member sees it from theirs', async () => {
       await load({
         ...BASE,
         users: [user(1), user(2), user(3)],
@@ -245,20 +245,23 @@ describe('pua import', () => {
       expect(fresh).toBe(true);
     });
 
-    it('over what the member changed, but neither password nor disabling where the file is silent', async () => {
-      await load({
-        users: [user(1, { bio: 'platform', password_hash: HASH, disabled_at: '2024-01-01 00:00:00' })],
-      });
-      await api.dataSource.query("UPDATE users SET bio = 'mine'");
-      await load({ users: [user(1, { bio: 'platform' })] });
-      expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
-        { bio: 'platform', password_hash: HASH, active: false },
-      ]);
-      await load({ users: [user(1, { password_hash: null, disabled_at: null })] });
-      expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
-        { bio: null, password_hash: null, active: true },
-      ]);
-    });
+    thorough.it(
+      'over what the member changed, but neither password nor disabling where the file is silent',
+      async () => {
+        await load({
+          users: [user(1, { bio: 'platform', password_hash: HASH, disabled_at: '2024-01-01 00:00:00' })],
+        });
+        await api.dataSource.query("UPDATE users SET bio = 'mine'");
+        await load({ users: [user(1, { bio: 'platform' })] });
+        expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
+          { bio: 'platform', password_hash: HASH, active: false },
+        ]);
+        await load({ users: [user(1, { password_hash: null, disabled_at: null })] });
+        expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
+          { bio: null, password_hash: null, active: true },
+        ]);
+      },
+    );
 
     thorough.it('signs nobody out for another password hash, and whom it disables', async () => {
       const since = async () =>
@@ -533,33 +536,36 @@ describe('pua import', () => {
       expect(await rows('SELECT FROM participants')).toEqual([]);
     });
 
-    it('deletes what has a field of its own in files: members are erased, events deleted, achievements retired, progress goes', async () => {
-      await pua(api.environment, ['import', '-'], input);
-      await load({
-        achievements: [{ id: 1, name: 'a', category: 'b' }],
-        user_achievements: [{ user_id: 1, achievement_id: 1, progress: 1 }],
-      });
-      const lines = [
-        line('user_achievements', { user_id: 1, achievement_id: 1 }, 'delete'),
-        line('events', { id: 1 }, 'delete'),
-        line('achievements', { id: 1 }, 'delete'),
-        line('users', { id: 1 }, 'delete'),
-        line('users', { id: 99 }, 'delete'),
-      ].join('');
-      for (const [deleted, unchanged] of [
-        [1, 1],
-        [0, 2],
-      ]) {
-        const { stdout } = await pua(api.environment, ['import', '-', '--json'], lines);
-        expect(JSON.parse(stdout).files.users).toMatchObject({ deleted, unchanged });
-      }
-      expect(
-        await rows(`SELECT (SELECT erased_at IS NOT NULL FROM users WHERE id = 1) AS erased,
+    thorough.it(
+      'deletes what has a field of its own in files: members are erased, events deleted, achievements retired, progress goes',
+      async () => {
+        await pua(api.environment, ['import', '-'], input);
+        await load({
+          achievements: [{ id: 1, name: 'a', category: 'b' }],
+          user_achievements: [{ user_id: 1, achievement_id: 1, progress: 1 }],
+        });
+        const lines = [
+          line('user_achievements', { user_id: 1, achievement_id: 1 }, 'delete'),
+          line('events', { id: 1 }, 'delete'),
+          line('achievements', { id: 1 }, 'delete'),
+          line('users', { id: 1 }, 'delete'),
+          line('users', { id: 99 }, 'delete'),
+        ].join('');
+        for (const [deleted, unchanged] of [
+          [1, 1],
+          [0, 2],
+        ]) {
+          const { stdout } = await pua(api.environment, ['import', '-', '--json'], lines);
+          expect(JSON.parse(stdout).files.users).toMatchObject({ deleted, unchanged });
+        }
+        expect(
+          await rows(`SELECT (SELECT erased_at IS NOT NULL FROM users WHERE id = 1) AS erased,
   (SELECT deleted_at IS NOT NULL FROM events WHERE id = 1) AS deleted,
   (SELECT retired_at IS NOT NULL FROM achievements WHERE id = 1) AS retired,
   (SELECT count(*) FROM user_achievements) AS progress`),
-      ).toEqual([{ erased: true, deleted: true, retired: true, progress: 0 }]);
-    });
+        ).toEqual([{ erased: true, deleted: true, retired: true, progress: 0 }]);
+      },
+    );
 
     thorough.it('ignores a version that is not newer than what is there, and counts it', async () => {
       const named = (bio: string, version: number) =>

@@ -113,7 +113,7 @@ describe('POST /api/platform/records', () => {
     ]);
   });
 
-  it('deletes by what names a record, and what is not there is unchanged', async () => {
+  thorough.it('deletes by what names a record, and what is not there is unchanged', async () => {
     const [one, other, night, badge, pair] = [id(), id(), id(), id(), id()];
     await feed([
       user(one),

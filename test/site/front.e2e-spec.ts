@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
 const HTML = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
@@ -69,7 +70,7 @@ describe('What a stranger finds', () => {
     }
   });
 
-  it('no demo where there is none', async () => {
+  thorough.it('no demo where there is none', async () => {
     const other = await OauthTest.start({ seedDemo: false });
     try {
       const html = await (await fetch(other.issuer)).text();

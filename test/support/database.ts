@@ -8,7 +8,7 @@ import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { embeddedAddress, socketPath } from '../../src/database/embedded-address.js';
 import { fillFromSnapshot } from '../../src/database/embedded-snapshot.js';
-import { EmbeddedThread } from '../../src/database/embedded-thread.js';
+import { openEmbedded } from './embedded-databases.js';
 
 export interface TestDatabase {
   /** Settings of a process over this database. */
@@ -76,7 +76,7 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
   mkdirSync(folder, { mode: 0o700 });
   await fillFromSnapshot(files);
   const { host } = embeddedAddress(folder);
-  const served = await thread().open({ folder: files, socket: socketPath(host) });
+  const served = await openEmbedded({ folder: files, socket: socketPath(host) });
   const environment = { ...common, DATA_DIR: folder };
   if (!migrated) await query(environment, 'DROP SCHEMA public CASCADE; CREATE SCHEMA public');
   return {
@@ -86,18 +86,6 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
       rmSync(folder, { recursive: true });
     },
   };
-}
-
-const THREAD = Symbol.for('thread of the embedded databases');
-
-/** One for all files of a worker: to start another takes longer than to open a database. */
-function thread(): EmbeddedThread {
-  const kept = globalThis as { [THREAD]?: EmbeddedThread };
-  if (!kept[THREAD]) {
-    kept[THREAD] = new EmbeddedThread();
-    kept[THREAD].unref();
-  }
-  return kept[THREAD];
 }
 
 /** The configuration for such an environment, patient: the machine that runs the tests may be slow. */

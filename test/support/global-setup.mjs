@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { build } from '../../bin/build.mjs';
 import { keepCompiled } from '../../bin/compile-cache.mjs';
-import tearDown from './global-teardown.mjs';
+import { startEmbeddedHost } from './embedded-host.mjs';
+import { removeFolders } from './global-teardown.mjs';
 
 /** Of property tests, unless `FUZZ_SEED` says another: a number, or `random`. */
 const SEED = 20_261_121;
@@ -20,7 +21,7 @@ const ENOUGH_BYTES = 2e9;
 function makeFolders() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
     process.once(signal, () => {
-      tearDown();
+      removeFolders();
       process.kill(process.pid, signal);
     });
   const folder = mkdtempSync(join(tmpdir(), 'pua-test-'));
@@ -57,6 +58,8 @@ export default async function setUp() {
   const { readySnapshot } = await import('../../dist/src/database/embedded-snapshot.js');
   if (!server) {
     await readySnapshot();
+    process.env.TEST_EMBEDDED_HOST = join(process.env.TEST_FOLDER, 'embedded.sock');
+    await startEmbeddedHost(process.env.TEST_EMBEDDED_HOST);
     return;
   }
   const { loadConfig } = await import('../../dist/src/config/config.js');

@@ -1,7 +1,13 @@
 import { rmSync } from 'node:fs';
+import { stopEmbeddedHost } from './embedded-host.mjs';
+
+export default function tearDown() {
+  stopEmbeddedHost();
+  removeFolders();
+}
 
 /** Removes all that is temporary of a run; what a program that is still ending writes meanwhile, in a second round. */
-export default function tearDown() {
+export function removeFolders() {
   for (const folder of new Set([process.env.TEST_FOLDER, process.env.TEST_DATABASES_FOLDER]))
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }

@@ -16,13 +16,6 @@ let runs = 0;
 const scripts = new Map();
 
 keepCompiled();
-/**
- * The embedded database, compiled: while somebody holds it, V8 gives every database of this process the same code, with all that it has
- * optimized so far.
- */
-globalThis[Symbol.for('embedded database')] = new WebAssembly.Module(
-  readFileSync(join(root, 'node_modules/@electric-sql/pglite/dist/pglite.wasm')),
-);
 process.setSourceMapsEnabled(true);
 registerHooks({ resolve, load });
 

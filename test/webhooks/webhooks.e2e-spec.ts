@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeApp, createApp } from '../../src/app.js';
+import { createApp } from '../../src/app.js';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { Secrets } from '../../src/crypto/secrets.js';
@@ -9,6 +9,7 @@ import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { RETRY_AFTER } from '../../src/webhooks/webhook-deliveries.js';
 import { WEBHOOK_TYPES } from '../../src/webhooks/webhook-types.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { endApp } from '../support/api.js';
 import { thorough } from '../support/database.js';
 import { freePort, OauthTest } from '../support/oauth.js';
 import { isVerified, Receiver } from '../support/receiver.js';
@@ -128,7 +129,7 @@ describe('Webhooks', () => {
       expect(receiver.told).toEqual([`profile.updated ${userId} of ${userId}`]);
     });
 
-    it('tells the same as sync of whatever changed, whoever wrote it', async () => {
+    thorough.it('tells the same as sync of whatever changed, whoever wrote it', async () => {
       const { platform } = oauth.api;
       const userId = await platform.user();
       const key = await oauth.api.key(userId);
@@ -563,7 +564,7 @@ describe('Webhooks', () => {
           return isMoved || undefined;
         });
       } finally {
-        await closeApp(app);
+        await endApp(app);
       }
       // What one instance has moved the others, which have the next key as the one before, open too.
       const after = new WebhooksService(oauth.dataSource, {

@@ -1,0 +1,47 @@
+// Serves the embedded databases of all test files: in the process that starts the workers, which has little else to do. There V8
+// compiles and optimizes the WebAssembly of PGlite once for all of them, and keeps that for the whole run.
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const wasm = join(import.meta.dirname, '../../node_modules/@electric-sql/pglite/dist/pglite.wasm');
+/** While somebody holds it compiled, V8 gives every database of this process the same code, with all that it has optimized so far. */
+const COMPILED = Symbol.for('embedded database, compiled');
+let server;
+
+/** Listens on this socket. Who connects has a thread for as long as the connection lasts, and opens databases in it, line by line. */
+export async function startEmbeddedHost(socket) {
+  const { EmbeddedThread } = await import('../../dist/src/database/embedded-thread.js');
+  globalThis[COMPILED] = new WebAssembly.Module(readFileSync(wasm));
+  server = createServer((connection) => {
+    connection.unref();
+    const thread = new EmbeddedThread();
+    thread.unref();
+    const opened = new Map();
+    const open = async (id, files) => opened.set(id, await thread.open(files));
+    const close = async (id) => {
+      const { close } = opened.get(id);
+      opened.delete(id);
+      await close();
+    };
+    createInterface({ input: connection }).on('line', async (line) => {
+      const { id, files } = JSON.parse(line);
+      const error = await (files ? open(id, files) : close(id)).then(
+        () => undefined,
+        ({ message }) => message,
+      );
+      if (connection.writable) connection.write(`${JSON.stringify({ id, error })}\n`);
+    });
+    connection.on('error', () => undefined); // of a worker that was ended
+    connection.once('close', () => thread.end());
+  });
+  await once(server.listen(socket), 'listening');
+  server.unref();
+}
+
+/** Ends it when the last worker has gone, which ends its thread. */
+export function stopEmbeddedHost() {
+  server?.close();
+}

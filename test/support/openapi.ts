@@ -1,0 +1,93 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Response } from 'supertest';
+
+interface Operation {
+  readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object }>>;
+}
+
+/** What is read here of an OpenAPI document. */
+export interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: object };
+}
+
+/** @throws Error where the response to such a request is not what the document says */
+export type ResponseCheck = (url: string, method: string, response: Response) => void;
+
+/**
+ * Those of earlier test files of this worker, by what they were made of: to compile the schemas of a response takes longer than to ask
+ * for it, and they are the same in nearly all files.
+ */
+const KEPT = Symbol.for('checks of responses');
+const global = globalThis as { [KEPT]?: Map<string, ResponseCheck> };
+const kept = (global[KEPT] ??= new Map<string, ResponseCheck>());
+
+/** @param prefix of the paths that the document describes */
+export function responseCheck(prefix: string, { paths, components }: ApiDocument): ResponseCheck {
+  // What else is in it, as the addresses of this server, says nothing of responses.
+  const described = { paths, components: { schemas: components.schemas } };
+  const key = prefix + JSON.stringify(described);
+  const check = kept.get(key) ?? makeCheck(prefix, described);
+  kept.set(key, check);
+  return check;
+}
+
+function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  ajv.addSchema(document as object, 'openapi');
+  const templates = Object.keys(document.paths).map((template) => ({
+    template,
+    pattern: new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+  }));
+
+  return (url, method, response) => {
+    const path = url.split('?')[0]!;
+    const template = templates.find(({ pattern }) => pattern.test(path))?.template;
+    const operation = template && document.paths[template]![method === 'HEAD' ? 'get' : method.toLowerCase()];
+    const type = String(response.headers['content-type'] ?? '').split(';')[0]!;
+    if (!operation) {
+      // Not a documented call: whatever it is answered must still be a problem, or have no content.
+      if (response.status >= 400 && path.startsWith(prefix))
+        compare('#/components/schemas/Problem', response);
+      return;
+    }
+    const documented = operation.responses[response.status];
+    if (!documented)
+      throw new Error(`${method} ${path}: ${response.status} is not documented: ${response.text}`);
+    for (const header of Object.keys(documented.headers ?? {})) {
+      const optional =
+        (header === 'WWW-Authenticate' && response.status === 403) ||
+        (['Link', 'X-Total-Count'].includes(header) && response.body.pagination === undefined);
+      if (!optional && response.headers[header.toLowerCase()] === undefined) {
+        throw new Error(
+          `${method} ${path} ${response.status}: the header ${header} is documented, but absent`,
+        );
+      }
+    }
+    if (method === 'HEAD' || response.status === 304) return;
+    const pointer = [
+      'paths',
+      template,
+      method.toLowerCase(),
+      'responses',
+      String(response.status),
+      'content',
+      type,
+      'schema',
+    ];
+    compare(
+      `#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`,
+      response,
+    );
+  };
+
+  function compare(pointer: string, response: Response): void {
+    const validate = ajv.getSchema(`openapi${pointer}`);
+    if (!validate) throw new Error(`The document has no ${decodeURIComponent(pointer)}`);
+    if (!validate(response.body)) {
+      throw new Error(
+        `The answer is not what the document says:\n${ajv.errorsText(validate.errors, { separator: '\n' })}\n${response.text}`,
+      );
+    }
+  }
+}
