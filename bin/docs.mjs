@@ -1,5 +1,5 @@
-// `npm run docs`: writes what is made from the code: pages of docs/, and what the server shows of them. With --print it says what it
-// would write, as JSON: a test compares that.
+// `npm run docs`: generates the pages of docs/ that are made from the code, and what the server shows of them. With --print it prints
+// what it would write, as JSON, which a test compares.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format, resolveConfig } from 'prettier';
@@ -28,10 +28,10 @@ export async function pages() {
     '# Error codes',
     '<!-- Made by `npm run docs` from `src/http/output/problems.ts`. -->',
     '',
-    'Every error is `application/problem+json` (RFC 9457). Its `code` is one of these, and its `type` is the address at which the running',
-    'server says the same: `GET /api/public/problems/{code}`.',
+    'Every error is `application/problem+json` (RFC 9457). Its `code` is one of these, and its `type` is the URL at which the running',
+    'server returns the same description: `GET /api/public/problems/{code}`.',
     '',
-    '| Status | Code | Meaning | What to do |',
+    '| Status | Code | Meaning | Fix |',
     '| --- | --- | --- | --- |',
     ...[...PROBLEMS.values()].map(
       ({ status, code, meaning, fix }) => `| ${status} | \`${code}\` | ${cell(meaning)} | ${cell(fix)} |`,
@@ -40,8 +40,8 @@ export async function pages() {
   const settings = [
     '# Settings',
     'Made by `npm run docs` from `src/config/settings.ts`. Settings are environment variables, or lines of a file `.env` in the',
-    'working folder; what the environment holds goes first. Every one has a development default. All that are wrong are named at',
-    'start, at once, and never shown. In production `SECRET_KEY` and `DATABASE_URL` are required.',
+    'working directory; the environment takes precedence. Each has a default for development. If any are invalid, the server does not',
+    'start, and names all of them at once, without their values. In production, `SECRET_KEY` and `DATABASE_URL` are required.',
     '',
     '| Name | Default | Meaning |',
     '| --- | --- | --- |',
@@ -51,12 +51,12 @@ export async function pages() {
   ].join('\n');
   const metrics = [
     '# Metrics',
-    'Made by `npm run docs` from `src/http/metrics.ts`. Where `METRICS_PORT` is set, `GET /metrics` on that port answers in the format of',
-    'Prometheus; beside these there are those of Node and the process (`nodejs_…`, `process_…`), as prom-client names them. No label',
-    'holds an id, or anything that a caller sent. With `WORKERS` there is one answer for all processes: counters and histograms are',
-    'added up, gauges as the table says.',
+    'Made by `npm run docs` from `src/http/metrics.ts`. If `METRICS_PORT` is set, `GET /metrics` on that port returns these metrics in the',
+    'Prometheus text format, together with prom-client’s own for Node and the process (`nodejs_…`, `process_…`). No label contains an id,',
+    'or anything that a caller sent. With `WORKERS`, one response covers all processes: counters and histograms are summed, gauges are',
+    'combined as the table says.',
     '',
-    '| Metric | Type | Labels | Of several processes | Meaning |',
+    '| Metric | Type | Labels | Across processes | Meaning |',
     '| --- | --- | --- | --- | --- |',
     ...Object.entries(METRICS).map(
       ([name, { type, labels = {}, together = 'sum', help }]) =>
@@ -67,10 +67,10 @@ export async function pages() {
     '# The audit trail',
     'Made by `npm run docs` from `src/audit/audit.ts` and `src/oauth/provider/refusal-reasons.ts`.',
     '',
-    'Who did what when stands in the table `auth_events`: time, type, actor (`user`, `client`, `admin`: the command line, `system`),',
-    'member, app, key, address, error id, and the details below. `npx pua audit` reads it, finds a refusal by the error id that the',
-    'caller saw, and follows what comes (`--follow`). It holds no secret, and nothing that a caller sent: details are words and',
-    'numbers of ours, or were typed by an admin. An event has at most 2,000 bytes of them.',
+    'The table `auth_events` records who did what and when: time, type, actor (`user`, `client`, `admin`: the command line, `system`),',
+    'member, app, key, address, error id, and the details below. `npx pua audit` lists the events, finds a refusal by the error id that the',
+    'caller saw, and prints new events as they are recorded (`--follow`). The trail contains no secret, and nothing that a caller sent: details',
+    'are the server’s own words and numbers, or were typed by an admin. Each event has at most 2,000 bytes of them.',
     '',
     '## Events',
     '',
@@ -83,30 +83,30 @@ export async function pages() {
           .join('; ')} |`,
     ),
     '',
-    '## Reasons of refusals',
+    '## Reasons for refusals',
     '',
-    '`reason` of `authorization.refused` and `token.refused`, and of the log lines of refused requests:',
+    '`reason` in `authorization.refused`, in `token.refused`, and in the log lines of refused requests:',
     '',
     '| Reason | Meaning |',
     '| --- | --- |',
     ...Object.entries(REFUSAL_REASONS).map(([reason, { meaning }]) => `| \`${reason}\` | ${cell(meaning)} |`),
     '',
-    '## What strangers cause',
+    '## Refusals that concern no member',
     '',
-    'Refusals that concern no member (an unknown app, a redirect URI that is not registered, a code that never was, a sign-in that',
-    'has expired, too many requests from one address) are counted, and logged; of each process 100 a minute, 10 of them of one address, stand in the table',
-    '`oauth_refusals` too, where `npx pua audit --error-id` finds them: a ring of 10,000 rows, in which one that comes takes the',
-    'place of the oldest, and none stays longer than 30 days. The client id and the redirect URI stand there as they were sent, the',
-    'latter without query and fragment, both clipped, and with `***` for every run of characters that could be a token or a key.',
-    'Sign-ins under names that nobody has are not recorded.',
+    'Refusals that concern no member (an unknown app, an unregistered redirect URI, a code that never existed, an expired sign-in, too',
+    'many requests from one address) are counted and logged. Each process also writes up to 100 of them a minute, at most 10 from one',
+    'address, to the table `oauth_refusals`, where `npx pua audit --error-id` finds them. That table is a ring of 10,000 rows: a new row',
+    'replaces the oldest, and none is kept longer than 30 days. The client id and the redirect URI are stored as they were sent, the latter',
+    'without query and fragment, both truncated, and with `***` in place of every run of characters that could be a token or a key.',
+    'Sign-ins with a username that does not exist are not recorded.',
     '',
-    '## How long it stays',
+    '## Retention',
     '',
-    '`AUDIT_RETENTION` (400d; 0: for ever) is the age after which events are swept, in batches, by any running server;',
-    '`npx pua audit prune --before <duration>` does it by hand, and is itself recorded. Nobody can change an event, empty the table, or',
-    'delete what is younger than seven days: triggers refuse it, whatever `session_replication_role` is. So whoever gets hold of',
-    'the server’s database role cannot wipe out fresh traces, as long as that role does not own the table: run `pua db migrate` as',
-    'an owner, and the server as a role that was granted `SELECT, INSERT, UPDATE, DELETE` on all tables and `USAGE` on all sequences.',
+    '`AUDIT_RETENTION` (400d; 0: for ever) is the age after which any running server deletes events, in batches;',
+    '`npx pua audit prune --before <duration>` deletes them by hand, which is itself recorded. Nobody can change an event, empty the table,',
+    'or delete events younger than seven days: triggers refuse it, whatever `session_replication_role` is. So an attacker who has the',
+    'server’s database role cannot erase recent traces, as long as that role does not own the table: run `pua db migrate` as the',
+    'owner, and the server as a role that was granted `SELECT, INSERT, UPDATE, DELETE` on all tables and `USAGE` on all sequences.',
   ].join('\n');
   const environment = Object.entries(SETTINGS).map(
     ([name, { default: value, meaning }]) =>
@@ -163,13 +163,13 @@ function commandLine(program, exampleOf) {
   };
   return [
     '# Command line',
-    'Made by `npm run docs` from `src/cli/`. `npx pua …` reads the same settings as the server, and works beside a running one or alone,',
-    'on the embedded database too; `pua` alone after `npm link`, and in the image. Results go to stdout, everything else to stderr. What',
-    'cannot be undone is asked on a terminal, and nowhere else: there it wants `--yes`. Tables are cut to the terminal, and whole in a',
-    'pipe. `--json` prints the result as one JSON document, times in UTC; a failure then is one line on stderr,',
-    '`{"error": {"code": …, "message": …}}` with the code `wrong_use`, `failed`, `declined`, `unavailable` (the database) or `fault`',
-    '(of ours). NO_COLOR is respected. Exit code 0: done, or so already; 1: failed; 2: wrong use. What the command line changes stands in',
-    'the audit trail with the actor `admin`. `pua --version` prints the version.',
+    'Made by `npm run docs` from `src/cli/`. `npx pua …` (just `pua` after `npm link`, and in the image) reads the same settings as the',
+    'server, and works with or without a running server, on the embedded database too. Results go to stdout, everything else to stderr.',
+    'On a terminal, a command that cannot be undone asks for confirmation; elsewhere it requires `--yes`. Tables are truncated to the width',
+    'of the terminal, and complete in a pipe. `--json` prints the result as one JSON document, with times in UTC; a failure is then one',
+    'line on stderr, `{"error": {"code": …, "message": …}}`, with the code `wrong_use`, `failed`, `declined`, `unavailable` (the database)',
+    'or `fault` (a bug). NO_COLOR is respected. The exit code is 0 for success, also if nothing had to be changed; 1 for failure; and 2 for',
+    'wrong use. The audit trail records changes made on the command line with the actor `admin`. `pua --version` prints the version.',
     '',
     program.commands
       .flatMap((command) => section(command, `pua ${command.name()}`))
@@ -228,14 +228,11 @@ function libraries() {
       );
     }
   }
-  const head = [
-    '| Language | Package | Version | It does | It leaves to you |',
-    '| --- | --- | --- | --- | --- |',
-  ];
+  const head = ['| Language | Package | Version | Does | Leaves to you |', '| --- | --- | --- | --- | --- |'];
   return [[...head, ...rows].join('\n'), ...sections].join('\n\n');
 }
 
-/** Of a package, as a lock file of any language names it. */
+/** Finds the version of a package in a lock file of any language. */
 function versionIn(lock, name) {
   const id = name
     .split(':')
@@ -285,7 +282,7 @@ function recordTable({ name, fields }) {
     Object.entries(fields).flatMap(([field, { rule, required, fallback, absent: words, fields: inner }]) => {
       if (inner) return rows(inner, `${path}${field}.`);
       const absent = required
-        ? 'needed'
+        ? 'required'
         : words
           ? words
           : fallback === undefined

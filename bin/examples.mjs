@@ -13,7 +13,7 @@ const SECRET_KEY = Buffer.from('Of the examples, and of nothing else').toString(
 const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id', 'next', 'sequence', 'at', 'by'];
 /** Beside them, of a key. */
 const OF_KEY = ['created_at', 'expires_at'];
-/** Headers that say something of the one response. */
+/** Headers that are particular to a response. */
 const HEADERS = ['Content-Type', 'ETag', 'Link', 'X-Total-Count', 'Allow', 'WWW-Authenticate'];
 
 const EVENT = 900_000_001;
@@ -30,50 +30,50 @@ const CALLS = {
     ['updated', 'A new bio', '/profile', { method: 'PUT', body: { bio: 'Engines, poetry, cake.' } }],
     [
       'validation_failed',
-      'Two fields that are wrong',
+      'Two invalid fields',
       '/profile',
       { method: 'PUT', body: { bio: 42, username: 'countess' } },
     ],
     [
       'precondition_failed',
-      'Somebody else was faster',
+      'The profile has changed in the meantime',
       '/profile',
       { method: 'PUT', body: { bio: 'Engines.' }, headers: { 'If-Match': '"1-of-an-earlier-version"' } },
     ],
   ],
   listEvents: [
-    ['events', 'The next two', '/events?status=scheduled&sort=starts_at&limit=2'],
-    ['unknown_parameter', 'A parameter that there is not', '/events?page=2'],
+    ['events', 'The next two events', '/events?status=scheduled&sort=starts_at&limit=2'],
+    ['unknown_parameter', 'An unknown parameter', '/events?page=2'],
     ['invalid_parameter', 'A value that is not allowed', '/events?sort=name'],
   ],
   getEvent: [
-    ['event', 'One that the member organises', `/events/${EVENT}`],
-    ['event_not_found', 'None, or none of the member’s', '/events/1'],
+    ['event', 'An event that the member organises', `/events/${EVENT}`],
+    ['event_not_found', 'No such event, or no access to it', '/events/1'],
   ],
-  listConnections: [['connections', 'The latest two', '/connections?limit=2']],
-  listAchievements: [['earned', 'What was earned last', '/achievements?limit=2']],
+  listConnections: [['connections', 'The two most recent connections', '/connections?limit=2']],
+  listAchievements: [['earned', 'The two most recently earned', '/achievements?limit=2']],
   listAllAchievements: [
-    ['all', 'All, those with most progress first', '/achievements?action=all&sort=-progress&limit=2'],
+    ['all', 'All achievements, most progress first', '/achievements?action=all&sort=-progress&limit=2'],
   ],
-  getAchievementStatistics: [['stats', 'Together, by category and by rarity', '/achievements?action=stats']],
+  getAchievementStatistics: [['stats', 'In total, by category and by rarity', '/achievements?action=stats']],
   getAchievement: [
-    ['detail', 'One of them', `/achievements?action=detail&id=${EVENT}`],
-    ['achievement_not_found', 'None', '/achievements?action=detail&id=1'],
+    ['detail', 'One achievement', `/achievements?action=detail&id=${EVENT}`],
+    ['achievement_not_found', 'No such achievement', '/achievements?action=detail&id=1'],
   ],
-  listPinnedAchievements: [['pinned', 'Those that the member shows first', '/achievements?action=pinned']],
-  listChanges: [['start', 'A place to start from', '/sync']],
-  getCredential: [['credential', 'A key', '/credential']],
+  listPinnedAchievements: [['pinned', 'The pinned achievements', '/achievements?action=pinned']],
+  listChanges: [['start', 'A cursor to start from', '/sync']],
+  getCredential: [['credential', 'An API key', '/credential']],
   listProblems: [['problems', 'Every error code', '/problems', { key: null }]],
   getProblem: [
-    ['problem', 'One of them', '/problems/validation_failed', { key: null }],
-    ['not_found', 'None', '/problems/none', { key: null }],
+    ['problem', 'One error code', '/problems/validation_failed', { key: null }],
+    ['not_found', 'No such code', '/problems/none', { key: null }],
   ],
   listPlatformChanges: [['edited', 'A member edited their profile', '/changes', { platform: true }]],
-  // Last: they change what the others show.
+  // Last, because they change what the other examples show.
   feedRecords: [
     [
       'fed',
-      'A member, as they are now',
+      'A member’s current record',
       '/records',
       {
         platform: true,
@@ -89,7 +89,7 @@ const CALLS = {
     ],
     [
       'bad_line',
-      'A line that is bad',
+      'An invalid line',
       '/records',
       {
         platform: true,

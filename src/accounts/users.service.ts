@@ -311,7 +311,7 @@ function takenUsername(username: string): OperatorError {
 }
 
 function takenExternalId(externalId: string): OperatorError {
-  return new OperatorError(`The external id ${externalId} is another member's`);
+  return new OperatorError(`The external id ${externalId} belongs to another member`);
 }
 
 function unknownUser(idOrUsername: string): OperatorError {

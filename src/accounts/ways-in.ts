@@ -224,7 +224,7 @@ export class WaysIn {
       );
       if (count === 0)
         throw new OperatorError(
-          `The member ${userId} has no passkey ${passkeyId}: \`pua users passkeys ${userId}\` shows which there are`,
+          `The member ${userId} has no passkey ${passkeyId}: \`pua users passkeys ${userId}\` lists the existing ones`,
         );
       const details = { passkey: passkeyId };
       await recordEvent(manager, { type: 'passkey.removed', actor: 'admin', userId, details });

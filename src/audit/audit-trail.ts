@@ -4,9 +4,9 @@ import type { AuthEventType } from './audit.js';
 
 /** An event as an admin reads it. */
 export interface AuditLine {
-  /** null: a refusal that concerns no member, which stands beside the trail. */
+  /** null for a refusal that concerns no member, which is stored outside the trail. */
   readonly id: number | null;
-  /** In the API's form. */
+  /** In the API's format. */
   readonly occurred_at: string;
   readonly type: string;
   readonly actor: string;
@@ -18,29 +18,29 @@ export interface AuditLine {
   readonly details: Record<string, unknown>;
 }
 
-/** Conditions that all hold. */
+/** Conditions, all of which must hold. */
 export interface AuditFilter {
   readonly userId?: number | undefined;
   readonly clientId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly errorId?: string | undefined;
-  /** A type, or the object before its dot: all types of it. */
+  /** A type, or the part before its dot for all types that begin with it. */
   readonly type?: string | undefined;
   readonly sinceSeconds?: number | undefined;
 }
 
 const LINE = `id, api_time(occurred_at) AS occurred_at, type, actor, user_id, client_id, key_id, host(ip) AS ip, error_id, details`;
 
-/** The end of the trail may not be all there yet: an event with a lower id can be committed after one with a higher. */
+/** How late an event may appear: one with a lower id can be committed after one with a higher id. */
 const COMMITTED_AFTER_MS = 10_000;
-/** Lines that are read at once while the trail is followed. */
+/** How many lines are read at a time while following. */
 const FOLLOWED = 1_000;
 
 /** Reads the audit trail; used by the command line. */
 export class AuditTrail {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The newest first. By an error id refusals are found that concern no member, too. */
+  /** Returns events, the newest first; with an error id, also refusals that concern no member. */
   async find(filter: AuditFilter, limit: number): Promise<AuditLine[]> {
     const { where, values } = conditions(filter);
     const events = await this.dataSource.query<AuditLine[]>(
@@ -52,14 +52,14 @@ export class AuditTrail {
   }
 
   /**
-   * What is recorded from now on, the oldest first, as it comes; ends when `signal` says so.
+   * Yields events as they are recorded from now on, the oldest first, until `signal` aborts.
    *
-   * @param everyMs how often it is looked for
+   * @param everyMs how often the trail is read
    */
   async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditLine> {
     const { where, values } = conditions(filter);
     const [from, seenBefore] = [`$${values.length + 1}`, `$${values.length + 2}`];
-    /** Ids up to which there was something, and when: whatever is to come before them has come after a while. */
+    /** The highest ids, each with the time at which it was seen: after a while, every event below such an id has been committed. */
     const heads = [{ at: performance.now(), id: await this.#lastId() }];
     const seen = new Set<number>();
     while (!signal.aborted) {

@@ -1,64 +1,64 @@
 import type { AuthEvent } from '../database/entities/auth-event.entity.js';
 
-/** What a detail can be, by the word that docs/audit.md has for it. */
+/** The types of details, by their names in docs/audit.md. */
 interface DetailTypes {
   text: string;
   texts: readonly string[];
   number: number;
   boolean: boolean;
-  /** How many there were of what is named. */
+  /** How many there were of each. */
   counts: Readonly<Record<string, number>>;
 }
 
 interface EventDefinition {
   readonly meaning: string;
-  /** What it tells beside who, when, which member, client and key. */
+  /** What it records besides time, actor, member, client and key. */
   readonly details: Readonly<Record<string, readonly [type: keyof DetailTypes, meaning: string]>>;
 }
 
 /**
  * Every event of the audit trail: type → meaning and details. This list is the only one: no other type can be recorded, and
- * docs/audit.md is made of it. A detail is a word, a number or a name of ours, or was typed by an admin: never what a
+ * docs/audit.md is generated from it. A detail is a word, number or name of ours, or was typed by an admin: never what a
  * caller sent.
  */
 export const AUTH_EVENTS = {
-  'user.created': { meaning: 'A member was made', details: {} },
+  'user.created': { meaning: 'A member was created', details: {} },
   'user.updated': {
-    meaning: 'The account of a member was changed by an admin',
-    details: { changed: ['texts', 'what of it: columns of `users`'] },
+    meaning: 'An admin changed a member’s account',
+    details: { changed: ['texts', 'the changed columns of `users`'] },
   },
   'user.password_set': {
-    meaning: 'A member was given a new password, or set one themselves',
-    details: { sessions_kept: ['boolean', 'whether their sign-ins elsewhere went on'] },
+    meaning: 'A member was given a new password, or set one',
+    details: { sessions_kept: ['boolean', 'whether existing sessions and access were kept'] },
   },
   'user.password_reset_sent': {
-    meaning: 'A member was sent a mail with which they can set a new password',
+    meaning: 'A member was sent a mail with a link to set a new password',
     details: {},
   },
   'user.password_switched': {
-    meaning: 'A member switched signing in with the password off, or on again',
-    details: { on: ['boolean', 'whether the password opens the account now'] },
+    meaning: 'A member switched sign-in with a password off, or on again',
+    details: { on: ['boolean', 'whether the password is now accepted'] },
   },
-  'user.disabled': { meaning: 'A member was disabled, and all their access ended', details: {} },
+  'user.disabled': { meaning: 'A member was disabled, which ended all access to their data', details: {} },
   'user.enabled': { meaning: 'A member was enabled again', details: {} },
-  'user.exported': { meaning: 'A member downloaded all that is held about them', details: {} },
+  'user.exported': { meaning: 'A member downloaded everything that is held about them', details: {} },
   'user.erased': {
     meaning:
-      'Everything of a member but the id was taken away; so were the addresses and details of their events here',
+      'Everything about a member except the id was erased, including the addresses and details of their events in this trail',
     details: {},
   },
   'sign_in.succeeded': {
     meaning: 'A member signed in',
-    details: { method: ['text', 'password, passkey, or upstream: with the platform’s own login'] },
+    details: { method: ['text', 'password, passkey, or upstream (the platform’s own login)'] },
   },
   'sign_in.refused': {
     meaning:
-      'A sign-in under the name of a member was refused; under a name that nobody has it is not recorded',
+      'A sign-in with the username of a member was refused; it is not recorded if no member has that username',
     details: {
       method: ['text', 'password, passkey or upstream'],
       reason: [
         'text',
-        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; of a passkey wrong_proof, or counter_went_back: there may be a copy of it',
+        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; for a passkey wrong_proof or counter_went_back (the passkey may have been cloned)',
       ],
     },
   },
@@ -66,82 +66,86 @@ export const AUTH_EVENTS = {
     meaning: 'A member added a passkey',
     details: {
       passkey: ['number', 'id of the passkey'],
-      synced: ['boolean', 'whether it is on other devices'],
+      synced: ['boolean', 'whether it is synced to other devices'],
     },
   },
   'passkey.removed': {
-    meaning: 'A passkey of a member was removed',
+    meaning: 'A member’s passkey was removed',
     details: { passkey: ['number', 'id of the passkey'] },
   },
   'session.ended': {
-    meaning: 'Browser sessions of a member were ended',
+    meaning: 'One or all of a member’s browser sessions were ended',
     details: {
-      session: ['text', 'one session: the beginning of its name'],
-      sessions: ['number', 'how many, where it was all'],
+      session: ['text', 'the beginning of the session’s name, if it was one session'],
+      sessions: ['number', 'how many, if it was all of them'],
     },
   },
   'session.signed_out': { meaning: 'A member signed out on the account pages', details: {} },
   'consent.granted': {
-    meaning: 'A member allowed an app what it asked for, or a part of it',
-    details: { granted: ['texts', 'scopes'], rejected: ['texts', 'scopes that were unticked'] },
+    meaning: 'A member granted an app all or some of the scopes that it requested',
+    details: { granted: ['texts', 'granted scopes'], rejected: ['texts', 'scopes that the member unticked'] },
   },
   'consent.denied': {
-    meaning: 'A member allowed an app nothing',
-    details: { scopes: ['texts', 'that it asked for'] },
+    meaning: 'A member denied an app access',
+    details: { scopes: ['texts', 'requested scopes'] },
   },
   'access.revoked': {
-    meaning: 'The access of one app, or of all, to a member’s data was ended',
+    meaning: 'The access of one app, or of all apps, to a member’s data was revoked',
     details: {
-      grants: ['number', 'how many sign-ins of apps ended'],
-      sessions: ['number', 'how many browser sessions, where it was all access'],
+      grants: ['number', 'how many grants ended'],
+      sessions: ['number', 'how many browser sessions ended, if all access was revoked'],
     },
   },
   'authorization.refused': {
-    meaning: 'A request of an app that concerns a member was refused, by any endpoint but the token endpoint',
-    details: { error: ['text', 'code of the answer (RFC 6749 §4.1.2.1)'], reason: ['text', 'see below'] },
+    meaning: 'An endpoint other than the token endpoint refused a request of an app that concerns a member',
+    details: {
+      error: ['text', 'error code of the response (RFC 6749 §4.1.2.1)'],
+      reason: ['text', 'see below'],
+    },
   },
   'token.issued': {
-    meaning: 'A code was redeemed',
-    details: { grant: ['text', 'id of the sign-in of the app'], scope: ['text', 'of the access token'] },
+    meaning: 'An authorization code was exchanged for tokens',
+    details: { grant: ['text', 'id of the grant'], scope: ['text', 'scope of the access token'] },
   },
   'token.refreshed': {
     meaning: 'A refresh token was used',
-    details: { grant: ['text', 'id of the sign-in of the app'], scope: ['text', 'of the access token'] },
+    details: { grant: ['text', 'id of the grant'], scope: ['text', 'scope of the access token'] },
   },
   'token.refused': {
     meaning: 'The token endpoint refused a request that concerns a member',
-    details: { error: ['text', 'code of the answer (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
+    details: { error: ['text', 'error code of the response (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
   },
   'token.reused': {
     meaning:
-      'A code or refresh token was used a second time: it was stolen, and all tokens of that sign-in ended',
-    details: { grant: ['text', 'id of the sign-in of the app'] },
+      'A code or refresh token was used a second time, so it may have been stolen; all tokens of its grant were revoked',
+    details: { grant: ['text', 'id of the grant'] },
   },
   'grant.revoked': {
-    meaning: 'An app revoked a token, and so its sign-in',
-    details: { grant: ['text', 'id of the sign-in of the app'] },
+    meaning: 'An app revoked a token, which ended its grant',
+    details: { grant: ['text', 'id of the grant'] },
   },
   'key.created': {
     meaning: 'An API key was issued',
-    details: { name: ['text', 'of the key'], scopes: ['texts', 'of the key'] },
+    details: { name: ['text', 'name of the key'], scopes: ['texts', 'scopes of the key'] },
   },
   'key.rotated': {
     meaning: 'An API key was replaced',
     details: {
       replaced_by: ['text', 'id of the new key'],
-      overlap_seconds: ['number', 'for which both are accepted'],
+      overlap_seconds: ['number', 'how long both keys are accepted'],
     },
   },
   'key.revoked': {
     meaning: 'An API key was revoked',
-    details: { reason: ['text', 'as the admin wrote it'] },
+    details: { reason: ['text', 'as the admin gave it'] },
   },
   'key.exposed': {
-    meaning: 'An API key came from a browser for the first time: `pua keys show` has the page’s origin',
+    meaning:
+      'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
     details: {},
   },
   'calendar_link.created': {
-    meaning: 'A member made a link under which calendar programs read their events',
+    meaning: 'A member created a link with which calendar programs read their events',
     details: { link: ['number', 'id of the link'] },
   },
   'calendar_link.revoked': {
@@ -151,62 +155,62 @@ export const AUTH_EVENTS = {
   'client.created': {
     meaning: 'An app was registered',
     details: {
-      name: ['text', 'of the app'],
-      scopes: ['texts', 'that it may ask for'],
-      redirect_uris: ['texts', 'of the app'],
+      name: ['text', 'name of the app'],
+      scopes: ['texts', 'scopes that it may request'],
+      redirect_uris: ['texts', 'redirect URIs of the app'],
     },
   },
   'client.updated': {
     meaning: 'The registration of an app was changed',
     details: {
-      changed: ['texts', 'what of it: columns of `oauth_clients`'],
-      redirect_uris: ['texts', 'of the app, where they were changed'],
-      scopes: ['texts', 'that it may ask for, where they were changed'],
-      grants: ['number', 'how many sign-ins of the app ended, where it lost scopes that they held'],
+      changed: ['texts', 'the changed columns of `oauth_clients`'],
+      redirect_uris: ['texts', 'redirect URIs of the app, if they were changed'],
+      scopes: ['texts', 'scopes that it may request, if they were changed'],
+      grants: ['number', 'how many grants ended because the app lost scopes that they included'],
     },
   },
   'client.disabled': { meaning: 'An app was disabled', details: {} },
   'client.enabled': { meaning: 'An app was enabled again', details: {} },
   'client.deleted': {
-    meaning: 'An app was deleted, and all access that members gave it ended',
-    details: { name: ['text', 'of the app'], grants: ['number', 'how many sign-ins of the app ended'] },
+    meaning: 'An app was deleted, which ended all access that members gave it',
+    details: { name: ['text', 'name of the app'], grants: ['number', 'how many grants ended'] },
   },
   'signing_key.rotated': {
-    meaning: 'The keys that sign ID tokens moved on by one',
-    details: { next: ['text', 'id of the key that was made'] },
+    meaning: 'The next key now signs ID tokens',
+    details: { next: ['text', 'id of the key created to follow it'] },
   },
   'webhook.created': {
-    meaning: 'A receiver of webhooks was registered',
-    details: { webhook: ['text', 'its id'], types: ['texts', 'what it is told of'] },
+    meaning: 'A webhook receiver was registered',
+    details: { webhook: ['text', 'its id'], types: ['texts', 'message types that it receives'] },
   },
   'webhook.rotated': {
-    meaning: 'A receiver of webhooks was given another secret',
+    meaning: 'A webhook receiver was given a new secret',
     details: {
       webhook: ['text', 'its id'],
-      overlap_seconds: ['number', 'for which messages are signed with both'],
+      overlap_seconds: ['number', 'how long messages are signed with both secrets'],
     },
   },
   'webhook.disabled': {
-    meaning: 'Nothing more is sent to a receiver of webhooks',
+    meaning: 'A webhook receiver was disabled: nothing more is sent to it',
     details: {
       webhook: ['text', 'its id'],
-      reason: ['text', 'admin, or failing: it took nothing for five days'],
+      reason: ['text', 'admin, or failing (it accepted nothing for five days)'],
     },
   },
   'platform.imported': {
     meaning: 'An import changed something',
     details: {
-      users: ['counts', 'what became of the records of that file, in numbers'],
-      events: ['counts', 'the same'],
-      participants: ['counts', 'the same'],
-      connections: ['counts', 'the same'],
-      achievements: ['counts', 'the same'],
-      user_achievements: ['counts', 'the same'],
+      users: ['counts', 'numbers of records of that file, by outcome'],
+      events: ['counts', 'likewise'],
+      participants: ['counts', 'likewise'],
+      connections: ['counts', 'likewise'],
+      achievements: ['counts', 'likewise'],
+      user_achievements: ['counts', 'likewise'],
     },
   },
   'audit.pruned': {
-    meaning: 'The deletion of old events by hand was begun',
-    details: { older_than_seconds: ['number', 'what was asked for'] },
+    meaning: 'An admin started deleting old events by hand',
+    details: { older_than_seconds: ['number', 'the requested age'] },
   },
 } as const satisfies Readonly<Record<string, EventDefinition>>;
 
@@ -225,7 +229,7 @@ export type NewAuthEvent = {
     /** `admin` is the command line. */
     readonly actor: AuthEvent['actor'];
     readonly userId?: number | null;
-    /** Of a client that exists. */
+    /** The id of a client that exists. */
     readonly clientId?: string | null;
     readonly keyId?: string | null;
     readonly ip?: string | null;
@@ -241,7 +245,7 @@ const COLUMNS = '(type, actor, user_id, client_id, key_id, ip, error_id, details
 const RECORD_EVENT = `INSERT INTO auth_events ${COLUMNS} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 
 /**
- * Writes SQL that records an event where `source` has a row: a part of a statement that does what is recorded.
+ * Writes SQL that records an event for each row of `source`, as a part of the statement that does what is recorded.
  *
  * @param first number of the first of the parameters that are {@link eventValues}
  */
@@ -251,7 +255,7 @@ export function recordEventIf(source: string, first: number): string {
   return `INSERT INTO auth_events ${COLUMNS} SELECT ${values.join(', ')} FROM ${source}`;
 }
 
-/** Gives an event as the parameters of {@link recordEventIf}. */
+/** Returns an event as the parameters of {@link recordEventIf}. */
 export function eventValues(event: NewAuthEvent): unknown[] {
   return [
     event.type,
@@ -265,7 +269,7 @@ export function eventValues(event: NewAuthEvent): unknown[] {
   ];
 }
 
-/** Records one event by whatever runs statements: a DataSource, the manager of a transaction, or what has bounds of its own. */
+/** Records one event with anything that runs statements: a DataSource, an entity manager within a transaction, or a client with deadlines. */
 export async function recordEvent(
   database: { query(text: string, values: unknown[]): Promise<unknown> },
   event: NewAuthEvent,
@@ -273,13 +277,13 @@ export async function recordEvent(
   await database.query(RECORD_EVENT, eventValues(event));
 }
 
-/** Of the JSON. PostgreSQL writes it with more spaces, at most as long again: its CHECK is 2,000. */
+/** Of the JSON. PostgreSQL’s form has more spaces, and is at most twice as long: the CHECK allows 2,000. */
 const MOST_BYTES = 1_000;
 const MOST_ITEMS = 10;
 
 /**
- * Writes details as JSON that the database takes whatever stands in them: an event must never make what it tells of fail. Long
- * texts and lists are clipped, as little as will do.
+ * Writes details as JSON that the database accepts whatever they contain: recording an event must never fail what it records. Long
+ * texts and lists are clipped no more than necessary.
  */
 export function boundedDetails(details: object): string {
   for (const longest of [600, 150, 40]) {

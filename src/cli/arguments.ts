@@ -18,7 +18,7 @@ const DAY_SECONDS = 86_400;
 export function parseDuration(text: string): number {
   const seconds = secondsOf(text);
   if (seconds === undefined)
-    throw new InvalidArgumentError('Write a whole number and s, m, h or d, such as 90d.');
+    throw new InvalidArgumentError('It must be a whole number followed by s, m, h or d, such as 90d.');
   return seconds;
 }
 
@@ -61,7 +61,7 @@ export function collectCidr(text: string, before: readonly string[] = []): strin
   const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
   if (isIP(address) === 0 || address.includes('%') || rest.length > 0 || !(prefix <= longest)) {
     throw new InvalidArgumentError(
-      'Write a network such as 203.0.113.0/24 or 2001:db8::/32, or one address.',
+      'It must be a network such as 203.0.113.0/24 or 2001:db8::/32, or a single address.',
     );
   }
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
@@ -73,14 +73,15 @@ export function textOf([shortest, longest]: Length): (text: string) => string {
   return (text) => {
     const { length } = [...text];
     if (length < shortest || length > longest || !isStorable(text))
-      throw new InvalidArgumentError(`It must have ${shortest} to ${longest} characters, it has ${length}.`);
+      throw new InvalidArgumentError(`It must have ${shortest} to ${longest} characters, but has ${length}.`);
     return text;
   };
 }
 
 /** Reads a username: not digits only, which would be taken for an id. */
 export function parseUsername(text: string): string {
-  if (/^\d+$/.test(text)) throw new InvalidArgumentError('Digits alone would read as an id.');
+  if (/^\d+$/.test(text))
+    throw new InvalidArgumentError('A username of digits only would be taken for an id.');
   if (text.trim() !== text) throw new InvalidArgumentError('It must not begin or end with a space.');
   return textOf(LENGTHS.users.username)(text);
 }

@@ -17,7 +17,7 @@ export async function confirm(
   if (json || !process.stdin.isTTY || !process.stderr.isTTY)
     command.error(`error: nothing was done: --yes is missing. ${plain(what)}`);
   process.stderr.write(`${plain(what)}\n`);
-  if (!(await isAnsweredYes('Go on? [y/N] ')))
+  if (!(await isAnsweredYes('Continue? [y/N] ')))
     command.error('error: nothing was done', { code: 'pua.declined', exitCode: 1 });
 }
 

@@ -36,11 +36,11 @@ const COMMANDS = [
  */
 export function createProgram({ json = false }: { readonly json?: boolean } = {}): Command {
   const program = new PuaCommand(asTyped('pua'))
-    .description('Runs the Public User API: keys, members, data, database')
+    .description('Manages the Public User API: keys, apps, members, webhooks, data, database')
     .version(VERSION, '--version', 'print the version')
     .exitOverride()
     .enablePositionalOptions() // an option belongs to the command that it follows
-    .showHelpAfterError('(add --help to see how it is used)');
+    .showHelpAfterError('(add --help for usage)');
   if (json) program.configureOutput({ writeErr: () => undefined });
   for (const register of COMMANDS) register(program);
   return program;

@@ -53,7 +53,7 @@ function explain(error: unknown, json: boolean): number {
   const known = error instanceof OperatorError;
   const unavailable = !known && isUnavailable(error);
   const message = unavailable
-    ? `The database went away (${(error as Error).message}): nothing of this command is certain to be done; look, then run it again`
+    ? `The connection to the database was lost (${(error as Error).message}): the command may or may not have taken effect. Check, then run it again`
     : String((error as Partial<Error> | undefined)?.message ?? error);
   if (json) fail(known ? 'failed' : unavailable ? 'unavailable' : 'fault', message);
   else if (known || unavailable) note(message);

@@ -154,7 +154,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     faults.push('LOG_FORMAT must be json: pretty logs are not part of this installation');
   if (production) {
     if (!given('SECRET_KEY'))
-      faults.push('SECRET_KEY is required in production: make one with `npx pua secrets generate`');
+      faults.push('SECRET_KEY is required in production: generate one with `npx pua secrets generate`');
     if (!given('DATABASE_URL'))
       faults.push('DATABASE_URL is required in production: the embedded database is for development');
     if (!publicUrl.startsWith('https:') && !isLoopback(new URL(publicUrl).hostname))
@@ -175,9 +175,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     faults.push(`PGHOST ${SEVERAL_HOSTS}`);
   const upstream = upstreamOf(env, production, faults);
   if (env.LOCAL_SIGN_IN === false && !env.UPSTREAM_ISSUER)
-    faults.push('LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER: nobody could sign in');
+    faults.push('LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER: otherwise nobody could sign in');
   if ((env.SMTP_URL === undefined) !== (env.MAIL_FROM === undefined))
-    faults.push('SMTP_URL and MAIL_FROM are needed together');
+    faults.push('SMTP_URL and MAIL_FROM must be set together');
   if (faults.length > 0) throw badSettings(faults);
 
   return Object.freeze({
@@ -249,12 +249,12 @@ function upstreamOf(env: Environment, production: boolean, faults: string[]): Up
   if (issuer === undefined || clientId === undefined) {
     const given = OF_UPSTREAM.filter((name) => env[name] !== undefined);
     if (given.length > 0)
-      faults.push(`UPSTREAM_ISSUER and UPSTREAM_CLIENT_ID are needed for ${given.join(', ')}`);
+      faults.push(`UPSTREAM_ISSUER and UPSTREAM_CLIENT_ID are required for ${given.join(', ')}`);
     return undefined;
   }
   if ((clientSecret === undefined) === (keyFile === undefined))
     faults.push(
-      'UPSTREAM_CLIENT_SECRET or UPSTREAM_CLIENT_KEY_FILE is needed with UPSTREAM_ISSUER, one of them',
+      'UPSTREAM_CLIENT_SECRET or UPSTREAM_CLIENT_KEY_FILE is required with UPSTREAM_ISSUER: exactly one of them',
     );
   const { protocol, hostname, host } = new URL(issuer);
   if (protocol === 'http:' && (production || !isLoopback(hostname)))
@@ -262,7 +262,9 @@ function upstreamOf(env: Environment, production: boolean, faults: string[]): Up
   const match = env.UPSTREAM_MATCH ?? 'external_id';
   const createMembers = env.UPSTREAM_CREATE_MEMBERS ?? false;
   if (createMembers && match === 'id')
-    faults.push('UPSTREAM_CREATE_MEMBERS cannot be true with UPSTREAM_MATCH=id: ids are given here');
+    faults.push(
+      'UPSTREAM_CREATE_MEMBERS cannot be true with UPSTREAM_MATCH=id: ids are assigned by this server',
+    );
   return {
     issuer,
     clientId,

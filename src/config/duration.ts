@@ -1,9 +1,9 @@
 const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 /**
- * Reads a duration: a whole number and s, m, h or d, such as `90d`.
+ * Reads a duration: a whole number followed by s, m, h or d, such as `90d`.
  *
- * @returns seconds; undefined where it is none
+ * @returns seconds; undefined if it is not one
  */
 export function secondsOf(text: string): number | undefined {
   const match = /^(\d{1,9})([smhd])$/.exec(text);

@@ -1,4 +1,4 @@
-/** Packages that only development has a use for. The image that Dockerfile makes is without them. */
+/** Packages that only development needs. The image that Dockerfile builds does not contain them. */
 export type OptionalPackage = '@electric-sql/pglite' | 'pino-pretty';
 
 /** Tells whether the package is there. */

@@ -7,10 +7,10 @@ export class UnsafeFolder extends Error {
 }
 
 /**
- * Makes `folder` (mode 0700), or sees that nobody but this user can lay anything there. One that others may only read stays as
- * it is: what is made in it is kept to its owner.
+ * Creates `folder` (mode 0700), or checks that only this user can put anything into it. A folder that others may only read stays
+ * as it is: the files created in it are readable by their owner alone.
  *
- * @throws UnsafeFolder where it is another user's, or others may write to it
+ * @throws UnsafeFolder if it belongs to another user, or others may write to it
  */
 export function ownFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -18,8 +18,8 @@ export function ownFolder(folder: string): void {
 }
 
 /**
- * Makes `folder` (mode 0700) where everybody may make one, or sees that it is no link, and that nobody but this user can even
- * look into it: whoever knew its name may have been there first.
+ * Creates `folder` (mode 0700) in a place where everybody may create one, or checks that it is not a link, and that only this user
+ * can even look into it: somebody who knew its name may have created it first.
  *
  * @throws UnsafeFolder
  */

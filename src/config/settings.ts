@@ -22,9 +22,9 @@ const url = (...protocols: string[]) =>
     `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   );
 
-/** Several hosts, as libpq accepts them, are refused: not everything that reads them here understands them. */
+/** Several hosts, as libpq accepts them, are refused: not every part of the server that reads the URL understands them. */
 export const SEVERAL_HOSTS =
-  'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a name in DNS';
+  'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a DNS name';
 
 /** The URL of a database. */
 const databaseUrl = z.string().superRefine((value, context) => {
@@ -35,12 +35,12 @@ const databaseUrl = z.string().superRefine((value, context) => {
     context.addIssue(SEVERAL_HOSTS);
   } else if (!/^postgres(ql)?:\/\//.test(value) || !URL.canParse(value)) {
     context.addIssue(
-      'must be a URL that starts with postgres:// or postgresql://; leave a password with unusual characters out of it, and set PGPASSWORD',
+      'must be a URL that starts with postgres:// or postgresql://; if the password contains unusual characters, leave it out and set PGPASSWORD',
     );
   }
 });
 
-/** Several of them, with spaces or commas between. */
+/** Several URLs of databases, separated by spaces or commas. */
 const databaseUrls = z
   .string()
   .transform((value) => value.split(/[\s,]+/).filter(Boolean))
@@ -54,7 +54,7 @@ const key = z
   .string()
   .refine(
     (value) => /^[A-Za-z0-9+/_-]+={0,2}$/.test(value) && Buffer.from(value, 'base64').length >= 32,
-    'must be at least 32 random bytes in base64: make one with `npx pua secrets generate`',
+    'must be at least 32 random bytes in base64: generate one with `npx pua secrets generate`',
   )
   .transform((value) => Buffer.from(value, 'base64'));
 
@@ -65,12 +65,12 @@ const duration = (shortest: string, longest: string) =>
     .transform((value) => (value === '0' ? 0 : (secondsOf(value) ?? Number.NaN)))
     .refine(
       (seconds) => seconds === 0 || (seconds >= secondsOf(shortest)! && seconds <= secondsOf(longest)!),
-      `must be a whole number and s, m, h or d, from ${shortest} to ${longest}, or 0`,
+      `must be a whole number followed by s, m, h or d, from ${shortest} to ${longest}, or 0`,
     );
 
 export interface Setting {
   readonly read: z.ZodType;
-  /** How the default reads in the documentation. */
+  /** The default as the documentation states it. */
   readonly default: string;
   readonly meaning: string;
 }
@@ -85,105 +85,113 @@ export const SETTINGS = {
   NODE_ENV: setting(
     z.enum(['development', 'test', 'production'], { error: 'must be development, test or production' }),
     'development',
-    '`production` refuses development secrets, the embedded database and a PUBLIC_URL that is not https (localhost apart)',
+    '`production` refuses development secrets, the embedded database, and a PUBLIC_URL that is not https (except on localhost)',
   ),
-  HOST: setting(z.string().min(1), '127.0.0.1 (0.0.0.0 in production)', 'address on which HTTP listens'),
-  PORT: setting(integer(0, 65_535), '3000', 'port on which HTTP listens'),
+  HOST: setting(
+    z.string().min(1),
+    '127.0.0.1 (0.0.0.0 in production)',
+    'address that the HTTP server listens on',
+  ),
+  PORT: setting(integer(0, 65_535), '3000', 'port that the HTTP server listens on'),
   PUBLIC_URL: setting(
     url('http:', 'https:').refine(
       (value) => URL.canParse(value) && new URL(value).origin === value,
       'must be an origin: scheme, host and port, without a path or a slash at the end',
     ),
     'http://localhost:PORT',
-    'origin that callers see; the OAuth issuer',
+    'origin at which callers reach the server; also the OAuth issuer',
   ),
   DATA_DIR: setting(
     z.string().min(1),
     '.data',
-    'folder of the embedded database, the development secrets and the demo’s test key',
+    'folder for the embedded database, the development secrets and the demo’s test key',
   ),
   DATABASE_URL: setting(
     databaseUrl,
     'embedded',
-    'PostgreSQL 15 or newer, postgres://… with one host; the password may stand in PGPASSWORD instead, as it is; without DATABASE_URL the embedded database in DATA_DIR',
+    'PostgreSQL 15 or newer: postgres://… with a single host; the password may be in PGPASSWORD instead, unencoded. Without DATABASE_URL, the embedded database in DATA_DIR is used',
   ),
   DATABASE_DIRECT_URL: setting(
     databaseUrl,
     'DATABASE_URL',
-    'the same database without a pooler in between: for migrations, notices (LISTEN), shared rate limits, and what runs beside requests',
+    'the same database without a connection pooler in between: for migrations, notifications (LISTEN), shared rate limits, and background work',
   ),
   DATABASE_READ_URL: setting(
     databaseUrls,
     '–',
-    'streaming replicas of DATABASE_URL, each by a URL of its own that leads to that server and no pooler, with spaces or commas between: members’ lists and profiles are read there ([scaling.md](scaling.md#read-replicas)); the same for all instances',
+    'streaming replicas of DATABASE_URL: one URL for each, separated by spaces or commas, that leads to that server without a pooler in between. Members’ lists and profiles are read there ([scaling.md](scaling.md#read-replicas)). Must be the same on all instances',
   ),
   DATABASE_POOL_SIZE: setting(integer(1, 1000), '10', 'database connections per process'),
   SECRET_KEY: setting(
     key,
-    'made in development',
-    'at least 32 random bytes in base64; the pepper, cursor, cookie and encryption keys are derived from it',
+    'generated in development',
+    'at least 32 random bytes in base64; the pepper and the cursor, cookie and encryption keys are derived from it',
   ),
   SECRET_KEY_PREVIOUS: setting(
     key,
     '–',
-    'the SECRET_KEY before this one: verifies and decrypts only, so that a rotation signs nobody out',
+    'the previous SECRET_KEY: used only to verify and decrypt, so that a rotation signs nobody out',
   ),
-  TRUST_PROXY: setting(integer(0, 100), '0', 'number of proxies in front whose X-Forwarded-For is believed'),
+  TRUST_PROXY: setting(
+    integer(0, 100),
+    '0',
+    'number of trusted proxies in front, whose X-Forwarded-For is believed',
+  ),
   REDIS_URL: setting(
     url('redis:', 'rediss:'),
     '–',
-    'instances share their rate limits here; without it in PostgreSQL',
+    'Redis server through which instances share their rate limits; without it, they share them through PostgreSQL',
   ),
   RATE_LIMIT_READ: setting(
     integer(0, 1_000_000),
     '300',
-    'reads a minute per user and credential; 0: no limit',
+    'reads per minute for each user and credential; 0: no limit',
   ),
   RATE_LIMIT_WRITE: setting(
     integer(0, 1_000_000),
     '30',
-    'writes a minute per user and credential; 0: no limit',
+    'writes per minute for each user and credential; 0: no limit',
   ),
   RATE_LIMIT_PLATFORM: setting(
     integer(0, 1_000_000),
     '600',
-    'calls a minute of each key of the platform; 0: no limit',
+    'calls per minute for each platform key; 0: no limit',
   ),
   RATE_LIMIT_AUTH: setting(
     integer(0, 1_000_000),
     '20',
-    'refused credentials, and sign-ins, a minute per address, and a hundred times as many requests to the OAuth routes and pages; 0: no limit',
+    'refused credentials, and sign-ins, per minute for each address; a hundred times as many requests to the OAuth routes and pages; 0: no limit',
   ),
   WORKERS: setting(
     z.union([z.literal('auto'), integer(1, 256)], { error: 'must be auto, or a whole number from 1 to 256' }),
     '1',
-    'server processes on this machine; `auto`: one for each core',
+    'number of server processes on this machine; `auto`: one per core',
   ),
   METRICS_PORT: setting(
     integer(1, 65_535),
     '–',
-    'port of its own for Prometheus: GET /metrics; without it there is none',
+    'separate port for Prometheus (GET /metrics); without it, metrics are not served',
   ),
   SHUTDOWN_DELAY: setting(
     integer(0, 300),
     '0 (5 in production)',
-    'seconds for which an ending instance serves on while `/readyz` says 503, so that balancers look elsewhere first',
+    'seconds for which an instance that is shutting down keeps serving while `/readyz` responds 503, so that load balancers stop sending it requests first',
   ),
   SWEEP_INTERVAL: setting(integer(1, 86_400), '60', 'seconds between sweeps of expired rows'),
   AUDIT_RETENTION: setting(
     duration('7d', '36500d'),
     '400d',
-    'age after which audit events are swept: a whole number and s, m, h or d, 7 days at least; 0: never',
+    'age after which audit events are swept: a whole number followed by s, m, h or d, at least 7 days; 0: never',
   ),
   CHANGES_RETENTION: setting(
     duration('1d', '3650d'),
     '30d',
-    'for how long what changed is kept for apps that sync, and what members did for the platform: a whole number and s, m, h or d, a day at least; 0: for ever. Who comes later reads everything anew',
+    'how long the record of changes is kept, for apps that sync and for the platform: a whole number followed by s, m, h or d, at least a day; 0: for ever. Whoever falls further behind has to read everything again',
   ),
   CLIENT_ID_METADATA_DOCUMENTS: setting(
     flag,
     'false',
-    'apps that nobody registered may name themselves by the https address of a document about them, as clients of the Model Context Protocol do; the server reads it from the internet',
+    'accept apps that are not registered but identify themselves by the https URL of a client metadata document, as clients of the Model Context Protocol do; the server fetches it from the internet',
   ),
   UPSTREAM_ISSUER: setting(
     url('https:', 'http:').refine(
@@ -191,28 +199,28 @@ export const SETTINGS = {
       'must have neither query nor fragment',
     ),
     '–',
-    'the platform’s own login: the issuer of an OpenID provider with which members sign in; without it they have a password here ([sign-in.md](sign-in.md))',
+    'the platform’s own login: issuer of the OpenID provider with which members sign in; without it, they have a password here ([sign-in.md](sign-in.md))',
   ),
-  UPSTREAM_CLIENT_ID: setting(z.string().min(1), '–', 'what this server is called there'),
+  UPSTREAM_CLIENT_ID: setting(z.string().min(1), '–', 'client id of this server at that provider'),
   UPSTREAM_CLIENT_SECRET: setting(
     z.string().min(1),
     '–',
-    'what this server proves there that it is this client with; or UPSTREAM_CLIENT_KEY_FILE',
+    'client secret of this server at that provider; UPSTREAM_CLIENT_KEY_FILE is the alternative',
   ),
   UPSTREAM_CLIENT_KEY_FILE: setting(
     z.string().min(1),
     '–',
-    'file with a private key (PKCS #8, PEM; RSA, P-256, P-384, P-521 or Ed25519) in place of the secret: private_key_jwt',
+    'file with a private key (PKCS #8, PEM; RSA, P-256, P-384, P-521 or Ed25519) for private_key_jwt, in place of the secret',
   ),
   UPSTREAM_SCOPES: setting(
     z
       .string()
       .refine(
         (value) => value.split(' ').includes('openid'),
-        'must have openid among them, with spaces between',
+        'must include openid, and have spaces between the scopes',
       ),
     'openid',
-    'scopes that are asked for there, with spaces between',
+    'scopes to request from that provider, separated by spaces',
   ),
   UPSTREAM_LABEL: setting(
     z
@@ -222,43 +230,43 @@ export const SETTINGS = {
         'must have 1 to 40 printable characters',
       ),
     'PLATFORM_NAME, or the host of UPSTREAM_ISSUER',
-    'what the sign-in page calls it: “Continue with …”',
+    'name of that provider on the sign-in page: “Continue with …”',
   ),
   UPSTREAM_CLAIM: setting(
     z.string().regex(/^[\x21-\x7e]{1,100}$/, 'must be the name of a claim'),
     'sub',
-    'claim that says who it is; `email` counts only where `email_verified` is true',
+    'claim that identifies the member; `email` counts only if `email_verified` is true',
   ),
   UPSTREAM_MATCH: setting(
     z.enum(['external_id', 'id', 'username'], { error: 'must be external_id, id or username' }),
     'external_id',
-    'what of a member has to be the same: only what nobody can choose there for themselves keeps members apart',
+    'field of the member that the claim has to equal. Members are safe from each other only if nobody can choose the value of the claim at that provider',
   ),
   UPSTREAM_CREATE_MEMBERS: setting(
     flag,
     'false',
-    'make a member of who signs in there and is none here yet; not with UPSTREAM_MATCH=id',
+    'create a member for anyone who signs in there and does not exist here yet; not with UPSTREAM_MATCH=id',
   ),
-  UPSTREAM_LOGOUT: setting(flag, 'false', 'who signs out here is signed out there, too'),
+  UPSTREAM_LOGOUT: setting(flag, 'false', 'signing out here signs the member out at that provider, too'),
   LOCAL_SIGN_IN: setting(
     flag,
     'true',
-    'whether members may sign in with a password here; false needs UPSTREAM_ISSUER, and leads straight there',
+    'whether members may sign in with a password here; false requires UPSTREAM_ISSUER, and sends them straight to that provider',
   ),
   DEVELOPER_CONSOLE: setting(
     flag,
     'false',
-    'members may register apps and make keys of their own on `/developer`, which is not there without it ([developers.md](developers.md))',
+    'let members register apps and create API keys at `/developer`, which does not exist otherwise ([developers.md](developers.md))',
   ),
   SUPPORT_URL: setting(
     url('https:', 'http:', 'mailto:'),
     '–',
-    'where members ask for help: every page for them leads there, and error pages say which error id to give',
+    'where members get help: every page for members links to it, and error pages name the error id to quote',
   ),
   SECURITY_CONTACT: setting(
     url('https:', 'mailto:'),
     '–',
-    'whom to tell of a weakness of this server: stands in `/.well-known/security.txt` (RFC 9116), which is there with it',
+    'where to report a vulnerability: published in `/.well-known/security.txt` (RFC 9116), which does not exist otherwise',
   ),
   PLATFORM_NAME: setting(
     z
@@ -268,65 +276,69 @@ export const SETTINGS = {
         'must have 1 to 60 printable characters',
       ),
     '–',
-    'what pages and documents call the platform',
+    'name of the platform on pages and in documents',
   ),
   PLATFORM_LOGO_URL: setting(
     url('https:', 'http:', 'file:', 'data:'),
     '–',
-    'its logo, a PNG, JPEG, WebP, GIF or SVG of 256 KB at most: https, file or data; read at start and served from here, so that members’ pages load nothing from elsewhere',
+    'logo of the platform: URL (https, file or data) of a PNG, JPEG, WebP, GIF or SVG of at most 256 KB. It is read at start and served from here, so that members’ pages load nothing from elsewhere',
   ),
   PLATFORM_COLOR: setting(
     z
       .string()
       .refine(
         (value) => /^#[0-9a-f]{6}$/i.test(value) && contrastOf(value, '#ffffff') >= 4.5,
-        'must be #rrggbb, and dark enough to be read on white and white on it: a contrast of 4.5 at least (WCAG 2.2, 1.4.3)',
+        'must be #rrggbb, and dark enough for a contrast with white of at least 4.5 (WCAG 2.2, 1.4.3)',
       ),
     '–',
-    'of buttons and links on members’ pages, #rrggbb, dark enough to be read on white; the dark pages have a lighter shade of it',
+    'color of buttons and links on members’ pages: #rrggbb, dark enough to be read on white. Dark mode uses a lighter shade of it',
   ),
   PRIVACY_URL: setting(
     url('https:', 'http:'),
     '–',
-    'what the platform does with members’ data: every page for them leads there',
+    'privacy policy of the platform: every page for members links to it',
   ),
-  SIGN_UP_URL: setting(url('https:', 'http:'), '–', 'where the sign-in page leads who has no account'),
+  SIGN_UP_URL: setting(
+    url('https:', 'http:'),
+    '–',
+    'where people without an account can sign up: the sign-in page links to it',
+  ),
   PASSWORD_RESET_URL: setting(
     url('https:', 'http:'),
     '–',
-    'where members who forgot their password set a new one: the sign-in page leads there, and `/.well-known/change-password`, which password managers ask for; without it that leads to `/account/security`',
+    'where members who forgot their password set a new one: the sign-in page links to it, and `/.well-known/change-password`, which password managers request, redirects to it (to `/account/security` otherwise)',
   ),
   SMTP_URL: setting(
     url('smtp:', 'smtps:'),
     '–',
-    'mail server by which members who forgot their password are sent a link to set a new one (`smtps://user:password@mail.example`); needs MAIL_FROM',
+    'mail server through which members who forgot their password are sent a link to set a new one (`smtps://user:password@mail.example`); requires MAIL_FROM',
   ),
   MAIL_FROM: setting(
     z.string().refine(isMailbox, 'must be an address, or a name and an address in <>'),
     '–',
-    'from whom those mails are: `Example <no-reply@example.com>`',
+    'sender of those mails: `Example <no-reply@example.com>`',
   ),
   LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be fatal, error, warn, info, debug, trace or silent',
     }),
     'info',
-    'least important log line that is written',
+    'least severe level that is logged',
   ),
   LOG_FORMAT: setting(
     z.enum(['json', 'pretty'], { error: 'must be json or pretty' }),
-    'pretty on a terminal (not in the image), else json',
-    'form of the log lines',
+    'pretty on a terminal (not in the image), otherwise json',
+    'format of log lines',
   ),
   SQL_REQUEST_IDS: setting(
     flag,
     'false',
-    'statements of a request bear its id in a comment, so that PostgreSQL’s log leads to ours; nothing is prepared then, which costs ([monitoring.md](monitoring.md#from-postgresqls-log-to-ours))',
+    'put the id of the request into a comment of each of its SQL statements, so that PostgreSQL’s log leads to ours. Nothing is prepared then, which costs CPU ([monitoring.md](monitoring.md#from-postgresqls-log-to-ours))',
   ),
   SEED_DEMO: setting(
     flag,
     'true in development where PUBLIC_URL and HOST are loopback, false otherwise',
-    'fill an empty database with demo members at start; their password is known, so it is refused where others can reach the server',
+    'fill an empty database with demo members at start; their password is public, so this is refused where others can reach the server',
   ),
 } satisfies Record<string, Setting>;
 

@@ -10,7 +10,7 @@ import { SignedCursors } from './signed-cursors.js';
 
 /** The parameters of every list. */
 export class PageQuery {
-  @WholeNumber(1, 100, 'How many items at most')
+  @WholeNumber(1, 100, 'Maximum number of items per page')
   limit = 20;
 
   @Cursor()

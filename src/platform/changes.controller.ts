@@ -16,7 +16,7 @@ export class PlatformChangesController {
   @RespondsWith(
     'List what members did',
     PlatformChangesAnswer,
-    'Profiles that members edited, with the new values; consents that they gave and took back; sign-ins. The oldest first: keep `next`, and go on from there with `after`. With `wait` the response waits for the first change, up to 30 seconds, so that one call after the other hears of each at once.',
+    'Profiles that members edited, with the new values; consents that they gave and withdrew; sign-ins. Oldest first: store `next`, and pass it as `after` in the next call. With `wait`, the server waits up to 30 seconds for a change before it responds, so that calls in a loop learn of every change at once (long polling).',
   )
   @RespondsWithProblems('invalid_cursor', 'cursor_expired')
   listPlatformChanges(

@@ -10,7 +10,7 @@ import {
   TimestampField,
 } from '../http/output/fields.js';
 
-/** What members do that the platform is told of. */
+/** The members’ actions that the platform is notified of. */
 export const PLATFORM_CHANGE_TYPES = [
   'profile.updated',
   'consent.granted',
@@ -19,42 +19,45 @@ export const PLATFORM_CHANGE_TYPES = [
 ] as const;
 export type PlatformChangeType = (typeof PLATFORM_CHANGE_TYPES)[number];
 
-/** Seconds. */
+/** In seconds. */
 export const LONGEST_WAIT = 30;
 
 export class PlatformChangesQuery {
-  @Cursor('`next` of the last response; without it the oldest that is kept comes first')
+  @Cursor(
+    '`next` from the previous response; without it, the list starts with the oldest change that is kept',
+  )
   after?: string;
 
-  @WholeNumber(1, 1000, 'How many at most')
+  @WholeNumber(1, 1000, 'Maximum number of changes')
   limit = 100;
 
   @ListOf(PLATFORM_CHANGE_TYPES, 'Only changes of these types')
   types?: PlatformChangeType[];
 
-  @WholeNumber(0, LONGEST_WAIT, 'Seconds to wait for a first change where there is none yet')
+  @WholeNumber(0, LONGEST_WAIT, 'How many seconds to wait for a change if there is none yet')
   wait = 0;
 }
 
 @ApiSchema({ name: 'PlatformChange' })
 export class PlatformChangeItem {
   @TextField({
-    description: 'Names it; to be compared with itself alone, since the order is that of the list',
+    description:
+      'Identifies the change. Compare it for equality only: the order of changes is that of the list',
   })
   sequence: string;
 
   @EnumField(PLATFORM_CHANGE_TYPES, { description: 'What the member did' })
   type: PlatformChangeType;
 
-  @TimestampField({ description: 'When' })
+  @TimestampField({ description: 'When the member did it' })
   at: string;
 
-  @IdField({ description: 'Who' })
+  @IdField({ description: 'Id of the member' })
   member_id: number;
 
   @TextField({
     nullable: true,
-    description: 'Id of the app or key with which, or for which, they did it; null: none',
+    description: 'Id of the app or key that was used, or that the consent concerns; null if there is none',
   })
   by: string | null;
 
@@ -63,24 +66,24 @@ export class PlatformChangeItem {
     additionalProperties: { type: 'string', nullable: true },
     nullable: true,
     example: { bio: 'Walks in the mountains' },
-    description: 'Of profile.updated: the fields that changed, with what they are now; else null',
+    description: 'For profile.updated, the changed fields with their new values; otherwise null',
   })
   fields: Record<string, string | null> | null;
 
   @TextListField({
-    description: 'Of a consent: the scopes that were allowed, or are allowed no more; else empty',
+    description: 'For a consent, the scopes that were granted or revoked; otherwise empty',
   })
   scopes: string[];
 }
 
 @ApiSchema({ name: 'PlatformChanges' })
 export class PlatformChangesAnswer {
-  @ObjectListField(PlatformChangeItem, { description: 'The oldest first, in the order of commits' })
+  @ObjectListField(PlatformChangeItem, { description: 'Oldest first, in commit order' })
   data: PlatformChangeItem[];
 
-  @TextField({ description: 'Where to go on from' })
+  @TextField({ description: 'Cursor for the next call' })
   next: string;
 
-  @BooleanField({ description: 'Whether there is more to read at once' })
+  @BooleanField({ description: 'Whether there are more changes to read now' })
   more: boolean;
 }

@@ -22,7 +22,7 @@ export class FeedController {
   @RespondsWith(
     'Feed records',
     FeedCounts,
-    'Lines of JSON, at most 5,000 of them and 8 MB, each with a record as the files of an import hold it (`docs/import.md`). They take effect in their order, all of them or none: where a line is bad, the response names the first 100 bad ones, and nothing was changed. Deleting a member erases everything of theirs. With an `Idempotency-Key` the same request, sent again within 24 hours, gets the same response and does nothing.',
+    'At most 5,000 lines of JSON (8 MB), each with one record, in the format of an import (`docs/import.md`). They are applied in order, all or none: if any line is invalid, nothing is changed, and the response names the first 100 such lines. Deleting a member erases everything about them. If a request with an `Idempotency-Key` is repeated within 24 hours, it has no effect and gets the same response.',
   )
   @RespondsWithProblems('idempotency_conflict')
   feedRecords(

@@ -2,12 +2,12 @@ import { ApiProperty, ApiSchema } from '../http/output/swagger.js';
 import { CountField } from '../http/output/fields.js';
 import { RECORD_TYPES } from '../operations/import/record-types.js';
 
-/** A line of a feed, for the OpenAPI document: what a record may hold stands in docs/import.md, by type. */
+/** A line of a feed, for the OpenAPI document; docs/import.md lists the fields of each type of record. */
 @ApiSchema({ name: 'FeedLine' })
 export class FeedLine {
   @ApiProperty({
     enum: RECORD_TYPES.map(({ name }) => name),
-    description: 'What the record is, as the files of an import are called',
+    description: 'Type of the record, named as the files of an import',
   })
   type: string;
 
@@ -15,14 +15,14 @@ export class FeedLine {
     enum: ['put', 'delete'],
     default: 'put',
     required: false,
-    description: 'What becomes of it',
+    description: 'Whether the record is written or deleted',
   })
   op?: string;
 
   @ApiProperty({
     type: 'object',
     additionalProperties: true,
-    description: 'The record as it is now, with all its fields; to delete it, what names it',
+    description: 'The current record with all its fields; to delete it, only the fields that identify it',
   })
   record: object;
 
@@ -32,18 +32,18 @@ export class FeedLine {
     maximum: Number.MAX_SAFE_INTEGER,
     required: false,
     description:
-      'A number that grows with each change of the record: what is not newer than what is there is ignored',
+      'A number that increases with each change of the record; a line whose version is not higher than the stored one is ignored',
   })
   version?: number;
 }
 
-/** What became of the lines of a feed. */
+/** The outcome of a feed. */
 @ApiSchema({ name: 'FeedCounts' })
 export class FeedCounts {
-  @CountField({ description: 'Lines of the feed' })
+  @CountField({ description: 'Lines in the feed' })
   received: number;
 
-  @CountField({ description: 'Records that were not there' })
+  @CountField({ description: 'Records that were created' })
   created: number;
 
   @CountField({ description: 'Records that were changed' })
@@ -52,9 +52,9 @@ export class FeedCounts {
   @CountField({ description: 'Records that were deleted' })
   deleted: number;
 
-  @CountField({ description: 'Records that were so already' })
+  @CountField({ description: 'Records that already had these values' })
   unchanged: number;
 
-  @CountField({ description: 'Records that are here in the same or a later version, and were ignored' })
+  @CountField({ description: 'Records ignored because the same or a later version is already stored' })
   stale: number;
 }

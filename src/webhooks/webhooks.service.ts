@@ -233,7 +233,7 @@ RETURNING client_id, key_id`,
     );
     if (!found && message !== undefined)
       throw new OperatorError(
-        `There is no message ${id}: \`pua webhooks show\` has the last ones of an endpoint`,
+        `There is no message ${id}: \`pua webhooks show\` lists the last ones of a receiver`,
       );
     const endpoint = await this.find(found?.id ?? id);
     if (endpoint.status === 'disabled') throw notLive(endpoint);
@@ -295,7 +295,7 @@ function checkUrl(text: string, production: boolean): void {
         : 'The URL must be https, or http to this machine itself (localhost, 127.0.0.1, [::1]) outside production',
     );
   if (isIP(host) !== 0 && !isPublicAddress(host) && (production || !isLocal))
-    throw new OperatorError('The URL must lead to an address of the internet');
+    throw new OperatorError('The URL must lead to an address on the internet');
 }
 
 /** @throws OperatorError where there is no such client or key, or it could not be told of all the types */
@@ -313,7 +313,7 @@ FROM api_keys WHERE id = $1`,
   );
   const name = clientId !== undefined ? `client ${clientId}` : `key ${keyId}`;
   if (!found) throw new OperatorError(`There is no ${name}`);
-  if (!found.live) throw new OperatorError(`The ${name} is accepted no more`);
+  if (!found.live) throw new OperatorError(`The ${name} is no longer valid`);
   if (found.of_platform)
     throw new OperatorError(`The ${name} is the platform’s own and sees no member: use --platform`);
   const missing = [...new Set(types.map(scopeOf))].filter((scope) => !found.scopes.includes(scope));

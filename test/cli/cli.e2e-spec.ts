@@ -100,7 +100,7 @@ describe('pua', () => {
       ['a missing argument', ['keys', 'show'], /missing required argument 'id'/],
       ['one argument too many', ['keys', 'show', 'a', 'b'], /too many arguments/],
       ['a revocation without a reason', ['keys', 'revoke', 'a'], /required option '--reason/],
-      ['a period without unit', ['audit', '--since', '24'], /whole number and s, m, h or d/],
+      ['a period without unit', ['audit', '--since', '24'], /whole number followed by s, m, h or d/],
       [
         'an unknown type of event',
         ['audit', '--type', 'key.made'],
@@ -275,10 +275,10 @@ describe('pua', () => {
       ],
       ['more than a year', ['--expires', '366d'], /from 1s to 365d/],
       ['no time at all', ['--expires', '0s'], /from 1s to 365d/],
-      ['no end without a reason', ['--no-expiry'], /--no-expiry needs --reason/],
+      ['no end without a reason', ['--no-expiry'], /--no-expiry requires --reason/],
       ['no end and an end', ['--no-expiry', '--reason', 'x', '--expires', '1d'], /cannot be used with/],
-      ['a reason for an end', ['--reason', 'x'], /--reason belongs to --no-expiry/],
-      ['a network that is none', ['--cidr', '203.0.113.0/33'], /Write a network such as/],
+      ['a reason for an end', ['--reason', 'x'], /--reason is only for --no-expiry/],
+      ['a network that is none', ['--cidr', '203.0.113.0/33'], /must be a network such as/],
       ['another environment', ['--env', 'staging'], /Allowed choices are live, test/],
       ['no name', ['--name', ''], /1 to 100 characters/],
     ])('calls %s wrong use', async (_, args, message) => {
@@ -453,7 +453,7 @@ describe('pua', () => {
       const again = await pua(api.environment, ['keys', 'revoke', id, '--reason', 'other', '--json']);
       expect(again.code).toBe(0);
       expect(JSON.parse(again.stdout)).toMatchObject({ changed: false, reason: 'leaked' });
-      expect(again.stderr).toMatch(/was revoked before, at .* UTC: leaked/);
+      expect(again.stderr).toMatch(/was already revoked at .* UTC: leaked/);
     });
   });
 
@@ -510,7 +510,7 @@ describe('pua', () => {
           stderr: expect.stringContaining('nothing to change'),
         });
         expect((await run('users', 'update', user, '--username', 'wants_name')).stderr).toBe(
-          'wants_name was so before: nothing changed\n',
+          'wants_name already has these values: nothing changed\n',
         );
       },
     );
@@ -520,7 +520,7 @@ describe('pua', () => {
       const { code, stderr } = await run('users', 'delete', 'deletable');
       expect(code).toBe(2);
       expect(stderr).toMatch(
-        /nothing was done: --yes is missing\. Of deletable \(id \d+\) would go for good/,
+        /nothing was done: --yes is missing\. Everything about deletable \(id \d+\) would be erased permanently/,
       );
       expect(await json('users', 'delete', 'deletable', '--yes')).toMatchObject({ id: Number(user) });
       expect(await run('users', 'update', user, '--bio', 'x')).toMatchObject({
@@ -594,7 +594,7 @@ describe('pua', () => {
         ])
           expect(await run('users', ...verb, '--external-id', 'sub|Known')).toMatchObject({
             code: 1,
-            stderr: "The external id sub|Known is another member's\n",
+            stderr: 'The external id sub|Known belongs to another member\n',
           });
         expect(await json('users', 'update', 'known', '--external-id', 'sub|known')).toMatchObject({
           external_id: 'sub|known',
@@ -692,7 +692,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
       expect((await api.get('/me', key)).status).toBe(200);
       expect(await run('users', 'enable', 'onoff')).toMatchObject({
         code: 0,
-        stderr: 'onoff was enabled before: nothing changed\n',
+        stderr: 'onoff was already enabled: nothing changed\n',
       });
     });
   });
@@ -1074,7 +1074,7 @@ describe('pua doctor', () => {
       {
         name,
         status: 'fail',
-        message: expect.stringMatching(/^is wrong in \d+ rows: \w+ has -?\d+, counted are \d+$/),
+        message: expect.stringMatching(/^is wrong in \d+ rows: \w+ has -?\d+, a recount gives \d+$/),
         mend: expect.stringContaining('pua doctor --mend'),
       },
     ]);
@@ -1205,7 +1205,7 @@ describe('pua doctor', () => {
     const id = await api.platform.connection(ada, bob);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1 AND user_id = $2', [id, bob]);
     const names = bad(await examine()).map(({ name, message }) => `${name}: ${message}`);
-    expect(names).toEqual(['connections: 1 sides have no other side that says the same']);
+    expect(names).toEqual(['connections: 1 sides have no matching other side']);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1', [id]);
     expect(await examine()).toMatchObject({ code: 0 });
   });

@@ -255,8 +255,8 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
       answers: ['\r', 'no\r', '\u0003', 'y\r', 'yes\r'],
     });
     expect(ended.map(({ code }) => code)).toEqual([1, 1, 1, 0, 0]);
-    expect(ended.map(({ written }) => written.includes('Go on? [y/N]'))).toEqual(Array(5).fill(true));
-    expect(ended[0]!.written).toMatch(/Of lost \(id \d+\) would go for good[^]*error: nothing was done/);
+    expect(ended.map(({ written }) => written.includes('Continue? [y/N]'))).toEqual(Array(5).fill(true));
+    expect(ended[0]!.written).toMatch(/about lost \(id \d+\) would be erased permanently[^]*error: nothing was done/);
     expect(ended[2]!.written).toMatch(
       /would be undone by the following[^]*(DROP|ALTER|DELETE)[^]*error: nothing was done/,
     );

@@ -234,9 +234,9 @@ postgres.describe('with streaming replicas', () => {
       `postgres://pua:hunter2@127.0.0.1:${await freePort()}/postgres`,
     );
     expect(wrong.map(({ name, status, message }) => `${name} ${status}: ${message}`)).toEqual([
-      'replica 1 warn: is no streaming replica of this database, and is not asked',
-      'replica 2 warn: is no streaming replica of this database, and is not asked',
-      expect.stringMatching(/^replica 3 warn: cannot be asked \(.*ECONNREFUSED/),
+      'replica 1 warn: is not a streaming replica of this database, and is not used',
+      'replica 2 warn: is not a streaming replica of this database, and is not used',
+      expect.stringMatching(/^replica 3 warn: cannot be reached \(.*ECONNREFUSED/),
     ]);
     expect(JSON.stringify(wrong)).not.toContain('hunter2');
     expect(await check()).toEqual([]);

@@ -114,7 +114,7 @@ describe('pua', () => {
       const { code, stderr } = await run('clients', 'update', clientId, '--remove-scopes', 'events:read');
       expect({ code, stderr }).toEqual({
         code: 0,
-        stderr: '1 sign-ins that held what was taken away ended\n',
+        stderr: '1 grant that included a removed scope has ended\n',
       });
       await refusedSoon(both.access_token);
       expect(await oauth.me(one.access_token)).toBe(200);
@@ -142,7 +142,7 @@ describe('pua', () => {
         expect([code, stderr]).toEqual([status, expect.stringMatching(message)]);
       }
       expect((await update('--add-redirect-uri', REDIRECT_URI)).stderr).toBe(
-        `${clientId} was so before: nothing changed\n`,
+        `${clientId} already has these values: nothing changed\n`,
       );
       expect((await run('clients', 'update', 'nobody', '--name', 'x')).stderr).toMatch(
         /There is no client nobody/,
@@ -157,7 +157,7 @@ describe('pua', () => {
     const { code, stderr } = await run('clients', 'delete', clientId);
     expect(code).toBe(2);
     expect(stderr).toContain(
-      `--yes is missing. Gone (${clientId}) would be deleted for good, and 1 sign-ins`,
+      `--yes is missing. Gone (${clientId}) would be deleted permanently, and 1 grants`,
     );
     expect(await oauth.me(access_token)).toBe(200);
     expect(await json('clients', 'delete', clientId, '--yes')).toEqual({

@@ -60,7 +60,7 @@ describe('pua users erase', () => {
     const { id, username } = await member();
     const { code, stdout, stderr } = await pua(oauth.api.environment, ['users', 'erase', username]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/--yes is missing.*1 connections, 2 events' answers, 1 achievements/s);
+    expect(stderr).toMatch(/--yes is missing.*1 connections, the RSVPs to 2 events, 1 achievements/s);
     expect(await query('SELECT erased_at FROM users WHERE id = $1', [id])).toEqual([{ erased_at: null }]);
   });
 
@@ -117,7 +117,7 @@ describe('pua users erase', () => {
     expect(await pua(oauth.api.environment, ['users', 'erase', String(id), '--yes', '--json'])).toMatchObject(
       {
         code: 0,
-        stderr: `${id} was erased before: nothing changed\n`,
+        stderr: `${id} was already erased: nothing changed\n`,
       },
     );
     for (const args of [['enable'], ['set-password', '--password-stdin']])

@@ -337,7 +337,7 @@ describe('pua import', () => {
       [
         'a file in both forms',
         (folder) => writeFileSync(join(folder, 'users.ndjson.gz'), gzipSync('')),
-        /has both users.ndjson and users.ndjson.gz: take one/,
+        /has both users.ndjson and users.ndjson.gz: remove one/,
       ],
       [
         'gzip that is cut off',
@@ -683,7 +683,7 @@ describe('pua import', () => {
     const before = await everything();
     const signal = AbortSignal.abort();
     await expect(load({ users: [user(1)] }, { signal })).rejects.toThrow(
-      'The import was ended: nothing was imported',
+      'The import was cancelled: nothing was imported',
     );
     expect(await everything()).toEqual(before);
   });
@@ -695,7 +695,7 @@ describe('pua import', () => {
       const { code, stdout, stderr } = await pua(api.environment, ['import', folder]);
       expect({ code, stderr }).toEqual({
         code: 0,
-        stderr: 'user.ndjson: is no file of an import; it was not read\n',
+        stderr: 'user.ndjson was ignored: it is not a file of an import\n',
       });
       expect(stdout).toMatch(
         /^FILE +READ +INSERTED +UPDATED +DELETED +UNCHANGED +REJECTED\nusers +2 +2 +0 +0 +0 +0\n/,
@@ -732,7 +732,7 @@ describe('pua import', () => {
         '--json',
       ]);
       expect(code).toBe(0);
-      expect(stderr).toBe(`6 bad lines stand in ${rejects}, each with its reason\n`);
+      expect(stderr).toBe(`6 bad lines are in ${rejects}, each with its reason\n`);
       expect(JSON.parse(stdout)).toMatchObject({
         imported: true,
         dry_run: false,
@@ -965,7 +965,7 @@ describe('pua import', () => {
         await blocker.release();
         const [code] = (await closed) as [number | null];
         if (signal !== 'SIGKILL') {
-          expect(await errors).toBe('The import was ended: nothing was imported\n');
+          expect(await errors).toBe('The import was cancelled: nothing was imported\n');
           expect(code).toBe(1);
         }
         expect(await everything()).toEqual(before);

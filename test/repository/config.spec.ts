@@ -190,7 +190,7 @@ describe('settings', () => {
     [
       'a part of it',
       { UPSTREAM_LABEL: 'x' },
-      /UPSTREAM_ISSUER and UPSTREAM_CLIENT_ID are needed for UPSTREAM_LABEL/,
+      /UPSTREAM_ISSUER and UPSTREAM_CLIENT_ID are required for UPSTREAM_LABEL/,
     ],
     [
       'no secret',
@@ -212,7 +212,7 @@ describe('settings', () => {
     [
       'scopes without openid',
       { ...upstream, UPSTREAM_SCOPES: 'profile' },
-      /UPSTREAM_SCOPES must have openid/,
+      /UPSTREAM_SCOPES must include openid/,
     ],
     [
       'a match by what is not stored',
@@ -227,7 +227,7 @@ describe('settings', () => {
     [
       'a mail server without a sender',
       { SMTP_URL: 'smtp://mail.example' },
-      /SMTP_URL and MAIL_FROM are needed together/,
+      /SMTP_URL and MAIL_FROM must be set together/,
     ],
     ['no way to sign in', { LOCAL_SIGN_IN: 'false' }, /LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER/],
   ])('refuse of the platform’s own login %s, and never tell a secret', (_, settings, why) => {

@@ -125,7 +125,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
       await request.getByText('Python', { exact: true }).click();
       expect(await request.locator('pre.in-python').isVisible()).toBe(true);
       expect(await request.locator('pre.in-curl').isVisible()).toBe(false);
-      await call(page, 'getEvent').getByText('None, or none of the member’s').click();
+      await call(page, 'getEvent').getByText('No such event, or no access to it').click();
       expect(await call(page, 'getEvent').getByText('"event_not_found"').isVisible()).toBe(true);
       expect(await page.locator('#contents').isVisible()).toBe(false);
       await page.getByRole('button', { name: 'Contents' }).click();

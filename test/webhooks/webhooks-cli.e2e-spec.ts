@@ -116,7 +116,7 @@ describe('pua webhooks', () => {
     expect([secret, next].map((each) => isVerified(each, receiver.received[0]!))).toEqual([false, true]);
     expect(await json('disable', id)).toMatchObject({ id, changed: true });
     const again = await run('disable', id);
-    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('was disabled before')]);
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('was already disabled at')]);
     for (const command of ['test', 'rotate', 'redeliver']) {
       const { code, stderr } = await run(command, id);
       expect([code, stderr]).toEqual([1, expect.stringContaining(`The webhook ${id} was disabled`)]);
@@ -132,7 +132,7 @@ describe('pua webhooks', () => {
       'There is no type "events.burned"',
     ],
     [['create', '--url', 'URL', '--types', 'profile.removed', '--platform'], 2, 'There is no type'],
-    [['create', '--url', 'URL', '--types', 'events.updated'], 2, 'say whose it is'],
+    [['create', '--url', 'URL', '--types', 'events.updated'], 2, 'say whose receiver it is'],
     [
       ['create', '--url', 'URL', '--types', 'events.updated', '--platform', '--key', 'x'],
       2,
@@ -160,17 +160,17 @@ describe('pua webhooks', () => {
     [
       ['create', '--url', 'https://10.0.0.1/', '--types', 'events.updated', '--platform'],
       1,
-      'of the internet',
+      'on the internet',
     ],
     [
       ['create', '--url', 'https://[fd00::1]/', '--types', 'events.updated', '--platform'],
       1,
-      'of the internet',
+      'on the internet',
     ],
     [
       ['create', '--url', 'https://0xa9fea9fe/', '--types', 'events.updated', '--platform'],
       1,
-      'of the internet',
+      'on the internet',
     ],
     [['rotate', 'wh_nothing', '--overlap', '31d'], 2, 'from 0s to 30d'],
     [['rotate', 'wh_nothing'], 1, 'There is no webhook wh_nothing'],
@@ -202,7 +202,7 @@ describe('pua webhooks', () => {
         ['webhooks', 'create', '--url', url, '--types', 'profile.updated', '--platform'],
       );
       expect([url, code]).toEqual([url, 1]);
-      if (api.environment.DATABASE_URL) expect(stderr).toMatch(/must be https|of the internet/);
+      if (api.environment.DATABASE_URL) expect(stderr).toMatch(/must be https|on the internet/);
     }
   });
 

@@ -12,29 +12,29 @@ export interface Endpoint {
 
 export interface Credential {
   readonly type: "api_key" | "oauth_token";
-  /** The member whose data it opens. */
+  /** The member whose data it gives access to. */
   readonly user_id: number;
-  /** What it may do. */
+  /** Granted scopes. */
   readonly scopes: readonly ("profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read")[];
-  /** Of the app that got the token; null of a key. */
+  /** The app that the token was issued to; null for a key. */
   readonly client_id: string | null;
-  /** The part of the key that may be shown; null of a token. */
+  /** The part of the key that is not secret; null for a token. */
   readonly key_id: string | null;
-  /** null: it does not expire. */
+  /** null if it does not expire. */
   readonly expires_at: string | null;
   readonly created_at: string;
-  /** Every call that takes a credential. */
+  /** Every call that requires a credential. */
   readonly endpoints: readonly (Endpoint)[];
 }
 
 export interface ProblemDefinition {
-  /** What programs decide by. */
+  /** Stable name of the error, for programs. */
   readonly code: string;
   readonly status: number;
   readonly title: string;
   /** What went wrong. */
   readonly meaning: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly fix: string;
 }
 
@@ -46,12 +46,12 @@ export interface Me {
   readonly id: number;
   /** Unique on the platform. */
   readonly username: string;
-  /** As the member wrote it. */
+  /** As written by the member. */
   readonly first_name: string | null;
-  /** As the member wrote it. */
+  /** As written by the member. */
   readonly last_name: string | null;
   readonly display_name: string;
-  /** Address of an image. */
+  /** URL of an image. */
   readonly profile_picture: string | null;
 }
 
@@ -59,17 +59,17 @@ export interface Profile {
   readonly id: number;
   /** Unique on the platform. */
   readonly username: string;
-  /** The platform’s; first and last name or the username where it has none. */
+  /** The name set on the platform; first and last name, or the username, if there is none. */
   readonly display_name: string;
-  /** What the member says of themselves. */
+  /** What the member says about themselves. */
   readonly bio: string | null;
-  /** Address of an image. */
+  /** URL of an image. */
   readonly profile_picture: string | null;
   /** When the member joined. For example `2026-01-31 18:00:00`. */
   readonly created_at: string;
-  /** `pagination.total` of the default achievements list. */
+  /** Equals `pagination.total` of the default achievements list. */
   readonly achievements_count: number;
-  /** `pagination.total` of the default connections list. */
+  /** Equals `pagination.total` of the default connections list. */
   readonly connections_count: number;
 }
 
@@ -85,14 +85,14 @@ export interface ChangedProfile {
   readonly id: number;
   /** Unique on the platform. */
   readonly username: string;
-  /** As the member wrote it. */
+  /** As written by the member. */
   readonly first_name: string | null;
-  /** As the member wrote it. */
+  /** As written by the member. */
   readonly last_name: string | null;
   readonly display_name: string;
-  /** What the member says of themselves. */
+  /** What the member says about themselves. */
   readonly bio: string | null;
-  /** Address of an image. */
+  /** URL of an image. */
   readonly profile_picture: string | null;
 }
 
@@ -102,24 +102,24 @@ export interface ProfileUpdated {
 }
 
 export interface Pagination {
-  /** Items of a page at most. */
+  /** Maximum number of items per page. */
   readonly limit: number;
-  /** Items of this page. */
+  /** Number of items on this page. */
   readonly count: number;
-  /** Items of all pages, exact. */
+  /** Exact number of items on all pages together. */
   readonly total: number;
-  /** Whether a next page exists. */
+  /** Whether there is a next page. */
   readonly has_more: boolean;
-  /** Place of the next page; null on the last. */
+  /** Cursor of the next page; null on the last page. */
   readonly next_cursor: string | null;
-  /** Place of the page before; null on the first. */
+  /** Cursor of the previous page; null on the first page. */
   readonly prev_cursor: string | null;
-  /** Order of the list. */
+  /** Sort order of the list. */
   readonly sort: string;
 }
 
 export interface EventLocation {
-  /** Of the place. */
+  /** Name of the venue. */
   readonly name: string | null;
   readonly city: string | null;
   /** ISO 3166-1 alpha-2. */
@@ -131,7 +131,7 @@ export interface UserCard {
   /** Unique on the platform. */
   readonly username: string;
   readonly display_name: string;
-  /** Address of an image. */
+  /** URL of an image. */
   readonly profile_picture: string | null;
 }
 
@@ -140,46 +140,46 @@ export interface Event {
   readonly title: string;
   /** A line or two, for lists. */
   readonly summary: string | null;
-  /** draft: only for those who organise it. */
+  /** draft: visible only to those who organise the event. */
   readonly status: "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
-  /** Who finds it on the platform; here it is seen by those who have a relation to it, whatever it says. */
+  /** Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility. */
   readonly visibility: "public" | "unlisted" | "private";
   /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
-  /** UTC; null where no end is known: past once it has started. */
+  /** UTC; null if no end is known: the event is then past once it has started. */
   readonly ends_at: string | null;
-  /** IANA name. For example `Europe/Berlin`. */
+  /** IANA time zone. For example `Europe/Berlin`. */
   readonly timezone: string;
-  /** null where there is no place, or it is not known. */
+  /** null if there is no venue, or it is not known. */
   readonly location: EventLocation | null;
   /** `starts_at` in `timezone`. For example `2026-01-31 18:00:00`. */
   readonly starts_at_local: string;
   /** `ends_at` in `timezone`. */
   readonly ends_at_local: string | null;
-  /** Its days count, not its hours. */
+  /** Whether only the dates of its start and end matter, not the times. */
   readonly is_all_day: boolean;
-  /** It takes place online. */
+  /** Whether it takes place online. */
   readonly is_online: boolean;
-  /** Address of an image. */
+  /** URL of an image. */
   readonly cover_image: string | null;
-  /** Whose event it is. */
+  /** The person whose event it is. */
   readonly organizer: UserCard;
-  /** Of the member. */
+  /** The member’s role in the event. */
   readonly role: "organizer" | "co_organizer" | "attendee" | "invitee";
-  /** Of the member; null for organizers. */
+  /** The member’s response; null for organizers and co-organizers. */
   readonly rsvp_status: "going" | "maybe" | "waitlisted" | "pending" | "declined" | null;
-  /** All whose answer is going. */
+  /** Number of people who are going. */
   readonly attendees_count: number;
-  /** How many can come; null: any number. */
+  /** Maximum number of attendees; null if there is none. */
   readonly capacity: number | null;
-  /** When it was made. For example `2026-01-31 18:00:00`. */
+  /** When the event was created. For example `2026-01-31 18:00:00`. */
   readonly created_at: string;
   /** When the event itself last changed. For example `2026-01-31 18:00:00`. */
   readonly updated_at: string;
 }
 
 export interface EventLocationDetail {
-  /** Of the place. */
+  /** Name of the venue. */
   readonly name: string | null;
   readonly city: string | null;
   /** ISO 3166-1 alpha-2. */
@@ -195,59 +195,59 @@ export interface EventDetail {
   readonly title: string;
   /** A line or two, for lists. */
   readonly summary: string | null;
-  /** draft: only for those who organise it. */
+  /** draft: visible only to those who organise the event. */
   readonly status: "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
-  /** Who finds it on the platform; here it is seen by those who have a relation to it, whatever it says. */
+  /** Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility. */
   readonly visibility: "public" | "unlisted" | "private";
   /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
-  /** UTC; null where no end is known: past once it has started. */
+  /** UTC; null if no end is known: the event is then past once it has started. */
   readonly ends_at: string | null;
-  /** IANA name. For example `Europe/Berlin`. */
+  /** IANA time zone. For example `Europe/Berlin`. */
   readonly timezone: string;
-  /** null where there is no place, or it is not known. */
+  /** null if there is no venue, or it is not known. */
   readonly location: EventLocationDetail | null;
   /** `starts_at` in `timezone`. For example `2026-01-31 18:00:00`. */
   readonly starts_at_local: string;
   /** `ends_at` in `timezone`. */
   readonly ends_at_local: string | null;
-  /** Its days count, not its hours. */
+  /** Whether only the dates of its start and end matter, not the times. */
   readonly is_all_day: boolean;
-  /** It takes place online. */
+  /** Whether it takes place online. */
   readonly is_online: boolean;
-  /** Address of an image. */
+  /** URL of an image. */
   readonly cover_image: string | null;
-  /** Whose event it is. */
+  /** The person whose event it is. */
   readonly organizer: UserCard;
-  /** Of the member. */
+  /** The member’s role in the event. */
   readonly role: "organizer" | "co_organizer" | "attendee" | "invitee";
-  /** Of the member; null for organizers. */
+  /** The member’s response; null for organizers and co-organizers. */
   readonly rsvp_status: "going" | "maybe" | "waitlisted" | "pending" | "declined" | null;
-  /** All whose answer is going. */
+  /** Number of people who are going. */
   readonly attendees_count: number;
-  /** How many can come; null: any number. */
+  /** Maximum number of attendees; null if there is none. */
   readonly capacity: number | null;
-  /** When it was made. For example `2026-01-31 18:00:00`. */
+  /** When the event was created. For example `2026-01-31 18:00:00`. */
   readonly created_at: string;
   /** When the event itself last changed. For example `2026-01-31 18:00:00`. */
   readonly updated_at: string;
-  /** The whole text. */
+  /** The full description. */
   readonly description: string | null;
-  /** Words that describe it. */
+  /** Keywords. */
   readonly tags: readonly (string)[];
   /** Only for organizers and those who are going. */
   readonly online_url: string | null;
-  /** Never below 0; null without a capacity. */
+  /** Never below 0; null if there is no capacity. */
   readonly spots_left: number | null;
-  /** When the member answered. */
+  /** When the member responded to the invitation. */
   readonly responded_at: string | null;
-  /** When the member came in. */
+  /** When the member checked in. */
   readonly checked_in_at: string | null;
-  /** Who organises it with the organizer. */
+  /** The people who organise it together with the organizer. */
   readonly co_organizers: readonly (UserCard)[];
-  /** null unless it was cancelled. */
+  /** null if it was not cancelled. */
   readonly cancelled_at: string | null;
-  /** In the words of who cancelled it. */
+  /** As given by the person who cancelled it. */
   readonly cancellation_reason: string | null;
 }
 
@@ -260,54 +260,54 @@ export interface Connection {
   readonly id: number;
   /** The other person. */
   readonly user: UserCard;
-  /** pending_sent: the member asked; pending_received: the member was asked. */
+  /** pending_sent: the member sent the request; pending_received: the other person did. */
   readonly status: "accepted" | "pending_sent" | "pending_received";
-  /** When one asked the other. */
+  /** When the request was sent. */
   readonly requested_at: string;
-  /** null while it is pending. */
+  /** null while the request is pending. */
   readonly connected_at: string | null;
   /** How they found each other. */
   readonly source: "event" | "search" | "invite" | "import" | null;
-  /** null too where the member has no access to the event. */
+  /** Also null if the member has no access to the event. */
   readonly met_at_event: MetAtEvent | null;
 }
 
 export interface AchievementProgress {
-  /** How far the member is. */
+  /** What the member has reached so far. */
   readonly current: number;
-  /** What it takes. */
+  /** What is needed to earn it. */
   readonly target: number;
   /** 2 decimals. */
   readonly percentage: number;
 }
 
-/** A hidden one that is not earned has its name, key, description, icon and progress masked. */
+/** A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null. */
 export interface Achievement {
   readonly id: number;
-  /** Its name for programs; null where it has none, or is masked. */
+  /** Stable name for programs; null if it has none or is masked. */
   readonly key: string | null;
   readonly name: string;
   readonly description: string | null;
-  /** Address of an image. */
+  /** URL of an image. */
   readonly icon_url: string | null;
-  /** A word of the platform. */
+  /** One of the platform’s categories. */
   readonly category: string;
-  /** common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members. */
+  /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
-  /** What it is worth. */
+  /** Points for earning it. */
   readonly points: number;
-  /** Masked until it is earned. */
+  /** Whether it is masked until the member earns it. */
   readonly is_hidden: boolean;
   readonly earned: boolean;
-  /** null where it is not earned. */
+  /** null if the member has not earned it. */
   readonly earned_at: string | null;
-  /** null where it has no target. */
+  /** null if it has no target. */
   readonly progress: AchievementProgress | null;
-  /** Among those that the member shows first. */
+  /** Whether the member has pinned it, to be shown first. */
   readonly is_pinned: boolean;
-  /** 1 is shown first; null where it is not pinned. */
+  /** 1 is shown first; null if it is not pinned. */
   readonly pin_position: number | null;
 }
 
@@ -316,7 +316,7 @@ export interface CategoryCompletion {
   readonly earned: number;
   /** 2 decimals. */
   readonly completion_percentage: number;
-  /** A word of the platform. */
+  /** One of the platform’s categories. */
   readonly category: string;
 }
 
@@ -325,18 +325,18 @@ export interface RarityCompletion {
   readonly earned: number;
   /** 2 decimals. */
   readonly completion_percentage: number;
-  /** common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members. */
+  /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
   /** Inclusive. */
   readonly min_percentage: number | null;
-  /** Exclusive, but for 100. */
+  /** Exclusive, except 100. */
   readonly max_percentage: number | null;
 }
 
 export interface RarestEarned {
   readonly id: number;
   readonly name: string;
-  /** common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members. */
+  /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
@@ -347,17 +347,17 @@ export interface AchievementStatistics {
   readonly earned: number;
   /** 2 decimals. */
   readonly completion_percentage: number;
-  /** Of all that the member has earned. */
+  /** Points of all achievements that the member has earned. */
   readonly points_earned: number;
-  /** Of all that there are. */
+  /** Points of all achievements. */
   readonly points_total: number;
-  /** null where nothing is earned. */
+  /** null if the member has earned nothing. */
   readonly last_earned_at: string | null;
-  /** Alphabetical. */
+  /** In alphabetical order. */
   readonly by_category: readonly (CategoryCompletion)[];
-  /** common … legendary, then unrated. */
+  /** From common to legendary, then unrated. */
   readonly by_rarity: readonly (RarityCompletion)[];
-  /** null where nothing is earned. */
+  /** null if the member has earned nothing. */
   readonly rarest_earned: RarestEarned | null;
   /** When the rarities were computed. */
   readonly rarity_computed_at: string;
@@ -365,58 +365,58 @@ export interface AchievementStatistics {
 
 export interface AchievementDetail {
   readonly id: number;
-  /** Its name for programs; null where it has none, or is masked. */
+  /** Stable name for programs; null if it has none or is masked. */
   readonly key: string | null;
   readonly name: string;
   readonly description: string | null;
-  /** Address of an image. */
+  /** URL of an image. */
   readonly icon_url: string | null;
-  /** A word of the platform. */
+  /** One of the platform’s categories. */
   readonly category: string;
-  /** common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members. */
+  /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
   readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
-  /** What it is worth. */
+  /** Points for earning it. */
   readonly points: number;
-  /** Masked until it is earned. */
+  /** Whether it is masked until the member earns it. */
   readonly is_hidden: boolean;
   readonly earned: boolean;
-  /** null where it is not earned. */
+  /** null if the member has not earned it. */
   readonly earned_at: string | null;
-  /** null where it has no target. */
+  /** null if it has no target. */
   readonly progress: AchievementProgress | null;
-  /** Among those that the member shows first. */
+  /** Whether the member has pinned it, to be shown first. */
   readonly is_pinned: boolean;
-  /** 1 is shown first; null where it is not pinned. */
+  /** 1 is shown first; null if it is not pinned. */
   readonly pin_position: number | null;
-  /** What has to be done. */
+  /** What a member has to do to earn it. */
   readonly criteria: string | null;
-  /** Active members who earned it. */
+  /** Number of active members who have earned it. */
   readonly earned_by_count: number;
-  /** Active members. */
+  /** Number of active members. */
   readonly eligible_users_count: number;
   /** When the rarities were computed. */
   readonly rarity_computed_at: string;
 }
 
 export interface Change {
-  /** Where it is read. */
+  /** The resource that changed. */
   readonly resource: "profile" | "events" | "connections" | "achievements";
-  /** Of the event, connection or achievement; of a profile, the member’s. */
+  /** Id of the event, connection or achievement; for a profile, id of the member. */
   readonly id: number;
-  /** updated: it is new, or something of it is; removed: it is in the member’s lists no more. */
+  /** updated: it is new or has changed; removed: it is no longer in the member’s lists. */
   readonly kind: "updated" | "removed";
 }
 
 export interface Changes {
-  /** Each thing once, in the order in which they changed last. */
+  /** Each item once, in the order of their most recent changes. */
   readonly data: readonly (Change)[];
-  /** Where to go on from. */
+  /** Cursor for the next call. */
   readonly next: string;
-  /** Whether there is more to read at once. */
+  /** Whether there are more changes to read now. */
   readonly more: boolean;
-  /** What the response is about: of what was asked, what the credential may read. */
+  /** The resources that the response covers: those requested that the credential may read. */
   readonly resources: readonly ("profile" | "events" | "connections" | "achievements")[];
 }
 
@@ -436,81 +436,81 @@ export interface Problem {
 }
 
 export interface EventsQuery {
-  /** How many items at most. Default: `20`. */
+  /** Maximum number of items per page. Default: `20`. */
   readonly limit?: number | undefined;
-  /** `next_cursor` or `prev_cursor` of an answer to the same query. */
+  /** `next_cursor` or `prev_cursor` from a response to the same query. */
   readonly cursor?: string | undefined;
   /** Order; ties by ascending id. Default: `-starts_at`. */
   readonly sort?: "-starts_at" | "starts_at" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "title" | "-title" | undefined;
-  /** upcoming: not started; ongoing: started, not past its end; past: all others. Default: `all`. */
+  /** upcoming: not started; ongoing: started, but not ended; past: all others. Default: `all`. */
   readonly time_filter?: "all" | "upcoming" | "ongoing" | "past" | undefined;
-  /** Events that start at this moment or later. */
+  /** Only events that start at this time or later. */
   readonly starts_after?: string | undefined;
-  /** Events that start before this moment. */
+  /** Only events that start before this time. */
   readonly starts_before?: string | undefined;
-  /** Only events in one of these states; for several, repeat the parameter or separate them by commas. */
+  /** Only events in one of these states; for several, repeat the parameter or separate the values by commas. */
   readonly status?: readonly ("draft" | "scheduled" | "ongoing" | "completed" | "cancelled")[] | undefined;
-  /** Only events in which the member has one of these roles; for several, repeat the parameter or separate them by commas. */
+  /** Only events in which the member has one of these roles; for several, repeat the parameter or separate the values by commas. */
   readonly role?: readonly ("organizer" | "co_organizer" | "attendee" | "invitee")[] | undefined;
-  /** Only events to which the member answered so; for several, repeat the parameter or separate them by commas. */
+  /** Only events to which the member gave one of these responses; for several, repeat the parameter or separate the values by commas. */
   readonly rsvp_status?: readonly ("going" | "maybe" | "waitlisted" | "pending" | "declined")[] | undefined;
-  /** Only online events, or only others. */
+  /** Only online events (`true`), or only others (`false`). */
   readonly is_online?: boolean | undefined;
   /** Case-insensitive substring of the title. */
   readonly q?: string | undefined;
-  /** Events whose `updated_at` is this moment or later, and those that changed here after it, the member’s own role and answer included: ask with the `Date` of the last answer and nothing is missed. */
+  /** Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the `Date` of the previous response, and no change is missed. */
   readonly updated_since?: string | undefined;
 }
 
 export interface ConnectionsQuery {
-  /** How many items at most. Default: `20`. */
+  /** Maximum number of items per page. Default: `20`. */
   readonly limit?: number | undefined;
-  /** `next_cursor` or `prev_cursor` of an answer to the same query. */
+  /** `next_cursor` or `prev_cursor` from a response to the same query. */
   readonly cursor?: string | undefined;
   /** Order; ties by ascending id. Default: `-connected_at`. */
   readonly sort?: "-connected_at" | "connected_at" | "display_name" | "-display_name" | undefined;
   /** Case-insensitive substring of the other person’s username or display name. */
   readonly q?: string | undefined;
-  /** Only connections in one of these states; for several, repeat the parameter or separate them by commas. Default: `accepted`. */
+  /** Only connections in one of these states; for several, repeat the parameter or separate the values by commas. Default: `accepted`. */
   readonly status?: readonly ("accepted" | "pending_sent" | "pending_received")[] | undefined;
-  /** Connected at this moment or later. */
+  /** Only connections made at this time or later. */
   readonly connected_after?: string | undefined;
-  /** Connected before this moment. */
+  /** Only connections made before this time. */
   readonly connected_before?: string | undefined;
-  /** Only connections made in one of these ways; for several, repeat the parameter or separate them by commas. */
+  /** Only connections made in one of these ways; for several, repeat the parameter or separate the values by commas. */
   readonly source?: readonly ("event" | "search" | "invite" | "import")[] | undefined;
 }
 
 export interface AchievementsQuery {
-  /** How many items at most. Default: `20`. */
+  /** Maximum number of items per page. Default: `20`. */
   readonly limit?: number | undefined;
-  /** `next_cursor` or `prev_cursor` of an answer to the same query. */
+  /** `next_cursor` or `prev_cursor` from a response to the same query. */
   readonly cursor?: string | undefined;
   /** Order; ties by ascending id. Default: `-earned_at`. */
   readonly sort?: "-earned_at" | "earned_at" | "name" | "rarity_percentage" | "-rarity_percentage" | "position" | "-progress" | undefined;
-  /** Only achievements in one of these categories; for several, repeat the parameter or separate them by commas. */
+  /** Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas. */
   readonly category?: readonly (string)[] | undefined;
-  /** Only achievements of one of these rarities; for several, repeat the parameter or separate them by commas. */
+  /** Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas. */
   readonly rarity?: readonly ("common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated")[] | undefined;
-  /** Earned at this moment or later. */
+  /** Only achievements earned at this time or later. */
   readonly earned_after?: string | undefined;
-  /** Earned before this moment. */
+  /** Only achievements earned before this time. */
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** What is asked of the achievements. */
+  /** Which view of the achievements to return; earned ones if absent. */
   readonly action?: "all" | "stats" | "detail" | "pinned" | undefined;
-  /** Only what the member has earned, or has not. */
+  /** Only achievements that the member has earned (`true`) or has not earned (`false`). */
   readonly earned?: boolean | undefined;
-  /** With action=detail: the achievement. */
+  /** Id of the achievement; only with action=detail. */
   readonly id?: number | undefined;
 }
 
 export interface SyncQuery {
-  /** How many changes at most. Default: `100`. */
+  /** Maximum number of changes. Default: `100`. */
   readonly limit?: number | undefined;
-  /** `next` of the last response; without it the response has no change, but a place to start from. */
+  /** `next` from the previous response; without it, the response has no changes, only a cursor to start from. */
   readonly cursor?: string | undefined;
-  /** Only changes of these; a cursor is good for the ones that it was made for; for several, repeat the parameter or separate them by commas. */
+  /** Only changes of these resources; a cursor is valid only for the resources that it was issued for; for several, repeat the parameter or separate the values by commas. */
   readonly resources?: readonly ("profile" | "events" | "connections" | "achievements")[] | undefined;
 }

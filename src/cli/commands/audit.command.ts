@@ -10,7 +10,7 @@ import { addCommand } from '../command.js';
 import { withDatabase } from '../database.js';
 import { columns, note, print, table } from '../output.js';
 
-/** Nobody reads more than this, and it has to fit into memory. */
+/** Nobody reads more events than this, and they have to fit into memory. */
 const MOST = 1000;
 const DAY_SECONDS = 86_400;
 const LONGEST_SECONDS = 36_500 * DAY_SECONDS;
@@ -40,7 +40,7 @@ const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
   'ERROR ID': (line) => line.error_id,
   DETAILS: (line) => JSON.stringify(line.details),
 };
-/** Widths of the columns before the last, where lines come one by one. */
+/** Widths of all columns but the last, for lines that are printed one by one. */
 const WIDTHS = [24, 24, 6, 10, 36, 15, 36];
 
 /** Adds `pua audit`. */
@@ -48,30 +48,33 @@ export function auditCommand(program: Command): void {
   const audit = addCommand(
     program,
     'audit',
-    `Show who did what, the newest first, at most ${MOST} lines; docs/audit.md has the types`,
+    `Show who did what, newest first, at most ${MOST} events; docs/audit.md lists the types`,
     'pua audit --user ada --since 7d --type key.revoked',
   )
     .enablePositionalOptions()
-    .option('--user <id|username>', 'only what concerns this member')
-    .option('--client <id>', 'only what concerns this app')
-    .option('--key <id>', 'only what concerns this API key')
+    .option('--user <id|username>', 'only events that concern this member')
+    .option('--client <id>', 'only events that concern this app')
+    .option('--key <id>', 'only events that concern this API key')
     .option(
       '--error-id <id>',
-      'why a request was refused, by the id on the page or in the answer (also requests of unknown apps)',
+      'why a request was refused, by the id on the page or in the response (also requests of unknown apps)',
     )
     .option(
       '--since <duration>',
-      'how far back: number and s, m, h or d (default 24h; with --error-id all)',
+      'how far back: a number followed by s, m, h or d (default 24h; with --error-id, everything)',
       durationBetween(1, LONGEST_SECONDS),
     )
     .addOption(
-      new Option('--type <type>', 'only this type, such as key.created, or all of one object: key')
+      new Option(
+        '--type <type>',
+        'only this type, such as key.created, or all types of one object, such as key',
+      )
         .choices([...TYPES, ...OBJECTS])
         .argParser(parseType),
     )
     .option(
       '--follow',
-      'then go on with what is recorded, the newest last, until Ctrl-C; with --json one object a line',
+      'then print new events as they are recorded, newest last, until Ctrl-C; with --json, one object per line',
     )
     .action(async ({ user, client, key, errorId, since, type, follow, json }: Options) => {
       await withDatabase(async ({ dataSource }) => {
@@ -92,12 +95,12 @@ export function auditCommand(program: Command): void {
   addCommand(
     audit,
     'prune',
-    'Delete events that are older; what is younger than 7 days nobody can delete',
+    'Delete old events; nobody can delete events younger than 7 days',
     'pua audit prune --before 90d',
   )
     .requiredOption(
       '--before <duration>',
-      'age from which on they go: number and s, m, h or d, 7d at least',
+      'delete events older than this: a number followed by s, m, h or d, at least 7d',
       durationBetween(7 * DAY_SECONDS, LONGEST_SECONDS),
     )
     .action(async ({ before, json }: { before: number; json?: boolean }) => {
@@ -117,7 +120,8 @@ function show(lines: readonly AuditLine[], json: boolean | undefined): void {
   const truncated = lines.length > MOST;
   const shown = lines.slice(0, MOST);
   print(json, { data: shown, truncated }, () => table(shown, COLUMNS));
-  if (truncated) note('There is more: narrow it down with --since, --user, --client, --key or --type');
+  if (truncated)
+    note('There are more: narrow the result down with --since, --user, --client, --key or --type');
 }
 
 async function followTrail(trail: AuditTrail, filter: AuditFilter, json: boolean | undefined): Promise<void> {
@@ -135,7 +139,7 @@ async function followTrail(trail: AuditTrail, filter: AuditFilter, json: boolean
             )
       }\n`,
     );
-  // Following begins before the past is read, so that nothing is missed; ids tell what was shown already.
+  // Following begins before the past is read, so that nothing is missed; the ids tell what has been shown already.
   const following = trail.follow(filter, ended.signal, FOLLOW_MS);
   const next = following.next();
   const past = (await trail.find(filter, MOST)).reverse();

@@ -53,14 +53,14 @@ const LISTS: readonly {
     of: 'post-logout-redirect-uri',
     field: 'postLogoutRedirectUris',
     values: '<uri...>',
-    what: 'URIs to come back to after signing out',
+    what: 'post-logout redirect URIs',
   },
   { of: 'origin', field: 'allowedOrigins', values: '<origin...>', what: 'origins of its pages' },
   {
     of: 'scopes',
     field: 'scopes',
     values: '<list>',
-    what: 'what it may ask of the API, comma separated,',
+    what: 'API scopes that it may request, comma separated,',
     parse: parseScopes,
   },
 ];
@@ -72,38 +72,34 @@ export function clientsCommands(program: Command): void {
   addCommand(
     clients,
     'create',
-    'Register an app. stdout has its client_id alone',
+    'Register an app. stdout has only its client_id',
     "pua clients create --name 'Ada’s calendar' --type web --redirect-uri https://calendar.example/callback",
   )
-    .requiredOption('--name <text>', 'what consent calls the app', textOf([1, 100]))
+    .requiredOption('--name <text>', 'name of the app on the consent page', textOf([1, 100]))
     .addOption(
       new Option(
         '--type <type>',
-        'native: installed on a device, with a scheme of its own or a loopback port',
+        'native: installed on a device, with a custom URL scheme or a loopback port',
       )
         .choices(['web', 'native'])
         .makeOptionMandatory(),
     )
-    .requiredOption('--redirect-uri <uri...>', 'where members come back to; compared to the letter')
+    .requiredOption('--redirect-uri <uri...>', 'where members are sent back to; has to match exactly')
     .option('--origin <origin...>', 'pages of these origins may call the token endpoint')
-    .option('--post-logout-redirect-uri <uri...>', 'where members may come back to after signing out')
-    .option(
-      '--scopes <list>',
-      'what it may ask of the API, comma separated (default: everything)',
-      parseScopes,
-    )
+    .option('--post-logout-redirect-uri <uri...>', 'where members may be sent after signing out')
+    .option('--scopes <list>', 'API scopes that it may request, comma separated (default: all)', parseScopes)
     .option(
       '--jwks-file <file>',
-      'public keys (JWK set): the app signs itself in with private_key_jwt',
+      'public keys (JWK set), with which the app authenticates itself by private_key_jwt',
       readKeySet,
     )
-    .option('--client-uri <url>', 'the app’s own page, shown when a member is asked')
-    .option('--policy-uri <url>', 'its page on what it does with members’ data, shown there too')
-    .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of 64 KB at most, shown there too', readFile)
+    .option('--client-uri <url>', 'home page of the app, shown on the consent page')
+    .option('--policy-uri <url>', 'privacy policy of the app, also shown there')
+    .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB, also shown there', readFile)
     .addOption(
       new Option(
         '--id-token-alg <alg>',
-        'what its ID tokens are signed with; RS256 for libraries without ES256',
+        'algorithm that signs its ID tokens; RS256 for libraries without ES256',
       )
         .choices(['ES256', 'RS256'])
         .default('ES256'),
@@ -131,7 +127,7 @@ export function clientsCommands(program: Command): void {
       if (!options.json) note(`Send members to ${authorizeUrl(client, publicUrl)}`);
     });
 
-  addCommand(clients, 'list', 'List the apps, the newest first', 'pua clients list').action(
+  addCommand(clients, 'list', 'List apps, newest first', 'pua clients list').action(
     async ({ json }: { json?: boolean }) => {
       const found = await withDatabase(({ config, dataSource }) =>
         new ClientsService(dataSource, config).list(),
@@ -140,8 +136,8 @@ export function clientsCommands(program: Command): void {
     },
   );
 
-  addCommand(clients, 'show', 'Show all that is known of an app', 'pua clients show demo')
-    .argument('<id>', 'its client_id')
+  addCommand(clients, 'show', 'Show everything about an app', 'pua clients show demo')
+    .argument('<id>', 'client_id of the app')
     .action(async (id: string, { json }: { json?: boolean }) => {
       const client = await withDatabase(({ config, dataSource }) =>
         new ClientsService(dataSource, config).find(id),
@@ -152,25 +148,25 @@ export function clientsCommands(program: Command): void {
   const update = addCommand(
     clients,
     'update',
-    'Change what is registered of an app. Where it loses scopes, its sign-ins that hold them end',
+    'Change the registration of an app. If it loses scopes, its grants that include them end',
     'pua clients update demo --name Calendar --add-redirect-uri https://calendar.example/callback',
   )
-    .argument('<id>', 'its client_id')
-    .option('--name <text>', 'what consent calls the app', textOf([1, 100]))
+    .argument('<id>', 'client_id of the app')
+    .option('--name <text>', 'name of the app on the consent page', textOf([1, 100]))
     .option(
       '--jwks-file <file>',
-      'public keys (JWK set) in place of those before: the app signs itself in with private_key_jwt',
+      'public keys (JWK set) that replace the previous ones; the app authenticates itself by private_key_jwt',
       readKeySet,
     )
-    .option('--client-uri <url>', 'the app’s own page; "" takes it away')
-    .option('--policy-uri <url>', 'its page on what it does with members’ data; "" takes it away')
-    .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of 64 KB at most', readFile)
+    .option('--client-uri <url>', 'home page of the app; "" removes it')
+    .option('--policy-uri <url>', 'privacy policy of the app; "" removes it')
+    .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB', readFile)
     .addOption(
-      new Option('--id-token-alg <alg>', 'what its ID tokens are signed with').choices(['ES256', 'RS256']),
+      new Option('--id-token-alg <alg>', 'algorithm that signs its ID tokens').choices(['ES256', 'RS256']),
     );
   for (const { of, values, what, parse } of LISTS) {
     update.addOption(listOption(`--add-${of} ${values}`, `${what} to add`, parse));
-    update.addOption(listOption(`--remove-${of} ${values}`, `${what} to take away`, parse));
+    update.addOption(listOption(`--remove-${of} ${values}`, `${what} to remove`, parse));
   }
   update.action(async (id: string, { json, ...options }: UpdateOptions, command: Command) => {
     if (Object.keys(options).length === 0)
@@ -180,19 +176,22 @@ export function clientsCommands(program: Command): void {
       const done = await clients.update(id, (before) => changesOf(before, options), 'admin');
       return { ...done, client: await clients.find(id) };
     });
-    if (changed.length === 0) note(`${id} was so before: nothing changed`);
-    if (grants > 0) note(`${grants} sign-ins that held what was taken away ended`);
+    if (changed.length === 0) note(`${id} already has these values: nothing changed`);
+    if (grants > 0)
+      note(
+        `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`,
+      );
     print(json, client, () => fields(client));
   });
 
   addCommand(
     clients,
     'delete',
-    'Delete an app for good, with all access that members gave it',
+    'Delete an app permanently, with all access that members gave it',
     'pua clients delete old-app --yes',
   )
-    .argument('<id>', 'its client_id')
-    .option('--yes', 'do it without asking: it cannot be undone')
+    .argument('<id>', 'client_id of the app')
+    .option('--yes', 'skip the confirmation; this cannot be undone')
     .action(async (id: string, options: { yes?: boolean; json?: boolean }, command: Command) => {
       const grants = await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
         const clients = new ClientsService(dataSource, config);
@@ -200,7 +199,7 @@ export function clientsCommands(program: Command): void {
         await confirm(
           command,
           options,
-          `${name} (${id}) would be deleted for good, and ${live_grants_count} sign-ins of members end.`,
+          `${name} (${id}) would be deleted permanently, and ${live_grants_count} grants of members would end.`,
         );
         return clients.delete(id, 'admin');
       });
@@ -210,14 +209,14 @@ export function clientsCommands(program: Command): void {
   addCommand(
     clients,
     'disable',
-    'Refuse an app everywhere, its tokens too, until it is enabled again',
+    'Refuse an app and its tokens everywhere, until it is enabled again',
     'pua clients disable demo',
   )
-    .argument('<id>', 'its client_id')
+    .argument('<id>', 'client_id of the app')
     .action((id: string, { json }: { json?: boolean }) => change(id, true, json));
 
-  addCommand(clients, 'enable', 'Undo disable', 'pua clients enable demo')
-    .argument('<id>', 'its client_id')
+  addCommand(clients, 'enable', 'Enable a disabled app again', 'pua clients enable demo')
+    .argument('<id>', 'client_id of the app')
     .action((id: string, { json }: { json?: boolean }) => change(id, false, json));
 }
 
@@ -239,7 +238,7 @@ async function change(id: string, disabled: boolean, json: boolean | undefined):
     return { changed, client: await clients.find(id) };
   });
   const state = disabled ? 'disabled' : 'enabled';
-  if (!changed) note(`${id} was ${state} before: nothing changed`);
+  if (!changed) note(`${id} was already ${state}: nothing changed`);
   print(json, { client_id: id, changed, disabled_at: client.disabled_at }, () => `${id} is ${state}`);
 }
 
@@ -301,6 +300,6 @@ function readKeySet(file: string): { keys: Record<string, unknown>[] } {
   try {
     return JSON.parse(text) as { keys: Record<string, unknown>[] };
   } catch {
-    throw new InvalidArgumentError('It must hold a JWK set: {"keys": […]}.');
+    throw new InvalidArgumentError('It must contain a JWK set: {"keys": […]}.');
   }
 }

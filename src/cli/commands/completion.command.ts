@@ -13,7 +13,7 @@ export function completionCommand(program: Command): void {
     'Print the script that completes commands and options of pua in a shell: source <(pua completion bash)',
     'pua completion bash',
   )
-    .addArgument(new Argument('<shell>', 'whose script').choices(SHELLS))
+    .addArgument(new Argument('<shell>', 'shell to print the script for').choices(SHELLS))
     .action((shell: Shell, { json }: { json?: boolean }) => {
       const script = completionScript(program, shell);
       print(json, { shell, script }, () => script.trimEnd());

@@ -10,7 +10,7 @@ import { note, print, table } from '../output.js';
 export function dbCommands(program: Command): void {
   const db = addGroup(program, 'db', 'The database’s schema');
 
-  addCommand(db, 'migrate', 'Run the migrations that are pending', 'pua db migrate').action(
+  addCommand(db, 'migrate', 'Run pending migrations', 'pua db migrate').action(
     async ({ json }: { json?: boolean }) => {
       const applied = await withAnyDatabase(({ dataSource }) => migrate(dataSource));
       if (applied.length === 0) note('Nothing was pending');
@@ -25,17 +25,17 @@ export function dbCommands(program: Command): void {
         status[state].map((name) => ({ state, name })),
       );
       print(json, status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
-      if (status.pending.length > 0) note('Run `pua db migrate` to apply what is pending');
+      if (status.pending.length > 0) note('Run `pua db migrate` to apply the pending migrations');
     },
   );
 
   addCommand(
     db,
     'rollback',
-    'Undo the migration that ran last, and lose the data that it holds',
+    'Undo the most recent migration, and lose the data in what it drops',
     'pua db rollback --yes',
   )
-    .option('--yes', 'do it without asking')
+    .option('--yes', 'skip the confirmation')
     .action(async (options: { yes?: boolean; json?: boolean }, command: Command) => {
       const undone = await withAnyDatabase(async ({ dataSource }) => {
         const last = await lastMigration(dataSource);
@@ -43,7 +43,7 @@ export function dbCommands(program: Command): void {
           await confirm(
             command,
             options,
-            `${last.name} would be undone by the following, and what that drops is lost:\n\n${last.undoing}\n`,
+            `${last.name} would be undone by the following, and the data in what that drops would be lost:\n\n${last.undoing}\n`,
           );
         return rollback(dataSource);
       });

@@ -21,7 +21,7 @@ const [MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS] = [1, 86_400];
 interface Options {
   json?: boolean;
   mend?: boolean;
-  /** Seconds between two checks; true where none were given. */
+  /** Seconds between two rounds of checks; true if none were given. */
   watch?: number | true;
 }
 
@@ -30,14 +30,14 @@ export function doctorCommand(program: Command): void {
   addCommand(
     program,
     'doctor',
-    'Check settings, proxy, database, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to mend',
+    'Check settings, proxy, database, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
     'pua doctor --mend',
   )
-    .option('--mend', 'first put copies, totals and sequences right, beside everybody who writes')
+    .option('--mend', 'first correct copies, totals and sequences, without blocking other writers')
     .addOption(
       new Option(
         '--watch [every]',
-        `look again and again (each ${EVERY_SECONDS}s, unless said: a number and s, m, h or d), without what takes long on much data, and write a line for each verdict at first, then for each that changes, until Ctrl-C; with --json one object a line`,
+        `repeat the checks that are quick on any amount of data (every ${EVERY_SECONDS}s, or as given: a number followed by s, m, h or d), and print a line for each result at first, then for each that changes, until Ctrl-C; with --json, one object per line`,
       )
         .argParser(durationBetween(MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS))
         .conflicts('mend'),
@@ -47,7 +47,7 @@ export function doctorCommand(program: Command): void {
         watch === undefined
           ? await lookOnce(json, mend)
           : await lookAgain(json, watch === true ? EVERY_SECONDS : watch);
-      if (!healthy) throw new OperatorError('The doctor found what must be mended');
+      if (!healthy) throw new OperatorError('Some checks failed: see above');
     });
 }
 
@@ -61,14 +61,14 @@ async function lookOnce(json: boolean | undefined, mend: boolean): Promise<boole
   return healthy;
 }
 
-/** What `--watch` writes: a check whose verdict has changed, and the previous one; null where there was none. */
+/** What `--watch` prints: a check whose result has changed, with the previous result; null if there was none. */
 interface Change extends Check {
-  /** When it was noticed, in the API's form. */
+  /** When it was noticed, in UTC (ISO 8601). */
   readonly time: string;
   readonly was: Check['status'] | null;
 }
 
-/** @returns whether nothing was wrong when it was ended */
+/** @returns whether no check was failing when it ended */
 async function lookAgain(json: boolean | undefined, everySeconds: number): Promise<boolean> {
   const ended = new AbortController();
   const end = () => ended.abort();
@@ -90,7 +90,7 @@ async function lookAgain(json: boolean | undefined, everySeconds: number): Promi
   return ![...known.values()].some((status) => status === 'fail');
 }
 
-/** The verdicts that have changed. What was wrong and is no longer reported is right, provided that everything was checked. */
+/** The results that have changed. A problem that is no longer reported is solved, provided that everything was checked. */
 function changesOf(
   known: ReadonlyMap<string, Check['status']>,
   { isWhole, checks }: Vitals,
@@ -100,7 +100,7 @@ function changesOf(
     : [];
   const now: Check[] = [
     ...checks,
-    ...gone.map(([name]) => ({ name, status: 'ok' as const, message: 'is found no more', mend: null })),
+    ...gone.map(([name]) => ({ name, status: 'ok' as const, message: 'is no longer found', mend: null })),
   ];
   return now
     .map((check) => ({ was: known.get(check.name) ?? null, ...check }))
@@ -112,7 +112,7 @@ const sealsOf = (dataSource: DataSource, config: Config) => ({
   webhookSeals: () => new WebhookSecrets(config).sealState(dataSource),
 });
 
-/** Checks the settings, and the database with `look`; a failure to look is itself a failed check. */
+/** Checks the settings, and the database with `look`; if that fails, it is itself a failed check. */
 async function examine(look: (dataSource: DataSource, config: Config) => Promise<Vitals>): Promise<Vitals> {
   let config: Config;
   try {

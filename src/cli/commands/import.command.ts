@@ -22,33 +22,33 @@ export function importCommand(program: Command): void {
   addCommand(
     program,
     'import',
-    'Bring in the platform’s data: users, events, participants, connections, achievements, user_achievements',
+    'Import the platform’s data: users, events, participants, connections, achievements, user_achievements',
     'pua import ./export --skip-invalid rejects.ndjson',
   )
     .argument(
       '<folder>',
-      'where the files are: NDJSON, each .ndjson or .ndjson.gz; - reads lines {"type", "op", "record"} from stdin',
+      'folder of NDJSON files, each .ndjson or .ndjson.gz; - reads lines {"type", "op", "record"} from stdin',
     )
-    .option('--dry-run', 'check everything, against the database too, and change nothing')
+    .option('--dry-run', 'validate everything, also against the database, and change nothing')
     .option(
       '--skip-invalid <file>',
-      'import all but the bad lines, which go to this file; without it one bad line stops everything',
+      'import everything except bad lines, which are written to this file; without it, a single bad line undoes everything',
     )
     .addOption(
-      new Option('--batch <n>', 'commit after every n lines, in place of all or nothing')
+      new Option('--batch <n>', 'commit after every n lines, instead of all or nothing')
         .argParser(parseBatch)
         .conflicts('dryRun'),
     )
-    .option('--keep-profile', 'leave the fields of the profile that members set through the API as they are')
+    .option('--keep-profile', 'keep profile fields that members have set through the API')
     .action(async (folder: string, { json, ...options }: Options) => {
       const report = await run(folder, options);
-      for (const name of report.ignored) note(`${name}: is no file of an import; it was not read`);
+      for (const name of report.ignored) note(`${name} was ignored: it is not a file of an import`);
       const { skipInvalid, dryRun = false } = options;
       if (report.rejected > 0 && skipInvalid === undefined) throw badLines(report);
       const { imported, seconds, rejected, files, committed_through } = report;
       const shown = { imported, dry_run: dryRun, seconds, rejected, files, committed_through };
       print(json, shown, () => summary(report));
-      if (rejected > 0) note(`${rejected} bad lines stand in ${skipInvalid}, each with its reason`);
+      if (rejected > 0) note(`${rejected} bad lines are in ${skipInvalid}, each with its reason`);
       if (dryRun) note('This was a dry run: nothing was changed');
     });
 }

@@ -38,39 +38,37 @@ interface ListOptions {
 
 /** Adds `pua keys` and what it holds. */
 export function keysCommands(program: Command): void {
-  const keys = addGroup(program, 'keys', 'API keys of members, and of the platform itself');
+  const keys = addGroup(program, 'keys', 'API keys of members, and of the platform');
 
   addCommand(
     keys,
     'create',
-    'Make a key. It is shown once: stdout has the key alone, with --json its details too',
+    'Create a key. It is shown only once: stdout has only the key, or with --json also its details',
     "pua keys create --user ada --name 'Ada’s calendar' --scopes profile:read,events:read",
   )
     .option('--user <id|username>', 'the member whose data the key opens')
     .addOption(
       new Option(
         '--platform',
-        'in place of --user: a key of the platform itself, for its backend, with the scopes platform:read and platform:write',
+        'instead of --user: a key for the platform’s own backend, with the scopes platform:read and platform:write',
       ).conflicts('user'),
     )
     .requiredOption('--name <text>', 'what the key is for', textOf([1, 100]))
     .requiredOption(
       '--scopes <list>',
-      'what the key may do, comma separated; "" for nothing but /credential',
+      'scopes of the key, comma separated; with "", it opens /credential only',
       parseKeyScopes,
     )
     .option(
       '--expires <duration>',
-      'how long it is accepted: number and s, m, h or d, at most 365d (default: 90d)',
+      'how long it is valid: a number followed by s, m, h or d, at most 365d (default: 90d)',
       durationBetween(1, LONGEST_EXPIRY),
     )
-    .addOption(
-      new Option('--no-expiry', 'accept it until it is revoked; needs --reason').conflicts('expires'),
-    )
-    .option('--reason <text>', 'why the key needs no end', textOf([1, 500]))
+    .addOption(new Option('--no-expiry', 'valid until it is revoked; requires --reason').conflicts('expires'))
+    .option('--reason <text>', 'why the key needs no expiry', textOf([1, 500]))
     .option(
       '--cidr <network...>',
-      'accept it from these networks or addresses only, IPv4 or IPv6',
+      'accept it only from these networks or addresses (IPv4 or IPv6)',
       collectCidr,
     )
     .addOption(
@@ -80,17 +78,18 @@ export function keysCommands(program: Command): void {
     )
     .action(async (options: CreateOptions, command: Command) => {
       if (!options.expiry && options.reason === undefined)
-        command.error('error: --no-expiry needs --reason <text>: say why the key needs no end');
+        command.error('error: --no-expiry requires --reason <text>: say why the key needs no expiry');
       if (options.expiry && options.reason !== undefined)
-        command.error('error: --reason belongs to --no-expiry: leave it out, or add --no-expiry');
+        command.error('error: --reason is only for --no-expiry: leave it out, or add --no-expiry');
       const { platform: ofPlatform = false, scopes } = options;
       if (!ofPlatform && options.user === undefined)
-        command.error('error: name a member with --user, or say --platform');
+        command.error('error: name a member with --user, or use --platform');
       if (scopes.some((scope) => isPlatformScope(scope) !== ofPlatform))
         command.error(
-          'error: platform:read and platform:write are for --platform, and the others for --user',
+          'error: platform:read and platform:write are only for --platform, all other scopes only for --user',
         );
-      if (ofPlatform && scopes.length === 0) command.error('error: a key of the platform needs a scope');
+      if (ofPlatform && scopes.length === 0)
+        command.error('error: a key of the platform needs at least one scope');
       await withDatabase(async ({ config, dataSource }) => {
         const user =
           options.user === undefined ? undefined : await new UsersService(dataSource).find(options.user);
@@ -106,23 +105,24 @@ export function keysCommands(program: Command): void {
             : { noExpiryReason: options.reason! }),
           actor: 'admin',
         });
-        if (user?.disabled_at) note(`${user.username} is disabled: the key works once they are enabled`);
+        if (user?.disabled_at)
+          note(`${user.username} is disabled: the key will not work until they are enabled`);
         await printNew(keys, key, id, options.json);
         if (!options.json)
           note(
             ofPlatform
-              ? `Use it: export API_KEY=<the key>; the calls that it opens stand in ${config.publicUrl}/docs#platform`
+              ? `Use it: export API_KEY=<the key>; ${config.publicUrl}/docs#platform lists the calls that it opens`
               : `Use it: export API_KEY=<the key>; curl -H "X-API-Key: $API_KEY" ${config.publicUrl}/api/public/credential`,
           );
       });
     });
 
-  addCommand(keys, 'list', 'List keys, the newest first', 'pua keys list --user ada')
-    .option('--user <id|username>', 'only the keys of this member')
-    .addOption(new Option('--platform', 'only the keys of the platform itself').conflicts('user'))
+  addCommand(keys, 'list', 'List keys, newest first', 'pua keys list --user ada')
+    .option('--user <id|username>', 'only keys of this member')
+    .addOption(new Option('--platform', 'only keys of the platform').conflicts('user'))
     .option(
       '--expiring <duration>',
-      'only those that end within this time and were not rotated, the first to end first: number and s, m, h or d',
+      'only keys that expire within this time and have not been rotated, soonest first: a number followed by s, m, h or d',
       durationBetween(1, LONGEST_EXPIRY),
     )
     .action(async ({ user, platform, expiring, json }: ListOptions) => {
@@ -137,7 +137,7 @@ export function keysCommands(program: Command): void {
       print(json, { data: found }, () => table(found, COLUMNS));
     });
 
-  addCommand(keys, 'show', 'Show all that is known of a key', 'pua keys show 4fGh7Kq2LmPz')
+  addCommand(keys, 'show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
     .argument('<id>', 'id of the key: the 12 characters after pua_live_')
     .action(async (id: string, { json }: { json?: boolean }) => {
       const key = await withDatabase(({ config, dataSource }) =>
@@ -150,14 +150,14 @@ export function keysCommands(program: Command): void {
   addCommand(
     keys,
     'rotate',
-    'Make a key in place of this one, which is accepted for a while longer. stdout has the new key alone',
+    'Create a key that replaces this one, which stays valid for a while. stdout has only the new key',
     'pua keys rotate 4fGh7Kq2LmPz --overlap 2h',
   )
     .argument('<id>', 'id of the key to replace')
     .addOption(
       new Option(
         '--overlap <duration>',
-        'how long the old key is still accepted, at most until its own expiry; 0s ends it at once',
+        'how long the old key stays valid, at most until it expires; with 0s, it ends at once',
       )
         .argParser(durationBetween(0, LONGEST_EXPIRY))
         .default(DAY, '24h'),
@@ -166,7 +166,7 @@ export function keysCommands(program: Command): void {
       await withDatabase(async ({ config, dataSource }) => {
         const keys = new ApiKeysService(dataSource, config);
         const { key, id } = await keys.rotate(old, overlap, 'admin');
-        note(`${old} is accepted until ${(await keys.find(old))!.expires_at} UTC`);
+        note(`${old} stays valid until ${(await keys.find(old))!.expires_at} UTC`);
         await printNew(keys, key, id, json);
       });
     });
@@ -174,17 +174,17 @@ export function keysCommands(program: Command): void {
   addCommand(
     keys,
     'revoke',
-    'End a key at once and for good. Where it was revoked before, nothing changes',
+    'Revoke a key at once and permanently. If it is already revoked, nothing changes',
     "pua keys revoke 4fGh7Kq2LmPz --reason 'found in a public repository'",
   )
     .argument('<id>', 'id of the key')
-    .requiredOption('--reason <text>', 'why; kept with the key', textOf([1, 500]))
+    .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textOf([1, 500]))
     .action(async (id: string, { reason, json }: { reason: string; json?: boolean }) => {
       await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
         const keys = new ApiKeysService(dataSource, config);
         const changed = await keys.revoke(id, reason, 'admin');
         const key = (await keys.find(id))!;
-        if (!changed) note(`${id} was revoked before, at ${key.revoked_at} UTC: ${key.revocation_reason}`);
+        if (!changed) note(`${id} was already revoked at ${key.revoked_at} UTC: ${key.revocation_reason}`);
         print(json, { id, changed, revoked_at: key.revoked_at, reason: key.revocation_reason }, () => id);
       });
     });

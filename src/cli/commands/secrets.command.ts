@@ -10,7 +10,7 @@ export function secretsCommands(program: Command): void {
   addCommand(
     secrets,
     'generate',
-    'Print a fresh SECRET_KEY',
+    'Print a new random SECRET_KEY',
     'echo "SECRET_KEY=$(pua secrets generate)" >> .env',
   ).action(({ json }: { json?: boolean }) => {
     const secret = makeSecretKey();

@@ -9,14 +9,14 @@ import { print, table } from '../output.js';
 export function signingKeysCommands(program: Command): void {
   const keys = addGroup(program, 'signing-keys', 'Keys that sign ID tokens');
 
-  addCommand(keys, 'list', 'List the keys, the oldest first', 'pua signing-keys list').action(
+  addCommand(keys, 'list', 'List signing keys, oldest first', 'pua signing-keys list').action(
     ({ json }: { json?: boolean }) => show(json, (service) => service.list()),
   );
 
   addCommand(
     keys,
     'rotate',
-    'Sign with the next key from now on; running servers follow within a second, and nothing signed before is refused',
+    'Sign with the next key from now on; running servers follow within a second, and everything signed before stays valid',
     'pua signing-keys rotate',
   ).action(({ json }: { json?: boolean }) => show(json, (service) => service.rotate()));
 }

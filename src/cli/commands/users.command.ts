@@ -12,7 +12,7 @@ import { LENGTHS } from '../../values/vocabulary.js';
 import type { Length } from '../../values/vocabulary.js';
 import { fields, note, plain, print, table } from '../output.js';
 
-/** Nobody reads more than this. */
+/** Nobody reads more members than this. */
 const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
@@ -42,13 +42,17 @@ export function usersCommands(program: Command): void {
   const create = addCommand(
     users,
     'create',
-    'Make a member',
+    'Create a member',
     'printf %s "$PASSWORD" | pua users create --username ada --first-name Ada --password-stdin',
   )
-    .requiredOption('--username <username>', 'unique in any case; not digits alone', parseUsername)
+    .requiredOption(
+      '--username <username>',
+      'unique, ignoring case; must not consist of digits only',
+      parseUsername,
+    )
     .option(
       '--password-stdin',
-      'read the password, of 10 to 128 characters and none of the commonest, from stdin',
+      'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
     );
   profileOptions(create).action(async (options: CreateOptions, command: Command) => {
     const password = options.passwordStdin ? await readPassword(command) : undefined;
@@ -80,8 +84,12 @@ export function usersCommands(program: Command): void {
       print(json, user, () => fields(user));
     });
 
-  addCommand(users, 'list', `List members, the newest first, at most ${MOST}`, 'pua users list --search ada')
-    .option('--search <text>', 'only whose username or name has this in it, in any case', textOf([1, 100]))
+  addCommand(users, 'list', `List members, newest first, at most ${MOST}`, 'pua users list --search ada')
+    .option(
+      '--search <text>',
+      'only members whose username or name contains this text, ignoring case',
+      textOf([1, 100]),
+    )
     .action(async ({ search, json }: { search?: string; json?: boolean }) => {
       const found = await withDatabase(({ dataSource }) =>
         new UsersService(dataSource).list(MOST + 1, search),
@@ -94,10 +102,14 @@ export function usersCommands(program: Command): void {
   const update = addCommand(
     users,
     'update',
-    'Change a member’s account, as the platform does: an import may change it again. "" takes a field away',
+    'Change a member’s account as the platform would; an import may change it again. "" clears a field',
     "pua users update ada --first-name Augusta --bio ''",
   ).argument('<id|username>', 'the member');
-  update.option('--username <username>', 'unique in any case; not digits alone', parseUsername);
+  update.option(
+    '--username <username>',
+    'unique, ignoring case; must not consist of digits only',
+    parseUsername,
+  );
   profileOptions(update, { empty: true }).action(
     async (who: string, { json, ...options }: Omit<CreateOptions, 'passwordStdin'>, command: Command) => {
       if (Object.keys(options).length === 0)
@@ -119,7 +131,7 @@ export function usersCommands(program: Command): void {
         const changed = await users.update(id, changes, 'admin');
         return { changed, user: await users.find(String(id)) };
       });
-      if (changed.length === 0) note(`${user.username} was so before: nothing changed`);
+      if (changed.length === 0) note(`${user.username} already has these values: nothing changed`);
       print(json, user, () => fields(user));
     },
   );
@@ -127,15 +139,15 @@ export function usersCommands(program: Command): void {
   addCommand(
     users,
     'set-password',
-    'Give a member a new password, and end what was signed in before: browser sessions, sign-ins under way, the access of apps, calendar links; API keys go on',
+    'Set a member’s password, and end browser sessions, pending sign-ins, the access of apps, and calendar links; API keys stay valid',
     'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
   )
     .argument('<id|username>', 'the member')
     .requiredOption(
       '--password-stdin',
-      'read the password, of 10 to 128 characters and none of the commonest, from stdin',
+      'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
     )
-    .option('--keep-sessions', 'end nothing: what was signed in before goes on')
+    .option('--keep-sessions', 'end none of these')
     .action(async (who: string, { keepSessions, json }: SetPasswordOptions, command: Command) => {
       const password = await readPassword(command);
       const user = await withDatabase(async ({ dataSource }) => {
@@ -172,11 +184,11 @@ export function usersCommands(program: Command): void {
   addCommand(
     users,
     'remove-passkey',
-    'Remove a passkey that a member has lost, the last one too: whoever has no password then needs one (`pua users set-password`). Sessions go on: `pua users revoke-access` ends them',
+    'Remove a passkey that a member has lost, even the last one: a member without a password then needs one (`pua users set-password`). Sessions continue: `pua users revoke-access` ends them',
     'pua users remove-passkey ada 7',
   )
     .argument('<id|username>', 'the member')
-    .argument('<passkey>', 'its id, from `pua users passkeys`', parsePasskeyId)
+    .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parsePasskeyId)
     .action(async (who: string, passkeyId: number, { json }: { json?: boolean }) => {
       const { id, username } = await withDatabase(async ({ dataSource }) => {
         const user = await new UsersService(dataSource).find(who);
@@ -184,32 +196,32 @@ export function usersCommands(program: Command): void {
         return user;
       });
       print(json, { id, username, passkey: passkeyId, removed: true }, () =>
-        plain(`The passkey ${passkeyId} of ${username} is removed`),
+        plain(`Passkey ${passkeyId} of ${username} is removed`),
       );
     });
 
   addCommand(
     users,
     'disable',
-    'End all access to a member’s data, and leave them out of the lists of others',
+    'End all access to a member’s data, and omit the member from other members’ lists',
     'pua users disable ada',
   )
     .argument('<id|username>', 'the member')
     .action((who: string, { json }: { json?: boolean }) => change(who, 'disable', json));
 
-  addCommand(users, 'enable', 'Undo disable', 'pua users enable ada')
+  addCommand(users, 'enable', 'Enable a disabled member again', 'pua users enable ada')
     .argument('<id|username>', 'the member')
     .action((who: string, { json }: { json?: boolean }) => change(who, 'enable', json));
 
   addCommand(
     users,
     'erase',
-    'Take away everything of a member but the id, for good: profile, connections, answers, achievements, keys, sign-ins',
+    'Erase everything about a member except the id, permanently: profile, connections, RSVPs, achievements, keys, sessions, grants',
     'pua users erase ada --yes',
   )
     .alias('delete')
     .argument('<id|username>', 'the member')
-    .option('--yes', 'do it without asking: it cannot be undone')
+    .option('--yes', 'skip the confirmation; this cannot be undone')
     .action(async (who: string, options: { yes?: boolean; json?: boolean }, command: Command) => {
       const { id, gone } = await withDatabase(async ({ dataSource }) => {
         const users = new UsersService(dataSource);
@@ -217,19 +229,19 @@ export function usersCommands(program: Command): void {
         await confirm(
           command,
           options,
-          `Of ${user.username} (id ${user.id}) would go for good: the profile, ${user.connections_count} connections, ` +
-            `${user.events_count} events' answers, ${user.achievements_count} achievements, all API keys and sign-ins.`,
+          `Everything about ${user.username} (id ${user.id}) would be erased permanently: the profile, ${user.connections_count} connections, ` +
+            `the RSVPs to ${user.events_count} events, ${user.achievements_count} achievements, all API keys, sessions and grants.`,
         );
         return { id: user.id, gone: await users.erase(user.id, 'admin') };
       });
-      if (!gone) note(`${id} was erased before: nothing changed`);
+      if (!gone) note(`${id} was already erased: nothing changed`);
       print(options.json, { id, erased: gone ?? null }, () => `${id} is erased`);
     });
 
   addCommand(
     users,
     'sessions',
-    'Show where a member is signed in, and which apps have access',
+    'Show where a member is signed in, and which apps have access to their data',
     'pua users sessions ada',
   )
     .argument('<id|username>', 'the member')
@@ -268,11 +280,11 @@ export function usersCommands(program: Command): void {
   addCommand(
     users,
     'revoke-access',
-    'End the access of apps to a member’s data, outstanding codes too; of all apps, with the member’s browser sessions and calendar links',
+    'Revoke the access of apps to a member’s data, including unused authorization codes; without --client, end browser sessions and calendar links, too',
     'pua users revoke-access ada --client demo',
   )
     .argument('<id|username>', 'the member')
-    .option('--client <id>', 'end the access of this app alone, and no session')
+    .option('--client <id>', 'revoke only the access of this app, and end no session')
     .action(async (who: string, { client, json }: { client?: string; json?: boolean }) => {
       const ended = await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
         const { id, username } = await new UsersService(dataSource).identify(who);
@@ -299,19 +311,15 @@ function profileOptions(command: Command, { empty = false } = {}): Command {
   return command
     .option(
       '--external-id <id>',
-      'what another system calls the member, such as the subject of the platform’s own login; unique',
+      'id of the member in another system, such as the subject at the platform’s own login; unique',
       textOf([empty ? 0 : 1, external_id[1]]),
     )
-    .option(
-      '--email <address>',
-      'where a mail is sent with which they set a new password; no app sees it',
-      email,
-    )
+    .option('--email <address>', 'where a link to set a new password is sent; no app sees it', email)
     .option('--first-name <text>', atMost(first_name), textOf(first_name))
     .option('--last-name <text>', atMost(last_name), textOf(last_name))
     .option(
       '--display-name <text>',
-      'shown in place of first and last name',
+      'shown instead of first and last name',
       textOf([empty ? 0 : 1, stored_display_name[1]]),
     )
     .option('--bio <text>', atMost(bio), textOf(bio))
@@ -336,7 +344,7 @@ async function change(who: string, verb: 'disable' | 'enable', json: boolean | u
     return { changed, user: await users.identify(String(id)) };
   });
   const { id, username, disabled_at } = user;
-  if (!changed) note(`${username} was ${verb}d before: nothing changed`);
+  if (!changed) note(`${username} was already ${verb}d: nothing changed`);
   print(json, { id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
 }
 
@@ -344,7 +352,7 @@ async function change(who: string, verb: 'disable' | 'enable', json: boolean | u
 async function readPassword(command: Command): Promise<string> {
   if (process.stdin.isTTY)
     command.error(
-      'error: --password-stdin reads a pipe, not the terminal: printf %s "$PASSWORD" | pua users …',
+      'error: --password-stdin reads from a pipe, not from the terminal: printf %s "$PASSWORD" | pua users …',
     );
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {

@@ -27,37 +27,41 @@ interface Json {
 
 /** Adds `pua webhooks` and what it holds. */
 export function webhooksCommands(program: Command): void {
-  const webhooks = addGroup(program, 'webhooks', 'Receivers that are told of changes (Standard Webhooks)');
+  const webhooks = addGroup(
+    program,
+    'webhooks',
+    'Receivers that are notified of changes (Standard Webhooks)',
+  );
 
   addCommand(
     webhooks,
     'create',
-    'Register a receiver. Its secret is shown once: stdout has the secret alone, with --json all that is known, too',
+    'Register a receiver. Its secret is shown only once: stdout has only the secret, or with --json also the details',
     'pua webhooks create --url https://app.example/webhooks --types events.updated,events.removed --client demo',
   )
     .requiredOption(
       '--url <url>',
-      'where messages are posted; https, outside production also http to this machine',
+      'where messages are posted: https, or outside production also http to this machine',
     )
     .requiredOption(
       '--types <list>',
-      `what it is told of, comma separated: ${WEBHOOK_TYPES.join(', ')}`,
+      `message types that it receives, comma separated: ${WEBHOOK_TYPES.join(', ')}`,
       parseTypes,
     )
     .addOption(
       new Option(
         '--client <id>',
-        'it is told of the members who allowed this app the scope of the type',
+        'notify it about the members who granted this app the scope of the type',
       ).conflicts(['key', 'platform']),
     )
     .addOption(
       new Option(
         '--key <id>',
-        'it is told of the member of this API key, which needs the scope of the type',
+        'notify it about the member of this API key, which needs the scope of the type',
       ).conflicts(['client', 'platform']),
     )
     .addOption(
-      new Option('--platform', 'it is the platform’s own, and is told of everything').conflicts([
+      new Option('--platform', 'notify it, as the platform’s own receiver, about everything').conflicts([
         'client',
         'key',
       ]),
@@ -65,7 +69,7 @@ export function webhooksCommands(program: Command): void {
     .action(async (options: CreateOptions, command: Command) => {
       const { url, types, client, key, platform, json } = options;
       if (client === undefined && key === undefined && !platform)
-        command.error('error: say whose it is: --client <id>, --key <id> or --platform');
+        command.error('error: say whose receiver it is: --client <id>, --key <id> or --platform');
       await withService(async (service) => {
         const { id, secret } = await service.create({
           url,
@@ -77,12 +81,12 @@ export function webhooksCommands(program: Command): void {
         print(json, json ? { ...(await service.find(id)), secret } : undefined, () => secret);
         if (!json)
           note(
-            `Give the secret to the receiver of ${id}, which verifies messages with it; try it: pua webhooks test ${id}`,
+            `Give the secret to the receiver ${id}, which verifies messages with it. Try it: pua webhooks test ${id}`,
           );
       });
     });
 
-  addCommand(webhooks, 'list', 'List receivers, the newest first', 'pua webhooks list').action(
+  addCommand(webhooks, 'list', 'List receivers, newest first', 'pua webhooks list').action(
     async ({ json }: Json) => {
       const found = await withService((service) => service.list());
       print(json, { data: found }, () => table(found, COLUMNS));
@@ -92,7 +96,7 @@ export function webhooksCommands(program: Command): void {
   addCommand(
     webhooks,
     'show',
-    'Show all that is known of a receiver but its secret, and its last messages',
+    'Show everything about a receiver except its secret, and its last messages',
     'pua webhooks show wh_4fGh7Kq2LmPz9xQa',
   )
     .argument('<id>', 'id of the receiver')
@@ -111,7 +115,7 @@ export function webhooksCommands(program: Command): void {
   addCommand(
     webhooks,
     'test',
-    'Send a message of the type webhook.test from here, once, and say what was answered',
+    'Send one message of the type webhook.test from here, and print the response',
     'pua webhooks test wh_4fGh7Kq2LmPz9xQa',
   )
     .argument('<id>', 'id of the receiver')
@@ -125,17 +129,17 @@ export function webhooksCommands(program: Command): void {
       );
       if (!taken)
         throw new OperatorError(
-          `The receiver did not take it: it answered ${answer}, where 2xx was expected`,
+          `The receiver did not accept it: the response was ${answer}, where 2xx was expected`,
         );
     });
 
   addCommand(
     webhooks,
     'redeliver',
-    'Send again what was sent or given up, under the same id; running servers do it at once',
+    'Send messages that were sent or given up again, with the same id; running servers do it at once',
     'pua webhooks redeliver msg_0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a',
   )
-    .argument('<id>', 'id of a message, or of a receiver: all of its messages that were given up')
+    .argument('<id>', 'id of a message, or of a receiver for all of its messages that were given up')
     .action(async (id: string, { json }: Json) => {
       const count = await withService((service) => service.redeliver(id));
       print(json, { id, redelivered: count }, () => `${count} ${count === 1 ? 'message' : 'messages'}`);
@@ -144,12 +148,12 @@ export function webhooksCommands(program: Command): void {
   addCommand(
     webhooks,
     'rotate',
-    'Make another secret. Until the overlap ends messages are signed with both. stdout has the new secret alone',
+    'Create a new secret. Until the overlap ends, messages are signed with both. stdout has only the new secret',
     'pua webhooks rotate wh_4fGh7Kq2LmPz9xQa --overlap 24h',
   )
     .argument('<id>', 'id of the receiver')
     .addOption(
-      new Option('--overlap <duration>', 'how long the old secret signs, too; 0s: no longer')
+      new Option('--overlap <duration>', 'how long the old secret also signs; with 0s, it ends at once')
         .argParser(durationBetween(0, LONGEST_OVERLAP))
         .default(DAY, '24h'),
     )
@@ -163,7 +167,7 @@ export function webhooksCommands(program: Command): void {
   addCommand(
     webhooks,
     'disable',
-    'Send nothing more to a receiver, for good. Where it was disabled before, nothing changes',
+    'Disable a receiver permanently: nothing more is sent to it. If it is already disabled, nothing changes',
     'pua webhooks disable wh_4fGh7Kq2LmPz9xQa',
   )
     .argument('<id>', 'id of the receiver')
@@ -171,7 +175,7 @@ export function webhooksCommands(program: Command): void {
       await withService(async (service) => {
         const changed = await service.disable(id, 'admin');
         const { disabled_at } = await service.find(id);
-        if (!changed) note(`${id} was disabled before, at ${disabled_at} UTC`);
+        if (!changed) note(`${id} was already disabled at ${disabled_at} UTC`);
         print(json, { id, changed, disabled_at }, () => id);
       });
     });
@@ -203,7 +207,7 @@ function withService<T>(work: (service: WebhooksService) => Promise<T>): Promise
   return withDatabase(({ config, dataSource }) => work(new WebhooksService(dataSource, config)));
 }
 
-/** Types, comma separated, each once. */
+/** Reads message types, comma separated, and drops repetitions. */
 function parseTypes(text: string): string[] {
   const types = [...new Set(text.split(',').map((type) => type.trim()))];
   const unknown = types.find((type) => !WEBHOOK_TYPES.includes(type));

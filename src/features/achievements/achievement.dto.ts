@@ -45,7 +45,7 @@ const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-prog
 const CATEGORIES = 'Only achievements in one of these categories';
 const TIERS = 'Only achievements of one of these rarities';
 
-/** No action: what the member earned. */
+/** No action: the achievements that the member has earned. */
 export class EarnedQuery extends PageQuery {
   @OneOf(EARNED_SORTS, 'Order; ties by ascending id')
   sort: (typeof EARNED_SORTS)[number] = '-earned_at';
@@ -56,10 +56,10 @@ export class EarnedQuery extends PageQuery {
   @ListOf(RARITIES, TIERS)
   rarity?: string[];
 
-  @Moment('Earned at this moment or later')
+  @Moment('Only achievements earned at this time or later')
   earned_after?: string;
 
-  @Moment('Earned before this moment')
+  @Moment('Only achievements earned before this time')
   earned_before?: string;
 
   @Search(2, 50, 'Case-insensitive substring of the name')
@@ -67,13 +67,13 @@ export class EarnedQuery extends PageQuery {
 }
 
 export class AllQuery extends PageQuery {
-  @OneOf(['all'], 'What is asked of the achievements')
+  @OneOf(['all'], 'Which view of the achievements to return; earned ones if absent')
   action: 'all';
 
   @OneOf(ALL_SORTS, 'Order; ties by ascending id')
   sort: (typeof ALL_SORTS)[number] = 'position';
 
-  @Flag('Only what the member has earned, or has not')
+  @Flag('Only achievements that the member has earned (`true`) or has not earned (`false`)')
   earned?: boolean;
 
   @ListOfTexts(CATEGORIES)
@@ -84,24 +84,24 @@ export class AllQuery extends PageQuery {
 }
 
 export class StatsQuery {
-  @OneOf(['stats'], 'What is asked of the achievements')
+  @OneOf(['stats'], 'Which view of the achievements to return; earned ones if absent')
   action: 'stats';
 }
 
 export class DetailQuery {
-  @OneOf(['detail'], 'What is asked of the achievements')
+  @OneOf(['detail'], 'Which view of the achievements to return; earned ones if absent')
   action: 'detail';
 
-  @RequiredInteger('With action=detail: the achievement')
+  @RequiredInteger('Id of the achievement; only with action=detail')
   id: string;
 }
 
 export class PinnedQuery {
-  @OneOf(['pinned'], 'What is asked of the achievements')
+  @OneOf(['pinned'], 'Which view of the achievements to return; earned ones if absent')
   action: 'pinned';
 }
 
-/** The one page of pinned ones that there is. */
+/** The only page of pinned achievements. */
 export const PINNED = { action: 'pinned', limit: MAX_PINNED, sort: 'pin_position' } as const;
 export type PinnedListQuery = typeof PINNED;
 
@@ -113,23 +113,24 @@ export const ACHIEVEMENT_QUERIES: QueryVariants = {
 
 @ApiSchema({ name: 'AchievementProgress' })
 class AchievementProgress {
-  @CountField({ from: 'COALESCE(ua.progress, 0)', description: 'How far the member is' })
+  @CountField({ from: 'COALESCE(ua.progress, 0)', description: 'What the member has reached so far' })
   current: number;
 
-  @IntegerField({ from: 'a.target', minimum: 1, description: 'What it takes' })
+  @IntegerField({ from: 'a.target', minimum: 1, description: 'What is needed to earn it' })
   target: number;
 
   @PercentageField({ from: PROGRESS_PERCENTAGE })
   percentage: number;
 }
 
-/** What a hidden one does not tell before it is earned. */
+/** The fields of a hidden achievement that are masked until it is earned. */
 const TOLD = new JsonFragment(REVEALED);
 
-/** An achievement `a`, what the member did towards it, `ua`, and the totals that rarity is made of, `n` and `t`. */
+/** An achievement `a`, the member’s progress towards it, `ua`, and the totals that its rarity is computed from, `n` and `t`. */
 @ApiSchema({
   name: 'Achievement',
-  description: 'A hidden one that is not earned has its name, key, description, icon and progress masked',
+  description:
+    'A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null',
 })
 export class AchievementItem {
   @IdField({ from: 'a.id' })
@@ -138,7 +139,7 @@ export class AchievementItem {
   @TextField({
     from: TOLD,
     nullable: true,
-    description: 'Its name for programs; null where it has none, or is masked',
+    description: 'Stable name for programs; null if it has none or is masked',
   })
   key: string | null;
 
@@ -148,44 +149,48 @@ export class AchievementItem {
   @TextField({ from: TOLD, nullable: true })
   description: string | null;
 
-  @TextField({ from: TOLD, nullable: true, description: 'Address of an image' })
+  @TextField({ from: TOLD, nullable: true, description: 'URL of an image' })
   icon_url: string | null;
 
-  @TextField({ from: 'a.category', description: 'A word of the platform' })
+  @TextField({ from: 'a.category', description: 'One of the platform’s categories' })
   category: string;
 
   @EnumField(RARITIES, {
     from: RARITY,
     description:
-      'common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members',
+      'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members',
   })
   rarity: Rarity;
 
   @PercentageField({ from: RARITY_PERCENTAGE, nullable: true })
   rarity_percentage: number | null;
 
-  @CountField({ from: 'a.points', description: 'What it is worth' })
+  @CountField({ from: 'a.points', description: 'Points for earning it' })
   points: number;
 
-  @BooleanField({ from: 'a.is_hidden', description: 'Masked until it is earned' })
+  @BooleanField({ from: 'a.is_hidden', description: 'Whether it is masked until the member earns it' })
   is_hidden: boolean;
 
   @BooleanField({ from: 'ua.earned_at IS NOT NULL' })
   earned: boolean;
 
-  @TimestampField({ from: 'ua.earned_at', nullable: true, description: 'null where it is not earned' })
+  @TimestampField({
+    from: 'ua.earned_at',
+    nullable: true,
+    description: 'null if the member has not earned it',
+  })
   earned_at: string | null;
 
   @ObjectField(AchievementProgress, {
     when: HAS_PROGRESS,
     nullable: true,
-    description: 'null where it has no target',
+    description: 'null if it has no target',
   })
   progress: AchievementProgress | null;
 
   @BooleanField({
     from: 'ua.pin_position IS NOT NULL',
-    description: 'Among those that the member shows first',
+    description: 'Whether the member has pinned it, to be shown first',
   })
   is_pinned: boolean;
 
@@ -194,7 +199,7 @@ export class AchievementItem {
     nullable: true,
     minimum: 1,
     maximum: MAX_PINNED,
-    description: '1 is shown first; null where it is not pinned',
+    description: '1 is shown first; null if it is not pinned',
   })
   pin_position: number | null;
 }
@@ -204,14 +209,14 @@ export class AchievementDetail extends AchievementItem {
   @TextField({
     from: `CASE WHEN NOT ${MASKED} THEN a.criteria END`,
     nullable: true,
-    description: 'What has to be done',
+    description: 'What a member has to do to earn it',
   })
   criteria: string | null;
 
-  @CountField({ from: EARNERS, description: 'Active members who earned it' })
+  @CountField({ from: EARNERS, description: 'Number of active members who have earned it' })
   earned_by_count: number;
 
-  @CountField({ from: ACTIVE_MEMBERS, description: 'Active members' })
+  @CountField({ from: ACTIVE_MEMBERS, description: 'Number of active members' })
   eligible_users_count: number;
 
   @TimestampField({ from: COMPUTED_AT, description: 'When the rarities were computed' })
@@ -231,7 +236,7 @@ class Completion {
 
 @ApiSchema({ name: 'CategoryCompletion' })
 class CategoryCompletion extends Completion {
-  @TextField({ description: 'A word of the platform' })
+  @TextField({ description: 'One of the platform’s categories' })
   category: string;
 }
 
@@ -239,14 +244,14 @@ class CategoryCompletion extends Completion {
 class RarityCompletion extends Completion {
   @EnumField(RARITIES, {
     description:
-      'common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members',
+      'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members',
   })
   rarity: Rarity;
 
   @NumberField({ nullable: true, description: 'Inclusive' })
   min_percentage: number | null;
 
-  @NumberField({ nullable: true, description: 'Exclusive, but for 100' })
+  @NumberField({ nullable: true, description: 'Exclusive, except 100' })
   max_percentage: number | null;
 }
 
@@ -261,7 +266,7 @@ export class RarestEarned {
   @EnumField(RARITIES, {
     from: RARITY,
     description:
-      'common from 50 %, uncommon 20, rare 5, epic 1, legendary below; unrated with fewer than 10 active members',
+      'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members',
   })
   rarity: Rarity;
 
@@ -271,22 +276,22 @@ export class RarestEarned {
 
 @ApiSchema({ name: 'AchievementStatistics' })
 export class AchievementStatistics extends Completion {
-  @CountField({ description: 'Of all that the member has earned' })
+  @CountField({ description: 'Points of all achievements that the member has earned' })
   points_earned: number;
 
-  @CountField({ description: 'Of all that there are' })
+  @CountField({ description: 'Points of all achievements' })
   points_total: number;
 
-  @TimestampField({ nullable: true, description: 'null where nothing is earned' })
+  @TimestampField({ nullable: true, description: 'null if the member has earned nothing' })
   last_earned_at: string | null;
 
-  @ObjectListField(CategoryCompletion, { description: 'Alphabetical' })
+  @ObjectListField(CategoryCompletion, { description: 'In alphabetical order' })
   by_category: CategoryCompletion[];
 
-  @ObjectListField(RarityCompletion, { description: 'common … legendary, then unrated' })
+  @ObjectListField(RarityCompletion, { description: 'From common to legendary, then unrated' })
   by_rarity: RarityCompletion[];
 
-  @ObjectField(RarestEarned, { nullable: true, description: 'null where nothing is earned' })
+  @ObjectField(RarestEarned, { nullable: true, description: 'null if the member has earned nothing' })
   rarest_earned: RarestEarned | null;
 
   @TimestampField({ description: 'When the rarities were computed' })

@@ -31,12 +31,12 @@ export class AchievementsController {
   @Get()
   @RespondsWithVariants(
     'List achievements',
-    'Without `action`, the achievements that the member has earned. `action` asks for something else: `all` of them, `stats`, one of them in `detail`, or the `pinned` ones. Each takes parameters of its own, and refuses those of another.',
+    'Without `action`, the achievements that the member has earned. `action` selects another view: `all` achievements, `stats`, one achievement in `detail`, or the `pinned` ones. Each view has its own parameters, and refuses those of the others.',
     {
       '': {
         name: 'listAchievements',
         summary: 'List earned achievements',
-        description: 'What the member has earned.',
+        description: 'The achievements that the member has earned.',
         item: AchievementItem,
         isList: true,
       },
@@ -44,7 +44,7 @@ export class AchievementsController {
         name: 'listAllAchievements',
         summary: 'List all achievements',
         description:
-          'Every achievement that there is for the member, with `earned` and progress. Hidden ones that are not earned are masked; retired ones are shown to those who earned them.',
+          'All achievements, with `earned` and the member’s progress. Hidden achievements that are not earned are masked; retired ones are listed only if the member has earned them.',
         item: AchievementItem,
         isList: true,
       },
@@ -52,21 +52,22 @@ export class AchievementsController {
         name: 'getAchievementStatistics',
         summary: 'Get statistics',
         description:
-          'How many there are, and how many of them the member has earned: together, by category, and by rarity. Every category and rarity is there, zeros too.',
+          'How many achievements there are, and how many the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
         item: AchievementStatistics,
         isList: false,
       },
       detail: {
         name: 'getAchievement',
         summary: 'Get an achievement',
-        description: 'One achievement with its criteria, and how many members have earned it.',
+        description: 'One achievement with its criteria and the number of members who have earned it.',
         item: AchievementDetail,
         isList: false,
       },
       pinned: {
         name: 'listPinnedAchievements',
         summary: 'List pinned achievements',
-        description: 'What the member shows first, six at most, by `pin_position`. There is one page.',
+        description:
+          'The achievements that the member has pinned, at most six, by `pin_position`. There is only one page.',
         item: AchievementItem,
         isList: true,
       },

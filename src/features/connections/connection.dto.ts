@@ -27,10 +27,10 @@ export class ConnectionsQuery extends PageQuery {
   @ListOf(CONNECTION_STATUSES, 'Only connections in one of these states')
   status: string[] = ['accepted'];
 
-  @Moment('Connected at this moment or later')
+  @Moment('Only connections made at this time or later')
   connected_after?: string;
 
-  @Moment('Connected before this moment')
+  @Moment('Only connections made before this time')
   connected_before?: string;
 
   @ListOf(CONNECTION_SOURCES, 'Only connections made in one of these ways')
@@ -57,14 +57,18 @@ export class ConnectionItem {
 
   @EnumField(CONNECTION_STATUSES, {
     from: 'c.status',
-    description: 'pending_sent: the member asked; pending_received: the member was asked',
+    description: 'pending_sent: the member sent the request; pending_received: the other person did',
   })
   status: ConnectionStatus;
 
-  @TimestampField({ from: 'c.requested_at', description: 'When one asked the other' })
+  @TimestampField({ from: 'c.requested_at', description: 'When the request was sent' })
   requested_at: string;
 
-  @TimestampField({ from: 'c.connected_at', nullable: true, description: 'null while it is pending' })
+  @TimestampField({
+    from: 'c.connected_at',
+    nullable: true,
+    description: 'null while the request is pending',
+  })
   connected_at: string | null;
 
   @EnumField(CONNECTION_SOURCES, {
@@ -77,7 +81,7 @@ export class ConnectionItem {
   @ObjectField(MetAtEvent, {
     lookup: `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`,
     nullable: true,
-    description: 'null too where the member has no access to the event',
+    description: 'Also null if the member has no access to the event',
   })
   met_at_event: MetAtEvent | null;
 }

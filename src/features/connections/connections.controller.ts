@@ -17,7 +17,7 @@ export class ConnectionsController {
   @RespondsWithPage(
     'List connections',
     ConnectionItem,
-    'The people whom the member is connected with, and with `status` those who asked or were asked. Of each person only what everybody may see.',
+    'The people whom the member is connected with; with `status`, also pending requests. Of each person, the list has only what everybody may see.',
   )
   listConnections(
     @CurrentPrincipal() { userId }: Principal,

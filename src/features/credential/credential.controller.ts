@@ -36,25 +36,25 @@ class CredentialAnswer {
   @EnumField(['api_key', 'oauth_token'])
   type: 'api_key' | 'oauth_token';
 
-  @IdField({ description: 'The member whose data it opens' })
+  @IdField({ description: 'The member whose data it gives access to' })
   user_id: number;
 
-  @EnumListField(ALL_SCOPES, { description: 'What it may do' })
+  @EnumListField(ALL_SCOPES, { description: 'Granted scopes' })
   scopes: readonly Scope[];
 
-  @TextField({ nullable: true, description: 'Of the app that got the token; null of a key' })
+  @TextField({ nullable: true, description: 'The app that the token was issued to; null for a key' })
   client_id: string | null;
 
-  @TextField({ nullable: true, description: 'The part of the key that may be shown; null of a token' })
+  @TextField({ nullable: true, description: 'The part of the key that is not secret; null for a token' })
   key_id: string | null;
 
-  @TimestampField({ nullable: true, description: 'null: it does not expire' })
+  @TimestampField({ nullable: true, description: 'null if it does not expire' })
   expires_at: string | null;
 
   @TimestampField()
   created_at: string;
 
-  @ObjectListField(Endpoint, { description: 'Every call that takes a credential' })
+  @ObjectListField(Endpoint, { description: 'Every call that requires a credential' })
   endpoints: Endpoint[];
 }
 
@@ -67,7 +67,7 @@ export class CredentialController {
   @RespondsWith(
     'Get the credential',
     CredentialAnswer,
-    'What this credential is, whose, until when, and which calls it may make. The first call of a new integration.',
+    'What kind of credential this is, whose it is, when it expires, and which calls it may make. A good first call for a new integration.',
   )
   getCredential(@CurrentPrincipal() principal: Principal): CredentialAnswer {
     return {

@@ -43,13 +43,13 @@ export class EventsQuery extends PageQuery {
   @OneOf(EVENT_SORTS, 'Order; ties by ascending id')
   sort: (typeof EVENT_SORTS)[number] = '-starts_at';
 
-  @OneOf(TIME_FILTERS, 'upcoming: not started; ongoing: started, not past its end; past: all others')
+  @OneOf(TIME_FILTERS, 'upcoming: not started; ongoing: started, but not ended; past: all others')
   time_filter: (typeof TIME_FILTERS)[number] = 'all';
 
-  @Moment('Events that start at this moment or later')
+  @Moment('Only events that start at this time or later')
   starts_after?: string;
 
-  @Moment('Events that start before this moment')
+  @Moment('Only events that start before this time')
   starts_before?: string;
 
   @ListOf(EVENT_STATUSES, 'Only events in one of these states')
@@ -58,32 +58,32 @@ export class EventsQuery extends PageQuery {
   @ListOf(EVENT_ROLES, 'Only events in which the member has one of these roles')
   role?: string[];
 
-  @ListOf(RSVP_STATUSES, 'Only events to which the member answered so')
+  @ListOf(RSVP_STATUSES, 'Only events to which the member gave one of these responses')
   rsvp_status?: string[];
 
-  @Flag('Only online events, or only others')
+  @Flag('Only online events (`true`), or only others (`false`)')
   is_online?: boolean;
 
   @Search(2, 100, 'Case-insensitive substring of the title')
   q?: string;
 
   @Moment(
-    'Events whose `updated_at` is this moment or later, and those that changed here after it, the member’s own role and answer included: ask with the `Date` of the last answer and nothing is missed',
+    'Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the `Date` of the previous response, and no change is missed',
   )
   updated_since?: string;
 }
 
 const EXAMPLE = '2026-01-31 18:00:00';
 
-/** What lists show of the event `e` itself. It is stored: made when the event changes, not each time it is read. */
+/** What lists show of the event `e` itself. It is stored when the event changes, and not composed for each read. */
 const CARD = new JsonFragment('e.card', true);
-/** The same of its place, `null` as a text where it has none. */
+/** The same for its location; the text `null` if it has none. */
 const LOCATION = 'e.location';
 const LOCATION_KEYS = new JsonFragment(`left(${LOCATION}, -1)`, true);
 
 @ApiSchema({ name: 'EventLocation' })
 class EventLocation {
-  @TextField({ from: LOCATION_KEYS, nullable: true, description: 'Of the place' })
+  @TextField({ from: LOCATION_KEYS, nullable: true, description: 'Name of the venue' })
   name: string | null;
 
   @TextField({ from: LOCATION_KEYS, nullable: true })
@@ -127,13 +127,16 @@ export class EventItem {
   @TextField({ from: CARD, nullable: true, description: 'A line or two, for lists' })
   summary: string | null;
 
-  @EnumField(EVENT_STATUSES, { from: CARD, description: 'draft: only for those who organise it' })
+  @EnumField(EVENT_STATUSES, {
+    from: CARD,
+    description: 'draft: visible only to those who organise the event',
+  })
   status: EventStatus;
 
   @EnumField(EVENT_VISIBILITIES, {
     from: CARD,
     description:
-      'Who finds it on the platform; here it is seen by those who have a relation to it, whatever it says',
+      'Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility',
   })
   visibility: EventVisibility;
 
@@ -143,17 +146,17 @@ export class EventItem {
   @TimestampField({
     from: CARD,
     nullable: true,
-    description: 'UTC; null where no end is known: past once it has started',
+    description: 'UTC; null if no end is known: the event is then past once it has started',
   })
   ends_at: string | null;
 
-  @TextField({ from: CARD, example: 'Europe/Berlin', description: 'IANA name' })
+  @TextField({ from: CARD, example: 'Europe/Berlin', description: 'IANA time zone' })
   timezone: string;
 
   @ObjectField(EventLocation, {
     from: LOCATION,
     nullable: true,
-    description: 'null where there is no place, or it is not known',
+    description: 'null if there is no venue, or it is not known',
   })
   location: EventLocation | null;
 
@@ -171,35 +174,42 @@ export class EventItem {
   })
   ends_at_local: string | null;
 
-  @BooleanField({ from: CARD, description: 'Its days count, not its hours' })
+  @BooleanField({
+    from: CARD,
+    description: 'Whether only the dates of its start and end matter, not the times',
+  })
   is_all_day: boolean;
 
-  @BooleanField({ from: CARD, description: 'It takes place online' })
+  @BooleanField({ from: CARD, description: 'Whether it takes place online' })
   is_online: boolean;
 
-  @TextField({ from: CARD, nullable: true, description: 'Address of an image' })
+  @TextField({ from: CARD, nullable: true, description: 'URL of an image' })
   cover_image: string | null;
 
-  @ObjectField(UserCard, { from: 'o.card', description: 'Whose event it is' })
+  @ObjectField(UserCard, { from: 'o.card', description: 'The person whose event it is' })
   organizer: UserCard;
 
-  @EnumField(EVENT_ROLES, { from: 'p.role', description: 'Of the member' })
+  @EnumField(EVENT_ROLES, { from: 'p.role', description: 'The member’s role in the event' })
   role: EventRole;
 
   @EnumField(RSVP_STATUSES, {
     from: 'p.rsvp_status',
     nullable: true,
-    description: 'Of the member; null for organizers',
+    description: 'The member’s response; null for organizers and co-organizers',
   })
   rsvp_status: RsvpStatus | null;
 
-  @CountField({ from: ATTENDEES, description: 'All whose answer is going' })
+  @CountField({ from: ATTENDEES, description: 'Number of people who are going' })
   attendees_count: number;
 
-  @CountField({ from: CARD, nullable: true, description: 'How many can come; null: any number' })
+  @CountField({
+    from: CARD,
+    nullable: true,
+    description: 'Maximum number of attendees; null if there is none',
+  })
   capacity: number | null;
 
-  @TimestampField({ from: CARD, example: EXAMPLE, description: 'When it was made' })
+  @TimestampField({ from: CARD, example: EXAMPLE, description: 'When the event was created' })
   created_at: string;
 
   @TimestampField({ from: CARD, example: EXAMPLE, description: 'When the event itself last changed' })
@@ -208,16 +218,16 @@ export class EventItem {
 
 @ApiSchema({ name: 'EventDetail' })
 export class EventDetail extends EventItem {
-  @TextField({ from: 'e.description', nullable: true, description: 'The whole text' })
+  @TextField({ from: 'e.description', nullable: true, description: 'The full description' })
   description: string | null;
 
-  @TextListField({ from: 'e.tags', description: 'Words that describe it' })
+  @TextListField({ from: 'e.tags', description: 'Keywords' })
   tags: string[];
 
   @ObjectField(EventLocationDetail, {
     when: `${LOCATION} <> 'null'`,
     nullable: true,
-    description: 'null where there is no place, or it is not known',
+    description: 'null if there is no venue, or it is not known',
   })
   declare location: EventLocationDetail | null;
 
@@ -231,30 +241,34 @@ export class EventDetail extends EventItem {
   @CountField({
     from: `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`,
     nullable: true,
-    description: 'Never below 0; null without a capacity',
+    description: 'Never below 0; null if there is no capacity',
   })
   spots_left: number | null;
 
-  @TimestampField({ from: 'p.responded_at', nullable: true, description: 'When the member answered' })
+  @TimestampField({
+    from: 'p.responded_at',
+    nullable: true,
+    description: 'When the member responded to the invitation',
+  })
   responded_at: string | null;
 
-  @TimestampField({ from: 'p.checked_in_at', nullable: true, description: 'When the member came in' })
+  @TimestampField({ from: 'p.checked_in_at', nullable: true, description: 'When the member checked in' })
   checked_in_at: string | null;
 
   @ObjectListField(UserCard, {
     from: `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
       FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer'`,
-    description: 'Who organises it with the organizer',
+    description: 'The people who organise it together with the organizer',
   })
   co_organizers: UserCard[];
 
-  @TimestampField({ from: 'e.cancelled_at', nullable: true, description: 'null unless it was cancelled' })
+  @TimestampField({ from: 'e.cancelled_at', nullable: true, description: 'null if it was not cancelled' })
   cancelled_at: string | null;
 
   @TextField({
     from: 'e.cancellation_reason',
     nullable: true,
-    description: 'In the words of who cancelled it',
+    description: 'As given by the person who cancelled it',
   })
   cancellation_reason: string | null;
 }

@@ -18,7 +18,7 @@ export class EventsController {
   @RespondsWithPage(
     'List events',
     EventItem,
-    'The events that the member organises, attends or is invited to. A public event without any of that is not among them.',
+    'The events that the member organises, attends or is invited to. Other public events are not listed.',
   )
   listEvents(
     @CurrentPrincipal() { userId }: Principal,
@@ -29,11 +29,11 @@ export class EventsController {
   }
 
   @Get(':id')
-  @ApiParam({ name: 'id', description: 'Of the event', schema: { ...ID, examples: [900_000_001] } })
+  @ApiParam({ name: 'id', description: 'Id of the event', schema: { ...ID, examples: [900_000_001] } })
   @RespondsWith(
     'Get an event',
     EventDetail,
-    'What the list shows, and the rest: description, tags, the whole place, who organises it with whom, and when the member answered. One response, `event_not_found`, for an id that does not exist and for one that the member has no access to.',
+    'What the list has, and also the description, tags, full location, co-organizers, and when the member responded. The response is the same, `event_not_found`, for an id that does not exist and for an event that the member has no access to.',
   )
   @RespondsWithProblems('event_not_found')
   getEvent(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {

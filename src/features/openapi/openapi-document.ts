@@ -42,17 +42,17 @@ export class OpenApiDocument {
     return (this.#answer ??= this.#make((swagger) => this.#ofMembers(swagger), API_PREFIX));
   }
 
-  /** Of what the platform's own backend calls. */
+  /** The document of the calls for the platform's own backend. */
   platformAnswer(): Promise<JsonResponse> {
     return (this.#ofPlatform ??= this.#make((swagger) => this.#platform(swagger), PLATFORM_PREFIX));
   }
 
-  /** The document as its readers get it: plain JSON, a copy of its own. */
+  /** The document as its readers get it: plain JSON, a fresh copy. */
   async read(): Promise<Json> {
     return JSON.parse(String((await this.answer()).json)) as Json;
   }
 
-  /** The same of the platform's. */
+  /** The same for the platform's document. */
   async readPlatform(): Promise<Json> {
     return JSON.parse(String((await this.platformAnswer()).json)) as Json;
   }
@@ -78,16 +78,15 @@ export class OpenApiDocument {
   #platform(swagger: Swagger): Omit<OpenAPIObject, 'paths'> {
     return this.#started(swagger, `${apiNameOf(this.config)}, for the platform`)
       .setDescription(
-        'What the platform’s own backend calls: it feeds the data of all members. Keys are issued by `pua keys create --platform`, ' +
-          'belong to no member, and open nothing under `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
+        'The API for the platform’s own backend, which feeds the data of all members. Keys are issued by `pua keys create --platform`, ' +
+          'belong to no member, and give no access to `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
       )
       .addApiKey(
         {
           type: 'apiKey',
           in: 'header',
           name: 'X-API-Key',
-          description:
-            'Of the platform’s backend. For servers only: one that comes from a browser is refused.',
+          description: 'Key of the platform’s backend. For servers only: a key sent by a browser is refused.',
         },
         'api_key',
       )
@@ -107,14 +106,14 @@ export class OpenApiDocument {
           type: 'apiKey',
           in: 'header',
           name: 'X-API-Key',
-          description: 'Of a partner’s backend. For servers only: one that comes from a browser is refused.',
+          description: 'Key of a partner’s backend. For servers only: a key sent by a browser is refused.',
         },
         'api_key',
       )
       .addOAuth2(
         {
           type: 'oauth2',
-          description: 'A member signs in: authorization code with PKCE (S256).',
+          description: 'The member signs in: authorization code flow with PKCE (S256).',
           flows: {
             authorizationCode: {
               authorizationUrl: `${publicUrl}/oauth/authorize`,
@@ -152,7 +151,7 @@ export class OpenApiDocument {
     return document;
   }
 
-  /** Adds to a route's operation what its decorators imply: scope, query, headers, and every error it can answer. */
+  /** Adds to a route's operation what its decorators imply: scope, query, headers, and every error that it can respond with. */
   #complete(document: OpenAPIObject, route: Route): void {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
     const operation = (document.paths[path] as unknown as Record<string, Json> | undefined)?.[
@@ -190,7 +189,7 @@ export class OpenApiDocument {
                 in: 'header',
                 required: false,
                 schema: { type: 'string' },
-                description: 'ETag of an earlier answer',
+                description: 'ETag of an earlier response',
               },
             ]),
     ];
@@ -200,7 +199,8 @@ export class OpenApiDocument {
         in: 'header',
         required: false,
         schema: { type: 'string', minLength: 1, maxLength: 200, pattern: '^[!-~]+$' },
-        description: 'Of your choice, visible ASCII: the same key and body get the same answer for 24 hours',
+        description:
+          'A key of your choice, in visible ASCII characters: the same key and body get the same response for 24 hours',
       });
     const variants = describeVariants(route);
     if (variants) operation['x-variants'] = variants;
@@ -248,7 +248,7 @@ export class OpenApiDocument {
   }
 }
 
-/** Adds those that were answered with this status. */
+/** Adds the examples whose response has this status. */
 function addExamples(response: Json, examples: readonly Example[], status: number): void {
   const fitting = examples.filter((example) => example.response.status === status);
   const content = response.content as Record<string, Json> | undefined;
@@ -259,7 +259,7 @@ function addExamples(response: Json, examples: readonly Example[], status: numbe
     );
 }
 
-/** The classes of which a query of the route can be. */
+/** The classes that a query of the route can have. */
 function queryClasses(route: Route): QueryClass[] {
   const accepted = queryOfHandler(route.handler);
   if (accepted === undefined) return [];
@@ -274,7 +274,7 @@ function queryParameters(route: Route): Json[] {
   for (const variant of queryClasses(route)) {
     for (const parameter of parametersOf(variant)) {
       const known = all.get(parameter.name as string);
-      // The same name means the same in each variant but for the values it takes.
+      // The same name means the same in each variant; only the accepted values differ.
       if (known) known.schema = mergeSchemas(known.schema as Json, parameter.schema as Json);
       else all.set(parameter.name as string, { ...parameter, required: false });
     }
@@ -285,7 +285,7 @@ function queryParameters(route: Route): Json[] {
   return [...all.values()];
 }
 
-/** What each value of the deciding parameter asks for, with the parameters that go with it. OpenAPI itself cannot say so. */
+/** What each value of the deciding parameter returns, and its parameters. OpenAPI itself cannot express that. */
 function describeVariants(route: Route): Json[] | undefined {
   const accepted = queryOfHandler(route.handler);
   const described = variantsOf(route.handler);
@@ -384,22 +384,22 @@ function headerRefs(names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** The server is not licensed to anybody by this document; an operator who publishes the API says more. */
+/** This document licenses the server to nobody; an operator who publishes the API states the terms. */
 const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
 /** The groups of calls, with a sentence about each. */
 const TAGS: Readonly<Record<string, string>> = {
-  Profile: 'Who the member is, and what of it they can change.',
+  Profile: 'Who the member is, and what they can change about that.',
   Events: 'The events that the member organises, attends or is invited to.',
   Connections: 'The people whom the member is connected with.',
-  Achievements: 'What the member has earned, and how far they are with the rest.',
-  Sync: 'What changed of the member’s data, so that a copy of it stays right.',
-  Credential: 'What the credential of a request is, and what it may do.',
-  Platform: 'What the platform’s own backend calls, with a key of its own.',
-  Documents: 'What the API says of itself. No credential is needed.',
+  Achievements: 'What the member has earned, and their progress towards the rest.',
+  Sync: 'What has changed in the member’s data, so that a copy of it can be kept up to date.',
+  Credential: 'What the credential sent with the request is, and what it may do.',
+  Platform: 'The calls for the platform’s own backend, with its own keys.',
+  Documents: 'Descriptions of the API itself. No credential is needed.',
 };
 
-/** The first segment of the path, for a few that belong together the group's name. */
+/** The first segment of the path; for paths that belong together, the name of their group. */
 function tagOf(path: string): string {
   if (isUnder(PLATFORM_PREFIX, path) && !path.endsWith('.json')) return 'Platform';
   const [segment = ''] = path.split('/').slice(3);
@@ -415,23 +415,26 @@ function tagOf(path: string): string {
 const header = (description: string, schema: Json = { type: 'string' }) => ({ description, schema });
 
 const HEADERS = {
-  'X-Request-Id': header('Yours, where it was 1–64 of `[A-Za-z0-9._-]`', {
-    type: 'string',
-    pattern: '^[A-Za-z0-9._-]{1,64}$',
-  }),
+  'X-Request-Id': header(
+    'The one sent with the request, if it was 1–64 characters of `[A-Za-z0-9._-]`; otherwise generated',
+    {
+      type: 'string',
+      pattern: '^[A-Za-z0-9._-]{1,64}$',
+    },
+  ),
   ETag: header('Strong validator'),
   'Cache-Control': header('`private, no-cache`; on errors `no-store`'),
   Vary: header('`Authorization, X-API-Key, Origin`'),
   'X-OAuth-Scopes': header('Scopes of the credential, separated by ", "'),
   'X-Accepted-OAuth-Scopes': header('The scope that the endpoint needs'),
   'RateLimit-Policy': header(
-    '`"read";q=300;w=60`: requests a window of seconds (draft-ietf-httpapi-ratelimit-headers)',
+    '`"read";q=300;w=60`: requests per window, and its length in seconds (draft-ietf-httpapi-ratelimit-headers)',
   ),
-  RateLimit: header('`"read";r=299;t=42`: requests left, seconds until the next window'),
-  Link: header('Pages: first, prev, next (RFC 8288)'),
+  RateLimit: header('`"read";r=299;t=42`: remaining requests, and seconds until the next window'),
+  Link: header('Links to the first, previous and next page (RFC 8288)'),
   'X-Total-Count': header('`pagination.total`', { type: 'integer', minimum: 0 }),
   'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),
-  'Retry-After': header('Seconds', { type: 'integer', minimum: 1 }),
+  'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 1 }),
 };
 
 const PROBLEM_PARAMETER: Json = {
@@ -487,7 +490,7 @@ const PROBLEM: Json = {
   },
 };
 
-/** The same of the platform's calls, whose errors can be lines of a feed. */
+/** The same for the platform's calls, whose errors can concern lines of a feed. */
 const PLATFORM_PROBLEM: Json = {
   ...PROBLEM,
   properties: {
@@ -517,7 +520,7 @@ const PLATFORM_PROBLEM: Json = {
   },
 };
 
-/** Only those that the calls name, or that these name. */
+/** Keeps only the schemas that the calls refer to, directly or through others. */
 function usedSchemas(document: OpenAPIObject): Record<string, unknown> {
   const schemas = document.components!.schemas! as Record<string, unknown>;
   const used = new Set<string>();
@@ -532,7 +535,7 @@ function usedSchemas(document: OpenAPIObject): Record<string, unknown> {
   return Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
 }
 
-/** Closes the schema: a key that is not documented is a fault, and responses are checked against this. */
+/** Closes the schema: responses are checked against it, so that an undocumented key is an error. */
 function closeObject(schema: Json): void {
   if (schema.type === 'object' && schema.properties) schema.additionalProperties = false;
 }

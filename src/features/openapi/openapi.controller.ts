@@ -7,7 +7,7 @@ import { OpenApiDocument } from './openapi-document.js';
 import { postmanCollection } from './postman.js';
 import { endpointsOf } from './reference.js';
 
-/** What the API says of itself, for programs. */
+/** The description of the API for programs. */
 @Controller('api/public')
 @Public()
 export class OpenApiController {
@@ -22,7 +22,7 @@ export class OpenApiController {
   @RespondsWith(
     'Get this document',
     { schema: { type: 'object' }, models: [] },
-    'OpenAPI 3.1 of the running server, for generators of clients and tests.',
+    'The OpenAPI 3.1 document of the running server, for client generators and test tools.',
   )
   getOpenApi(): Promise<JsonResponse> {
     return this.document.answer();
@@ -32,7 +32,7 @@ export class OpenApiController {
   @RespondsWith(
     'Get a Postman collection',
     { schema: { type: 'object' }, models: [] },
-    'Every call with its parameters and responses, to be imported into Postman, Insomnia or Bruno.',
+    'Every call with its parameters and responses, for import into Postman, Insomnia or Bruno.',
   )
   getPostmanCollection(): Promise<JsonResponse> {
     return (this.#collection ??= this.#makeCollection());
@@ -56,7 +56,7 @@ export class PlatformOpenApiController {
   @RespondsWith(
     'Get the platform’s document',
     { schema: { type: 'object' }, models: [] },
-    'OpenAPI 3.1 of the calls of the platform’s backend, as the running server has them.',
+    'The OpenAPI 3.1 document of the calls for the platform’s backend.',
   )
   getPlatformOpenApi(): Promise<JsonResponse> {
     return this.document.platformAnswer();

@@ -8,7 +8,7 @@ import { Problem, PROBLEMS } from '../../http/output/problems.js';
 
 @ApiSchema({ name: 'ProblemDefinition' })
 class ProblemEntry {
-  @TextField({ description: 'What programs decide by' })
+  @TextField({ description: 'Stable name of the error, for programs' })
   code: string;
 
   @IntegerField({ minimum: 400, maximum: 599 })
@@ -20,7 +20,7 @@ class ProblemEntry {
   @TextField({ description: 'What went wrong' })
   meaning: string;
 
-  @TextField({ description: 'What to do about it' })
+  @TextField({ description: 'How to fix it' })
   fix: string;
 }
 
@@ -41,7 +41,7 @@ export class ProblemsController {
   @RespondsWith(
     'List error codes',
     ProblemCatalogue,
-    'Every `code` that an error can have: meaning, and how to fix it.',
+    'Every `code` that an error can have: what it means, and how to fix it.',
   )
   listProblems(): JsonResponse {
     return CATALOGUE;
@@ -50,13 +50,13 @@ export class ProblemsController {
   @Get(':code')
   @ApiParam({
     name: 'code',
-    description: 'Of the error',
+    description: 'Code of the error',
     schema: { type: 'string', enum: [...PROBLEMS.keys()], examples: ['validation_failed'] },
   })
   @RespondsWith(
     'Get an error code',
     ProblemEntry,
-    'What the code means, and how to fix it. The `type` of every error is the address of this.',
+    'What the code means, and how to fix it. The `type` of every error is the URL of this call.',
   )
   @RespondsWithProblems('not_found')
   getProblem(@Param('code') code: string): JsonResponse {

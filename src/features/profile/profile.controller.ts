@@ -16,7 +16,7 @@ export class ProfileController {
   @RespondsWith(
     'Get the member',
     Me,
-    'Who the member is, with first and last name as they can be changed. The cheapest call that tells whose credential this is.',
+    'Who the member is, including first and last name, which can be changed. The cheapest call to find out whose credential this is.',
   )
   getMe(@CurrentPrincipal() { userId }: Principal): Promise<Me> {
     return this.profiles.me(userId);
@@ -27,7 +27,7 @@ export class ProfileController {
   @RespondsWith(
     'Get the profile',
     Profile,
-    'What others see of the member, with the numbers of their achievements and connections: always those that the two lists give as `pagination.total`.',
+    'What others see of the member, with the numbers of their achievements and connections, which always equal the `pagination.total` of the two lists.',
   )
   getProfile(@CurrentPrincipal() { userId }: Principal): Promise<JsonResponse> {
     return this.profiles.profile(userId);
@@ -38,7 +38,7 @@ export class ProfileController {
   @RespondsWith(
     'Update the profile',
     ProfileUpdated,
-    'Only included fields change; `null` clears one, `""` is stored as it is. Everything that is wrong with the body is named in one response, and then nothing is saved. With `If-Match`, nothing that somebody else has changed meanwhile is overwritten.',
+    'Only included fields change; `null` clears a field, `""` is stored as an empty text. If fields are invalid, one response names all of them, and nothing is saved. With `If-Match`, changes made by somebody else in the meantime are not overwritten.',
   )
   @RespondsWithProblems('precondition_failed')
   updateProfile(

@@ -22,7 +22,7 @@ export class UserCard {
   @TextField()
   display_name: string;
 
-  @TextField({ nullable: true, description: 'Address of an image' })
+  @TextField({ nullable: true, description: 'URL of an image' })
   profile_picture: string | null;
 }
 
@@ -38,7 +38,7 @@ class NamedMember {
     from: 'u.first_name',
     nullable: true,
     maxLength: LENGTHS.users.first_name[1],
-    description: 'As the member wrote it',
+    description: 'As written by the member',
   })
   first_name: string | null;
 
@@ -46,7 +46,7 @@ class NamedMember {
     from: 'u.last_name',
     nullable: true,
     maxLength: LENGTHS.users.last_name[1],
-    description: 'As the member wrote it',
+    description: 'As written by the member',
   })
   last_name: string | null;
 
@@ -56,11 +56,11 @@ class NamedMember {
 
 @ApiSchema({ name: 'Me' })
 export class Me extends NamedMember {
-  @TextField({ from: 'u.profile_picture', nullable: true, description: 'Address of an image' })
+  @TextField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' })
   profile_picture: string | null;
 }
 
-/** Of a member `u` with the base of the totals, `t`, and what has changed since, `d`. */
+/** The profile of a member `u`, with the member’s totals, `t`. */
 @ApiSchema({ name: 'Profile' })
 export class Profile {
   @IdField({ from: 'u.id' })
@@ -71,7 +71,7 @@ export class Profile {
 
   @TextField({
     from: 'u.display_name',
-    description: 'The platform’s; first and last name or the username where it has none',
+    description: 'The name set on the platform; first and last name, or the username, if there is none',
   })
   display_name: string;
 
@@ -79,11 +79,11 @@ export class Profile {
     from: 'u.bio',
     nullable: true,
     maxLength: LENGTHS.users.bio[1],
-    description: 'What the member says of themselves',
+    description: 'What the member says about themselves',
   })
   bio: string | null;
 
-  @TextField({ from: 'u.profile_picture', nullable: true, description: 'Address of an image' })
+  @TextField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' })
   profile_picture: string | null;
 
   @TimestampField({
@@ -95,13 +95,13 @@ export class Profile {
 
   @CountField({
     from: 'COALESCE(t.achievements_count, 0)',
-    description: '`pagination.total` of the default achievements list',
+    description: 'Equals `pagination.total` of the default achievements list',
   })
   achievements_count: number;
 
   @CountField({
     from: 'COALESCE(t.connections_count, 0)',
-    description: '`pagination.total` of the default connections list',
+    description: 'Equals `pagination.total` of the default connections list',
   })
   connections_count: number;
 }
@@ -112,11 +112,11 @@ export class ChangedProfile extends NamedMember {
     from: 'u.bio',
     nullable: true,
     maxLength: LENGTHS.users.bio[1],
-    description: 'What the member says of themselves',
+    description: 'What the member says about themselves',
   })
   bio: string | null;
 
-  @TextField({ from: 'u.profile_picture', nullable: true, description: 'Address of an image' })
+  @TextField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' })
   profile_picture: string | null;
 }
 

@@ -15,7 +15,7 @@ export class SyncController {
   @RespondsWith(
     'List changes',
     SyncAnswer,
-    'What changed of the member’s data since a cursor, so that a copy of it stays the same as what the API shows. Start with a cursor of a call without one, read everything, then ask for changes again and again. Resources for which the credential lacks the scope are left out. Not a change: what is counted of others, such as `attendees_count` and rarities.',
+    'What has changed in the member’s data since a cursor, so that a copy of it can be kept up to date. Start by calling this without a cursor to get one, read everything, then keep asking for changes. Resources for which the credential lacks the scope are left out. Numbers that depend on other people, such as `attendees_count` and rarities, are not reported as changes.',
   )
   @RespondsWithProblems('cursor_expired')
   listChanges(@CurrentPrincipal() principal: Principal, @Parameters() query: SyncQuery): Promise<SyncAnswer> {

@@ -12,43 +12,48 @@ import {
 } from '../../http/output/fields.js';
 
 export class SyncQuery {
-  @WholeNumber(1, 1000, 'How many changes at most')
+  @WholeNumber(1, 1000, 'Maximum number of changes')
   limit = 100;
 
-  @Cursor('`next` of the last response; without it the response has no change, but a place to start from')
+  @Cursor(
+    '`next` from the previous response; without it, the response has no changes, only a cursor to start from',
+  )
   cursor?: string;
 
-  @ListOf(RESOURCES, 'Only changes of these; a cursor is good for the ones that it was made for')
+  @ListOf(
+    RESOURCES,
+    'Only changes of these resources; a cursor is valid only for the resources that it was issued for',
+  )
   resources?: Resource[];
 }
 
 @ApiSchema({ name: 'Change' })
 class ChangeItem {
-  @EnumField(RESOURCES, { description: 'Where it is read' })
+  @EnumField(RESOURCES, { description: 'The resource that changed' })
   resource: Resource;
 
-  @IdField({ description: 'Of the event, connection or achievement; of a profile, the member’s' })
+  @IdField({ description: 'Id of the event, connection or achievement; for a profile, id of the member' })
   id: number;
 
   @EnumField(CHANGE_KINDS, {
-    description: 'updated: it is new, or something of it is; removed: it is in the member’s lists no more',
+    description: 'updated: it is new or has changed; removed: it is no longer in the member’s lists',
   })
   kind: MemberChange['kind'];
 }
 
 @ApiSchema({ name: 'Changes' })
 export class SyncAnswer {
-  @ObjectListField(ChangeItem, { description: 'Each thing once, in the order in which they changed last' })
+  @ObjectListField(ChangeItem, { description: 'Each item once, in the order of their most recent changes' })
   data: MemberChange[];
 
-  @TextField({ description: 'Where to go on from' })
+  @TextField({ description: 'Cursor for the next call' })
   next: string;
 
-  @BooleanField({ description: 'Whether there is more to read at once' })
+  @BooleanField({ description: 'Whether there are more changes to read now' })
   more: boolean;
 
   @EnumListField(RESOURCES, {
-    description: 'What the response is about: of what was asked, what the credential may read',
+    description: 'The resources that the response covers: those requested that the credential may read',
   })
   resources: readonly Resource[];
 }

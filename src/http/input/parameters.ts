@@ -91,7 +91,7 @@ export const OneOf = (values: readonly string[], description: string) =>
 
 /** How a list is written. OpenAPI knows one form only: it names the one that generated clients send unasked. */
 const LIST = { type: 'array', style: 'form', explode: true };
-const LIST_FORMS = 'for several, repeat the parameter or separate them by commas';
+const LIST_FORMS = 'for several, repeat the parameter or separate the values by commas';
 
 /**
  * Declares values of an enum, separated by commas, or repeated, or both; what is read is an array without repetitions, in the
@@ -153,7 +153,7 @@ export const Search = (minimum: number, maximum: number, description: string) =>
 };
 
 /** Declares any text: whether it is a cursor of this list is decided where the list is known. */
-export const Cursor = (description = '`next_cursor` or `prev_cursor` of an answer to the same query') =>
+export const Cursor = (description = '`next_cursor` or `prev_cursor` from a response to the same query') =>
   parameter({ rules: [IsString(must('be a text'))], schema: { type: 'string', description } });
 
 /** Declares any integer in decimal digits; what is read is its text, since it may be beyond every id. */

@@ -6,25 +6,25 @@ import type { ProblemCode } from './problems.js';
 
 @ApiSchema({ name: 'Pagination' })
 export class Pagination {
-  @IntegerField({ minimum: 1, maximum: 100, description: 'Items of a page at most' })
+  @IntegerField({ minimum: 1, maximum: 100, description: 'Maximum number of items per page' })
   limit: number;
 
-  @CountField({ description: 'Items of this page' })
+  @CountField({ description: 'Number of items on this page' })
   count: number;
 
-  @CountField({ description: 'Items of all pages, exact' })
+  @CountField({ description: 'Exact number of items on all pages together' })
   total: number;
 
-  @BooleanField({ description: 'Whether a next page exists' })
+  @BooleanField({ description: 'Whether there is a next page' })
   has_more: boolean;
 
-  @TextField({ nullable: true, description: 'Place of the next page; null on the last' })
+  @TextField({ nullable: true, description: 'Cursor of the next page; null on the last page' })
   next_cursor: string | null;
 
-  @TextField({ nullable: true, description: 'Place of the page before; null on the first' })
+  @TextField({ nullable: true, description: 'Cursor of the previous page; null on the first page' })
   prev_cursor: string | null;
 
-  @TextField({ description: 'Order of the list' })
+  @TextField({ description: 'Sort order of the list' })
   sort: string;
 }
 

@@ -12,25 +12,25 @@ const table = {
   invalid_parameter: [
     400,
     'Invalid parameter',
-    'A query parameter has a value that is not allowed, is out of range, or is repeated though it is no list.',
-    'Read `errors`: each entry names the parameter and, where there is a list, the allowed values.',
+    'A query parameter has a value that is not allowed, is out of range, or is repeated although it is not a list.',
+    'Read `errors`: each entry names the parameter and, if there is a fixed set, the allowed values.',
   ],
   unknown_parameter: [
     400,
     'Unknown parameter',
-    'The endpoint has no query parameter of this name.',
-    'Remove it, or correct its name: `errors` names it, and its `detail` those that exist.',
+    'The endpoint has no query parameter with this name.',
+    'Remove it, or correct its name: `errors` names it, and its `detail` lists the existing ones.',
   ],
   missing_parameter: [
     400,
     'Missing parameter',
-    'A query parameter that this call needs is absent or empty.',
+    'A required query parameter is absent or empty.',
     'Add the parameter that `errors` names.',
   ],
   invalid_cursor: [
     400,
     'Invalid cursor',
-    'The cursor was altered, belongs to another user, path, sort or filter, or was made with an older key.',
+    'The cursor was altered, belongs to another user, path, sort or filter, or was signed with a key that is no longer in use.',
     'Start again without a cursor, and keep sort and filters the same while you follow next_cursor.',
   ],
   ambiguous_credentials: [
@@ -54,44 +54,44 @@ const table = {
   insufficient_scope: [
     403,
     'Insufficient scope',
-    'The credential is valid, but was not granted the scope that this endpoint needs.',
-    'Ask for `required_scope` when you sign the member in, or have a key issued with it.',
+    'The credential is valid, but was not granted the scope that this endpoint requires.',
+    'Request `required_scope` when you sign the member in, or have a key with that scope issued.',
   ],
   wrong_credential_kind: [
     403,
     'Wrong kind of credential',
-    'A key of the platform opens no member’s data, and a member’s credential none of the platform’s endpoints.',
-    'Use a member’s access token or key under `/api/public`, and a key of `pua keys create --platform` under `/api/platform`.',
+    'A key of the platform gives no access to members’ data, and a member’s credential gives none to the platform’s endpoints.',
+    'Use a member’s access token or key under `/api/public`, and a key created by `pua keys create --platform` under `/api/platform`.',
   ],
   api_key_in_browser: [
     403,
     'API key in a browser',
-    'The key came with Origin or Sec-Fetch-Site, so a browser sent it and its user can read it. The exposure was recorded.',
+    'The key was sent with Origin or Sec-Fetch-Site, so it came from a browser, whose user can read it. The exposure was recorded.',
     'Use OAuth with PKCE in browsers, and rotate this key.',
   ],
   ip_not_allowed: [
     403,
     'Address not allowed',
     'The key may not be used from this network address.',
-    'Call from an allowed network, or have a key issued for this one.',
+    'Call from an allowed network, or have a key for this one issued.',
   ],
   not_found: [
     404,
     'Not found',
     'There is no such route.',
-    'Compare the path with openapi.json: case and slashes count.',
+    'Compare the path with openapi.json: case and slashes matter.',
   ],
   event_not_found: [
     404,
     'Event not found',
-    'There is no event of this id that the user has access to.',
-    'Take ids from GET /api/public/events.',
+    'There is no event with this id that the user has access to.',
+    'Use an id from GET /api/public/events.',
   ],
   achievement_not_found: [
     404,
     'Achievement not found',
-    'There is no achievement of this id that the user can see.',
-    'Take ids from GET /api/public/achievements?action=all.',
+    'There is no achievement with this id that the user can see.',
+    'Use an id from GET /api/public/achievements?action=all.',
   ],
   method_not_allowed: [
     405,
@@ -102,50 +102,50 @@ const table = {
   not_acceptable: [
     406,
     'Not acceptable',
-    'The Accept header excludes application/json, and there is nothing else.',
-    'Send Accept: application/json, or none.',
+    'The Accept header excludes application/json, the only media type available.',
+    'Send Accept: application/json, or no Accept header.',
   ],
   idempotency_conflict: [
     409,
     'Idempotency key in use',
-    'The Idempotency-Key was used within 24 hours for another body.',
-    'Send a new key with a new body, and the same key only with the same one.',
+    'The Idempotency-Key was used for another body within the last 24 hours.',
+    'Use a new key for a new body, and the same key only for the same body.',
   ],
   cursor_expired: [
     410,
     'Cursor expired',
-    'What changed since this cursor is not kept any more, or the database was restored or replaced meanwhile.',
-    'Get a new cursor, then read everything anew, and go on from that cursor.',
+    'The changes since this cursor are no longer kept, or the database was restored or replaced in the meantime.',
+    'Get a new cursor, read everything again, then continue from that cursor.',
   ],
   precondition_failed: [
     412,
     'Precondition failed',
     'If-Match does not match: the profile was changed since it was read.',
-    'Read the profile again, merge, and send the ETag of that answer.',
+    'Read the profile again, merge the changes, and send the ETag of that response.',
   ],
   payload_too_large: [
     413,
     'Payload too large',
-    'The request body is larger than the endpoint takes: 16384 bytes, or of a feed 8 MB or 5,000 lines.',
-    'Send only the fields that change, and a feed in parts.',
+    'The request body is larger than the endpoint accepts: 16384 bytes; for a feed, 8 MB or 5,000 lines.',
+    'Send only the fields that change; split a feed into parts.',
   ],
   unsupported_media_type: [
     415,
     'Unsupported media type',
-    'The request body is not of the type that the endpoint takes: application/json, or of a feed application/x-ndjson.',
-    'Send Content-Type: application/json, or application/x-ndjson to a feed.',
+    'The request body does not have the media type that the endpoint accepts: application/json; for a feed, application/x-ndjson.',
+    'Send Content-Type: application/json; for a feed, application/x-ndjson.',
   ],
   validation_failed: [
     422,
     'Validation failed',
-    'The body can be read, but some of its fields or lines are not allowed; nothing was saved.',
-    'Read `errors`: every wrong field, or line of a feed, stands there with its own code.',
+    'The body is readable, but some of its fields or lines are invalid; nothing was saved.',
+    'Read `errors`: it lists every invalid field, or line of a feed, with its own code.',
   ],
   rate_limited: [
     429,
     'Too many requests',
     'The limit of this user and credential, or of failed authentication from this address, is used up.',
-    'Wait for the seconds in Retry-After, then go on.',
+    'Wait for the number of seconds in Retry-After, then try again.',
   ],
   internal_error: [
     500,
@@ -156,8 +156,8 @@ const table = {
   temporarily_unavailable: [
     503,
     'Temporarily unavailable',
-    'The database is away or overloaded, or the server is shutting down.',
-    'Send the same request again after the seconds in Retry-After.',
+    'The database is unavailable, or the server is overloaded or shutting down.',
+    'Wait for the number of seconds in Retry-After, then send the same request again.',
   ],
 } as const satisfies Record<string, readonly [status: number, title: string, meaning: string, fix: string]>;
 
@@ -185,7 +185,7 @@ export type ProblemDetail =
   | { line: number; pointer: string; code: string; detail: string };
 
 export interface ProblemOptions {
-  /** What happened in this request; the table's meaning where there is nothing to add. */
+  /** What happened in this request; the table's meaning if there is nothing to add. */
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];
   /** Further members of the body, such as `required_scope`. */
@@ -194,7 +194,7 @@ export interface ProblemOptions {
   readonly cause?: unknown;
 }
 
-/** An error response of the API. Nothing in it may be secret: it is sent as it is. */
+/** An error response of the API. It must not contain secrets: it is sent as it is. */
 export class Problem extends Error {
   override name = 'Problem';
   readonly definition: ProblemDefinition;

@@ -40,7 +40,7 @@ interface Reason {
 }
 
 /**
- * Why the authorization server and its pages refuse: word → meaning. The library's own messages contain what the caller sent
+ * Why the authorization server and its pages refuse a request: word → meaning. The library's own messages contain what the caller sent
  * (an origin, a piece of a body), so only these words go into the audit trail and the log. Ordered from the
  * specific to the general.
  */
@@ -55,11 +55,11 @@ export const REFUSAL_REASONS = {
     codes: ['invalid_redirect_uri'],
   },
   unregistered_post_logout_redirect_uri: {
-    meaning: 'The URI to go to after signing out is not registered for the client',
+    meaning: 'The post-logout redirect URI is not registered for the client',
     said: /^post_logout_redirect_uri not registered$/,
   },
   origin_not_allowed: {
-    meaning: 'A page of another origin than those of the client called',
+    meaning: 'The request came from a page whose origin is not registered for the client',
     said: /^origin [^]* not allowed for client/,
   },
   code_not_found: { meaning: 'There is no such code', said: /^authorization code not found$/ },
@@ -73,7 +73,7 @@ export const REFUSAL_REASONS = {
     said: /^the token was used (by another request|a moment ago)$/,
   },
   other_redirect_uri: {
-    meaning: 'The redirect URI is not the one that the code was asked for with',
+    meaning: 'The redirect URI differs from the one in the authorization request',
     said: /^authorization code redirect_uri mismatch$/,
   },
   other_client: {
@@ -81,54 +81,60 @@ export const REFUSAL_REASONS = {
     said: /client(_id)? mismatch|^client_id does not match|not authorized to revoke/,
   },
   access_ended: {
-    meaning: 'The sign-in was cut off or has ended',
+    meaning: 'The grant was revoked or has ended',
     said: /^grant (not found|is expired)$|^the grant was revoked$/,
   },
   member_gone: {
     meaning: 'The member is disabled or gone',
     said: /account not found\)?$|^accountId mismatch$|^nobody is signed in$/,
   },
-  wrong_code_verifier: { meaning: 'PKCE: the verifier does not fit the code', said: /code_verifier/ },
+  wrong_code_verifier: {
+    meaning: 'PKCE: the code verifier does not match the challenge',
+    said: /code_verifier/,
+  },
   no_pkce: { meaning: 'PKCE with S256 is missing or malformed', said: /code_challenge|PKCE/ },
   proof_used: {
     meaning: 'The DPoP proof or client assertion was used before',
     said: /used before$|Replay detected$|only be used once$/,
   },
   bad_dpop_proof: {
-    meaning: 'The DPoP proof is missing, malformed, or for something else',
+    meaning: 'The DPoP proof is missing, malformed, or made for another request or key',
     said: /DPoP|jkt/,
     codes: ['invalid_dpop_proof', 'use_dpop_nonce'],
   },
   request_uri: {
-    meaning: 'The pushed request is unknown, used or expired',
+    meaning: 'The pushed authorization request is unknown, used or expired',
     said: /request_uri|^the request_uri/,
     codes: ['invalid_request_uri', 'request_uri_not_supported'],
   },
-  bad_id_token_hint: { meaning: 'The id_token_hint is not one of ours', said: /id_token_hint/ },
+  bad_id_token_hint: {
+    meaning: 'The id_token_hint is not an ID token of this server',
+    said: /id_token_hint/,
+  },
   sign_in_expired: {
-    meaning: 'The sign-in has expired, is done, or belongs to another browser',
+    meaning: 'The sign-in has expired, is finished, or belongs to another browser',
     said: /session|^another (step|interaction)$|^authorization request has expired$/i,
   },
   foreign_form: {
     meaning: 'The form was not sent from our page',
     said: /xsrf/,
   },
-  member_declined: { meaning: 'The member did not allow it', codes: ['access_denied'] },
+  member_declined: { meaning: 'The member denied access', codes: ['access_denied'] },
   interaction_needed: {
-    meaning: 'prompt=none, and the member has to sign in or be asked',
+    meaning: 'prompt=none, but the member has to sign in or consent',
     codes: ['login_required', 'consent_required', 'interaction_required'],
   },
   missing_parameter: { meaning: 'A parameter is missing', said: /^missing required parameter/ },
-  repeated_parameter: { meaning: 'A parameter stands there twice', said: /must not be provided twice$/ },
+  repeated_parameter: { meaning: 'A parameter was sent twice', said: /must not be provided twice$/ },
   bad_client_authentication: {
-    meaning: 'The client did not prove who it is',
+    meaning: 'The client failed to authenticate',
     said: /client_assertion|authentication mechanism|client authentication/,
     codes: ['invalid_client'],
   },
-  scope: { meaning: 'A scope is missing, unknown, or not the client’s', codes: ['invalid_scope'] },
+  scope: { meaning: 'A scope is missing, unknown, or not allowed for the client', codes: ['invalid_scope'] },
   resource: { meaning: 'The resource is not this API', codes: ['invalid_target'] },
   unsupported: {
-    meaning: 'A response type, response mode, grant type or kind of request that is not offered',
+    meaning: 'The response type, response mode, grant type or kind of request is not supported',
     said: /not allowed for this client|^not supported/,
     codes: [
       'unsupported_response_type',
@@ -139,15 +145,15 @@ export const REFUSAL_REASONS = {
       'registration_not_supported',
     ],
   },
-  unknown_member: { meaning: 'The platform’s own login named nobody who can sign in here' },
-  upstream_away: { meaning: 'The platform’s own login did not answer in time' },
-  upstream_refused: { meaning: 'The platform’s own login answered with an error' },
+  unknown_member: { meaning: 'The platform’s own login identified nobody who can sign in here' },
+  upstream_away: { meaning: 'The platform’s own login did not respond in time' },
+  upstream_refused: { meaning: 'The platform’s own login responded with an error' },
   upstream_wrong: {
-    meaning: 'The answer of the platform’s own login proves nothing: the log says why',
+    meaning: 'The response of the platform’s own login could not be verified: the log says why',
   },
   too_many_requests: { meaning: 'Too many requests came from one address (RATE_LIMIT_AUTH)' },
   malformed_request: {
-    meaning: 'The request is malformed in another way, which its answer tells',
+    meaning: 'The request is malformed in another way, which the response names',
     codes: ['invalid_request', 'invalid_grant', 'invalid_token'],
   },
   server_error: { meaning: 'The server failed: the log has the error', codes: ['server_error'] },
@@ -163,7 +169,7 @@ export interface RefusalWords {
   readonly reason: RefusalReason;
 }
 
-/** Finds the words under which an error is counted and recorded. @param error of the library, or thrown by a page */
+/** Finds the words under which an error is counted and recorded. @param error from the library, or thrown by a page */
 export function refusalOf(error: Error): RefusalWords {
   const { error: code, error_detail, error_description } = error as errors.OIDCProviderError;
   const said = error_detail ?? error_description ?? error.message;

@@ -32,7 +32,7 @@ const fail = (name: string, message: string, mend: string): Check => ({
 /** Reports a check that could not even be made. */
 export function failed(name: string, error: Error): Check {
   const [message, mend] = error.message.split(/: (?=[^:]*$)/);
-  return fail(name, message!, mend ?? 'mend what the message says, then run the doctor again');
+  return fail(name, message!, mend ?? 'fix what the message says, then run the doctor again');
 }
 
 /** Checks what the settings alone tell. */
@@ -51,16 +51,16 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   if (protocol === 'https:' && trustProxy === 0)
     return warn(
       'proxy',
-      'PUBLIC_URL is https, so a proxy stands in front, but TRUST_PROXY is 0: every caller seems to come from it',
-      'set TRUST_PROXY to the number of proxies, or networks of keys and limits by address do not work',
+      'PUBLIC_URL is https, so there is a proxy in front, but TRUST_PROXY is 0: all callers seem to have its address',
+      'set TRUST_PROXY to the number of proxies; otherwise the networks of keys, and limits per address, do not work',
     );
   if (local && trustProxy > 0)
     return warn(
       'proxy',
-      `TRUST_PROXY is ${trustProxy}, but PUBLIC_URL is on this machine: callers may name any address as theirs`,
-      'set TRUST_PROXY=0, unless a proxy stands in front',
+      `TRUST_PROXY is ${trustProxy}, but PUBLIC_URL is on this machine: callers may claim any address`,
+      'set TRUST_PROXY=0, unless there is a proxy in front',
     );
-  return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} in front`);
+  return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} trusted`);
 }
 
 /** Under which SECRET_KEY the published signing keys stand. */
@@ -90,7 +90,7 @@ export async function checkDatabase(
     ? Object.entries({
         ...(await mendSequences(dataSource.manager)),
         ...(await mendCopiesAndTotals(dataSource)),
-      }).map(([name, rows]) => ok(`mended ${name}`, `${rows} rows were put right`))
+      }).map(([name, rows]) => ok(`mended ${name}`, `${rows} rows were corrected`))
     : [];
   const data = await dataSource.transaction('REPEATABLE READ', async (manager) => [
     ...(await checkKeys(manager, config)),
@@ -152,7 +152,7 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
   else if (encoding !== 'UTF8')
     checks.push(fail('database', `has the encoding ${encoding}`, 'create it with ENCODING UTF8'));
   else if (read_only)
-    checks.push(fail('database', 'is read only: a standby, it seems', 'point DATABASE_URL to the primary'));
+    checks.push(fail('database', 'is read only: probably a standby', 'point DATABASE_URL to the primary'));
   else checks.push(ok('database', `PostgreSQL ${version}`));
 
   const skew = Math.round((Number(now_ms) - (before + Date.now()) / 2) / 1000);
@@ -166,7 +166,7 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
     checks.push(
       warn(
         'pool',
-        `DATABASE_POOL_SIZE is ${config.databasePoolSize}, but the database admits ${free} connections`,
+        `DATABASE_POOL_SIZE is ${config.databasePoolSize}, but the database accepts only ${free} connections`,
         'lower DATABASE_POOL_SIZE, or raise max_connections',
       ),
     );
@@ -183,8 +183,8 @@ function checkMigrations(schema: Schema): Check {
   if (unknown.length > 0)
     return warn(
       'migrations',
-      `the database is newer than this version, which can work over it: ${unknown.join(', ')}`,
-      'use the newer version soon',
+      `the database is newer than this version of the server, which can use it: ${unknown.join(', ')}`,
+      'upgrade the server soon',
     );
   return ok('migrations', `${applied.length} applied, none pending`);
 }
@@ -204,8 +204,8 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
     checks.push(
       fail(
         'keys',
-        `${live!.unknown} live keys were made with another SECRET_KEY, and are refused`,
-        'set SECRET_KEY_PREVIOUS to the SECRET_KEY of that time, or make new keys',
+        `${live!.unknown} live keys were created under another SECRET_KEY, and are refused`,
+        'set SECRET_KEY_PREVIOUS to the SECRET_KEY of that time, or create new keys',
       ),
     );
   else if (live!.previous > 0)
@@ -213,22 +213,22 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
       warn(
         'keys',
         `${live!.previous} of ${live!.all} live keys still need SECRET_KEY_PREVIOUS`,
-        'keep it until none is left: each moves to SECRET_KEY when it is used',
+        'keep it until none are left: each moves to SECRET_KEY when it is used',
       ),
     );
-  else checks.push(ok('keys', `${live!.all} live, all of the current SECRET_KEY`));
+  else checks.push(ok('keys', `${live!.all} live, all under the current SECRET_KEY`));
   if (live!.exposed > 0)
     checks.push(
       warn(
         'exposed keys',
-        `${live!.exposed} live keys were seen in a browser`,
+        `${live!.exposed} live keys were sent by a browser`,
         '`pua keys list` shows them under EXPOSED: rotate them with --overlap 0s',
       ),
     );
   return checks;
 }
 
-const MEND = 'run `pua doctor --mend`: it counts and copies anew beside everybody who writes';
+const MEND = 'run `pua doctor --mend`: it recounts and copies again without blocking other writers';
 
 /** What still needs SECRET_KEY_PREVIOUS, beside API keys. */
 async function checkSecret(dataSource: DataSource, config: Config, state: SealState): Promise<Check[]> {
@@ -249,10 +249,10 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
     tokens + sessions > 0
       ? warn(
           'sign-ins',
-          `${tokens} refresh tokens and ${sessions} sessions are from before SECRET_KEY changed`,
-          `keep SECRET_KEY_PREVIOUS until ${until}, or they end then: each moves to SECRET_KEY when it is used`,
+          `${tokens} refresh tokens and ${sessions} sessions date from before the change of SECRET_KEY`,
+          `keep SECRET_KEY_PREVIOUS until ${until}, or they end when it is removed: each moves to SECRET_KEY when it is used`,
         )
-      : ok('sign-ins', 'none is from before SECRET_KEY changed'),
+      : ok('sign-ins', 'none date from before the change of SECRET_KEY'),
   );
   return checks;
 }
@@ -284,10 +284,10 @@ function checkSeals(
   if (next > 0)
     return warn(
       name,
-      `${next} of ${all} stand under the next SECRET_KEY already, which is SECRET_KEY_PREVIOUS here`,
-      'go on with the change: make it SECRET_KEY here, too',
+      `${next} of ${all} are already under the next SECRET_KEY, which is SECRET_KEY_PREVIOUS here`,
+      'continue the change: make it SECRET_KEY here, too',
     );
-  return ok(name, `${all}, all of the current SECRET_KEY`);
+  return ok(name, `${all}, all under the current SECRET_KEY`);
 }
 
 async function checkWebhooks(manager: EntityManager): Promise<Check> {
@@ -295,22 +295,22 @@ async function checkWebhooks(manager: EntityManager): Promise<Check> {
     `SELECT id, api_time(failing_since) AS since FROM webhook_endpoints
 WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY webhook_endpoints.failing_since LIMIT 10`,
   );
-  if (failing.length === 0) return ok('webhooks', 'no receiver has failed for a day');
+  if (failing.length === 0) return ok('webhooks', 'no receiver has been failing for a day');
   return warn(
     'webhooks',
-    `receivers have taken nothing for more than a day: ${failing.map(({ id, since }) => `${id} since ${since}`).join(', ')}`,
-    '`pua webhooks show` says what they answer; after five days they are switched off',
+    `receivers have accepted nothing for more than a day: ${failing.map(({ id, since }) => `${id} since ${since}`).join(', ')}`,
+    '`pua webhooks show` shows their responses; after five days they are disabled',
   );
 }
 
 async function checkTotals(manager: EntityManager): Promise<Check[]> {
   const copies = (await findStaleCopies(manager)).map(({ name, wrong }) =>
-    fail(name, `is not what it copies in ${wrong} rows`, MEND),
+    fail(name, `differs from what it copies in ${wrong} rows`, MEND),
   );
   const totals = (await findDrift(manager)).map(({ name, wrong, example }) =>
     fail(
       name,
-      `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, counted are ${example.counted}`,
+      `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, a recount gives ${example.counted}`,
       MEND,
     ),
   );
@@ -320,36 +320,34 @@ async function checkTotals(manager: EntityManager): Promise<Check[]> {
       ? [
           fail(
             'connections',
-            `${sides} sides have no other side that says the same`,
+            `${sides} sides have no matching other side`,
             'import these connections again, or delete both sides: every connection has two rows with one id',
           ),
         ]
       : [];
   return [
-    ...(copies.length > 0 ? copies : [ok('copies', 'every copied column is what it copies')]),
-    ...(totals.length > 0
-      ? totals
-      : [ok('totals', 'every maintained number was counted anew, and is right')]),
+    ...(copies.length > 0 ? copies : [ok('copies', 'every copied column equals what it copies')]),
+    ...(totals.length > 0 ? totals : [ok('totals', 'every maintained number was recounted, and is right')]),
     ...connections,
   ];
 }
 
 async function checkSequences(manager: EntityManager): Promise<Check[]> {
   const late = await findLateSequences(manager);
-  if (late.length === 0) return [ok('sequences', 'each is past the ids of its table')];
+  if (late.length === 0) return [ok('sequences', 'each is beyond the ids in its table')];
   return late.map(({ sequence, last, highest }) =>
-    fail(sequence, `is at ${last}, but its table has the id ${highest}: the next new row is refused`, MEND),
+    fail(sequence, `is at ${last}, but its table has the id ${highest}: a new row will be refused`, MEND),
   );
 }
 
 async function checkTimeZones(manager: EntityManager): Promise<Check[]> {
   const unknown = await findUnknownTimeZones(manager);
-  if (unknown.length === 0) return [ok('time zones', 'the database knows those of all events')];
+  if (unknown.length === 0) return [ok('time zones', 'the database knows the time zones of all events')];
   return unknown.map(({ timezone, events }) =>
     warn(
       'time zones',
       `${events} events are in ${timezone}, which the database does not know: their local times are shown in UTC`,
-      'install the time zone on the machine of PostgreSQL, or import these events with one of today',
+      'install the time zone on the machine of PostgreSQL, or import these events with a current one',
     ),
   );
 }
@@ -357,11 +355,11 @@ async function checkTimeZones(manager: EntityManager): Promise<Check[]> {
 async function checkTriggers(manager: EntityManager): Promise<Check[]> {
   const disabled = await findDisabledTriggers(manager);
   if (disabled.length === 0)
-    return [ok('triggers', 'all are in force, where changes are replicated into this database, too')];
+    return [ok('triggers', 'all are in force, also for changes that are replicated into this database')];
   return disabled.map(({ table, trigger, statement }) =>
     fail(
       `${table}.${trigger}`,
-      'is not in force as it should be: what it counts, copies or refuses goes by',
+      'is not in force as it should be: it misses changes that it should count, copy or refuse',
       `run in psql: ${statement}; then \`pua doctor --mend\``,
     ),
   );

@@ -39,19 +39,19 @@ async function checkReplica(
     state = await lookAt(url, primary.position);
   } catch (error) {
     return warn(
-      `cannot be asked (${(error as Error).message || (error as { code?: string }).code}): the primary is read instead, and each write waits for it`,
-      'start it, or take it out of DATABASE_READ_URL',
+      `cannot be reached (${(error as Error).message || (error as { code?: string }).code}): the primary is read instead, and each write waits for the replica`,
+      'start it, or remove it from DATABASE_READ_URL',
     );
   }
   if (state.identity !== primary.identity || !state.is_standby)
     return warn(
-      'is no streaming replica of this database, and is not asked',
+      'is not a streaming replica of this database, and is not used',
       'correct DATABASE_READ_URL, or set the replica up again',
     );
   if (!state.has_all && state.age > MOST_LAG_SECONDS)
     return warn(
-      `is ${Math.round(state.age)} s behind, and is not asked`,
-      'look at its load, its network and pg_stat_replication; or take it out of DATABASE_READ_URL',
+      `is ${Math.round(state.age)} s behind, and is not used`,
+      'check its load, its network and pg_stat_replication; or remove it from DATABASE_READ_URL',
     );
   return { name, status: 'ok', message: 'follows the primary', mend: null };
 }

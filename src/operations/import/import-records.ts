@@ -178,7 +178,7 @@ class ImportRun {
     } catch (error) {
       if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
       if (signal?.aborted)
-        throw new OperatorError('The import was ended: nothing was imported', { cause: error });
+        throw new OperatorError('The import was cancelled: nothing was imported', { cause: error });
       throw error;
     } finally {
       stop();

@@ -60,7 +60,7 @@ export function folderSource(folder: string): Source {
   const files = RECORD_TYPES.flatMap((type) => {
     const present = [`${type.name}.ndjson`, `${type.name}.ndjson.gz`].filter((name) => names.includes(name));
     if (present.length > 1)
-      throw new OperatorError(`${folder} has both ${present.join(' and ')}: take one of them away`);
+      throw new OperatorError(`${folder} has both ${present.join(' and ')}: remove one of them`);
     return present.map((name): SourceFile => {
       const path = join(folder, name);
       return {

@@ -188,7 +188,7 @@ class AchievementProgress(TypedDict):
 
 
 class Achievement(TypedDict):
-    """A hidden one that is not earned has its name, key, description, icon and progress masked"""
+    """A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null"""
 
     id: int
     key: str | None
