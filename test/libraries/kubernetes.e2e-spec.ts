@@ -75,18 +75,21 @@ const RENDERED = {
     ['PodDisruptionBudget', 'maxUnavailable:', 'maxUnavailble:', 'spec'],
     ['Job', 'backoffLimit:', 'backOffLimit:', 'spec'],
     ['NetworkPolicy', 'podSelector:', 'podSelectors:', 'spec'],
-  ])('are checked strictly: a mistake in the %s is found, %j written as %j', (kind, correct, wrong, where) => {
-    const objects = manifests.split(/^---\n/m).map((text) => `\n${text}`);
-    const object = objects.find((text) => text.includes(`\nkind: ${kind}\n`))!;
-    expect(object).toContain(correct);
-    const { status, lines } = validate(object.replace(correct, wrong));
-    expect(lines).toEqual(
-      VERSIONS.map((version) =>
-        expect.stringMatching(
-          new RegExp(`^ERROR did not validate for resource \\S+ against version ${version}: ${where}: `),
+  ])(
+    'are checked strictly: a mistake in the %s is found, %j written as %j',
+    (kind, correct, wrong, where) => {
+      const objects = manifests.split(/^---\n/m).map((text) => `\n${text}`);
+      const object = objects.find((text) => text.includes(`\nkind: ${kind}\n`))!;
+      expect(object).toContain(correct);
+      const { status, lines } = validate(object.replace(correct, wrong));
+      expect(lines).toEqual(
+        VERSIONS.map((version) =>
+          expect.stringMatching(
+            new RegExp(`^ERROR did not validate for resource \\S+ against version ${version}: ${where}: `),
+          ),
         ),
-      ),
-    );
-    expect(status).toBe(1);
-  });
+      );
+      expect(status).toBe(1);
+    },
+  );
 });

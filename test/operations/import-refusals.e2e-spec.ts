@@ -2,7 +2,6 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { importRecords } from '../../src/operations/import/import-records.js';
-import type { ImportOptions } from '../../src/operations/import/import-records.js';
 import { folderSource } from '../../src/operations/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
@@ -11,16 +10,14 @@ import {
   connection,
   earned,
   event,
-  everythingIn,
-  importFiles,
+  importsInto,
   participant,
   removeImported,
   user,
   BASE,
+  BCRYPT_HASH,
 } from '../support/import-files.js';
-import type { ImportedFiles, ImportedRecord } from '../support/import-files.js';
-
-const HASH = '$2b$10$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK';
+import type { ImportedFiles } from '../support/import-files.js';
 
 describe('pua import', () => {
   let api: TestApi;
@@ -28,10 +25,7 @@ describe('pua import', () => {
   afterAll(() => api.close());
   beforeEach(() => removeImported(api.dataSource));
 
-  const load = (files: ImportedFiles, options: ImportOptions = {}) =>
-    importFiles(api.dataSource, files, options);
-  const rows = <Row = ImportedRecord>(sql: string) => api.dataSource.query<Row[]>(sql);
-  const everything = () => everythingIn(api);
+  const { load, rows, everything } = importsInto(() => api);
 
   describe('refuses a bad line and changes nothing:', () => {
     const long = (length: number) => 'x'.repeat(length);
@@ -149,7 +143,7 @@ describe('pua import', () => {
       ],
       [
         'bcrypt that takes hours',
-        { users: [user(1, { password_hash: HASH.replace('10', '31') })] },
+        { users: [user(1, { password_hash: BCRYPT_HASH.replace('10', '31') })] },
         'users.ndjson:1',
         /^password_hash: .* of reasonable cost$/,
       ],

@@ -11,7 +11,6 @@ import { ADVISORY_LOCKS } from '../../src/database/advisory-locks.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { totalOfMember } from '../../src/database/sql.js';
 import { importRecords } from '../../src/operations/import/import-records.js';
-import type { ImportOptions } from '../../src/operations/import/import-records.js';
 import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
 import { folderSource } from '../../src/operations/import/sources.js';
 import { TestApi } from '../support/api.js';
@@ -20,11 +19,11 @@ import { postgres, thorough, waitingForLock } from '../support/database.js';
 import {
   achievement,
   BASE,
+  BCRYPT_HASH,
   connection,
   earned,
   event,
-  everythingIn,
-  importFiles,
+  importsInto,
   participant,
   removeImported,
   user,
@@ -33,18 +32,13 @@ import {
 import type { ImportedFiles, ImportedRecord } from '../support/import-files.js';
 import { SLOW_MACHINE_MS } from '../support/timing.js';
 
-const HASH = '$2b$10$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK';
-
 describe('pua import', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
   beforeEach(() => removeImported(api.dataSource));
 
-  const load = (files: ImportedFiles, options: ImportOptions = {}) =>
-    importFiles(api.dataSource, files, options);
-  const rows = <Row = ImportedRecord>(sql: string) => api.dataSource.query<Row[]>(sql);
-  const everything = () => everythingIn(api);
+  const { load, rows, everything } = importsInto(() => api);
   /** Of all members, by id. */
   const totals = async (column: 'events_count' | 'connections_count') =>
     (await rows<{ n: number }>(`SELECT ${totalOfMember(column, 'u.id')} AS n FROM users u ORDER BY id`)).map(
@@ -249,12 +243,14 @@ describe('pua import', () => {
       'over what the member changed, but neither password nor disabling where the file is silent',
       async () => {
         await load({
-          users: [user(1, { bio: 'platform', password_hash: HASH, disabled_at: '2024-01-01 00:00:00' })],
+          users: [
+            user(1, { bio: 'platform', password_hash: BCRYPT_HASH, disabled_at: '2024-01-01 00:00:00' }),
+          ],
         });
         await api.dataSource.query("UPDATE users SET bio = 'mine'");
         await load({ users: [user(1, { bio: 'platform' })] });
         expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
-          { bio: 'platform', password_hash: HASH, active: false },
+          { bio: 'platform', password_hash: BCRYPT_HASH, active: false },
         ]);
         await load({ users: [user(1, { password_hash: null, disabled_at: null })] });
         expect(await rows('SELECT bio, password_hash, disabled_at IS NULL AS active FROM users')).toEqual([
@@ -266,8 +262,8 @@ describe('pua import', () => {
     thorough.it('signs nobody out for another password hash, and whom it disables', async () => {
       const since = async () =>
         (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
-      await load({ users: [user(1, { password_hash: HASH })] });
-      await load({ users: [user(1, { password_hash: HASH.replace('$10$', '$11$') })] });
+      await load({ users: [user(1, { password_hash: BCRYPT_HASH })] });
+      await load({ users: [user(1, { password_hash: BCRYPT_HASH.replace('$10$', '$11$') })] });
       expect(await since()).toEqual({ ended: false });
       await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
       expect(await since()).toEqual({ ended: true });

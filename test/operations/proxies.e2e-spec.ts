@@ -6,13 +6,14 @@ import { connect } from 'node:http2';
 import { createServer } from 'node:net';
 import type { Server } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import * as client from 'openid-client';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
-import { freePort, OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import { freePort, REDIRECT_URI } from '../support/oauth.js';
+import type { OauthTest } from '../support/oauth.js';
+import { ProxiedServers } from '../support/proxied-servers.js';
 import { CADDY_FILE, examine, Proxy } from '../support/proxies.js';
 import type { Answer, Asked } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
@@ -46,35 +47,16 @@ postgres.describe('the files of the proxies', () => {
 });
 
 postgres.describe.each(['nginx', 'Caddy'] as const)('two servers behind %s, which ends TLS,', (name) => {
-  const trusted = getCACertificates('default');
+  let all: ProxiedServers;
   let oauth: OauthTest;
   let proxy: Proxy;
   let servers: ServerProcess[];
-  let settings: Record<string, string>[];
+  let settings: ProxiedServers['settings'];
   beforeAll(async () => {
-    const [port, ...ports] = [await freePort(), await freePort(), await freePort()];
-    oauth = await OauthTest.start({ publicUrl: `https://localhost:${port}` });
-    settings = ports.map((at) => ({
-      ...oauth.api.environment,
-      PORT: String(at),
-      PUBLIC_URL: oauth.issuer,
-      TRUST_PROXY: '1',
-      RATE_LIMIT_READ: '0',
-      RATE_LIMIT_WRITE: '0',
-      RATE_LIMIT_AUTH: '0',
-      RATE_LIMIT_PLATFORM: '0',
-    }));
-    settings[0]!.METRICS_PORT = String(await freePort());
-    servers = await Promise.all(settings.map((each) => ServerProcess.start(each)));
-    proxy = await Proxy.start(name, port, ports);
-    setDefaultCACertificates([...trusted, proxy.certificate]);
+    all = await ProxiedServers.start(name);
+    ({ oauth, proxy, servers, settings } = all);
   });
-  afterAll(async () => {
-    setDefaultCACertificates(trusted);
-    await proxy?.stop();
-    await Promise.all((servers ?? []).map((server) => server.kill('SIGKILL')));
-    await oauth?.close();
-  });
+  afterAll(() => all?.close());
 
   /** The same, asked of a server itself. */
   const direct = async (method: string, path: string, { headers = {}, body = '' }: Asked = {}) => {

@@ -1,9 +1,9 @@
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
-import { freePort, OauthTest } from '../support/oauth.js';
-import { Proxy } from '../support/proxies.js';
+import type { OauthTest } from '../support/oauth.js';
+import { ProxiedServers } from '../support/proxied-servers.js';
+import type { Proxy } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
 
 jest.setTimeout(300_000); // many processes start
@@ -12,34 +12,17 @@ postgres.describe.each([
   ['nginx', 10, 2],
   ['Caddy', 3, 5], // it asks for the health of a server, each second
 ] as const)('two servers behind %s', (name, restarts, delaySeconds) => {
-  const trusted = getCACertificates('default');
+  let all: ProxiedServers;
   let oauth: OauthTest;
   let proxy: Proxy;
-  let servers: ServerProcess[];
-  let settings: Record<string, string>[];
   beforeAll(async () => {
-    const [port, ...ports] = [await freePort(), await freePort(), await freePort()];
-    oauth = await OauthTest.start({ publicUrl: `https://localhost:${port}` });
-    settings = ports.map((at) => ({
-      ...oauth.api.environment,
-      PORT: String(at),
-      PUBLIC_URL: oauth.issuer,
-      TRUST_PROXY: '1',
-      SHUTDOWN_DELAY: String(delaySeconds),
-      RATE_LIMIT_READ: '0',
-      RATE_LIMIT_WRITE: '0',
-      RATE_LIMIT_AUTH: '0',
-    }));
-    servers = await Promise.all(settings.map((each) => ServerProcess.start(each)));
-    proxy = await Proxy.start(name, port, ports, delaySeconds / 2);
-    setDefaultCACertificates([...trusted, proxy.certificate]);
+    all = await ProxiedServers.start(name, {
+      environment: { SHUTDOWN_DELAY: String(delaySeconds) },
+      keepaliveSeconds: delaySeconds / 2,
+    });
+    ({ oauth, proxy } = all);
   });
-  afterAll(async () => {
-    setDefaultCACertificates(trusted);
-    await proxy?.stop();
-    await Promise.all((servers ?? []).map((server) => server.kill('SIGKILL')));
-    await oauth?.close();
-  });
+  afterAll(() => all?.close());
 
   it('lose no request in rolling restarts under load, not even a POST to the token endpoint', async () => {
     const { id, username } = await oauth.member();
@@ -62,8 +45,8 @@ postgres.describe.each([
     load.add('write', () => proxy.ask('PUT', '/api/public/profile', { headers: json, body: '{"bio":"on"}' }));
     for (let restarted = 0; restarted < restarts; restarted++) {
       const i = restarted % 2;
-      expect(await servers[i]!.kill('SIGTERM')).toBe(0);
-      servers[i] = await ServerProcess.start(settings[i]!);
+      expect(await all.servers[i]!.kill('SIGTERM')).toBe(0);
+      all.servers[i] = await ServerProcess.start(all.settings[i]!);
     }
     await load.end();
     expect(load.failed).toEqual([]);

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { puaJson } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
-import { freePort, OauthTest } from '../support/oauth.js';
-import { Proxy } from '../support/proxies.js';
+import type { OauthTest } from '../support/oauth.js';
+import { ProxiedServers } from '../support/proxied-servers.js';
+import type { Proxy } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
@@ -57,37 +57,23 @@ function makeNextVersion(): string {
 }
 
 postgres.describe('an upgrade over a migration, behind nginx', () => {
-  const trusted = getCACertificates('default');
   let next: string;
+  let all: ProxiedServers;
   let oauth: OauthTest;
   let proxy: Proxy;
-  let servers: ServerProcess[] = [];
-  let settings: Record<string, string>[];
+  let servers: ServerProcess[];
+  let settings: ProxiedServers['settings'];
   beforeAll(async () => {
     next = makeNextVersion();
-    const [port, ...ports] = [await freePort(), await freePort(), await freePort(), await freePort()];
-    oauth = await OauthTest.start({ publicUrl: `https://localhost:${port}` });
-    settings = ports.map((at) => ({
-      ...oauth.api.environment,
-      NODE_ENV: 'production', // where a server never migrates by itself
-      PORT: String(at),
-      PUBLIC_URL: oauth.issuer,
-      TRUST_PROXY: '1',
-      SHUTDOWN_DELAY: String(DELAY_SECONDS),
-      RATE_LIMIT_READ: '0',
-      RATE_LIMIT_WRITE: '0',
-      RATE_LIMIT_AUTH: '0',
-    }));
-    servers = await Promise.all(settings.slice(0, 2).map((each) => ServerProcess.start(each)));
-    proxy = await Proxy.start('nginx', port, ports.slice(0, 2), DELAY_SECONDS / 2);
-    setDefaultCACertificates([...trusted, proxy.certificate]);
+    all = await ProxiedServers.start('nginx', {
+      spare: 1,
+      // In production a server never migrates by itself.
+      environment: { NODE_ENV: 'production', SHUTDOWN_DELAY: String(DELAY_SECONDS) },
+      keepaliveSeconds: DELAY_SECONDS / 2,
+    });
+    ({ oauth, proxy, servers, settings } = all);
   });
-  afterAll(async () => {
-    setDefaultCACertificates(trusted);
-    await proxy?.stop();
-    await Promise.all(servers.map((server) => server.kill('SIGKILL')));
-    await oauth?.close();
-  });
+  afterAll(() => all?.close());
 
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
   const postForm = (path: string, fields: Record<string, string>) =>

@@ -60,6 +60,9 @@ export const earned = (user_id: number, achievement_id: number, more: ImportedRe
   ...more,
 });
 
+/** A hash of bcrypt, well formed, of no password. */
+export const BCRYPT_HASH = '$2b$10$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK';
+
 /** Two members, an event, an achievement: what every other record can refer to. */
 export const BASE: ImportedFiles = {
   users: [user(1), user(2)],
@@ -111,3 +114,10 @@ export async function everythingIn({ dataSource, platform }: TestApi): Promise<I
   const [row] = await dataSource.query<ImportedRecord[]>(`SELECT ${[...digests, ...sequences].join(', ')}`);
   return row!;
 }
+
+/** What tests of imports do with the API under test, which exists only when they run. */
+export const importsInto = (api: () => TestApi) => ({
+  load: (files: ImportedFiles, options: ImportOptions = {}) => importFiles(api().dataSource, files, options),
+  rows: <Row = ImportedRecord>(sql: string) => api().dataSource.query<Row[]>(sql),
+  everything: () => everythingIn(api()),
+});

@@ -1,0 +1,76 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { freePort, OauthTest } from './oauth.js';
+import { Proxy } from './proxies.js';
+import type { PROXIES } from './proxies.js';
+import { ServerProcess } from './server.js';
+
+interface Options {
+  /** How many servers there are settings for beyond the two that are started. */
+  readonly spare?: number;
+  /** Settings of every server besides the usual ones. */
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly keepaliveSeconds?: number;
+}
+
+/** Two server processes over one database, behind a real proxy whose certificate this process trusts until {@link ProxiedServers.close}. */
+export class ProxiedServers {
+  /** May be changed by the test: all that are in it at the end are ended. */
+  readonly servers: ServerProcess[] = [];
+  readonly #trusted = getCACertificates('default');
+  #proxy: Proxy | undefined;
+
+  private constructor(
+    readonly oauth: OauthTest,
+    /** The environment of each server, the spare ones last; each has a METRICS_PORT. */
+    readonly settings: readonly Readonly<Record<string, string>>[],
+  ) {}
+
+  static async start(
+    name: keyof typeof PROXIES,
+    { spare = 0, environment = {}, keepaliveSeconds }: Options = {},
+  ): Promise<ProxiedServers> {
+    const port = await freePort();
+    const oauth = await OauthTest.start({ publicUrl: `https://localhost:${port}` });
+    const settings = [];
+    for (let n = 0; n < 2 + spare; n++)
+      settings.push({
+        ...oauth.api.environment,
+        PORT: String(await freePort()),
+        METRICS_PORT: String(await freePort()),
+        PUBLIC_URL: oauth.issuer,
+        TRUST_PROXY: '1',
+        RATE_LIMIT_READ: '0',
+        RATE_LIMIT_WRITE: '0',
+        RATE_LIMIT_AUTH: '0',
+        RATE_LIMIT_PLATFORM: '0',
+        ...environment,
+      });
+    const started = new ProxiedServers(oauth, settings);
+    try {
+      await started.#open(name, port, keepaliveSeconds);
+    } catch (error) {
+      await started.close();
+      throw error;
+    }
+    return started;
+  }
+
+  async #open(name: keyof typeof PROXIES, port: number, keepaliveSeconds?: number): Promise<void> {
+    const first = this.settings.slice(0, 2);
+    this.servers.push(...(await Promise.all(first.map((each) => ServerProcess.start(each)))));
+    const ports = first.map(({ PORT }) => Number(PORT));
+    this.#proxy = await Proxy.start(name, port, ports, keepaliveSeconds);
+    setDefaultCACertificates([...this.#trusted, this.#proxy.certificate]);
+  }
+
+  get proxy(): Proxy {
+    return this.#proxy!;
+  }
+
+  async close(): Promise<void> {
+    setDefaultCACertificates(this.#trusted);
+    await this.#proxy?.stop();
+    await Promise.all(this.servers.map((server) => server.kill('SIGKILL')));
+    await this.oauth.close();
+  }
+}
