@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Finds the raw values that a browser sent under this name. There may be several: a neighbouring host can set one, too. */
+/** Finds the raw values of the cookies with this name. There may be several: a sibling host can set one, too. */
 export function cookiesNamed(request: IncomingMessage, name: string): string[] {
   return (request.headers.cookie ?? '')
     .split(';')

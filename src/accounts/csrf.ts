@@ -6,7 +6,7 @@ import { Hmac } from '../crypto/hmac.js';
 import { randomBytes } from '../crypto/random.js';
 
 /**
- * Our forms carry a token that only our pages can have made, and for this browser alone (signed double submit): the
+ * Our forms carry a token that only our pages can have made, and only for this browser (signed double submit): the
  * browser keeps a random id in a cookie that no script reads, the form its HMAC.
  */
 @Injectable()
@@ -15,7 +15,7 @@ export class Csrf {
   readonly #origin: string;
   readonly #cookie: string;
   readonly #attributes: string;
-  /** Ids given out in answers that are still being made, for a second form on the same page. */
+  /** Ids issued in responses that are still being written, for a second form on the same page. */
   readonly #given = new WeakMap<ServerResponse, string>();
 
   constructor(config: Config) {
@@ -27,7 +27,7 @@ export class Csrf {
     this.#attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
-  /** Makes the token for a form in this response, and sets the cookie in a browser that has none. */
+  /** Makes the token for a form in this response, and sets the cookie if the browser has none. */
   token(request: IncomingMessage, response: ServerResponse): string {
     let id = this.#idOf(request) ?? this.#given.get(response);
     if (id === undefined) {
@@ -40,7 +40,7 @@ export class Csrf {
 
   /**
    * Tells whether the form came from one of our pages. `Origin: null` is what Chrome sends under `Referrer-Policy: no-referrer`; with
-   * the token, and unless Sec-Fetch-Site says otherwise, it is believed.
+   * a valid token, and unless Sec-Fetch-Site contradicts it, that is accepted.
    */
   verify(request: IncomingMessage, submitted: unknown): boolean {
     const { origin, 'sec-fetch-site': site } = request.headers;
@@ -51,7 +51,7 @@ export class Csrf {
     return this.#hmac.verify(Buffer.from(submitted, 'base64url'), id);
   }
 
-  /** Identifies the browser by the secret of its cookie. @returns undefined where it has none */
+  /** Identifies the browser by the secret of its cookie. @returns undefined if it has none */
   browserOf(request: IncomingMessage): string | undefined {
     return this.#idOf(request);
   }

@@ -7,7 +7,7 @@ import { randomBytes } from '../crypto/random.js';
 
 const LIFETIME_SECONDS = 180 * 24 * 3600;
 
-/** The most members who are remembered in one browser. */
+/** How many members are remembered in one browser. */
 const MOST_MEMBERS = 5;
 
 const TIME_BYTES = 6;
@@ -17,12 +17,12 @@ const MAC_BYTES = 32;
 /**
  * Remembers a browser in which a member has signed in (a device cookie, OWASP: Slow Down Online Guessing Attacks with
  * Device Cookies). Attempts from it have an allowance of their own, so that nobody keeps the member out by guessing
- * elsewhere. It opens nothing: the password is asked for as ever, and whoever steals it has one allowance of guesses at
- * this one member. So it outlives signing out and a change of the password, which it could not help to guess; whoever
+ * elsewhere. It gives no access: the password is still required, and whoever steals the cookie has one allowance of guesses at
+ * this one member. So it survives signing out and a change of the password, which it does not help to guess; whoever
  * changes the password because of an attack is the one who needs it.
  *
- * One cookie holds an entry for each member, newest first, joined by dots: base64url of the moment (6 bytes, seconds), a
- * random id (16) and HMAC-SHA-256 (32) of both with the member's id, which stands nowhere in it.
+ * One cookie has an entry for each member, newest first, joined by dots: base64url of the time (6 bytes, seconds), a
+ * random id (16) and HMAC-SHA-256 (32) of both with the member's id, which the cookie does not contain.
  */
 @Injectable()
 export class DeviceCookies {
@@ -58,7 +58,7 @@ export class DeviceCookies {
     return this.#hmac.verify(tag, signed, String(userId));
   }
 
-  /** Entries that have not expired. Whose they are, and whether they are genuine, is not known yet. */
+  /** Entries that have not expired; whose they are, and whether they are genuine, has not been checked yet. */
   #entriesOf(request: IncomingMessage): Entry[] {
     const [value = ''] = cookiesNamed(request, this.#name);
     const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
@@ -79,7 +79,7 @@ export class DeviceCookies {
 }
 
 interface Entry {
-  /** As it stands in the cookie. */
+  /** The entry as encoded in the cookie. */
   readonly text: string;
   readonly id: string;
   readonly signed: Buffer;

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
 
-/** How many of each went with members. */
+/** How many rows of each kind were erased with members. */
 export interface ErasedRows {
   readonly connections: number;
   readonly participations: number;
@@ -11,20 +11,20 @@ export interface ErasedRows {
 }
 
 /**
- * Erases everything of members but their ids, for good (GDPR art. 17), in the caller's transaction: profile, password,
- * passkeys, connections on both sides, answers, achievements, API keys, sign-ins, the apps that they registered, and of the audit trail
- * addresses and details. Events that
- * they organised are the platform's, and stay.
+ * Erases everything about members except their ids, permanently (GDPR art. 17), in the caller's transaction: profile, password,
+ * passkeys, connections on both sides, RSVPs, achievements, API keys, sessions, grants, the apps that they registered, and in the audit trail
+ * addresses and details. Events that they
+ * organised belong to the platform, and stay.
  *
  * @param by who does it, for the audit trail
- * @returns what was erased; undefined where all of them had been erased before, or never existed
+ * @returns what was erased; undefined if all of them had already been erased, or never existed
  */
 export async function eraseMembers(
   manager: EntityManager,
   userIds: readonly number[],
   by: { readonly actor: NewAuthEvent['actor']; readonly keyId?: string },
 ): Promise<ErasedRows | undefined> {
-  // First, since it ends their sessions, and keeps others from adding rows of these members meanwhile.
+  // First, because it ends their sessions, and prevents others from adding rows of these members in the meantime.
   const [erased] = await manager.query<[{ id: number }[], number]>(
     `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
   username = 'erased-' || id, password_hash = NULL, password_off_at = NULL, first_name = NULL, last_name = NULL,

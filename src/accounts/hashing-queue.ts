@@ -3,13 +3,13 @@ import { Busy } from './busy.js';
 
 /** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 12 MiB meanwhile. */
 const AT_ONCE = 2;
-/** Any more could not be served before their deadline. */
+/** More could not be served before their deadline. */
 const MOST_WAITING = 150;
 
 /** Limits how many passwords are hashed at a time, so that a flood of sign-ins exhausts neither processors nor memory. */
 export class HashingQueue {
   #running = 0;
-  /** Functions that start what waits, in order of arrival. */
+  /** Functions that start the waiting tasks, in order of arrival. */
   readonly #waiting = new Set<() => void>();
   #refusals = 0;
 
@@ -23,7 +23,7 @@ export class HashingQueue {
 
   /**
    * @param deadline moment of performance.now() by which the task must have begun
-   * @throws Busy where it has not, or where too many wait already
+   * @throws Busy if it has not, or if too many are already waiting
    */
   async run<T>(task: () => Promise<T>, deadline: number): Promise<T> {
     if (this.#running >= AT_ONCE) await this.#turn(deadline);

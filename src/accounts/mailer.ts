@@ -13,14 +13,14 @@ export interface Mail {
 /** How long each step of sending may take, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
-/** Sends mails by SMTP_URL, where that is set. */
+/** Sends mails through SMTP_URL, if that is set. */
 @Injectable()
 export class Mailer implements OnApplicationShutdown {
   #transport: Promise<Transporter> | undefined;
 
   constructor(private readonly config: Config) {}
 
-  /** Only where there is a mail server. @throws what the mail server, or the way to it, says */
+  /** Call it only if there is a mail server. @throws the error of the mail server, or of the connection to it */
   async send(mail: Mail): Promise<void> {
     const { smtpUrl, from } = this.config.mail!;
     this.#transport ??= import('nodemailer').then(({ createTransport }) =>

@@ -15,18 +15,18 @@ export interface StoredPasskey extends QueryResultRow {
   readonly backup_eligible: boolean;
 }
 
-/** What a verified proof says of its passkey. */
+/** What a verified proof reveals about its passkey. */
 export interface UsedPasskey {
   readonly signCount: number;
   readonly backedUp: boolean;
 }
 
-/** Why a passkey was refused: for the audit trail alone. */
+/** Why a passkey was refused: only for the audit trail. */
 type RefusalReason = 'disabled' | 'wrong_proof' | 'counter_went_back';
 
 const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM passkeys WHERE credential_id = $1`;
 
-/** A counter that does not increase belongs to a copy (WebAuthn level 3, §6.1.1). So of several uses of one proof, one succeeds. */
+/** A counter that does not increase indicates a cloned passkey (WebAuthn level 3, §6.1.1). It also lets only one of several uses of a proof succeed. */
 const USE = `WITH used AS (
   UPDATE passkeys p SET sign_count = $2, backed_up = $3, last_used_at = now() FROM users u
   WHERE p.id = $1 AND u.id = p.user_id AND u.disabled_at IS NULL AND ($2::bigint > p.sign_count OR ($2::bigint = 0 AND p.sign_count = 0))
@@ -49,7 +49,7 @@ export class Passkeys {
   /**
    * Signs in the member whose passkey made a verified proof, and records it.
    *
-   * @returns undefined where the member is disabled, or the counter went back
+   * @returns undefined if the member is disabled, or the counter went back
    */
   async use(
     passkey: StoredPasskey,
@@ -73,7 +73,7 @@ export class Passkeys {
       at: used.now,
       validSince: used.valid_since,
       amr: ['pop', 'user'],
-      // OpenID Connect EAP ACR Values 1.0 §2: that nobody could have taken it by phishing, and that it stays in its hardware.
+      // OpenID Connect EAP ACR Values 1.0 §2: phishing-resistant, and phishing-resistant with the key protected by hardware.
       acr: backupEligible ? 'phr' : 'phrh',
     };
   }

@@ -5,10 +5,10 @@ import { OperatorError } from '../values/operator-error.js';
 const SHORTEST = 10;
 const LONGEST = 128;
 
-/** A password that is the username, and less than this beside it, is no password. */
+/** A password that is the username plus fewer characters than this is refused. */
 const BESIDE_USERNAME = 4;
 
-/** What is wrong with a password that somebody wants to have. */
+/** Why a new password is refused. */
 export type PasswordFault = 'length' | 'characters' | 'common' | 'username';
 
 /** Hexadecimal digits kept of each SHA-256: with 2,312 entries, one other password in 10^11 is mistaken for one of them. */
@@ -17,10 +17,10 @@ const DIGITS = 12;
 let common: ReadonlySet<string> | undefined;
 
 /**
- * Judges a password that somebody wants to have (NIST SP 800-63B-4 §3.1.1.2): 10 to 128 characters (code points of its NFKC form), not
- * one of the 100,000 commonest in any case, not one's own username. No particular kinds of characters are required.
+ * Checks a new password (NIST SP 800-63B-4 §3.1.1.2): 10 to 128 characters (code points of its NFKC form), not
+ * one of the 100,000 most common, ignoring case, and not the member's own username. No particular kinds of characters are required.
  *
- * @returns undefined where nothing is wrong with it
+ * @returns undefined if it is acceptable
  */
 export function passwordFault(password: string, username: string): PasswordFault | undefined {
   const normal = password.normalize('NFKC');
@@ -29,7 +29,7 @@ export function passwordFault(password: string, username: string): PasswordFault
   if (length < SHORTEST || length > LONGEST) return 'length';
   const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];
   if (folded.includes(name) && folded.length - name.length < BESIDE_USERNAME) return 'username';
-  // Those that are too short are not in the file (bin/common-passwords.mjs).
+  // The file omits those that are too short anyway (bin/common-passwords.mjs).
   common ??= new Set(readFileSync(new URL('./common-passwords.txt', import.meta.url), 'utf8').split('\n'));
   return common.has(sha256(folded, 'hex').slice(0, DIGITS)) ? 'common' : undefined;
 }
@@ -41,7 +41,7 @@ const WORDS: Readonly<Record<PasswordFault, string>> = {
   username: 'The password must not be the username',
 };
 
-/** As {@link passwordFault}, for an admin. @throws OperatorError where it is not allowed */
+/** Like {@link passwordFault}, for an admin. @throws OperatorError if it is not allowed */
 export function checkPassword(password: string, username: string): void {
   const fault = passwordFault(password, username);
   if (fault === undefined) return;

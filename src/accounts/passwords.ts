@@ -5,12 +5,12 @@ import { OperatorError } from '../values/operator-error.js';
 const LONGEST = 128;
 
 /**
- * argon2id (the library's default) with 12 MiB, 3 passes, 1 lane: of the parameters that OWASP's password storage cheat sheet calls
- * equal in strength, those that take least of a processor here. `imported_hash_kind` in the database knows them, too.
+ * argon2id (the library's default) with 12 MiB, 3 passes, 1 lane: of the parameters that OWASP's password storage cheat sheet considers
+ * equally strong, those that take the least CPU time here. `imported_hash_kind` in the database has them, too.
  */
 const CURRENT = { memoryCost: 12_288, timeCost: 3, parallelism: 1 };
 
-/** Imported hashes may cost up to this, or one sign-in could hold a processor for minutes. */
+/** The maximum cost of imported hashes; otherwise, one sign-in could occupy a processor for minutes. */
 const DEAREST = { bcryptCost: 15, memoryCost: 262_144, timeCost: 16, parallelism: 16 };
 
 const BCRYPT = /^(\$2[aby]\$\d\d)\$[./0-9A-Za-z]{53}$/;
@@ -19,13 +19,13 @@ const ARGON2 =
 
 const BCRYPT_KIND = /^\$2[aby]\$(\d\d)$/;
 const ARGON2_KIND = /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})$/;
-/** As the library numbers them. */
+/** The library's numbers for them. */
 const ARGON2_VARIANTS: Readonly<Record<string, number>> = { d: 0, i: 1, id: 2 };
 
 /** The parameters of a stored hash, which say how long it takes to verify. */
 export interface HashKind {
   readonly algorithm: 'bcrypt' | 'argon2';
-  /** What the time of one hash is proportional to, within an algorithm: rounds, or KiB × passes. */
+  /** Proportional to the time of one hash, within an algorithm: rounds, or KiB × passes. */
   readonly work: number;
   /** Makes a hash of this kind. */
   hash(password: string): Promise<string>;
@@ -39,9 +39,9 @@ export const CURRENT_KIND: HashKind = {
 };
 
 /**
- * Hashes a password (argon2id, of its NFKC form). Whether somebody may have it as a new one, {@link passwordFault} says.
+ * Hashes a password (argon2id, of its NFKC form). Whether it is acceptable as a new one is checked by {@link passwordFault}.
  *
- * @throws OperatorError where the password is not one that {@link verifyPassword} could ever match
+ * @throws OperatorError if {@link verifyPassword} could never match the password
  */
 export async function hashPassword(password: string): Promise<string> {
   const normal = password.normalize('NFKC');
@@ -55,7 +55,7 @@ export async function hashPassword(password: string): Promise<string> {
 /**
  * Compares a password with a stored hash: argon2 of any variant, or bcrypt.
  *
- * @returns `needsUpgrade`: it matches, and should be hashed anew with {@link hashPassword}'s parameters
+ * @returns `needsUpgrade`: it matches, and should be rehashed by {@link hashPassword}
  */
 export async function verifyPassword(
   storedHash: string,
@@ -76,12 +76,12 @@ export async function verifyPassword(
   return { matches: false, needsUpgrade: false };
 }
 
-/** Tells whether the text is an argon2 or bcrypt hash that {@link verifyPassword} will take. */
+/** Tells whether the text is an argon2 or bcrypt hash that {@link verifyPassword} accepts. */
 export function isPasswordHash(text: string): boolean {
   return kindOf(text) !== undefined;
 }
 
-/** @returns undefined for what is no hash that {@link verifyPassword} will take */
+/** @returns undefined if it is not a hash that {@link verifyPassword} accepts */
 function kindOf(storedHash: string): HashKind | undefined {
   const parameters = (BCRYPT.exec(storedHash) ?? ARGON2.exec(storedHash))?.[1];
   if (parameters === undefined) return undefined;
@@ -94,10 +94,10 @@ function kindOf(storedHash: string): HashKind | undefined {
 }
 
 /**
- * Reads which algorithm a hash is of, and what it costs.
+ * Reads the algorithm and the cost of a hash.
  *
- * @param parameters as they stand at the beginning of a hash: `$2b$12`, `$argon2id$v=19$m=65536,t=3,p=4`
- * @returns undefined where there is no such hash, or where it costs too much
+ * @param parameters as at the beginning of a hash: `$2b$12`, `$argon2id$v=19$m=65536,t=3,p=4`
+ * @returns undefined if there is no such hash, or it costs too much
  */
 export function kindFrom(parameters: string): HashKind | undefined {
   const bcryptCost = Number(BCRYPT_KIND.exec(parameters)?.[1] ?? Number.NaN);

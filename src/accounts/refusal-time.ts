@@ -8,24 +8,24 @@ import type { HashKind } from './passwords.js';
 import { randomBytes } from '../crypto/random.js';
 
 /**
- * Multiple of the time of the dearest hash: an imported one is computed twice where the password's NFKC form is not the one that
- * was typed, and each may take half as long again as it was measured.
+ * Multiple of the time of the most expensive hash: an imported one is computed twice if the password's NFKC form differs from what
+ * was typed, and each computation may take half as long again as measured.
  */
 const MOST_HASHES = 3;
 
 /** How soon an import by any process is noticed. */
 const CHECK_MS = 10_000;
 
-/** Measuring takes this part of one processor's time at most. */
+/** The maximum share of one processor's time that measuring takes. */
 const MEASURING_SHARE = 0.03;
 
-/** The longest of so many measurements counts: how busy the processors are changes quickly. */
+/** The longest of this many measurements counts, because the load of the processors changes quickly. */
 const RECENT = 3;
 
 /** More kinds than any platform has. */
 const MOST_KINDS = 1_000;
 
-/** Finds each kind once, by one index look-up per kind, however many members there are. */
+/** Finds each kind once, with one index look-up per kind, however many members there are. */
 export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
   (SELECT imported_hash_kind(password_hash) AS kind FROM users
     WHERE imported_hash_kind(password_hash) IS NOT NULL ORDER BY 1 LIMIT 1)
@@ -36,11 +36,11 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
 ) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MOST_KINDS}`;
 
 /**
- * How long a refusal takes: as long for a name that nobody has as for the member whose hash is the dearest of all that are
- * stored, or time would tell who has an imported one. Hashes were imported with costs of their own, so this is measured:
- * the dearest kind of each algorithm is computed beside the requests when the server starts, when an import changed it,
- * and now and then while passwords are refused, since busy processors take longer. It never goes by the hash of an account
- * that somebody asked about, which would tell about it.
+ * How long a refusal takes: as long for a name that nobody has as for the member whose hash is the most expensive of all that are
+ * stored; otherwise, timing would reveal who has an imported one. Imported hashes have their own costs, so this is measured:
+ * the most expensive kind of each algorithm is computed in the background when the server starts, when an import has changed it,
+ * and from time to time while passwords are refused, since busy processors take longer. It never depends on the hash of an account
+ * that somebody tried, which would reveal something about it.
  */
 @Injectable()
 export class RefusalTime implements OnModuleInit {

@@ -9,9 +9,9 @@ import { Config } from '../config/config.js';
 import { Hmac } from '../crypto/hmac.js';
 
 interface Allowance {
-  /** Failures in a window, before one more attempt begins a block. */
+  /** Failures allowed in a window; one more attempt begins a block. */
   readonly failures: number;
-  /** Whether the window begins anew with each failure, so that it ends only after a minute without one. */
+  /** Whether each failure restarts the window, so that it ends only after a minute without one. */
   readonly slides: boolean;
   /** Each block is twice as long as the one before, up to this. */
   readonly longestBlockSeconds: number;
@@ -20,30 +20,30 @@ interface Allowance {
 /** Length of a window, and of the first block. */
 const WINDOW_SECONDS = 60;
 
-/** Cannot be switched off. No 60 seconds see more failures than this. */
+/** Cannot be switched off: no 60 seconds see more failures than this. */
 const PER_ACCOUNT: Allowance = { failures: 10, slides: true, longestBlockSeconds: 900 };
 
-/** An attempt that nobody has settled by then counts as a failure: the server that took its place is gone. */
+/** An attempt that is not settled by then counts as a failure: the server that took the place is gone. */
 const LEASE_SECONDS = 30;
 
 /** How often an instance checks whether another one has given a place back. */
 const POLL_MS = 50;
 
-/** How often a place is tried to be given back; then it counts as a failure. */
+/** How many times the server tries to give a place back; then the attempt counts as a failure. */
 const MOST_TRIES = 10;
 
-/** More for one account or address are refused at once. */
+/** How many may wait for one account or address; more are refused at once. */
 const MOST_WAITING = 150;
 
 /**
- * Takes a place before the password is looked at: failures and what is under way are never more than the allowance, of any
- * number of guesses in parallel, on any number of instances. Goes by the database's clock. Trying on does not lengthen
+ * Takes a place before the password is checked: failures and attempts in progress never exceed the allowance, for any
+ * number of parallel guesses, on any number of instances. Uses the database's clock. Further attempts do not lengthen
  * a block.
  *
  * A lease is its holder's name, too: it is later than every other one, whatever the clock's steps (1 ms in the embedded database).
  *
- * `attempts` are the failures of the window and what is under way; in a block they are more than the allowance. No row
- * comes back where every place is taken, and some of them may be given back.
+ * `attempts` are the failures of the window and the attempts in progress; in a block they exceed the allowance. No row
+ * is returned if every place is taken, and some of them may be given back.
  */
 const TAKE = `INSERT INTO login_throttle AS t (key, attempts, window_ends_at, under_way)
 VALUES ($1, 1, now() + make_interval(secs => ${WINDOW_SECONDS}), ARRAY[clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})])
@@ -70,13 +70,13 @@ WHERE NOT EXISTS (SELECT FROM unnest(t.under_way) AS lease WHERE lease > now())
 RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
   GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
 
-/** Of {@link settle}, before the places: the settlement and the event. */
+/** Number of parameters of {@link settle} before the places: the settlement and the event. */
 const EVENT_AT = 2;
 const PLACES_AT = 10;
 
 /**
- * Settles so many places, and records what is told of it. Once for each place: the lease is gone afterwards. A failure after the
- * window's end is the first of a new one. Locked in one order by everybody.
+ * Settles this many places, and records the event. Each place is settled once: its lease is gone afterwards. A failure after the
+ * window's end is the first of a new window. Rows are always locked in the same order.
  */
 const settle = (places: number) => `WITH places AS MATERIALIZED (
   SELECT t.key, given.lease, given.slides
@@ -106,7 +106,7 @@ const NO_EVENT = Array.from({ length: PLACES_AT - EVENT_AT }, () => null);
 /** What failures are counted for. */
 export type Subject =
   | { readonly kind: 'address'; readonly address: string | undefined }
-  /** A name that nobody has is an account like any other here. In the form in which names are compared. */
+  /** The name in the form in which names are compared; one that nobody has is treated like any other account. */
   | { readonly kind: 'account'; readonly foldedName: string }
   /** A browser in which the member has signed in before. */
   | { readonly kind: 'device'; readonly id: string };
@@ -118,7 +118,7 @@ export interface Blocked {
   readonly first: boolean;
 }
 
-/** An attempt that may look at the password. */
+/** An attempt that may check the password. */
 export interface Place {
   /**
    * @param event recorded with it, in the same statement
@@ -129,10 +129,10 @@ export interface Place {
   withdraw(): void;
 }
 
-/** What was taken of one subject. */
+/** The place taken for one subject. */
 interface Taken {
   readonly key: Buffer;
-  /** Of its line. */
+  /** Key of its queue. */
   readonly id: string;
   readonly lease: string | null;
   readonly slides: boolean;
@@ -144,7 +144,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** Those that wait for a place of one subject on this instance, first come first served. */
+/** The attempts that wait for a place of one subject on this instance, first come first served. */
 interface Line {
   readonly waiting: Waiting[];
   /** A place was given back here, so there is no need to wait for the next check. */
@@ -153,9 +153,9 @@ interface Line {
 
 /**
  * Bounds guessing, for all instances together: per account, whatever the address; per address (RATE_LIMIT_AUTH a
- * minute), whatever the account; and per browser in which the member has signed in before, in place of both.
+ * minute), whatever the account; and per browser in which the member has signed in before, instead of both.
  *
- * Only failures count. What is under way takes a place until its outcome is known; where none is free, one waits.
+ * Only failures count. An attempt in progress takes a place until its outcome is known; if none is free, it waits.
  *
  * Not rate-limiter-flexible, whose PostgreSQL store goes by each instance's own clock, has fixed windows only (twice
  * the allowance around their edge), and names its statements, which the embedded database cannot take.
@@ -186,7 +186,7 @@ export class SignInThrottle {
    * Takes a place of each subject, or of none.
    *
    * @param deadline moment of performance.now() until which it waits
-   * @throws Busy where places were taken all the time by attempts that are under way
+   * @throws Busy if all places were taken by attempts in progress for the whole time
    */
   async take(subjects: readonly Subject[], deadline: number): Promise<Place | Blocked> {
     const taken: Taken[] = [];
@@ -227,8 +227,8 @@ export class SignInThrottle {
   }
 
   /**
-   * Where its failures are counted: under SECRET_KEY and the one before, in one order everywhere, so that instances that have one or
-   * the other first while it changes count together.
+   * The keys under which its failures are counted: under SECRET_KEY and the previous one, in the same order everywhere, so that instances
+   * that disagree about which is current, while it is being changed, count together.
    */
   #keysOf(subject: Subject): Buffer[] {
     return this.#hmac.everyOf(textOf(subject)).toSorted(Buffer.compare);
@@ -280,7 +280,7 @@ export class SignInThrottle {
     }
   }
 
-  /** @returns undefined where every place is taken, and some may be given back */
+  /** @returns undefined if every place is taken, and some may be given back */
   async #try(kind: Subject['kind'], key: Buffer, id: string): Promise<Taken | Blocked | undefined> {
     const { failures, slides, longestBlockSeconds } = this.#allowances[kind];
     const [row] = await this.database.prepared<{
@@ -296,7 +296,7 @@ export class SignInThrottle {
   }
 }
 
-/** Gives places back in the background: many do so at once, just when there is too much to do, and nobody should wait for it. */
+/** Gives places back in the background: many are given back at once, just when there is too much to do, and nobody should wait for that. */
 async function insist(task: () => Promise<void>): Promise<void> {
   for (let tries = 1; tries <= MOST_TRIES; tries++) {
     try {

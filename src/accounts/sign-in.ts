@@ -22,7 +22,7 @@ export interface SignInAttempt {
   readonly ip: string | undefined;
   /** Tells whether the browser is one in which this member has signed in before, and which. */
   readonly deviceOf?: (userId: number) => string | undefined;
-  /** The member is signed in, and confirms a change: that is recorded, and no sign-in. */
+  /** The member is already signed in, and confirms a change: the change is recorded, not a sign-in. */
   readonly confirms?: boolean;
 }
 
@@ -35,9 +35,9 @@ export interface SignedIn {
   readonly validSince: number | null;
   /** How they proved it (RFC 8176); undefined where that is not known. */
   readonly amr?: readonly string[] | undefined;
-  /** How sure that is (`acr`, OpenID Connect Core §2), where somebody says so. */
+  /** The assurance level (`acr`, OpenID Connect Core §2), if it is known. */
   readonly acr?: string | undefined;
-  /** The session at the platform's own login that it came of. */
+  /** The session at the platform's own login in which they did. */
   readonly upstream?: { readonly subject: string; readonly session: string | null } | undefined;
 }
 
@@ -45,14 +45,14 @@ export type SignInOutcome =
   | ({ readonly outcome: 'signed-in' } & SignedIn)
   | { readonly outcome: 'invalid' }
   | { readonly outcome: 'throttled'; readonly retryAfterSeconds: number }
-  /** Too many are signing in: the password was not looked at. */
+  /** Too many are signing in: the password was not checked. */
   | { readonly outcome: 'busy' };
 
-/** Why somebody was not let in: for the audit trail alone. */
+/** Why a sign-in was refused: only for the audit trail. */
 type RefusalReason =
   'unknown_user' | 'no_password' | 'disabled' | 'wrong_password' | `${Subject['kind']}_blocked`;
 
-/** What is known of the name that was typed; all but `folded_username` is null where nobody has it. */
+/** What is known about the typed name; everything but `folded_username` is null if nobody has it. */
 interface Account {
   readonly folded_username: string;
   readonly id: number | null;
@@ -76,13 +76,13 @@ const REPLACE_HASH = 'UPDATE users SET password_hash = $3 WHERE id = $1 AND pass
 /** Nobody's name is longer. */
 const LONGEST_USERNAME = 100;
 
-/** Username and password → member. One answer, after one time, for whatever is wrong. */
+/** Username and password → member. Whatever is wrong, the response and its timing are the same. */
 @Injectable()
 export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
-  /** Compared with where there is no hash. */
+  /** Compared with if there is no hash. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
-  /** Hashes that are being replaced, by member. */
+  /** Rehashing in progress, by member. */
   readonly #upgrades = new Map<number, Promise<void>>();
 
   constructor(
@@ -95,7 +95,7 @@ export class SignIn implements OnApplicationShutdown {
     this.#hashing = new HashingQueue(meter);
   }
 
-  /** @throws Unavailable (or what the database throws) where nobody can sign in now: it is never skipped */
+  /** @throws Unavailable (or what the database throws) if nobody can sign in now: the check is never skipped */
   async attempt({ username, password, ip, deviceOf, confirms }: SignInAttempt): Promise<SignInOutcome> {
     const deadline = performance.now() + this.config.signInPatience;
     const account = await this.#find(username);
@@ -141,7 +141,7 @@ export class SignIn implements OnApplicationShutdown {
     return this.#hashing.run(() => hashPassword(password), performance.now() + this.config.signInPatience);
   }
 
-  /** Resolves when no hash is being replaced. */
+  /** Resolves when no rehashing is in progress. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#upgrades.values());
   }
@@ -154,7 +154,7 @@ export class SignIn implements OnApplicationShutdown {
     return account!;
   }
 
-  /** Whoever it is, one hash is computed. */
+  /** Exactly one hash is computed, whoever it is. */
   async #verify({ password_hash, disabled }: Account, password: string) {
     const startedAt = performance.now();
     const hash = disabled ? null : password_hash;
@@ -192,7 +192,7 @@ export class SignIn implements OnApplicationShutdown {
   }
 }
 
-/** @returns undefined where nobody has the name: anybody can try any number of those */
+/** @returns undefined if nobody has the name: anybody can try any number of such names */
 function eventOf(
   type: 'sign_in.succeeded' | 'sign_in.refused',
   userId: number | null,
@@ -209,7 +209,7 @@ function eventOf(
   };
 }
 
-/** From a browser in which the member has signed in before, neither the account nor the address can be used up by others. */
+/** In a browser in which the member has signed in before, others cannot use up the allowance of the account or the address. */
 function subjectsOf(account: Account, ip: string | undefined, device: string | undefined): Subject[] {
   if (device !== undefined) return [{ kind: 'device', id: device }];
   return [

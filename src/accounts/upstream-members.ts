@@ -11,10 +11,10 @@ import { isHttpUrl, isStorable } from '../values/string-rules.js';
 import { LENGTHS } from '../values/vocabulary.js';
 import type { Length } from '../values/vocabulary.js';
 
-/** What the platform's own login says of who signed in there (OpenID Connect Core §5.1). */
+/** The claims of the platform's own login about who signed in there (OpenID Connect Core §5.1). */
 export type UpstreamClaims = Readonly<Record<string, unknown>>;
 
-/** A member whom the platform's own login has named. */
+/** A member identified by the platform's own login. */
 export interface UpstreamMember {
   readonly userId: number;
   /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */
@@ -44,7 +44,7 @@ VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING ${MEMBER}`;
 
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789';
 
-/** Which member it is whom the platform's own login has signed in: see UPSTREAM_CLAIM, UPSTREAM_MATCH and UPSTREAM_CREATE_MEMBERS. */
+/** Finds the member whom the platform's own login has signed in: see UPSTREAM_CLAIM, UPSTREAM_MATCH and UPSTREAM_CREATE_MEMBERS. */
 @Injectable()
 export class UpstreamMembers {
   constructor(
@@ -53,9 +53,9 @@ export class UpstreamMembers {
   ) {}
 
   /**
-   * Finds the member, or makes one where that is wanted, and records the sign-in.
+   * Finds the member, or creates one if that is allowed, and records the sign-in.
    *
-   * @returns undefined where there is no such member, or one who is disabled: nobody is told which
+   * @returns undefined if there is no such member, or the member is disabled: nobody is told which
    */
   async signIn(claims: UpstreamClaims, ip: string | undefined): Promise<UpstreamMember | undefined> {
     const member = await this.find(claims);
@@ -83,7 +83,7 @@ export class UpstreamMembers {
     return member;
   }
 
-  /** What members are matched by. An e-mail address that was not verified could be anybody's. */
+  /** The value that members are matched by. An e-mail address that was not verified could be anybody's. */
   #nameIn(claims: UpstreamClaims): string | undefined {
     const { claim, match } = this.config.upstream!;
     const value = claims[claim];
@@ -94,7 +94,7 @@ export class UpstreamMembers {
     return name;
   }
 
-  /** Of several that come at once one makes the member, and the others find them. */
+  /** Of several requests at once, one creates the member, and the others find them. */
   async #create(claims: UpstreamClaims): Promise<MemberRow | undefined> {
     const { match, createMembers } = this.config.upstream!;
     const name = this.#nameIn(claims);
@@ -126,7 +126,7 @@ export class UpstreamMembers {
   }
 }
 
-/** What the new member can be called, the best first: where it is taken, another one is made up. */
+/** Possible usernames of the new member, the best first; if it is taken, another one is made up. */
 function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   const name = textOf(wanted, LENGTHS.users.username);
   const usable = name !== null && name === wanted && name.trim() === name && !/^(\d+|erased-\d+)$/.test(name);
@@ -135,7 +135,7 @@ function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   return usable ? [name, ...madeUp] : madeUp;
 }
 
-/** A claim as it can be stored, as long as it may be; null where it is none. */
+/** A claim in a form that can be stored, cut to the maximum length; null if it is missing or not usable. */
 function textOf(value: unknown, [least, most]: Length): string | null {
   if (typeof value !== 'string' || !isStorable(value)) return null;
   const text = [...value].slice(0, most).join('');

@@ -14,20 +14,20 @@ type Actor = NewAuthEvent['actor'];
 
 export interface NewUser {
   readonly username: string;
-  /** What another system calls the member, such as the subject of the platform's own login. */
+  /** Id of the member in another system, such as the subject at the platform's own login. */
   readonly external_id?: string | undefined;
-  /** Where a mail is sent with which they set a new password. */
+  /** Where a link to set a new password is sent. */
   readonly email?: string | undefined;
   readonly password?: string | undefined;
   readonly first_name?: string | undefined;
   readonly last_name?: string | undefined;
-  /** The platform's own; where it is absent, the name or the username is shown. */
+  /** Set by the platform; if it is absent, the name or the username is shown. */
   readonly display_name?: string | undefined;
   readonly bio?: string | undefined;
   readonly profile_picture?: string | undefined;
 }
 
-/** A member as an admin sees them. Times in the API's form. */
+/** A member as an admin sees them. Times are in the API's format. */
 export interface UserDetails {
   readonly id: number;
   readonly username: string;
@@ -42,13 +42,13 @@ export interface UserDetails {
   readonly disabled_at: string | null;
   readonly erased_at: string | null;
   readonly has_password: boolean;
-  /** When the member switched signing in with it off; null: it opens the account. */
+  /** When the member switched sign-in with a password off; null if it is on. */
   readonly password_off_at: string | null;
   readonly passkeys_count: number;
   readonly events_count: number;
   readonly connections_count: number;
   readonly achievements_count: number;
-  /** Keys that are accepted now. */
+  /** Number of keys that are valid now. */
   readonly live_keys_count: number;
 }
 
@@ -64,7 +64,7 @@ const DETAILS = `SELECT u.id, u.username, u.external_id, u.email, u.first_name, 
     AND (k.expires_at IS NULL OR k.expires_at > now())) AS live_keys_count
 FROM users u`;
 
-/** Of a member, what an admin can change; null takes it away. */
+/** The fields of a member that an admin can change; null clears a field. */
 export interface UserChanges {
   readonly username?: string | undefined;
   readonly external_id?: string | null | undefined;
@@ -76,7 +76,7 @@ export interface UserChanges {
   readonly profile_picture?: string | null | undefined;
 }
 
-/** A member in a list. Times in the API's form. */
+/** A member in a list. Times are in the API's format. */
 export type ListedUser = Pick<
   UserDetails,
   'id' | 'username' | 'display_name' | 'created_at' | 'disabled_at' | 'erased_at' | 'has_password'
@@ -88,13 +88,13 @@ const OTHER_SCHEMA = ['42P01', '42703'];
 const UNIQUE_VIOLATION = '23505';
 const EXTERNAL_ID_KEY = 'users_external_id_key';
 
-/** Members as accounts: made, found, given a password, disabled and enabled; used by the command line. */
+/** Members as accounts: creates, finds, disables, enables and erases them, and sets passwords; used by the command line. */
 export class UsersService {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
    * @returns the id
-   * @throws OperatorError where the username or the external id is taken, or the password is not allowed
+   * @throws OperatorError if the username or the external id is taken, or the password is not allowed
    */
   async create(user: NewUser, actor: Actor): Promise<number> {
     if (user.password !== undefined) checkPassword(user.password, user.username);
@@ -126,7 +126,7 @@ export class UsersService {
   }
 
   /**
-   * Digits alone are an id; where no member has it, and else, the text is a username in any case.
+   * Finds a member by id or username, ignoring case: digits alone are taken for an id first.
    *
    * @throws OperatorError where there is no such member
    */
@@ -157,7 +157,7 @@ ORDER BY u.id DESC LIMIT $1`,
   }
 
   /**
-   * As the platform changes a member, not as the member does: an import may change it again.
+   * Changes a member as the platform would, not as the member would: an import may change it again.
    *
    * @returns the columns that changed
    * @throws OperatorError where there is no such member, they were erased, or the username or the external id is taken
@@ -193,7 +193,7 @@ ORDER BY u.id DESC LIMIT $1`,
   }
 
   /**
-   * The same of any schema, so that nobody keeps access because a migration is ahead or behind.
+   * The same for any version of the schema, so that nobody keeps access because a migration is ahead or behind.
    *
    * @throws OperatorError where there is no such member
    */
@@ -213,11 +213,11 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   }
 
   /**
-   * Whatever was signed in before ends with the old password (`sign_ins_valid_since`): browser sessions, sign-ins under way,
-   * the access of apps. API keys are not signed in by a password, and go on. One that the member switched off is on again.
+   * Sets a password, which ends what was signed in with the old one (`sign_ins_valid_since`): browser sessions, pending sign-ins,
+   * the access of apps. API keys do not depend on a password, and stay valid. If the member had switched the password off, it is on again.
    *
-   * @param keepSessions nothing ends
-   * @throws OperatorError where the password is not allowed, or the member was erased
+   * @param keepSessions ends nothing
+   * @throws OperatorError if the password is not allowed, or the member was erased
    */
   async setPassword(
     userId: number,
@@ -247,13 +247,13 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     });
   }
 
-  /** The member's keys and sign-ins end with it. @returns false where it was so already */
+  /** Disables a member, which ends their keys and sign-ins. @returns false if they were already disabled */
   async disable(userId: number, actor: Actor): Promise<boolean> {
     return this.#setDisabled({ id: userId, disabled_at: IsNull() }, true, actor);
   }
 
   /**
-   * Keys that have not ended meanwhile work again.
+   * Enables a member; keys that have not expired or been revoked in the meantime work again.
    *
    * @returns false where it was so already
    * @throws OperatorError where the member was erased
@@ -264,17 +264,17 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   }
 
   /**
-   * Takes away everything of a member but the id, for good (GDPR art. 17): profile, password, connections on both sides, answers,
-   * achievements, API keys, sign-ins, and of the audit trail addresses and details. Events that they organised are the platform's,
+   * Erases everything about a member except the id, permanently (GDPR art. 17): profile, password, connections on both sides, RSVPs,
+   * achievements, API keys, sessions, grants, and in the audit trail addresses and details. Events that they organised belong to the platform,
    * and stay.
    *
-   * @returns what went; undefined where the member was erased already
+   * @returns what was erased; undefined if the member had already been erased
    */
   async erase(userId: number, actor: Actor): Promise<ErasedRows | undefined> {
     return this.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor }));
   }
 
-  /** Says which of what has to be unique is somebody else's. */
+  /** Says which of the unique values belongs to another member. */
   async #taken(manager: EntityManager, { username, external_id }: NewUser): Promise<OperatorError> {
     const [other] = await manager.query<{ same_username: boolean }[]>(
       'SELECT folded_username = fold_case($1) AS same_username FROM users WHERE folded_username = fold_case($1) OR external_id = $2',

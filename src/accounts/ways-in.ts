@@ -4,40 +4,40 @@ import type { NewAuthEvent } from '../audit/audit.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** For so long after signing in a member may change how they sign in, in seconds. */
+/** How long after signing in a member may change how they sign in, in seconds. */
 export const CONFIRMED_SECONDS = 300;
 
-/** More passkeys than this nobody keeps apart. */
+/** Nobody can tell more passkeys than this apart. */
 export const MOST_PASSKEYS = 20;
 
-/** A member at the page where they change how they sign in. */
+/** A member on the page where they change how they sign in. */
 export interface SignedInMember {
   readonly userId: number;
   /** When they proved who they are: seconds since 1970. */
   readonly at: number;
-  /** The {@link SIGN_INS_VALID_SINCE} under which their session was found good. */
+  /** The {@link SIGN_INS_VALID_SINCE} under which their session was found valid. */
   readonly validSince: number | null;
-  /** Whether they did it with the platform's own login, which is a way in that cannot be taken away here. */
+  /** Whether they signed in with the platform's own login, a way in that cannot be removed here. */
   readonly upstream: boolean;
   readonly ip: string | null;
 }
 
-/** A passkey as its member sees it. Times in the API's form. */
+/** A passkey as its member sees it. Times are in the API's format. */
 export interface ShownPasskey {
   readonly id: number;
   readonly name: string;
   readonly created_at: string;
   readonly last_used_at: string | null;
-  /** Whether there are copies of it on other devices. */
+  /** Whether it is synced to other devices. */
   readonly synced: boolean;
 }
 
 /** How a member can sign in here. */
 export interface Ways {
   readonly passkeys: readonly ShownPasskey[];
-  /** `off`: there is one, which the member switched off. */
+  /** `off`: there is a password, which the member switched off. */
   readonly password: 'none' | 'on' | 'off';
-  /** Whether they proved who they are a moment ago, so that they may change this. */
+  /** Whether they signed in recently enough to change this. */
   readonly confirmed: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface NewPasskey {
   readonly name: string;
 }
 
-/** The member proved who they are too long ago, or is signed out meanwhile: nothing was changed. */
+/** The member signed in too long ago, or has been signed out in the meantime: nothing was changed. */
 export class Unconfirmed extends Error {
   override name = 'Unconfirmed';
 }
@@ -62,7 +62,7 @@ const SHOWN = `p.id, p.name, api_time(p.created_at) AS created_at, api_time(p.la
 
 const CONFIRMED = `to_timestamp($2) > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
 
-/** The member's row is taken first by all that change ways in: what follows sees what the others have left. */
+/** Everything that changes ways in locks the member's row first, and therefore sees the results of the others. */
 const TAKE_MEMBER = `SELECT FROM users u WHERE u.id = $1 AND u.disabled_at IS NULL AND ${CONFIRMED}
 AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $3::bigint FOR UPDATE`;
 
@@ -71,7 +71,7 @@ const ADD = `INSERT INTO passkeys (user_id, credential_id, user_handle, public_k
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE (SELECT count(*) FROM passkeys WHERE user_id = $1) < ${MOST_PASSKEYS}
 ON CONFLICT (credential_id) DO NOTHING RETURNING id`;
 
-/** The last way in stays: $3, whether there is one that is not known here. */
+/** The last way in cannot be removed; $3: whether there is one that is not known here. */
 const REMOVE = `DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND ($3::boolean
   OR EXISTS (SELECT FROM users WHERE id = $1 AND password_hash IS NOT NULL AND password_off_at IS NULL)
   OR EXISTS (SELECT FROM passkeys WHERE user_id = $1 AND id <> $2)) RETURNING id`;
@@ -88,8 +88,8 @@ RETURNING id`;
 const END_OTHERS = 'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])';
 
 /**
- * How members sign in, and how they change it: passkeys, and whether the password opens anything. Every change wants a member who
- * proved who they are a moment ago, stands in the audit trail, and leaves a way in. Used by the account pages and by the command line.
+ * How members sign in, and how they change it: passkeys, and whether the password is accepted. Every change requires a member who
+ * signed in recently, is recorded in the audit trail, and leaves a way in. Used by the account pages and by the command line.
  */
 export class WaysIn {
   constructor(private readonly dataSource: DataSource) {}
@@ -112,7 +112,7 @@ export class WaysIn {
     );
   }
 
-  /** What an authenticator is told before it makes a passkey: what it knows the member by, and which it has already. */
+  /** What an authenticator needs to create a passkey: the member's handle, and the passkeys that already exist. */
   async known(
     userId: number,
   ): Promise<{ handle: Buffer | undefined; credentials: { id: Buffer; transports: string[] }[] }> {
@@ -126,7 +126,7 @@ export class WaysIn {
   }
 
   /**
-   * @returns false where it is somebody's already, or the member has {@link MOST_PASSKEYS}
+   * @returns false if the passkey is already registered, or the member has {@link MOST_PASSKEYS}
    * @throws Unconfirmed
    */
   addPasskey(by: SignedInMember, passkey: NewPasskey): Promise<boolean> {
@@ -147,7 +147,7 @@ export class WaysIn {
   }
 
   /**
-   * @returns false where the member has no such passkey, or no other way in
+   * @returns false if the member has no such passkey, or no other way in
    * @throws Unconfirmed
    */
   removePasskey(by: SignedInMember, passkeyId: number): Promise<boolean> {
@@ -162,10 +162,10 @@ export class WaysIn {
   }
 
   /**
-   * Without the password, the passkeys are what the member signs in with.
+   * Switches sign-in with a password on or off; without it, the member signs in with passkeys.
    *
-   * @param on whether it opens the account
-   * @returns false where it was so already, there is no password, or there would be no way in
+   * @param on whether the password is accepted
+   * @returns false if it was already so, there is no password, or there would be no way in
    * @throws Unconfirmed
    */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
@@ -178,10 +178,10 @@ export class WaysIn {
   }
 
   /**
-   * Gives the member a new password in place of the one that they have just proved to know.
+   * Replaces the password that the member has just proved to know.
    *
-   * @param kept where the other browser sessions are to end, and sign-ins under way with them: keys of the one that goes on
-   * @returns how many sessions ended; undefined where the member has no password, or it is off
+   * @param kept if the other browser sessions and pending sign-ins have to end: keys of the session that continues
+   * @returns how many sessions ended; undefined if the member has no password, or it is off
    * @throws Unconfirmed
    */
   async changePassword(
@@ -212,9 +212,9 @@ export class WaysIn {
   }
 
   /**
-   * As an admin removes a passkey that was lost: the last way in, too.
+   * Removes a lost passkey on behalf of an admin, even if it is the last way in.
    *
-   * @throws OperatorError where the member has no such passkey
+   * @throws OperatorError if the member has no such passkey
    */
   async removeLostPasskey(userId: number, passkeyId: number): Promise<void> {
     await this.dataSource.transaction(async (manager) => {
@@ -245,7 +245,7 @@ export class WaysIn {
   }
 }
 
-/** What the audit trail is told of a change. */
+/** The audit event of a change. */
 type Told = {
   [Type in Changed]: Pick<Extract<NewAuthEvent, { type: Type }>, 'type' | 'details'>;
 }[Changed];

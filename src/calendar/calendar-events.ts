@@ -3,7 +3,7 @@ import type { Database } from '../database/database.js';
 import { EVENT_ACCESS, ONLINE_URL } from '../database/sql.js';
 import type { EventRole, EventStatus, RsvpStatus } from '../values/vocabulary.js';
 
-/** An event as a calendar shows it, and the member's relation to it. Times in the API's form. */
+/** An event as a calendar shows it, with the member's relation to it. Times are in the API's format. */
 export interface CalendarEvent extends QueryResultRow {
   readonly id: number;
   readonly title: string;
@@ -33,9 +33,9 @@ export interface CalendarEvent extends QueryResultRow {
   readonly revision: number;
 }
 
-/** Of the events that have not started, the next ones. */
+/** How many of the events that have not started: the next ones. */
 const MOST_TO_COME = 1_000;
-/** Of those that have, the latest, if they started within a year. */
+/** How many of those that have: the latest, if they started within a year. */
 const MOST_PAST = 500;
 
 const RELATIONS = 'SELECT p.event_id, p.role, p.rsvp_status, p.starts_at FROM participants p';

@@ -4,17 +4,17 @@ import type { CalendarEvent } from './calendar-events.js';
 import { millisecondsOf, TimeZones } from './time-zones.js';
 import type { ZoneRules } from './time-zones.js';
 
-/** Of the platform whose events they are. */
+/** The name of the platform whose events these are. */
 export interface CalendarSource {
-  /** What calendar programs show. */
+  /** The name that calendar programs show. */
   readonly name: string;
-  /** Of PUBLIC_URL: part of what names an event for good. */
+  /** The host of PUBLIC_URL: part of the permanent id of each event. */
   readonly host: string;
 }
 
-/** So often a program is asked to look again, in seconds. */
+/** How often calendar programs are asked to refresh, in seconds. */
 const REFRESH_SECONDS = 3_600;
-/** Events between two turns of the event loop: some milliseconds. */
+/** Events written in one turn of the event loop: some milliseconds. */
 const AT_ONCE = 50;
 /** Octets of a line without its end (RFC 5545 §3.1). */
 const LONGEST_LINE = 75;
@@ -22,11 +22,11 @@ const LONGEST_LINE = 75;
 let loaded: Promise<[typeof import('ical-generator'), TimeZones]> | undefined;
 
 /**
- * Writes the events as a calendar file (RFC 5545), the same bytes for the same events. Local times have their zone, as long as the file
- * can say it truly; else they are in UTC. Others have their turn between every few events.
+ * Writes the events as a calendar file (RFC 5545), the same bytes for the same events. Local times carry their zone if the file can
+ * describe it correctly; otherwise they are in UTC. Yields to other work after every few events.
  *
- * @param isWanted whether somebody still waits for it
- * @returns undefined where nobody does
+ * @param isWanted whether somebody is still waiting for it
+ * @returns undefined if nobody is
  */
 export async function calendarFile(
   events: readonly CalendarEvent[],
@@ -36,7 +36,7 @@ export async function calendarFile(
   const [library, zones] = await (loaded ??= Promise.all([import('ical-generator'), TimeZones.load()]));
   const calendar = new library.ICalCalendar({
     prodId: { company: 'Public User API', product: 'Calendar', language: 'EN' },
-    name: escaped(source.name), // the library takes it as it stands
+    name: escaped(source.name), // the library does not escape it
     ttl: REFRESH_SECONDS,
   });
   const end = 'END:VCALENDAR';
@@ -55,7 +55,7 @@ export async function calendarFile(
   return Buffer.from([head, ...blocks, ...entries, end, '\r\n'].join(''));
 }
 
-/** Both ends are told by one zone, or by none. */
+/** Start and end use the same zone, or none. */
 function rulesOf(event: CalendarEvent, zones: TimeZones): ZoneRules | undefined {
   const { timezone, starts_at, starts_at_local, ends_at, ends_at_local } = event;
   const rules = zones.rulesFor(timezone, starts_at_local, starts_at);
@@ -76,7 +76,7 @@ function entryOf(
   return {
     id: `event-${event.id}@${host}`,
     sequence: event.revision,
-    // Not the moment at which the file is made: the same events are the same bytes.
+    // Not the time at which the file is written: the same events give the same bytes.
     stamp: updated,
     lastModified: updated,
     created: new Date(millisecondsOf(event.created_at)),
@@ -89,14 +89,14 @@ function entryOf(
     status: (isCancelled ? 'CANCELLED' : status === 'draft' ? 'TENTATIVE' : 'CONFIRMED') as NonNullable<
       ICalEventData['status']
     >,
-    // Whether the member's time is taken.
+    // Whether the event blocks the member's time.
     transparency: (comes && !isCancelled ? 'OPAQUE' : 'TRANSPARENT') as NonNullable<
       ICalEventData['transparency']
     >,
   };
 }
 
-/** An end that is not after the start is none (RFC 5545 §3.8.2.2). The end of whole days is the day after the last one. */
+/** An end that is not after the start is left out (RFC 5545 §3.8.2.2). The end of an all-day event is the day after its last day. */
 function timesOf(
   event: CalendarEvent,
   rules: ZoneRules | undefined,
@@ -126,7 +126,7 @@ function apiTime(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** A time that is written as the database wrote it. A Date would be written in the time zone of this machine. */
+/** A time that is written as the database gave it; a Date would be written in the time zone of this machine. */
 class WrittenTime implements ICalDayJsStub {
   /** @param time in the API's form */
   constructor(private readonly time: string) {}
@@ -173,14 +173,14 @@ function locationOf(event: CalendarEvent, url: string | null): ICalLocation | nu
   return geo ? { geo } : null;
 }
 
-/** Eleven centimetres are near enough. The library takes 0, on the equator or in Greenwich, for nothing. */
+/** Precise to eleven centimetres. The library takes a coordinate of 0 for none. */
 function degrees(value: number): number {
   return Math.round(value * 1e6) / 1e6 || 1e-6;
 }
 
 /**
- * A name: no address of a member is given away. RFC 5545 wants one, so it is an address that nothing can be sent to (RFC 2606 §2). In
- * the quotes in which the name stands there can be no quote (RFC 5545 §3.2), and not every program knows that the rest means nothing there.
+ * A name without the member's address, which stays private. RFC 5545 requires one, so it is one to which nothing can be sent (RFC 2606 §2).
+ * The quoted name cannot contain quotes (RFC 5545 §3.2), nor other special characters, since not every program knows that they mean nothing there.
  */
 function organizerOf(name: string): { name: string; email: string } {
   const shown = plain(name)
@@ -192,7 +192,7 @@ function organizerOf(name: string): { name: string; email: string } {
   return { name: shown || '-', email: 'nobody@calendar.invalid' };
 }
 
-/** As a URI, in which no character is escaped as in a text (RFC 5545 §3.3.13); null for what is no web address. */
+/** A URI, whose characters are not escaped as those of a text are (RFC 5545 §3.3.13); null if it is not a web address. */
 function urlOf(url: string | null): string | null {
   const parsed = url === null ? null : URL.parse(url);
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return null;
@@ -202,7 +202,7 @@ function urlOf(url: string | null): string | null {
   );
 }
 
-/** Ends of lines as one character each, and without what no text can hold (RFC 5545 §3.3.11). */
+/** Normalizes line ends to one character, and removes characters that a text must not contain (RFC 5545 §3.3.11). */
 function plain(text: string): string {
   return text.replaceAll(/\r\n|[\r\u0085\u2028\u2029]/g, '\n').replaceAll(/(?![\t\n])\p{Cc}/gu, '');
 }
@@ -213,7 +213,7 @@ function escaped(text: string): string {
     .replaceAll('\n', '\\n');
 }
 
-/** Lines of at most 75 octets, none broken within a character (RFC 5545 §3.1). The library's own takes a microsecond a character. */
+/** Lines of at most 75 octets, none broken within a character (RFC 5545 §3.1). The library's own function takes a microsecond per character. */
 function folded(text: string): string {
   return text
     .split('\r\n')

@@ -8,12 +8,12 @@ import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
 import { Database } from '../database/database.js';
 import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
 
-/** Of one member; what the database holds them to. */
+/** Links of one member; the database enforces it, too. */
 export const MOST_LINKS = 10;
-/** Of a link's name, in code points; what the database holds it to. */
+/** Length of a link's name, in code points; the database enforces it, too. */
 export const LONGEST_NAME = 60;
 
-/** A link of a member; never the link itself. Times in the API's form. */
+/** What may be shown of a member's link; never the link itself. Times are in the API's format. */
 export interface CalendarLinkDetails extends QueryResultRow {
   readonly id: number;
   readonly name: string;
@@ -21,7 +21,7 @@ export interface CalendarLinkDetails extends QueryResultRow {
   readonly last_used_at: string | null;
 }
 
-/** Whose calendar a link shows. */
+/** The member whose calendar a link shows. */
 export interface KnownLink extends QueryResultRow {
   readonly id: number;
   readonly user_id: number;
@@ -38,7 +38,7 @@ const FIND = {
 WHERE l.key IN ($1, $2) AND u.disabled_at IS NULL`,
 };
 
-/** Links under which calendar programs read a member's events: who has one reads them until it is revoked. */
+/** Links with which calendar programs read a member's events: whoever has one can read them until it is revoked. */
 @Injectable()
 export class CalendarLinks {
   readonly #keys: TokenKeys;
@@ -63,11 +63,11 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
    * Makes a link.
    *
    * @param name 1 to {@link LONGEST_NAME} code points
-   * @returns its address, which is shown once and stored nowhere; undefined where the member has as many as they may
+   * @returns its URL, which is shown once and stored nowhere; undefined if the member has reached the limit
    */
   async create(userId: number, name: string, actor: Actor): Promise<string | undefined> {
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
-    // Of two at the same moment the slot goes to one: the other looks again, as often as there are slots to lose.
+    // Of two requests at the same moment, one gets the slot: the other tries again, as often as there are slots to lose.
     for (;;) {
       const [row] = await this.database.rows<{ id: number | null; free: boolean }>(
         `WITH free AS (
@@ -92,7 +92,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     }
   }
 
-  /** Ends a link at once and for good. @returns whether the member had it */
+  /** Revokes a link. @returns whether the member had it */
   async revoke(userId: number, id: number, actor: Actor): Promise<boolean> {
     const gone = await this.database.rows(
       `WITH gone AS (DELETE FROM calendar_links WHERE user_id = $1 AND id = $2 RETURNING id
@@ -106,12 +106,12 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     return gone.length > 0;
   }
 
-  /** @returns undefined for whatever opens no calendar: never made, revoked, or of a member who is disabled; looked up all the same */
+  /** @returns undefined if the link opens no calendar: it never existed, was revoked, or its member is disabled; it is looked up in every case */
   async find(secret: string): Promise<KnownLink | undefined> {
     const keys = this.#keys.keysOf(MODEL, secret);
     const [link] = await this.database.read<KnownLink & { key: Buffer }>(FIND, eitherOf(keys));
     if (link !== undefined && !link.key.equals(keys[0]!)) {
-      // Found under the key of before: it is to be known when that one is gone.
+      // Found under the previous key: it is stored under the current one, so that it outlives the other.
       await this.database.rows('UPDATE calendar_links SET key = $2 WHERE id = $1', [link.id, keys[0]]);
     }
     return link;

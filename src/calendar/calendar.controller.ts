@@ -16,8 +16,8 @@ import type { CalendarSource } from './calendar-file.js';
 import { CalendarLinks } from './calendar-links.js';
 
 /**
- * A member's events for calendar programs, which can send no credential: the link is one. It has the API's limit of reads for
- * itself, and is counted as a refused credential where it opens nothing.
+ * A member's events for calendar programs, which cannot send a credential: the link is one. Each link has the API's limit of reads to
+ * itself, and counts as a refused credential if it opens nothing.
  */
 @Controller('calendar')
 @Public()

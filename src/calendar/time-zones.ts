@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** What the file says of a time zone: the name under which it does, and its VTIMEZONE. */
+/** A time zone in the file: its name there, and its VTIMEZONE. */
 export interface ZoneRules {
   readonly id: string;
   readonly block: string;
@@ -9,7 +9,7 @@ export interface ZoneRules {
 /** No change of a zone's offset is longer. */
 const NEAR_MS = 3 * 3_600_000;
 
-/** Time zones as calendar files have them: the rules of today alone, applied to every year. */
+/** Time zones as calendar files describe them: only today's rules, applied to every year. */
 export class TimeZones {
   readonly #known: ReadonlySet<string>;
   readonly #rules = new Map<string, ZoneRules>();
@@ -26,11 +26,11 @@ export class TimeZones {
   }
 
   /**
-   * Finds what the file says of a zone where a reader of it comes to the same moment from the local time.
+   * Finds the description of a zone, provided that a reader of the file computes the right moment from the local time.
    *
    * @param local in the API's form
    * @param utc the same moment
-   * @returns undefined where the file would not surely say this moment, and for what is UTC: the time is to be written in UTC
+   * @returns undefined if that is not certain, or the zone is UTC: the time has to be written in UTC then
    */
   rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
     if (!this.#known.has(timezone)) return undefined;
@@ -40,7 +40,7 @@ export class TimeZones {
     return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
   }
 
-  /** As this machine knows the zone, in minutes. Programs that take the name and leave the rules may know no more recent ones. */
+  /** The offset by this machine's data, in minutes. Programs that look up the name and ignore the rules may have no more recent data. */
   #offsetHere(timezone: string, utc: string): number | undefined {
     let format = this.#formats.get(timezone);
     if (format === undefined) {
@@ -68,8 +68,8 @@ export class TimeZones {
   }
 
   /**
-   * In minutes; undefined near a change, where readers differ in what a time means that comes twice or not at all. The library takes half
-   * a millisecond for each: in most months there is nothing to look up twice.
+   * In minutes; undefined near a change, because readers disagree about times that occur twice or not at all. The library takes half
+   * a millisecond for each look-up; in most months, one is enough.
    */
   #offsetAt(timezone: string, local: string): number | undefined {
     const month = local.slice(0, 7);
@@ -80,7 +80,7 @@ export class TimeZones {
     return this.#same(timezone, minuteOf(ms - NEAR_MS), minuteOf(ms + NEAR_MS));
   }
 
-  /** The offset at both times, where it is the same. */
+  /** The offset at both times, if it is the same. */
   #same(timezone: string, one: string, other: string): number | undefined {
     const offset = this.#cached(timezone, one);
     return offset === this.#cached(timezone, other) ? offset : undefined;

@@ -4,11 +4,11 @@ import { Database } from '../database/database.js';
 import { Logger } from '../http/logger.js';
 
 const PAUSE_MS = 1_000;
-/** Looked at in one statement, which stays well within its deadline. */
+/** Rows per statement, so that it stays well within its deadline. */
 const BATCH = 5_000;
 
 /**
- * Keeps of all that was written of one thing within a second the last, so that what is read of a busy member stays short. Every
+ * Of several changes to one thing within a second, keeps only the last, so that the log of a busy member stays short. Every
  * instance tries; one at a time does it.
  */
 @Injectable()
@@ -20,7 +20,7 @@ export class ChangesCoalescer extends BackgroundWork {
     super(logger, PAUSE_MS, 'changes could not be coalesced');
   }
 
-  /** Coalesces until nothing is left, or another instance is at it. */
+  /** Coalesces until nothing is left to do, or another instance is doing it. */
   protected async work(): Promise<void> {
     for (let seen = BATCH; seen === BATCH && !this.ended;) {
       const [row] = await this.database.prepared<{ seen: number }>('SELECT coalesce_changes($1) AS seen', [

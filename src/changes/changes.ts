@@ -2,48 +2,48 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { EVENT_ACCESS } from '../database/sql.js';
 
-/** What a member's API shows, as changes name it. */
+/** The resources of a member's API that changes refer to. */
 export const RESOURCES = ['profile', 'events', 'connections', 'achievements'] as const;
 export type Resource = (typeof RESOURCES)[number];
 
-/** removed: it is in the member's lists no more, for whatever reason. */
+/** removed: it is no longer in the member's lists, for whatever reason. */
 export const CHANGE_KINDS = ['updated', 'removed'] as const;
 
-/** A thing that changed, and how the member finds it now. */
+/** An item that changed, and whether the member still sees it. */
 export interface MemberChange {
   readonly resource: Resource;
   readonly id: number;
   readonly kind: (typeof CHANGE_KINDS)[number];
 }
 
-/** A place among a member's changes: behind one thing that this change, by its number and that of its transaction, is about. */
+/** A position in a member's changes: just after one of the items that a change, identified by its number and its transaction, is about. */
 export interface ChangePlace {
-  /** The database whose transactions are counted, and its timeline: after a restore or a failover the numbers may mean others. */
+  /** The database that numbers the transactions, and its timeline: after a restore or a failover, the same numbers may mean other transactions. */
   readonly origin: string;
   readonly changedIn: number;
   readonly sequence: number;
-  /** One change may be about several things: that of an organizer's name, say. '' and 0 before all of them. */
+  /** One change can be about several items: a change of an organizer's name, for example. '' and 0: before all of them. */
   readonly resource: Resource | '';
   readonly id: number;
 }
 
-/** Some changes of a member, in their order. */
+/** Changes of a member, in their order. */
 export interface ChangesPage {
   readonly changes: readonly MemberChange[];
-  /** Behind them; where there are no more, behind everything that can be read now. */
+  /** The position after them; if there are no more, after everything that can be read now. */
   readonly next: ChangePlace;
   readonly more: boolean;
 }
 
-/** What no open transaction can add to any more stands before this number: read so far, no gap is left that fills later. */
+/** No open transaction can add anything before this number: whoever reads up to it leaves no gap that is filled later. */
 export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
-/** The database, and its timeline: where it is another, numbers of transactions may come a second time. */
+/** The database and its timeline: in another one, numbers of transactions may be used a second time. */
 export const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
 
-/** A number that is not below it is from another server, of which this database was a dump. */
+/** A number that is not below this one comes from another server, from a dump of which this database was restored. */
 export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
 
-/** How a member finds a thing now, by the access rules of the lists: each is SQL. */
+/** Whether a member sees an item now, by the access rules of the lists, as SQL for each resource. */
 export const kindFor = (member: string, resource: string, id: string) => `CASE WHEN CASE ${resource}
       WHEN 'events' THEN EXISTS (SELECT FROM participants p WHERE p.user_id = ${member} AND p.is_visible AND p.event_id = ${id})
       WHEN 'connections' THEN EXISTS (SELECT FROM connections c WHERE c.user_id = ${member} AND c.id = ${id} AND NOT c.peer_is_disabled)
@@ -127,19 +127,19 @@ interface Reading extends Record<string, unknown> {
   items: (MemberChange & Pick<ChangePlace, 'changedIn' | 'sequence'>)[];
 }
 
-/** What changed of what members' APIs show (docs/changes.md): the database records it, whoever writes. */
+/** The changes of what members' APIs show (docs/changes.md): the database records them, whoever writes. */
 @Injectable()
 export class Changes {
   constructor(private readonly database: Database) {}
 
-  /** The place behind everything that can be read now: what is read after it was taken holds all that was before it. */
+  /** The position after everything that can be read now: any later read contains everything before it. */
   async here(): Promise<ChangePlace> {
     const [row] = await this.database.read<Pick<Reading, 'origin' | 'horizon'>>(READ_PLACE, []);
     return before(row!.origin, row!.horizon);
   }
 
   /**
-   * What changed for the member behind a place, each thing once.
+   * Lists what changed for the member after a position, each item once.
    *
    * @returns undefined where that is not known any more
    */
@@ -179,7 +179,7 @@ export class Changes {
   }
 }
 
-/** The place before everything that this transaction and later ones write. */
+/** The position before everything that this transaction and later ones write. */
 function before(origin: string, transaction: number): ChangePlace {
   return { origin, changedIn: transaction, sequence: 0, resource: '', id: 0 };
 }

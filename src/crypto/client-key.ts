@@ -5,21 +5,21 @@ import type { CryptoKey } from 'jose';
 
 export type { KeyObject } from 'node:crypto';
 
-/** A private key with which this server proves at another one that it is its client (RFC 7523 §2.2). */
+/** A private key with which this server authenticates itself as a client of another one (RFC 7523 §2.2). */
 export interface ClientKey {
   readonly key: CryptoKey;
   /** The thumbprint of its public half (RFC 7638). */
   readonly kid: string;
 }
 
-/** Reads a key out of PEM (PKCS #8). @throws Error where it is none, or of a kind that signs no assertion here */
+/** Reads a key from PEM (PKCS #8). @throws Error if it is not a key, or of a kind that cannot sign assertions here */
 export function readClientKey(pem: string): KeyObject {
   const key = createPrivateKey(pem);
   algorithmOf(key);
   return key;
 }
 
-/** Makes the key ready to sign assertions: RS256, ES256, ES384, ES512 or Ed25519 (RFC 7518 §3.1, RFC 9864), as the kind of the key has it. */
+/** Prepares the key for signing assertions: with RS256, ES256, ES384, ES512 or Ed25519 (RFC 7518 §3.1, RFC 9864), depending on its kind. */
 export async function toClientKey(key: KeyObject): Promise<ClientKey> {
   const pem = key.export({ type: 'pkcs8', format: 'pem' }) as string;
   const { kty, crv, x, y, n, e } = key.export({ format: 'jwk' });

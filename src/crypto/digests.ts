@@ -5,7 +5,7 @@ export function sha256(content: string | Buffer, encoding: 'base64' | 'base64url
   return hash('sha256', content, encoding);
 }
 
-/** Names a content by 27 characters (SHA-1): for uses where nobody gains by forging a collision, such as an ETag. */
+/** Identifies content by 27 characters (SHA-1): for uses in which nobody gains from a collision, such as an ETag. */
 export function fingerprint(content: string | Buffer): string {
   return hash('sha1', content, 'base64url');
 }

@@ -6,9 +6,9 @@ import type { Secrets } from './secrets.js';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** What is written into a sealed value that was moved from one key to another. */
+/** Note in a sealed value that was moved from one key to another. */
 export interface Moved {
-  /** Name of the key under which it stood before, */
+  /** Name of the key that it was sealed with before, */
   moved_from?: string;
   /** and when it was moved (ISO 8601). */
   moved_at?: string;
@@ -24,12 +24,12 @@ export type SealCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unkn
 type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]];
 
 /**
- * Encrypts what the database keeps for the authorization server: AES-256-GCM, nonce and tag in front. What it is and the keys
- * of its row are authenticated with it: moved to another row it does not open.
+ * Encrypts secrets that the database stores for the authorization server: AES-256-GCM, preceded by nonce and tag. The kind of the value
+ * and the keys of its row are authenticated with it: moved to another row, it cannot be decrypted.
  */
 export class Encryption {
   readonly #keys: readonly KeyObject[];
-  /** Names of the keys, from which nothing can be learned about the keys. */
+  /** Names of the keys, which reveal nothing about the keys. */
   readonly #names: readonly string[];
 
   constructor(secrets: Secrets, label: string) {
@@ -37,7 +37,7 @@ export class Encryption {
     this.#names = secrets.derive(`${label}-name`).map((key) => key.export().subarray(0, 4).toString('hex'));
   }
 
-  /** The name of the key that seals. */
+  /** The name of the key that seals new values. */
   get keyName(): string {
     return this.#names[0]!;
   }
@@ -46,12 +46,12 @@ export class Encryption {
     return seal(this.#keys[0]!, value, contextOf(kind, rowKeys));
   }
 
-  /** @returns undefined for what none of our keys opens in this row, such as a value older than SECRET_KEY_PREVIOUS */
+  /** @returns undefined if none of our keys decrypts it in this row, such as a value older than SECRET_KEY_PREVIOUS */
   open<T>(sealed: Buffer, kind: string, ...rowKeys: Buffer[]): T | undefined {
     return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
   }
 
-  /** The same, with the name of the key that opens it. */
+  /** The same, with the name of the key that decrypts it. */
   openNamed<T>(
     sealed: Buffer,
     kind: string,
@@ -69,10 +69,10 @@ export class Encryption {
   }
 
   /**
-   * Seals under the current key what stands under the one before. Instances that have one or the other first while SECRET_KEY changes do
-   * not move a value to and fro: what was moved away from an instance's key is not moved back to it.
+   * Moves a value from the previous key to the current one. While SECRET_KEY changes, instances disagree about which is current; they do
+   * not move a value to and fro, because a value that was moved away from an instance's key is not moved back to it.
    *
-   * @returns undefined where it is not to be moved
+   * @returns undefined if it must not be moved
    */
   moved<T extends Moved>(...[sealed, kind, ...rowKeys]: SealedValue): Buffer | undefined {
     const found = this.openNamed<T>(sealed, kind, ...rowKeys);
@@ -81,7 +81,7 @@ export class Encryption {
     return this.seal(moved, kind, ...rowKeys);
   }
 
-  /** Under what these values stand, and when the last of them was moved. */
+  /** Which keys these values are sealed with, and when the last of them was moved. */
   stateOf(values: readonly SealedValue[]): { counts: SealCounts; movedAt: Date | undefined } {
     const counts = { current: 0, previous: 0, next: 0, unknown: 0 };
     let movedAt: Date | undefined;
@@ -111,7 +111,7 @@ export function sealFor(secret: string, value: unknown, context: string): Buffer
   return seal(keyFor(secret, context), value, context);
 }
 
-/** Decrypts what {@link sealFor} encrypted. @returns undefined where the secret or the context is another */
+/** Decrypts what {@link sealFor} encrypted. @returns undefined if the secret or the context differs */
 export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
   return open<T>(keyFor(secret, context), sealed, context);
 }

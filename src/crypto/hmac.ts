@@ -3,15 +3,15 @@ import type { KeyObject } from 'node:crypto';
 import type { Secrets } from './secrets.js';
 
 /**
- * Authenticates what the server itself hands out or stores, for one purpose (HMAC-SHA-256, RFC 2104): under the key that is derived from
- * SECRET_KEY, while what SECRET_KEY_PREVIOUS gives is still known. Parts are taken as one text, with nothing between them: where
- * the end of one could be the beginning of the next, the caller separates them.
+ * Authenticates what the server itself hands out or stores, for one purpose (HMAC-SHA-256, RFC 2104): under the key derived from
+ * SECRET_KEY; codes made under SECRET_KEY_PREVIOUS are still accepted. Parts are concatenated without a separator: if the end of one
+ * could be the beginning of the next, the caller separates them.
  */
 export class Hmac {
   readonly #keys: readonly KeyObject[];
   readonly #bytes: number;
 
-  /** @param bytes how many of the 32 are used; no fewer than 16 */
+  /** @param bytes how many of the 32 bytes are used; at least 16 */
   constructor(secrets: Secrets, label: string, bytes = 32) {
     this.#keys = secrets.derive(label);
     this.#bytes = bytes;

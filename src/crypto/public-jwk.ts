@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { JsonWebKey } from 'node:crypto';
 
-/** Tells whether a value is a public key (RFC 7517) that can be used as it stands. */
+/** Tells whether a value is a public key (RFC 7517) that can be used as it is. */
 export function isPublicJwk(key: object): boolean {
   try {
     createPublicKey({ key: key as JsonWebKey, format: 'jwk' });

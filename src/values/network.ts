@@ -4,10 +4,10 @@ import type { Request } from 'express';
 /**
  * Finds the address that a request came from, believed as far as TRUST_PROXY says: an IPv4 address, or an IPv6 one in its one
  * canonical form (RFC 5952), without port, zone or brackets; IPv4 in IPv6 (`::ffff:…`) as IPv4. Nothing else is ever
- * taken for an address: where an entry of X-Forwarded-For is none (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), it is
- * the nearest proxy behind it that has one, at last the socket's.
+ * taken for an address: if an entry of X-Forwarded-For is not one (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), the result is
+ * that of the nearest proxy behind it that has one, or else the socket's.
  *
- * @returns undefined where the connection is gone already
+ * @returns undefined if the connection is already closed
  */
 export function addressOf(request: Request): string | undefined {
   const { context } = request;
@@ -21,7 +21,7 @@ export function addressOf(request: Request): string | undefined {
   return context.address;
 }
 
-/** Reads an address, with or without a port or zone. @returns undefined for what is no address, or one with something behind it that is neither port nor zone */
+/** Reads an address, with or without a port or zone. @returns undefined if it is not an address, or something other than a port or zone follows it */
 export function parseAddress(text: string): string | undefined {
   const [, bracketed, ported] = /^\s*(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})\s*$/.exec(text) ?? [];
   const bare = (bracketed ?? ported ?? text.trim())
@@ -34,7 +34,7 @@ export function parseAddress(text: string): string | undefined {
 }
 
 /**
- * Returns what limits count an address by: an IPv4 address itself, and the first 64 bits of an IPv6 one, which belong to one subscriber.
+ * Returns the key under which limits count an address: an IPv4 address itself, or the first 64 bits of an IPv6 address, which belong to one subscriber.
  *
  * @param address of {@link addressOf}
  */

@@ -1,4 +1,4 @@
-/** A fault that the operator can fix. Its message says why and what to do instead, is safe to show, and is all that they see. */
+/** A problem that the operator can fix. Its message says why it happened and what to do, is safe to show, and is all that they see. */
 export class OperatorError extends Error {
   override name = 'OperatorError';
 }

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * Networks that are not the internet's: private, of this machine or link, for documentation, reserved, multicast (the registries of
+ * Networks that do not belong to the public internet: private, loopback, link-local, for documentation, reserved, multicast (the registries of
  * RFC 6890, as IANA keeps them), and those through which IPv4 is reached in IPv6.
  */
 const SPECIAL: readonly [network: string, prefix: number, family: 'ipv4' | 'ipv6'][] = [
@@ -24,7 +24,7 @@ const SPECIAL: readonly [network: string, prefix: number, family: 'ipv4' | 'ipv6
   ['224.0.0.0', 3, 'ipv4'],
 ];
 
-/** Of IPv6 nothing but global unicast is the internet's (RFC 4291 §2.4), less these. */
+/** Of IPv6, only global unicast belongs to the public internet (RFC 4291 §2.4), except these. */
 const GLOBAL_UNICAST = ['2000::', 3] as const;
 const SPECIAL_IPV6: readonly [network: string, prefix: number][] = [
   ['2001::', 23],

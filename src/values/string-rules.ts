@@ -3,7 +3,7 @@ export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Tells whether the text is one e-mail address, such as a mail can be sent to: nothing in it could be another header or another address. */
+/** Tells whether the text is one e-mail address to which mail can be sent, and contains nothing that could be another header or address. */
 export function isEmailAddress(text: string): boolean {
   return (
     text.length <= 254 &&

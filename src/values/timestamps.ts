@@ -1,7 +1,7 @@
-/** How the API shows every moment: UTC, in seconds. */
+/** The API's format for every time: UTC, to the second. */
 export const TIMESTAMP_PATTERN = '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$';
 
-/** Writes a moment as the API shows it, of years 0 to 9999; as the database's function api_time. */
+/** Writes a time of the years 0 to 9999 in the API's format, like the database's function api_time. */
 export function timestampOf(date: Date): string {
   return date.toISOString().slice(0, 19).replace('T', ' ');
 }
@@ -10,9 +10,9 @@ const FORM =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 
 /**
- * Reads the API's own form (UTC), RFC 3339 or a date (midnight UTC).
+ * Reads a time in the API's format (UTC), in RFC 3339, or a date (midnight UTC).
  *
- * @returns RFC 3339 in UTC with microseconds, as PostgreSQL takes it; `undefined` where the text is none of these
+ * @returns RFC 3339 in UTC with microseconds, as PostgreSQL takes it; `undefined` if the text is none of these
  */
 export function parseTimestamp(text: string): string | undefined {
   const match = FORM.exec(text);
@@ -20,7 +20,7 @@ export function parseTimestamp(text: string): string | undefined {
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone = 'Z'] = match;
   if (Number(year) < 1 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
   const date = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  // Date rolls 30 February over to March: what does not read back the same is no date.
+  // Date turns 30 February into a day of March: a date that does not read back the same does not exist.
   if (Number.isNaN(date.getTime()) || date.getUTCDate() !== Number(day)) return undefined;
   if (zone.length > 1) {
     const hours = Number(zone.slice(1, 3));

@@ -1,12 +1,12 @@
 /**
- * The words and bounds of the platform's data, each said once: queries, answers, their documentation, the import and the command
- * line take them from here. The database says them again, in its CHECKs; a test compares the two.
+ * The words and bounds of the platform's data, each defined once: queries, responses, their documentation, the import and the command
+ * line take them from here. The database repeats them in its CHECKs; a test compares the two.
  */
 
 export const EVENT_STATUSES = ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'] as const;
 export const EVENT_VISIBILITIES = ['public', 'unlisted', 'private'] as const;
 
-/** The answers that a participant of each role can have given; a role without any has null. */
+/** The RSVP statuses that a participant with each role can have; a role without any has null. */
 export const RSVP_STATUSES_BY_ROLE = {
   organizer: [],
   co_organizer: [],
@@ -36,7 +36,7 @@ export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 export type ConnectionSource = (typeof CONNECTION_SOURCES)[number];
 export type Rarity = (typeof RARITIES)[number];
 
-/** As many achievements as a member can pin. */
+/** How many achievements a member can pin. */
 export const MAX_PINNED = 6;
 export const MAX_TAGS = 100;
 /** Of a URL, in code points. */

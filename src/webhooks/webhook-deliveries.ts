@@ -7,17 +7,17 @@ import { TEST_TYPE } from './webhook-types.js';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
-/** In seconds, after each failed attempt; after one more the message is dead. */
+/** Waits after each failed attempt, in seconds; if one more fails, the message is dead. */
 export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR] as const;
-/** An endpoint that fails for so long is switched off. */
+/** How long an endpoint may fail before it is switched off. */
 const MOST_DAYS_FAILING = 5;
 
-/** Changes that are looked at in one transaction, and in how many statements. */
+/** How many changes are processed in one transaction, and in how many statements. */
 interface Batch {
   readonly changes: number;
   readonly parts: number;
 }
-/** A change may be of an event with a million participants: what cannot be told by its deadline is told in smaller pieces. */
+/** A change may concern an event with a million participants: what one statement cannot do by its deadline is done in smaller pieces. */
 const BATCHES: readonly Batch[] = [
   { changes: 200, parts: 1 },
   { changes: 20, parts: 1 },
@@ -25,14 +25,14 @@ const BATCHES: readonly Batch[] = [
   { changes: 1, parts: 16 },
   { changes: 1, parts: 256 },
 ];
-/** After so many in a row the next bigger size is tried again. */
+/** After this many batches in time, the next bigger size is tried again. */
 const ENOUGH_IN_TIME = 20;
-/** Messages to one endpoint that are under way at once, over all instances. */
+/** How many messages to one endpoint may be in progress at once, over all instances. */
 export const MOST_OF_AN_ENDPOINT = 8;
-/** An instance has so long to say how an attempt went, in seconds: twice as long as one takes at most. */
+/** How long an instance has to record the outcome of an attempt, in seconds: twice the maximum duration of one. */
 const LEASE_SECONDS = 20;
 
-/** What became of a message with an attempt. */
+/** The outcome of an attempt to deliver a message. */
 export interface Outcome {
   readonly status: 'delivered' | 'pending' | 'dead';
   /** Since the change. */
@@ -45,20 +45,20 @@ interface Claimed extends Message {
   readonly withheld: boolean;
 }
 
-/** The messages to endpoints in the database: made of changes, taken by whoever sends them, and ended. */
+/** The messages to endpoints in the database: created from changes, claimed by an instance that sends them, and finished. */
 export class WebhookDeliveries {
-  /** Which of {@link BATCHES}, and how many of them in a row were in time. */
+  /** Index into {@link BATCHES}, and how many batches in a row were in time. */
   #size = 0;
   #inTime = 0;
 
   constructor(readonly dataSource: DataSource) {}
 
   /**
-   * Makes messages of what changed since the last time, in the order of commits, each once: messages and the place behind them are one
+   * Creates messages for the changes since the last call, in commit order, each once: messages and the new position are one
    * transaction.
    *
-   * @param more asked before each further batch
-   * @returns how many were made; 0 also where another instance is at it
+   * @param more asked before each further batch whether to go on
+   * @returns how many were created; 0 also if another instance is doing it
    */
   async fanOut(more: () => boolean): Promise<number> {
     let made = 0;
@@ -105,14 +105,14 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Takes messages that are due, for this process alone.
+   * Claims messages that are due for this process.
    *
    * @param most in all
-   * @returns `withheld`: how many will never be sent, since the credential may not know of them any more
+   * @returns `withheld`: how many will never be sent, because the credential may no longer see the member
    */
   async claim(most: number): Promise<{ messages: Message[]; withheld: number }> {
     const rows = await this.dataSource.transaction(async (manager) => {
-      // Claims of one endpoint follow one another: each sees what the one before has taken.
+      // Claims for one endpoint are serialized: each sees what the previous one has taken.
       const ready = await manager.query<{ id: string }[]>(LOCK_READY);
       if (ready.length === 0) return [];
       const values = [ready.map(({ id }) => id), MOST_OF_AN_ENDPOINT, most, LEASE_SECONDS];
@@ -124,10 +124,10 @@ export class WebhookDeliveries {
     return { messages, withheld: rows.length - messages.length };
   }
 
-  /** Writes how an attempt went. @returns undefined where that is decided already, or another instance is at it now */
+  /** Records the outcome of an attempt. @returns undefined if it is already recorded, or another instance has claimed the message */
   async finish(message: Message, { taken, status, error }: Attempt): Promise<Outcome | undefined> {
     if (!taken) return this.#failed(message, status, error);
-    // First, as those who claim: an endpoint before its messages.
+    // Locked first, as in a claim: an endpoint before its messages.
     if (message.failing)
       await this.dataSource.query('UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1', [
         message.endpoint_id,
@@ -141,7 +141,7 @@ WHERE sequence = $1 AND status = 'pending' RETURNING EXTRACT(epoch FROM now() - 
     return rows[0] && { status: 'delivered', delaySeconds: rows[0].delay, switchedOff: false };
   }
 
-  /** Gives back messages whose attempts were broken off: they are due for anybody at once. */
+  /** Releases messages whose attempts were aborted: any instance may send them at once. */
   async release(messages: readonly Message[]): Promise<void> {
     for (const { sequence, lease } of messages)
       await this.dataSource.query(
@@ -168,7 +168,7 @@ RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
   }
 }
 
-/** @returns whether the endpoint is switched off by it */
+/** @returns whether this switches the endpoint off */
 async function noteFailure(manager: EntityManager, endpointId: string): Promise<boolean> {
   const [rows] = await manager.query<
     [{ off: boolean; client_id: string | null; key_id: string | null }[], number]
@@ -191,7 +191,7 @@ WHERE id = $1 AND disabled_at IS NULL RETURNING disabled_at IS NOT NULL AS off, 
   return true;
 }
 
-/** Of an endpoint that is switched off nothing more is sent. */
+/** Nothing more is sent to an endpoint that is switched off. */
 export async function endMessages(manager: EntityManager, endpointId: string): Promise<void> {
   await manager.query(
     `UPDATE webhook_deliveries SET status = 'dead', ended_at = now(), leased_until = NULL WHERE endpoint_id = $1 AND status = 'pending'`,

@@ -3,12 +3,12 @@ import type { Config } from '../config/config.js';
 import { Encryption } from '../crypto/encryption.js';
 import type { Moved, SealCounts } from '../crypto/encryption.js';
 
-/** How a secret stands in the database, encrypted. */
+/** How a secret is stored in the database, encrypted. */
 interface Sealed extends Moved {
   readonly secret: string;
 }
 
-/** What each of the two columns holds is encrypted for that column of its row: moved elsewhere it does not open. */
+/** Each of the two columns is encrypted for that column of its row: moved elsewhere, it cannot be decrypted. */
 const COLUMNS = { secret: 'webhook-secret', previous_secret: 'webhook-previous-secret' } as const;
 
 /** Secrets of endpoints, encrypted under a key that is derived from SECRET_KEY. */
@@ -26,7 +26,7 @@ export class WebhookSecrets {
   /**
    * The secrets of an endpoint that sign, the current one first.
    *
-   * @throws Error where it cannot be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
+   * @throws Error if it cannot be decrypted: SECRET_KEY was changed without SECRET_KEY_PREVIOUS
    */
   open(endpoint: {
     readonly endpoint_id: string;
@@ -43,7 +43,7 @@ export class WebhookSecrets {
     return previous ? [secret, previous] : [secret];
   }
 
-  /** Encrypts under SECRET_KEY what stands under the one before. */
+  /** Encrypts under SECRET_KEY the secrets that are still under the previous one. */
   async moveToCurrentSecret(dataSource: DataSource): Promise<void> {
     for (const { id, column, sealed } of await sealedSecrets(dataSource)) {
       const moved = this.#encryption.moved<Sealed>(sealed, COLUMNS[column], Buffer.from(id));
@@ -55,7 +55,7 @@ export class WebhookSecrets {
     }
   }
 
-  /** Under which SECRET_KEY the secrets stand of endpoints that are told of anything. */
+  /** Under which SECRET_KEY the secrets of active endpoints are encrypted. */
   async sealState(dataSource: DataSource): Promise<SealCounts> {
     const all = await sealedSecrets(dataSource);
     return this.#encryption.stateOf(

@@ -5,48 +5,48 @@ import { signWebhook } from '../crypto/webhook-signatures.js';
 import { TEST_TYPE } from './webhook-types.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 
-/** A message has so long to be taken: look-up of the name, connection, answer. */
+/** Deadline of an attempt: name resolution, connection and response. */
 const PATIENCE_MS = 10_000;
 const LONGEST_ERROR = 200;
 
-/** A message that this process alone sends for a while. */
+/** A message that this process has claimed for a while. */
 export interface Message {
   readonly sequence: number;
   /** 32 hexadecimal digits. */
   readonly id: string;
   readonly endpoint_id: string;
   readonly type: string;
-  /** 0: it is about nobody alone. */
+  /** 0 if it is not about a single member. */
   readonly user_id: number;
   readonly thing_id: number;
   readonly changed_at: Date;
-  /** That ended before this one. */
+  /** Attempts that ended before this one. */
   readonly attempts: number;
-  /** Until when, as the database writes it: who writes how the attempt went names it. */
+  /** Until when it is claimed, as the database writes it: whoever records the outcome has to name it. */
   readonly lease: string;
   readonly url: string;
   /** Encrypted. */
   readonly secret: Buffer;
   readonly previous_secret: Buffer | null;
-  /** Whether the endpoint has taken nothing of late. */
+  /** Whether the endpoint is failing at present. */
   readonly failing: boolean;
 }
 
-/** How one attempt went. */
+/** The outcome of one attempt. */
 export interface Attempt {
   /** 2xx. */
   readonly taken: boolean;
-  /** null where there was no answer. */
+  /** null if there was no response. */
   readonly status: number | null;
-  /** Why there was none. */
+  /** Why there was no response. */
   readonly error: string | null;
   readonly seconds: number;
 }
 
-/** Gives the name by which receivers know a message. */
+/** Returns the id by which receivers know a message. */
 export const nameOf = ({ id }: Pick<Message, 'id'>): string => `msg_${id}`;
 
-/** Sends messages as Standard Webhooks has them: signed, with every secret that counts. */
+/** Sends messages by the rules of Standard Webhooks: signed with every valid secret. */
 @Injectable()
 export class WebhookSender {
   readonly #secrets: WebhookSecrets;
@@ -59,7 +59,7 @@ export class WebhookSender {
   }
 
   /**
-   * Tries once. A redirect is not followed, and is a failure like every answer but 2xx.
+   * Tries once. A redirect is not followed, and is a failure, like every response except 2xx.
    *
    * @param stop ends it
    */
@@ -99,7 +99,7 @@ export class WebhookSender {
   }
 }
 
-/** Writes what is told: that a thing is to be looked at, and nothing of what it holds. */
+/** Writes the body: which item has changed, and nothing about its contents. */
 export function bodyOf({ type, changed_at, user_id, thing_id }: Message): string {
   const timestamp = changed_at.toISOString();
   if (type === TEST_TYPE) return JSON.stringify({ type, timestamp, data: {} });
@@ -108,7 +108,7 @@ export function bodyOf({ type, changed_at, user_id, thing_id }: Message): string
   return JSON.stringify({ type, timestamp, data });
 }
 
-/** What the operator is told: no more than where it failed. */
+/** What the operator is told: only at which step it failed. */
 function reasonOf(error: NodeJS.ErrnoException): string {
   return error.code === undefined ? error.message : `${error.code}: ${error.message}`;
 }

@@ -2,12 +2,12 @@ import { AHEAD, HORIZON, kindFor } from '../changes/changes.js';
 import { membersOf } from '../changes/members-of-changes.js';
 import { TEST_TYPE } from './webhook-types.js';
 
-/** An endpoint that sees with the eyes of no credential: the platform's. */
+/** An endpoint of the platform itself, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
 
 /**
- * Which endpoints may be told of the members of `members` (user_id), and by which scopes: (endpoint_id, user_id, scopes). By a key while
- * it is accepted, by a client while the member's grant to it and one of that grant's tokens live; of nobody who is disabled.
+ * Which endpoints may be notified about the members in `members` (user_id), and with which scopes: (endpoint_id, user_id, scopes). By a key while
+ * it is valid; by a client while the member's grant to it and one of that grant's tokens are; never about disabled members.
  */
 const watchersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.scopes FROM (
     SELECT e.id AS endpoint_id, k.user_id, k.scopes FROM ${members} m JOIN api_keys k ON k.user_id = m.user_id
@@ -30,19 +30,19 @@ export const LOOK = `SELECT
     WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())) AS due`;
 
 /**
- * The place up to which changes were told, for whoever moves it on: no row where another instance is at it. `ahead`: it is from another
+ * The position up to which changes were processed, locked for whoever advances it: no row if another instance is doing that. `ahead`: it is from another
  * server, of which this database was a dump.
  */
 export const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead FROM change_places
 WHERE name = 'told' FOR NO KEY UPDATE SKIP LOCKED`;
 
-/** The place behind everything that can be read now. */
+/** The position after everything that can be read now. */
 export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, sequence = 0 WHERE name = 'told'`;
 
 /**
- * Makes messages of the next changes behind the place ($1, $2), $3 of them at most, and moves the place on: in the order of commits, a
- * thing once for each endpoint and member, in the place where it changed last. In parts: for every so many-th member, which one is
- * $4, and the place is moved with the last.
+ * Creates messages for the next changes after the position ($1, $2), at most $3 of them, and advances the position: in commit order, a
+ * thing once for each endpoint and member, at its latest change. In parts: each part covers a fraction of the members, which one is
+ * $4, and the last part advances the position.
  */
 export const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
   SELECT changed_in, sequence, user_id, resource, id, kind, changed_at FROM changes
@@ -77,18 +77,18 @@ SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer 
 
 const IS_LEASED = 'd.leased_until > now()';
 
-/** Endpoints with something to send, for one who claims: those at which another instance is are left to it. */
+/** Endpoints with messages to send, locked for a claim; those locked by another instance are skipped. */
 export const LOCK_READY = `SELECT e.id FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (
   SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())
 ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED`;
 
-/** Looked through for what may go, of each endpoint: many may wait behind another of the same member. */
+/** How many messages of each endpoint are searched for one that may go: many may wait behind another one about the same member. */
 const CANDIDATES = 1_000;
 
 /**
- * Takes messages of the endpoints $1 that are due: $2 under way at once of each endpoint, one of an endpoint that fails, $3 in all; for
- * $4 seconds. Of a member one at a time and in their order: what failed once goes first, what failed again holds up nothing.
- * Of whom the credential may know nothing any more is told no more, either: those come back with `withheld`.
+ * Claims messages of the endpoints $1 that are due: at most $2 in progress for each endpoint, one if it is failing, $3 in all; for
+ * $4 seconds. For each member one at a time and in order: a message that failed once goes first, one that failed again holds up nothing.
+ * Messages about members whom the credential may no longer see are not sent, either: they are returned with `withheld`.
  */
 export const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT due.sequence, e.id AS endpoint_id FROM webhook_endpoints e CROSS JOIN LATERAL (

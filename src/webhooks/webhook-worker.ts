@@ -13,18 +13,18 @@ import { WebhookSender } from './webhook-sender.js';
 import type { Attempt, Message } from './webhook-sender.js';
 import { LOOK } from './webhook-sql.js';
 
-/** Between two looks whether something changed or is due: what a message is late at most while nothing else happens. */
+/** Interval between checks for changes and due messages: the maximum delay of a message while nothing else happens. */
 const PAUSE_MS = 250;
-/** Messages that this process has under way: receivers may be slow, all of them. */
+/** How many messages this process may have in progress: all receivers may be slow. */
 const MOST_UNDER_WAY = 256;
-/** An ending server lets what is under way be answered for so long; then others send it. */
+/** How long a server that shuts down waits for the responses to messages in progress; then other instances send these. */
 const LAST_MS = 2_000;
 
 const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHERE status = 'pending'`;
 
 /**
- * Tells endpoints what changed. Every instance does it, in turns: what changed becomes messages (one instance at a time), and messages
- * are taken and sent by whoever comes first. What an instance took and did not end, another one sends 20 seconds later.
+ * Notifies endpoints of changes. Every instance takes part: changes become messages (one instance at a time), and messages
+ * are claimed and sent by whichever instance comes first. If an instance claims a message and does not finish it, another one sends it 20 seconds later.
  */
 @Injectable()
 export class WebhookWorker extends BackgroundWork {
@@ -74,7 +74,7 @@ export class WebhookWorker extends BackgroundWork {
     this.#moved = true;
   }
 
-  /** Takes messages until nothing is due, or this process has no room; one claim at a time. */
+  /** Claims messages until nothing is due, or this process is at its limit; one claim at a time. */
   #claim(): Promise<void> {
     this.#claimAgain = true;
     this.#claiming ??= this.#claimAll().finally(() => (this.#claiming = undefined));
@@ -85,9 +85,9 @@ export class WebhookWorker extends BackgroundWork {
     while (this.#claimAgain && !this.ended) {
       this.#claimAgain = false;
       const room = MOST_UNDER_WAY - this.#underWay.size;
-      if (room <= 0) return; // whoever ends makes room, and comes back
+      if (room <= 0) return; // each that finishes makes room, and calls this again
       const { messages, withheld } = await (await this.#deliveries()).claim(room);
-      // Who is told of a change looks, and must find it.
+      // A receiver that is notified of a change reads it at once, and must find it.
       if (messages.length > 0) await this.reads.advance('all');
       for (const message of messages) this.#begin(message);
       this.meter.count('webhook_attempts_total', { outcome: 'withheld' }, withheld);
@@ -98,12 +98,12 @@ export class WebhookWorker extends BackgroundWork {
   #begin(message: Message): void {
     const sending = this.#send(message)
       .catch((error: unknown) =>
-        // Its lease ends, and it is sent again.
+        // Its claim expires, and it is sent again.
         this.logger.warn({ reason: (error as Error).message }, 'how a webhook went could not be written'),
       )
       .finally(() => {
         this.#underWay.delete(message);
-        // What follows it may go now.
+        // The message behind it may go now.
         if (!this.ended) this.#claim().catch(() => undefined);
       });
     this.#underWay.set(message, sending);
@@ -132,7 +132,7 @@ export class WebhookWorker extends BackgroundWork {
   }
 
   #deliveries(): Promise<WebhookDeliveries> {
-    // Made when it is first needed: most platforms tell nobody.
+    // Opened when it is first needed: most platforms have no receivers.
     this.#deliveriesOnce ??= createDataSource(this.config, 'telling')
       .initialize()
       .then((dataSource) => new WebhookDeliveries(dataSource))

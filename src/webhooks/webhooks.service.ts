@@ -21,12 +21,12 @@ const LONGEST_URL = 2_000;
 const SHOWN_DELIVERIES = 20;
 const ALL_DEAD = `endpoint_id = $1 AND status = 'dead'`;
 const ONE_ENDED = `id = $1::uuid AND status IN ('dead', 'delivered')`;
-/** For an attempt and writing how it went. */
+/** Time for an attempt and for recording its outcome. */
 const TEST_LEASE_SECONDS = 20;
 
 type Actor = NewAuthEvent['actor'];
 
-/** Whose eyes an endpoint sees members with; neither: the platform's. */
+/** The credential that determines which members an endpoint sees; neither: it is the platform's. */
 export interface Beholder {
   readonly clientId?: string | undefined;
   readonly keyId?: string | undefined;
@@ -38,18 +38,18 @@ export interface NewWebhook extends Beholder {
   readonly actor: Actor;
 }
 
-/** What is known of an endpoint; never its secret. Times in the API's form. */
+/** The details of an endpoint, without its secret. Times are in the API's format. */
 export interface WebhookDetails {
   readonly id: string;
-  /** `no_access`: its client or key is accepted no more; `failing`: no message was taken since `failing_since`. */
+  /** `no_access`: its client or key is no longer valid; `failing`: no message was accepted since `failing_since`. */
   readonly status: 'active' | 'failing' | 'no_access' | 'disabled';
   readonly url: string;
   readonly types: string[];
   readonly client_id: string | null;
-  /** Both null: the platform's. */
+  /** Both are null for the platform's. */
   readonly key_id: string | null;
   readonly created_at: string;
-  /** Until then messages have two signatures. */
+  /** Until then, messages have two signatures. */
   readonly previous_secret_until: string | null;
   readonly failing_since: string | null;
   readonly disabled_at: string | null;
@@ -57,20 +57,20 @@ export interface WebhookDetails {
   readonly pending_count: number;
 }
 
-/** A message of an endpoint, and how it went. Times in the API's form. */
+/** A message of an endpoint, and its outcome. Times are in the API's format. */
 export interface DeliveryDetails {
   /** As receivers know it: `webhook-id`. */
   readonly id: string;
   readonly type: string;
-  /** null: it is about nobody alone. */
+  /** null if it is not about a single member. */
   readonly member_id: number | null;
   readonly status: 'pending' | 'delivered' | 'dead' | 'withheld';
   readonly attempts: number;
   readonly attempted_at: string | null;
-  /** Of the last attempt: what was answered, or why nothing was. */
+  /** Of the last attempt: the status of the response, or why there was none. */
   readonly response_status: number | null;
   readonly error: string | null;
-  /** Of one that is pending. */
+  /** Only for a pending message. */
   readonly next_attempt_at: string | null;
   readonly changed_at: string;
 }
@@ -101,10 +101,10 @@ export class WebhooksService {
   }
 
   /**
-   * Registers a receiver, which is told of what changes from now on.
+   * Registers a receiver, which is notified of changes from now on.
    *
    * @returns the secret itself, which is shown once
-   * @throws OperatorError where the URL is none that is reached, or the client or key could not be told of all of it
+   * @throws OperatorError if the URL is not allowed, or the client or key lacks a scope for one of the types
    */
   async create({ url, types, clientId, keyId, actor }: NewWebhook): Promise<{ id: string; secret: string }> {
     checkUrl(url, this.config.production);
@@ -113,7 +113,7 @@ export class WebhooksService {
     await this.dataSource.transaction(async (manager) => {
       if (clientId !== undefined || keyId !== undefined)
         await checkScopes(manager, types, { clientId, keyId });
-      // Where nobody was told of anything, nobody has kept the place.
+      // While there were no receivers, nobody advanced the position.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
       const told = await manager.query<unknown[]>(
         'SELECT FROM webhook_endpoints WHERE disabled_at IS NULL LIMIT 1',
@@ -152,7 +152,7 @@ export class WebhooksService {
   }
 
   /**
-   * Makes another secret. The one before signs beside it until the overlap ends.
+   * Creates a new secret. The previous one also signs until the overlap ends.
    *
    * @throws OperatorError where there is no such endpoint, or it is disabled
    */
@@ -185,9 +185,9 @@ export class WebhooksService {
   }
 
   /**
-   * Ends an endpoint for good: nothing more is sent.
+   * Disables an endpoint permanently: nothing more is sent to it.
    *
-   * @returns false where it was disabled already
+   * @returns false if it was already disabled
    * @throws OperatorError where there is no such endpoint
    */
   async disable(id: string, actor: Actor): Promise<boolean> {
@@ -216,12 +216,12 @@ RETURNING client_id, key_id`,
   }
 
   /**
-   * Sends again, under the same id: one message that was sent or given up, or all of an endpoint that were given up. Running servers
+   * Sends again, with the same id: one message that was sent or given up, or all messages of an endpoint that were given up. Running servers
    * do it at once.
    *
    * @param id of a message (`msg_…`) or of an endpoint
    * @returns how many
-   * @throws OperatorError where there is no such thing, or its endpoint is disabled
+   * @throws OperatorError if there is no such message or endpoint, or the endpoint is disabled
    */
   async redeliver(id: string): Promise<number> {
     const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1];
@@ -246,7 +246,7 @@ WHERE type <> $2 AND ${message === undefined ? ALL_DEAD : ONE_ENDED}`,
   }
 
   /**
-   * Sends a message that tells of nothing, from here, once.
+   * Sends one test message from here.
    *
    * @throws OperatorError where there is no such endpoint, or it is disabled
    */
@@ -269,12 +269,12 @@ FROM made d JOIN webhook_endpoints e ON e.id = d.endpoint_id`,
   }
 }
 
-/** Makes what is thrown where an endpoint is ended. */
+/** Makes the error for an endpoint that is disabled. */
 function notLive({ id, disabled_at }: WebhookDetails): OperatorError {
   return new OperatorError(`The webhook ${id} was disabled at ${disabled_at} UTC: create a new one`);
 }
 
-/** Makes what is thrown where no endpoint has this id. */
+/** Makes the error for an id that no endpoint has. */
 function unknownWebhook(id: string): OperatorError {
   return new OperatorError(`There is no webhook ${id}: \`pua webhooks list\` shows all`);
 }
@@ -298,7 +298,7 @@ function checkUrl(text: string, production: boolean): void {
     throw new OperatorError('The URL must lead to an address on the internet');
 }
 
-/** @throws OperatorError where there is no such client or key, or it could not be told of all the types */
+/** @throws OperatorError if there is no such client or key, or it lacks a scope for one of the types */
 async function checkScopes(
   manager: EntityManager,
   types: readonly string[],
