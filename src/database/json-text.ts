@@ -3,7 +3,7 @@
  * is (docs/performance.md).
  */
 
-/** What a part of the text is made from; SQL throughout, over the relations of the statement that it stands in. */
+/** The source of a part of the text; always SQL over the relations of the surrounding statement. */
 export type JsonSource =
   /** One value: its SQL. */
   | string
@@ -24,15 +24,15 @@ export class JsonFragment {
 
 export interface JsonObject {
   readonly keys: readonly JsonKey[];
-  /** Condition under which it is there; else it is null. */
+  /** Condition under which it is present; otherwise it is null. */
   readonly when?: string | undefined;
-  /** What its keys are read from, as FROM and WHERE of a query for one row; without one the object is null. */
+  /** FROM and WHERE of a query for the one row that its keys are read from; without a row, the object is null. */
   readonly lookup?: string | undefined;
 }
 
 /**
  * How a value becomes JSON: `text` is escaped, `word` and `timestamp` need no quoting inside, `number` and `boolean` are as they are.
- * `json` is JSON text already, never NULL; `items` are such texts with commas between; `texts` is an array.
+ * `json` is already JSON text, and never NULL; `items` are such texts separated by commas; `texts` is an array.
  */
 export type JsonKind = 'text' | 'word' | 'timestamp' | 'number' | 'boolean' | 'json' | 'items' | 'texts';
 
@@ -45,14 +45,14 @@ export interface JsonKey {
 
 type Piece = { readonly literal: string } | { readonly sql: string };
 
-/** SQL of the JSON text of an object, in the order of its keys; a fragment stands whole where its first key does. */
+/** SQL of the JSON text of an object, in the order of its keys; a fragment is placed at the position of its first key. */
 export function jsonText({ keys, when, lookup }: JsonObject): string {
   const object = concatenate(piecesOf(keys));
   if (lookup !== undefined) return `COALESCE((SELECT ${object} FROM ${lookup}), 'null')`;
   return when === undefined ? object : `CASE WHEN ${when} THEN ${object} ELSE 'null' END`;
 }
 
-/** JSON text of a value that needs no escaping (a moment, an enum), null too. */
+/** JSON text of a value that needs no escaping (a timestamp, an enum), or of null. */
 export function quoted(sql: string): string {
   return `COALESCE('"' || ${sql} || '"', 'null')`;
 }
@@ -107,7 +107,7 @@ function inQuotes(sql: string, nullable: boolean): Piece[] {
   return nullable ? [{ sql: quoted(sql) }] : [{ literal: '"' }, { sql }, { literal: '"' }];
 }
 
-/** Neighbouring literals become one: each `||` costs. */
+/** Merges adjacent literals: each `||` costs time. */
 function concatenate(pieces: readonly Piece[]): string {
   const parts: string[] = [];
   let literal = '';
@@ -124,7 +124,7 @@ function concatenate(pieces: readonly Piece[]): string {
   return parts.join(' || ');
 }
 
-/** As it can stand beside `||` and `::`. */
+/** In parentheses where `||` and `::` require them. */
 function operand(sql: string): string {
   return /^[\w.]+$/.test(sql) ? sql : `(${sql})`;
 }

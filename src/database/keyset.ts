@@ -1,6 +1,6 @@
 /**
  * How one sort orders its rows. Nulls stand last in both directions, and ties are broken by ascending id: so
- * has every row one place, whatever happens to the others.
+ * every row has exactly one position, whatever happens to the others.
  */
 export interface Sort {
   /** SQL of the value. */
@@ -11,9 +11,9 @@ export interface Sort {
   readonly nullable?: boolean;
 }
 
-/** A place in a list: at a row that was there, whose key and id it keeps. */
+/** A position in a list: at a row that was there, whose key and id it keeps. */
 export interface Place {
-  /** Which rows are meant: after or before the place; `from` and `until` include it. */
+  /** Which rows are meant: after or before the position; `from` and `until` include it. */
   readonly side: 'after' | 'before' | 'from' | 'until';
   /** The key as PostgreSQL wrote it, to the microsecond. */
   readonly key: string | null;
@@ -31,9 +31,9 @@ export function keyText(sort: Sort): string {
 }
 
 /**
- * SQL of the rows on one side of a place. It is written so that an index on (…, key, id) can be entered at the key.
+ * SQL of the rows on one side of a position, written so that a scan of an index on (…, key, id) can begin at the key.
  *
- * @param keyAt placeholder of the place's key; undefined where the place is among the nulls
+ * @param keyAt placeholder of the position's key; undefined if the position is among the nulls
  * @param idAt placeholder of its id
  */
 export function onSide(
@@ -46,7 +46,7 @@ export function onSide(
   const after = side === 'after' || side === 'from';
   const tie = `${id} ${after ? '>' : '<'}${side === 'from' || side === 'until' ? '=' : ''} ${idAt}`;
   if (keyAt === undefined) {
-    // The place is among the nulls, which stand last.
+    // The position is among the nulls, which come last.
     return after ? `(${sort.key} IS NULL AND ${tie})` : `(${sort.key} IS NOT NULL OR ${tie})`;
   }
   const further = after === (sort.descending ?? false) ? '<' : '>';

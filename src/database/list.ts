@@ -3,7 +3,7 @@ import { keyText, onSide, OPPOSITE } from './keyset.js';
 import type { Place, Sort } from './keyset.js';
 import { WhereBuilder } from './where-builder.js';
 
-/** What every list is asked: how many rows at most, in which order, from which place on, and its filters. */
+/** The query of every list: maximum number of rows, sort, starting position, and the filters. */
 export interface ListQuery {
   readonly limit: number;
   readonly sort: string;
@@ -12,7 +12,7 @@ export interface ListQuery {
 
 type FilterNames<Query> = Exclude<keyof Query, keyof ListQuery>;
 
-/** The filters of a query: what is left of it without limit, sort and cursor. */
+/** The filters of a query: everything but limit, sort and cursor. */
 export function filtersOf<Query extends ListQuery>(
   query: Query,
 ): Partial<Record<FilterNames<Query>, unknown>> {
@@ -24,7 +24,7 @@ export function filtersOf<Query extends ListQuery>(
 }
 
 /**
- * What a filter asks of the rows, in SQL: a condition on the placeholder of its value; one condition for each value, null for a
+ * The condition of a filter, in SQL: a condition on the placeholder of its value; one condition for each value, null for a
  * value that narrows nothing; or, where one value is the list's default, that value's condition, which an index serves.
  */
 export type Filter<Value> =
@@ -33,44 +33,44 @@ export type Filter<Value> =
   | UsualFilter;
 
 interface UsualFilter {
-  /** The default, as it stands in a query. */
+  /** The default, as written in a query. */
   readonly usual: string;
   readonly sql: string;
   readonly otherwise: (placeholder: string) => string;
 }
 
-/** A sort, whose key may be null for some queries only: where it cannot be, an index gives the order. */
+/** A sort. Its key may be null only for some queries; if it cannot be null, an index gives the order. */
 export type SortOf<Query> = Omit<Sort, 'nullable'> & {
   readonly nullable?: boolean | ((query: Query) => boolean);
 };
 
-/** What a list is; every text is SQL of ours, with the member's id as `$1`. */
+/** The definition of a list; every text is our own SQL, with the member's id as `$1`. */
 export interface ListDeclaration<Query extends ListQuery> {
-  /** Of its prepared statements, and so its own alone. */
+  /** Prefix of its prepared statements' names, so it has to be unique. */
   readonly name: string;
-  /** SQL of the JSON text of one item, over `rows` and `shown`; PostgreSQL makes it for the rows of the page alone. */
+  /** SQL of the JSON text of one item, over `rows` and `shown`; PostgreSQL evaluates it only for the rows of the page. */
   readonly item: string;
   /** The rows of the list: those of the member. */
   readonly rows: string;
-  /** Whose they are; enough, with the id, to find one of them by an index. */
+  /** Condition on their owner; together with the id, it finds a row by an index. */
   readonly own: string;
-  /** Which of them the member may see. */
+  /** Condition on which of them the member may see. */
   readonly access: string;
-  /** What else the item shows, as the rest of a FROM: one row for each. */
+  /** What else an item needs, as the rest of a FROM: one row for each item. */
   readonly shown?: string;
-  /** What filters and sorts look at beside the rows, as the rest of a FROM; joined where one of them names its alias. */
+  /** What filters and sorts need besides the rows, as the rest of a FROM; joined only if one of them uses its alias. */
   readonly joined?: { readonly alias: string; readonly sql: string };
   /** The id that breaks ties. */
   readonly id: string;
   readonly sorts: Readonly<Record<Query['sort'], SortOf<Query>>>;
-  /** One for each parameter of the query that is neither limit, sort nor cursor. */
+  /** One for each parameter of the query other than limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
   /**
-   * The total of the list without filters, where it is kept. With it no more is read than the page, in the order that an index
-   * gives. Without it all rows that match are gone through once, for the total and the page alike.
+   * The total of the list without filters, if it is maintained. With it, only the page is read, in the order that an index
+   * gives. Without it, one scan of all matching rows serves both the total and the page.
    */
   readonly total?: string;
-  /** Whether {@link rows} are few for everybody: a catalogue, not what members gather. */
+  /** Whether there are few {@link rows} for everybody: a catalogue, not something that members accumulate. */
   readonly few?: boolean;
 }
 
@@ -80,7 +80,7 @@ export interface ListDeclaration<Query extends ListQuery> {
 export interface PageRow extends Record<string, unknown> {
   /** JSON texts of the items in the list's order, with commas between them, in UTF-8 where they can stay so; null without any. */
   items: Buffer | string | null;
-  /** How many rows were found: one more than the page holds where there are more. */
+  /** How many rows were found: one more than the page has if there are further ones. */
   found: number;
   /** Key and id of the page's first row, */
   near_key: string | null;
@@ -89,22 +89,22 @@ export interface PageRow extends Record<string, unknown> {
   far_key: string | null;
   far_id: number | null;
   total: number;
-  /** Whether a row stands behind the place where reading began. */
+  /** Whether there is a row on the other side of the position where reading began. */
   behind: boolean;
 }
 
 /** The statement of one page. */
 interface PageStatement {
-  /** Where the text never varies. */
+  /** Present if the text never varies. */
   readonly name: string | undefined;
   readonly text: string;
-  /** Whether it takes as long as the member has rows. */
+  /** Whether it takes time proportional to the member's number of rows. */
   readonly long: boolean;
 }
 
 /** A list of a member: what its filters, sorts and pages are in SQL. */
 export class List<Query extends ListQuery> {
-  /** The statements of the list without filters, by name: they are made once. */
+  /** The statements of the list without filters, by name: each is built once. */
   readonly #unfiltered = new Map<string, PageStatement>();
 
   constructor(private readonly declaration: ListDeclaration<Query>) {}
@@ -112,7 +112,7 @@ export class List<Query extends ListQuery> {
   /**
    * Reads one page.
    *
-   * @param place where it begins; the start of the list where there is none
+   * @param place where it begins; undefined for the start of the list
    */
   async page(database: Reads, userId: number, query: Query, place: Place | undefined): Promise<PageRow> {
     const conditions = this.#conditions(userId, query);
@@ -194,7 +194,7 @@ function pageStatement<Query extends ListQuery>(
   const nulls = sort.nullable ? ` NULLS ${backwards ? 'FIRST' : 'LAST'}` : '';
   const order = (key: string, tie: string) =>
     `ORDER BY ${key} ${direction}${nulls}, ${tie} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt} + 1`;
-  // What a cursor needs is made of the two rows that one can stand on.
+  // Cursors need only the two rows at which they can be.
   const keyOf = (row: string) => keyText({ ...sort, key: `max(key) FILTER (WHERE place = ${row})` });
   const page = (placed: string) => `(
   SELECT count(*) AS found, string_agg(item, ',' ORDER BY place${backwards ? ' DESC' : ''}) FILTER (WHERE place <= ${limitAt}) AS items,
@@ -211,7 +211,7 @@ function pageStatement<Query extends ListQuery>(
           behind: `EXISTS (SELECT FROM matching WHERE ${at(sides.there)})`,
         }
       : { beyond: '', behind: 'false' };
-    // OFFSET 0: each of the page's rows is looked up by its id, however many PostgreSQL believes that there are.
+    // OFFSET 0: each of the page's rows is looked up by its id, however many rows PostgreSQL estimates.
     const text = `WITH matching AS MATERIALIZED (SELECT ${sort.key} AS key, ${id} AS id FROM ${from} WHERE ${where})
 SELECT (SELECT count(*) FROM matching) AS total, ${behind} AS behind, page.*
 FROM ${page(`
@@ -225,7 +225,7 @@ FROM ${page(`
   const { beyond, behind } = sides
     ? {
         beyond: `AND ${at(sides.here)}`,
-        // Ordered, so that the index is entered at the place, and not the table gone through for any such row.
+        // Ordered, so that the index scan begins at the position, instead of a scan of the table for any such row.
         behind: `COALESCE((SELECT true FROM ${from} WHERE ${where} AND ${at(sides.there)}
   ORDER BY ${sort.key} ${direction} LIMIT 1), false)`,
       }
@@ -240,7 +240,7 @@ FROM ${page(`
   return { text, long: false };
 }
 
-/** Matches SQL that looks at a column of the relation. */
+/** Matches SQL that uses a column of the relation. */
 function naming(alias: string): RegExp {
   return new RegExp(`\\b${alias}\\.`);
 }

@@ -10,26 +10,26 @@ import { Replica } from './replica.js';
 import { Turnstile } from './turnstile.js';
 import { Config } from '../config/config.js';
 
-/** How often it is looked how far the replicas are, and that they are replicas still. */
+/** How often the positions of the replicas are checked, and that they still are replicas. */
 const LOOK_MS = 250;
 /** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): ids with a common factor are spread, too. */
 const SPREAD = 0x9e3779b1;
-/** Long statements at a time on each replica, of the connections of its pool; more are the primary's. */
+/** How many connections of each replica's pool long statements may use; more go to the primary. */
 const LONG_SHARE = 0.2;
 
 /**
- * What members' APIs show, read from replicas where there are any (DATABASE_READ_URL), else from the primary. Nothing else is read
- * here: not who may see it.
+ * Reads members' data from replicas if there are any (DATABASE_READ_URL), otherwise from the primary. Nothing else is read
+ * here, in particular not who may see it.
  *
- * A member finds what was written of theirs: a replica is asked when it is known to have it. Whatever is unknown, late or broken,
- * the primary is asked; no answer fails for a replica.
+ * Members always see what was written for them: a replica is used only if it is known to have it. If anything is unknown, late or broken,
+ * the primary is used; no read fails because of a replica.
  */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
   readonly #long: readonly Turnstile[];
   readonly #log: PrimaryLog | undefined;
-  /** Who is announced next, and the announcement that takes them along. */
+  /** The members of the next announcement, and that announcement. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
   #reads = { primary: 0, replica: 0 };
@@ -41,7 +41,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     private readonly config: Config,
   ) {
     this.#replicas = config.databaseReadUrls.map((url) => new Replica(config, url));
-    // Who finds no place goes elsewhere at once.
+    // Without a free place, the read goes to the primary at once.
     const places = Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE));
     this.#long = this.#replicas.map(() => new Turnstile(places, 0, 0));
     if (this.#replicas.length > 0)
@@ -61,7 +61,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Where to read what a member may see.
+   * Chooses where to read a member's data.
    *
    * @param recent whether it is a list that promises what changed since a moment: from no replica that is more than 1.5 s behind
    */
@@ -89,12 +89,12 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Makes certain that nothing older is read of a member, or of all, by any instance, than the primary shows when this is called: who
-   * wrote for them, or was told of what changed, finds it.
+   * Ensures that no instance reads older data of a member, or of all, than the primary has at the time of this call: whoever
+   * has written for them, or was notified of a change, then sees it.
    *
-   * Resolves when every replica has it; or when every instance has heard to ask none that has not: in a quarter of a second at most.
+   * Resolves when every replica has it, or when every instance knows not to use those that do not: in a quarter of a second at most.
    *
-   * @throws what the database throws where it could not be announced: what was written is written, and whoever wrote must not be told
+   * @throws what the database throws if it could not be announced: the data is written, but whoever wrote it must not be told
    * so yet
    */
   async advance(whom: Written): Promise<void> {
@@ -106,12 +106,12 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.#replicas.map((replica) => replica.reaches(() => log.needFor(position), latest)));
   }
 
-  /** @param listener is told when writes elsewhere are not heard any more, why, and when they are again */
+  /** @param listener is called when notifications of writes elsewhere stop arriving, with the reason, and when they arrive again */
   onChannel(listener: (channel: ChannelState) => void): void {
     this.#tell = listener;
   }
 
-  /** Whether replicas may be asked since writes elsewhere are heard; undefined without replicas. */
+  /** Whether replicas may be used because notifications of writes elsewhere arrive; undefined without replicas. */
   get hearsWrites(): boolean | undefined {
     return this.#log?.trusted;
   }
@@ -134,7 +134,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     if (need) for (const replica of this.#replicas) replica.look(need);
   }
 
-  /** Several that come together are one statement; one that is under way takes nobody more. @returns the position that covers them */
+  /** Several at once are one statement; one in progress accepts no more. @returns the position that covers them */
   #announce(whom: Written): Promise<number> {
     this.#whom.add(whom);
     this.#announcing ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
@@ -186,7 +186,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#primary(primary);
   }
 
-  /** Each member has a replica that is asked first, so that what they see does not go back and forth; and so do its caches. */
+  /** Each member has a preferred replica, so that what they see does not jump between versions, and its caches are used well. */
   #order(userId: number): number[] {
     const count = this.#replicas.length;
     const first = (Math.imul(userId, SPREAD) >>> 16) % count;

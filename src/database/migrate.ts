@@ -7,11 +7,11 @@ import { readSchema } from './schema.js';
 import { OperatorError } from '../values/operator-error.js';
 
 /**
- * Runs what is pending, each migration in a transaction of its own: what one of them locked is free when it has ended, and one
- * that is ended in its midst leaves a database from which the next call goes on. In an empty database all of them are one
- * transaction: nobody waits for anything there, and whoever comes at the same moment finds all of the schema or none.
+ * Runs pending migrations, each in its own transaction: its locks are released when it has ended, and one
+ * that is killed leaves a database in which the next call continues. In an empty database, all of them are one
+ * transaction: nobody waits for anything there, and whoever connects at the same moment finds the whole schema or none.
  *
- * @returns the names of what ran here; what another process ran meanwhile is not among them
+ * @returns the names of those that this call ran, without those that another process ran in the meantime
  * @throws OperatorError where the database is newer than the program
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
@@ -29,11 +29,11 @@ export async function migrate(dataSource: DataSource): Promise<string[]> {
   }
 }
 
-/** What a statement of a migration waits for a lock; all others who want that table wait behind it meanwhile. */
+/** How long a statement of a migration waits for a lock; everybody else who wants that table waits behind it. */
 const LOCK_TIMEOUT_MS = 3_000;
 /** For sorts and indexes of whole tables. */
 const MEMORY = '256MB';
-/** Between two attempts: who waited has its turn. */
+/** Pause between two attempts, in which those who waited get their turn. */
 const PAUSE_MS = 1_000;
 const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
@@ -64,14 +64,14 @@ export async function lastMigration(dataSource: DataSource): Promise<UndoableMig
 /** What a migration would do, or undo: its statements, of which it runs none here. */
 export async function statementsOf(migration: MigrationInterface, way: 'up' | 'down'): Promise<string> {
   const statements: string[] = [];
-  // Migrations are plain SQL and read nothing: who only listens learns all that they would do.
+  // Migrations are plain SQL and read nothing: recording their statements shows everything that they would do.
   const listener = { query: (sql: string) => Promise.resolve(statements.push(sql.trim())) };
   await migration[way](listener as unknown as QueryRunner);
   return statements.join(';\n');
 }
 
 /**
- * Undoes the migration that ran last, with the data that it held.
+ * Undoes the migration that ran last, and loses the data in what it drops.
  *
  * @returns its name, or undefined where none has run
  * @throws OperatorError where the database is newer than the program
@@ -86,11 +86,11 @@ export async function rollback(dataSource: DataSource): Promise<string | undefin
 }
 
 /**
- * One transaction that looks and writes, so that whoever comes at the same moment finds it done. On PostgreSQL the lock makes
- * them wait. The embedded database has one session for all connections, in which a lock keeps nobody out; there it is the
- * transaction that nobody gets between.
+ * Checks and writes in one transaction, so that concurrent callers find it done. On PostgreSQL, the lock makes
+ * them wait. The embedded database has one session for all connections, in which a lock excludes nobody; there, the
+ * transaction itself does.
  *
- * Where a lock does not come, what was done is undone and tried again.
+ * If a lock cannot be had, the transaction is rolled back and tried again.
  */
 async function alone<T>(
   dataSource: DataSource,

@@ -4,19 +4,19 @@ import { Client } from 'pg';
 const RECONNECT_MS = 500;
 
 export interface NoticeChannelOptions {
-  /** Of the connection, as PostgreSQL lists it. */
+  /** Name of the connection in PostgreSQL's lists. */
   readonly applicationName: string;
   /** The channel of NOTIFY. */
   readonly channel: string;
   /** Pause between two heartbeats. */
   readonly heartbeatMs: number;
-  /** How long a heartbeat counts, from when it was sent. */
+  /** How long a heartbeat is valid, from when it was sent. */
   readonly trustMs: number;
 }
 
 /**
- * Listens for notices of PostgreSQL (LISTEN, on a connection of its own). Notices and responses come over one connection in order, so a
- * heartbeat that was answered proves that every notice that was sent before it has arrived.
+ * Listens for notifications of PostgreSQL (LISTEN, on its own connection). Notifications and responses arrive in order on one connection, so a
+ * heartbeat that was answered proves that every notification sent before it has arrived.
  */
 export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdown {
   #client: Client | undefined;
@@ -42,12 +42,12 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
     await this.#client?.end().catch(() => undefined);
   }
 
-  /** Whether every notice that is older than `trustMs` has been heard. */
+  /** Whether every notification older than `trustMs` has been received. */
   get trusted(): boolean {
     return performance.now() < this.#trustedUntil;
   }
 
-  /** A new connection listens: what was announced while nobody did is unknown. */
+  /** A new connection listens: what was announced while none did is unknown. */
   protected abstract begin(): void;
 
   /** Sends a heartbeat; resolves when it is answered. */
@@ -57,10 +57,10 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
 
   protected abstract hear(payload: string | undefined): void;
 
-  /** Told once when nothing is heard any more, or could not be from the start: another connection is tried until one stands. */
+  /** Called once when the connection is lost, or could not be made at the start: new connections are tried until one works. */
   protected abstract lose(reason: string): void;
 
-  /** Told once when everything is heard again. */
+  /** Called once when everything is received again. */
   protected abstract regain(): void;
 
   async #connect(url: string): Promise<void> {

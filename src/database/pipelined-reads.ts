@@ -8,9 +8,9 @@ import type { NamedStatement } from './read-connection.js';
 
 export type { NamedStatement };
 
-/** Connections beside the pool. */
+/** Number of connections besides the pool. */
 const CONNECTIONS = 2;
-/** Statements under way on one connection; more go to the pool. */
+/** Maximum number of statements in progress on one connection; more go to the pool. */
 const MOST_IN_FLIGHT = 64;
 /** A hot read takes well under a millisecond: one that takes this long blocks those behind it. */
 const STALLED_MS = 250;
@@ -47,12 +47,12 @@ interface Lane {
 }
 
 /**
- * Short reads written to PostgreSQL one behind the other, without waiting for the answer before (pipeline mode of the
+ * Sends short reads to PostgreSQL one after the other, without waiting for the previous response (pipeline mode of the
  * wire protocol). Only for prepared reads of sub-millisecond length: a slow one would hold up all that follow. One
- * that stalls costs the connection; whoever waited asks the pool instead.
+ * that stalls costs the connection; the reads waiting on it go to the pool instead.
  *
- * A timer of each statement would also expire where this process is too busy to read answers that are there, and would
- * break both connections just then: so it is a connection that is watched, and not while the event loop is late.
+ * A timer for each statement would also expire when this process is too busy to read responses that have arrived, and would
+ * break both connections just then. So connections are watched instead, and not while the event loop is late.
  *
  * Gain: see docs/performance.md.
  */
@@ -80,7 +80,7 @@ export class PipelinedReads {
     for (const lane of this.#lanes) void this.#connect(lane);
   }
 
-  /** @param otherwise reads where it could not be read here, for whatever reason */
+  /** @param otherwise reads elsewhere if it could not be read here, for whatever reason */
   rows<Row extends QueryResultRow>(
     statement: NamedStatement,
     values: readonly unknown[],
@@ -90,7 +90,7 @@ export class PipelinedReads {
     return connection ? this.rowsOf(connection, statement, values, otherwise) : otherwise();
   }
 
-  /** The connection whose turn it is; undefined where it is away or has enough to do. */
+  /** The connection whose turn it is; undefined if it is down or fully used. */
   next(): ReadConnection | undefined {
     const { connection } = this.#lanes[(this.#next = (this.#next + 1) % CONNECTIONS)]!;
     return connection && connection.underWay < MOST_IN_FLIGHT ? connection : undefined;
@@ -126,8 +126,8 @@ export class PipelinedReads {
           resolve(rows);
           return;
         }
-        // The statement's own fault, and who is asked otherwise will say so: the connection is as good as before. Else it is broken,
-        // stalled or refused: the pool says which, to a caller who still has time.
+        // Either the statement is at fault, which the other way of reading will report, and the connection is fine; or it is broken,
+        // stalled or refused, which the pool reports to a caller who still has time.
         if (!OF_THE_STATEMENT.test(fault.code ?? '')) connection.destroy();
         resolve(otherwise());
       });
@@ -135,12 +135,12 @@ export class PipelinedReads {
     });
   }
 
-  /** Those that are up. */
+  /** The open connections. */
   get connections(): ReadConnection[] {
     return this.#lanes.flatMap(({ connection }) => connection ?? []);
   }
 
-  /** Connections that are up, and statements under way on them. */
+  /** Open connections, and statements in progress on them. */
   state(): { up: number; underWay: number } {
     return {
       up: this.connections.length,

@@ -256,7 +256,9 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     });
     expect(ended.map(({ code }) => code)).toEqual([1, 1, 1, 0, 0]);
     expect(ended.map(({ written }) => written.includes('Continue? [y/N]'))).toEqual(Array(5).fill(true));
-    expect(ended[0]!.written).toMatch(/about lost \(id \d+\) would be erased permanently[^]*error: nothing was done/);
+    expect(ended[0]!.written).toMatch(
+      /about lost \(id \d+\) would be erased permanently[^]*error: nothing was done/,
+    );
     expect(ended[2]!.written).toMatch(
       /would be undone by the following[^]*(DROP|ALTER|DELETE)[^]*error: nothing was done/,
     );

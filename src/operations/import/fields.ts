@@ -4,7 +4,7 @@ import { parseTimestamp } from '../../values/timestamps.js';
 import { COUNTRY_CODE_PATTERN, LENGTHS, MAX_TAGS, TAG_LENGTH } from '../../values/vocabulary.js';
 import type { Length } from '../../values/vocabulary.js';
 
-/** What kind of fault it is, for programs: of a value, of a line, or of a record beside others. */
+/** The kind of fault, for programs: in a value, in a line, or in a record compared with others. */
 export type FaultCode =
   | 'invalid_type'
   | 'invalid_length'
@@ -27,7 +27,7 @@ export class Fault {
   ) {}
 }
 
-/** What is wrong with a line, and where. */
+/** A fault in a line, and where it is. */
 export interface LineFault {
   /** Names from the line, or the record of a file, to the value, joined by dots; empty for the whole. */
   readonly path: string;
@@ -35,31 +35,31 @@ export interface LineFault {
   readonly text: string;
 }
 
-/** Of a name that is none of ours as little as is good to know: it may hold anything. */
+/** Shows only a little of an unknown field name: it may contain anything. */
 export const shownName = (name: string) =>
   (name.length > 100 ? `${name.slice(0, 100)}…` : name).toWellFormed().replaceAll('\0', '\u{fffd}');
 
-/** Says a fault to people: the place, and what is wrong there. */
+/** Describes a fault to people: where it is, and what is wrong. */
 export const spell = ({ path, text }: LineFault) => (path === '' ? text : `${path}: ${text}`);
 
 /** One field of a record: how its JSON value becomes a column of the staging table. */
 export interface Field {
   /** SQL type of the column. */
   readonly type: string;
-  /** The column, where it is not named as the field. */
+  /** The column, if its name differs from the field's. */
   readonly column?: string;
   readonly required?: boolean;
-  /** What an absent field or null stands for; null unless said. */
+  /** The value of a field that is absent or null; null if not given. */
   readonly fallback?: unknown;
-  /** The same in words, where SQL decides it. */
+  /** The same in words, if SQL decides it. */
   readonly absent?: string;
   /** What a value must be; follows "must be". */
   readonly rule: string;
-  /** Of a value that is there and not null. */
+  /** Reads a value that is present and not null. */
   readonly read: (value: unknown) => unknown;
 }
 
-/** An object whose fields become columns of their own, `<prefix>_<field>`; null where it is absent. */
+/** An object whose fields become separate columns, `<prefix>_<field>`; null if it is absent. */
 export interface Group {
   readonly prefix: string;
   readonly fields: Fields;
@@ -67,23 +67,23 @@ export interface Group {
 
 export type Fields = Readonly<Record<string, Field | Group>>;
 
-/** Says that a record without the field is refused. */
+/** Makes the field required. */
 export const required = (field: Field): Field => ({ ...field, required: true });
-/** Says what stands for the field where it is absent. */
+/** Gives the field a default. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
-/** Says in words, for docs/import.md, what an absent field comes to. */
+/** Describes in words, for docs/import.md, the value of an absent field. */
 export const absent = (absent: string, field: Field): Field => ({ ...field, absent });
-/** Says the column of the staging table that the field goes into, where its name is another. */
+/** Names the column of the staging table for the field, if its name differs. */
 export const into = (column: string, field: Field): Field => ({ ...field, column });
 
-/** A field whose values are taken as they are, where they are allowed. */
+/** A field whose allowed values are stored unchanged. */
 const plain = (type: string, rule: string, allowed: (value: unknown) => boolean): Field => ({
   type,
   rule,
   read: (value) => (allowed(value) ? value : new Fault(`must be ${rule}`)),
 });
 
-/** Takes an integer within bounds, at most those of SQL's integer. */
+/** Accepts an integer within bounds, at most those of SQL's integer. */
 export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   plain(
     'integer',
@@ -91,12 +91,12 @@ export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
     (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
   );
 
-/** The database holds ids up to 2^53 − 1; what comes in leaves room for those that its sequences give afterwards. */
+/** The database accepts ids up to 2^53 − 1; imported ones leave room for those that its sequences assign afterwards. */
 const HIGHEST_ID = 9_000_000_000_000_000;
 
 export const id: Field = { ...integer(1, HIGHEST_ID), type: 'bigint' };
 
-/** Takes a number of degrees, as far from zero as said on either side. */
+/** Accepts degrees, up to this distance from zero in either direction. */
 export const degrees = (most: number): Field =>
   plain(
     'double precision',
@@ -106,11 +106,11 @@ export const degrees = (most: number): Field =>
 
 export const flag: Field = plain('boolean', 'true or false', (value) => typeof value === 'boolean');
 
-/** Takes one of these words. */
+/** Accepts one of these words. */
 export const oneOf = (values: readonly string[]): Field =>
   plain('text', `one of ${values.join(', ')}`, (value) => values.includes(value as string));
 
-/** Takes a text of so many Unicode code points. */
+/** Accepts a text of this many Unicode code points. */
 export const text = ([shortest, longest]: Length): Field => ({
   type: 'text',
   rule:
@@ -121,7 +121,7 @@ export const text = ([shortest, longest]: Length): Field => ({
     if (typeof value !== 'string') return new Fault('must be a string', 'invalid_type');
     if (!isStorable(value))
       return new Fault('must not contain U+0000 or half of a surrogate pair', 'invalid_characters');
-    // Code units are never fewer than code points: only a text that may be too long is taken apart.
+    // There are never fewer code units than code points: only a text that may be too long is split.
     const length = value.length <= longest && value.length > shortest ? value.length : [...value].length;
     if (length >= shortest && length <= longest) return value;
     const limits = shortest === 0 ? `at most ${longest}` : `${shortest} to ${longest}`;
@@ -129,7 +129,7 @@ export const text = ([shortest, longest]: Length): Field => ({
   },
 });
 
-/** A text with a rule of its own. */
+/** A text with its own rule. */
 const textThat = (longest: number, rule: string, allowed: (value: string) => boolean): Field => {
   const { read } = text([1, longest]);
   return {
@@ -142,7 +142,7 @@ const textThat = (longest: number, rule: string, allowed: (value: string) => boo
   };
 };
 
-/** Takes an absolute http or https URL of so many code points. */
+/** Accepts an absolute http or https URL of this many code points. */
 export const url = ([, longest]: Length): Field =>
   textThat(
     longest,
@@ -160,10 +160,10 @@ const COUNTRY_CODE = new RegExp(COUNTRY_CODE_PATTERN);
 export const countryCode = textThat(100, 'two capital letters (ISO 3166-1)', (value) =>
   COUNTRY_CODE.test(value),
 );
-/** The database knows which there are. */
+/** The database knows which time zones exist. */
 export const timeZone: Field = { ...text([1, 100]), rule: 'an IANA time zone' };
 
-/** Read as RFC 3339 with microseconds in UTC, so that text compares as time. */
+/** Converted to RFC 3339 in UTC with microseconds, so that comparing texts compares times. */
 export const moment: Field = {
   type: 'timestamptz',
   rule: 'a time: YYYY-MM-DD HH:MM:SS in UTC, or RFC 3339',
@@ -184,7 +184,7 @@ export const tags: Field = {
   },
 };
 
-/** Makes a row of the staging table, or says everything that is wrong with the record. */
+/** Makes a row of the staging table, or lists everything that is wrong with the record. */
 export function readRecord(
   fields: Fields,
   value: unknown,

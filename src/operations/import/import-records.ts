@@ -11,13 +11,13 @@ import type { ReadLine, Source } from './sources.js';
 export interface ImportOptions {
   /** Compares with the database, and changes nothing. */
   readonly dryRun?: boolean | undefined;
-  /** Where bad lines go; without it, one bad line stops everything. */
+  /** File for bad lines; without it, one bad line stops everything. */
   readonly rejectsFile?: string | undefined;
-  /** Lines that are written and committed together; all of them, unless said. */
+  /** How many lines are written and committed together; all of them if not given. */
   readonly batch?: number | undefined;
   /** Leaves the fields of the profile that members set through the API as they are. */
   readonly keepProfile?: boolean | undefined;
-  /** Ends the run: what is not committed is undone. */
+  /** Cancels the run: what is not committed is undone. */
   readonly signal?: AbortSignal | undefined;
   readonly progress?: ImportProgress | undefined;
 }
@@ -25,15 +25,15 @@ export interface ImportOptions {
 export interface ImportProgress {
   /** Bytes of all files together. */
   begin(bytes: number): void;
-  /** The next one is read. */
+  /** Reading of the next file begins. */
   file(name: string): void;
   read(bytes: number): void;
   records(count: number): void;
-  /** All is read; what happens now. */
+  /** Everything has been read; what happens now. */
   phase(name: string): void;
 }
 
-/** A place in the input. */
+/** A position in the input. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -42,14 +42,14 @@ export interface Place {
 export interface ImportReport {
   /** false: bad lines stopped it, or it was a dry run. */
   readonly imported: boolean;
-  /** By type of record; what is read without one stands under `-`. */
+  /** By type of record; lines without one are under `-`. */
   readonly files: Readonly<Record<string, RecordCounts>>;
   readonly rejected: number;
   /** The first of them, in the order of the files. */
   readonly firstRejects: readonly Reject[];
-  /** What stands in the folder and is no file of an import. */
+  /** Files in the folder that do not belong to an import. */
   readonly ignored: readonly string[];
-  /** Of an import in batches: everything up to this line is committed; null for nothing. */
+  /** For an import in batches, the line up to which everything is committed; null if nothing is. */
   readonly committed_through?: Place | null;
 }
 
@@ -71,10 +71,10 @@ class ImportStopped extends OperatorError {
 }
 
 /**
- * Imports what a source holds (docs/import.md): every line is staged and checked in temporary tables, then written with a few
- * statements a table. All of it in one transaction, or each batch in one of its own.
+ * Imports a source (docs/import.md): every line is staged and checked in temporary tables, then written with a few
+ * statements per table, all in one transaction, or one transaction for each batch.
  *
- * @throws OperatorError where the source cannot be read, another import runs, or the run was ended
+ * @throws OperatorError if the source cannot be read, another import is running, or the run was cancelled
  */
 export async function importRecords(
   dataSource: DataSource,
@@ -94,7 +94,7 @@ export async function importRecords(
   }
 }
 
-/** What was counted goes into the totals at once, so that rarities are right when the import says that it is done. */
+/** Folds the counts into the totals at once, so that rarities are right when the import reports success. */
 async function foldTotals(dataSource: DataSource): Promise<void> {
   for (let folded = Infinity; folded > 0;) {
     const [row] = await dataSource.query<{ folded: number }[]>('SELECT fold_totals($1) AS folded', [100_000]);
@@ -127,7 +127,7 @@ class ImportRun {
     return this.#report(imported);
   }
 
-  /** Batches of at most `size` lines, in their order; a record that comes again begins another one. */
+  /** Batches of at most `size` lines, in order; a record that occurs again begins a new batch. */
   async inBatches(size: number): Promise<ImportReport> {
     let imported = true;
     try {
@@ -159,7 +159,7 @@ class ImportRun {
     };
   }
 
-  /** @param work tells whether it came to be written: else it is undone */
+  /** @param work returns whether it has written; otherwise the transaction is rolled back */
   async #transaction(work: (set: ImportSet) => Promise<boolean>): Promise<boolean> {
     const { signal } = this.options;
     const runner = this.dataSource.createQueryRunner();
@@ -245,7 +245,7 @@ async function recordRun(manager: EntityManager, counts: ReadonlyMap<string, Rec
   });
 }
 
-/** Ends the statement that `runner` is at when `signal` says so. @returns how to stop listening */
+/** Cancels the current statement of `runner` when `signal` aborts. @returns a function that stops listening */
 async function cancelOn(
   signal: AbortSignal | undefined,
   dataSource: DataSource,

@@ -8,7 +8,7 @@ import type { Author, RecordType } from './record-types.js';
 import type { RejectsFile } from './rejects-file.js';
 import type { ReadLine, SourceFile } from './sources.js';
 
-/** Of the staging: large enough to be fast, small enough to stay flat, and to hold up the other requests of a server for 5 ms. */
+/** Bytes staged at a time: enough to be fast, few enough to keep memory flat and to delay the other requests of a server by only 5 ms. */
 const CHUNK_RECORDS = 4_000;
 const CHUNK_CHARACTERS = 500_000;
 export const SHOWN_REJECTS = 20;
@@ -16,16 +16,16 @@ export const SHOWN_REJECTS = 20;
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
-/** PostgreSQL, appendix A: who changes the platform at the same moment came first. */
+/** PostgreSQL, appendix A: somebody else changed the same rows first. */
 const LOST_RACE = /^(23...|40001|40P01)$/;
 
-/** Tells whether whoever changes the same rows came first: in another transaction the same may succeed. */
+/** Tells whether somebody else changed the same rows first: in another transaction, the same may succeed. */
 export function isLostRace(error: unknown): boolean {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   return LOST_RACE.test(String(code)) || (cause !== undefined && isLostRace(cause));
 }
 
-/** A later version of the same record was written meanwhile. */
+/** A later version of the same record was written in the meantime. */
 class VersionRace extends Error {
   readonly code = '40001';
 }
@@ -38,7 +38,7 @@ export interface Portion {
 }
 
 export interface Reject {
-  /** As it stands in the folder, `users.ndjson`. */
+  /** The name in the folder, such as `users.ndjson`. */
   readonly file: string;
   readonly line: number;
   readonly reason: string;
@@ -53,7 +53,7 @@ export interface BadLine {
   readonly reason: string;
 }
 
-/** What became of the lines of one type. */
+/** The outcome of the lines of one type. */
 export interface RecordCounts {
   read: number;
   inserted: number;
@@ -61,11 +61,11 @@ export interface RecordCounts {
   deleted: number;
   unchanged: number;
   rejected: number;
-  /** Ignored, since the record is there in the same or a later version; absent where there were none. */
+  /** Ignored because the same or a later version of the record is already stored; absent if there were none. */
   stale?: number;
 }
 
-/** Makes counts that all begin with nothing. */
+/** Makes counts that are all zero. */
 export const noCounts = (): RecordCounts => ({
   read: 0,
   inserted: 0,
@@ -79,13 +79,13 @@ export interface SetOptions {
   readonly dryRun?: boolean | undefined;
   readonly keepProfile?: boolean | undefined;
   readonly progress?: { phase(name: string): void } | undefined;
-  /** Who brings the records; an admin, unless said. */
+  /** Who sends the records; an admin if not given. */
   readonly by?: Author | undefined;
-  /** How often it is tried to write them where others change the same rows. */
+  /** How many times writing is tried if others change the same rows. */
   readonly attempts?: number | undefined;
 }
 
-/** Takes the place of the one import, which takes as long as it takes. It ends with whoever started it. */
+/** Takes the lock that lets one import run at a time, and lifts the timeouts. It ends with the transaction. */
 export async function beginImport(manager: EntityManager): Promise<void> {
   const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
     ADVISORY_LOCKS.import,
@@ -101,9 +101,9 @@ END $$`);
 }
 
 /**
- * Makes the staging tables, for as long as the transaction.
+ * Creates the staging tables, which last as long as the transaction.
  *
- * @param types those of which there are records, and with them all that these refer to; each table takes a millisecond
+ * @param types the types that occur, together with all that they refer to; each table takes a millisecond
  */
 export async function createStaging(
   manager: EntityManager,
@@ -132,9 +132,9 @@ export async function clearStaging(manager: EntityManager, types: readonly Recor
   await manager.query(tables.map((table) => `DELETE FROM ${table}`).join(';\n'));
 }
 
-/** Lines that are staged, checked and written together, in a transaction that is the caller's and has the staging tables. */
+/** Lines that are staged, checked and written together, in the caller's transaction, which has the staging tables. */
 export class ImportSet {
-  /** By type of record; lines that do not say theirs, by file. */
+  /** By type of record; lines that name no type, by file. */
   readonly counts = new Map<string, RecordCounts>();
   rejected = 0;
   firstRejects: readonly Reject[] = [];
@@ -149,8 +149,8 @@ export class ImportSet {
   ) {}
 
   /**
-   * @returns whether it was written: neither a dry run, nor stopped by bad lines
-   * @throws OperatorError where the platform changed under it again and again
+   * @returns whether it was written: neither a dry run nor stopped by bad lines
+   * @throws OperatorError if others kept changing the same rows
    */
   async run(
     portions: Iterable<Portion> | AsyncIterable<Portion>,
@@ -173,7 +173,7 @@ export class ImportSet {
     }
   }
 
-  /** Reads lines into the staging tables; those that are wrong in themselves become rejects. */
+  /** Reads lines into the staging tables; those that are invalid in themselves become rejects. */
   async #stage(portions: Iterable<Portion> | AsyncIterable<Portion>, keepsText: boolean): Promise<void> {
     const rows = new Map(RECORD_TYPES.map((type) => [type, this.#chunks(type)]));
     const bad = new Chunks((json) =>
@@ -233,7 +233,7 @@ AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).
     for (const type of this.#inOrder) await this.#compare(type);
   }
 
-  /** Takes out what other records or the database rule out, until nothing falls that others relied on. */
+  /** Removes records that other records or the database rule out, and then those that referred to them, until nothing changes. */
   async #applyRules(type: RecordType): Promise<void> {
     const broken = type.rules.map((rule) => `(${rule})`).join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
@@ -250,13 +250,13 @@ SELECT count(*) AS fell FROM noted`,
   }
 
   /**
-   * Leaves out what is there in the same version or a later one. The versions that are there stay as they are until this has
+   * Leaves out records whose stored version is the same or later. The stored versions cannot change until this has
    * written: they are locked, in order.
    */
   async #dropStale(type: RecordType): Promise<void> {
     const [user, id] = versionKey(type);
     const [row] = await this.manager.query<{ stale: number }[]>(
-      // Each is looked up by itself: what the planner knows of either table is as old as the last ANALYZE.
+      // Each is looked up separately: the planner's statistics on either table are as old as the last ANALYZE.
       `WITH wanted AS MATERIALIZED (
   SELECT s.line, ${user} AS user_id, ${id} AS id, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3
 ), known AS MATERIALIZED (
@@ -272,7 +272,7 @@ SELECT count(*) AS fell FROM noted`,
     if (row!.stale > 0) counts.stale = (counts.stale ?? 0) + row!.stale;
   }
 
-  /** One conditional write: of two that come at once the later version stays, whichever is first. */
+  /** One conditional write: of two at the same moment, the later version wins, whichever comes first. */
   async #recordVersions(type: RecordType): Promise<void> {
     const [user, id] = versionKey(type);
     const [row] = await this.manager.query<{ recorded: number; wanted: number }[]>(
@@ -309,7 +309,7 @@ FROM ${withPresent(type)}`,
   }
 
   /**
-   * Members and the platform's own programs go on meanwhile. Where one of them came first, this lets go of what it has locked, and
+   * Members and the platform's own programs go on writing. If one of them was first, this releases its locks, and
    * looks again at what is there now.
    *
    * @returns whether it is written
@@ -345,7 +345,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     if (this.#countsOf(type.name).deleted === 0) return;
     const { rows, key, ends, remove } = type.removal;
     const columns = key.map((column) => `t.${column}`).join(', ');
-    // In the order in which they are written: whoever writes the same rows waits for this, and this never for them meanwhile.
+    // In the order in which they are written: others who write the same rows wait for this, and this never waits for them at the same time.
     const locked = await this.manager.query<{ id: number }[]>(
       `SELECT ${columns} FROM ${type.name} t WHERE (${columns}) IN (${rows}) ORDER BY ${columns} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
     );
@@ -439,17 +439,17 @@ ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `$
   }
 }
 
-/** SQL of the member and the id under which the version of a staged record `s` is kept; 0 where it is no member's. */
+/** SQL of the member and the id under which the version of a staged record `s` is stored; 0 if it belongs to no member. */
 function versionKey({ version }: RecordType): readonly [user: string, id: string] {
   const [first, second] = version.map((column) => `s.${column}`) as [string, string?];
   return second === undefined ? ['0', first] : [first, second];
 }
 
-/** A line may hold U+0000, which no text of PostgreSQL can. */
+/** A line may contain U+0000, which a text in PostgreSQL cannot. */
 const encode = (text: string) => Buffer.from(text).toString('base64');
 const decode = (text: string) => Buffer.from(text, 'base64').toString();
 
-/** Gathers records, and hands them on as one JSON array. The next ones are read while the database takes them. */
+/** Collects records, and passes them on as one JSON array; the next ones are read while the database processes them. */
 class Chunks {
   #records: string[] = [];
   #characters = 0;
@@ -488,7 +488,7 @@ function columnsOf(type: RecordType): readonly (readonly [string, string])[] {
   return [...own, ...shared.filter(([name]) => !own.some(([column]) => column === name))];
 }
 
-/** Staged rows `s` with what is there, `t`. */
+/** Staged rows `s` with the stored rows, `t`. */
 function withPresent({ source, name, key }: RecordType): string {
   return `${source} LEFT JOIN ${name} t ON ${key.map((column) => `t.${column} = s.${column}`).join(' AND ')}`;
 }

@@ -3,24 +3,24 @@ import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** The longest honest record, an event with 20,000 characters, has 160 KB even where all are escaped. */
+/** The longest legitimate record, an event with 20,000 characters, has 160 KB even if all of them are escaped. */
 export const LONGEST_LINE_BYTES = 1_048_576;
 const SHOWN_OF_A_LONG_LINE = 1_000;
 
 export interface Line {
   /** From 1. */
   readonly number: number;
-  /** Of a line that is too long, the beginning. */
+  /** The line; only its beginning if it is too long. */
   readonly text: string;
   /** Why it cannot even be parsed. */
   readonly fault?: string;
 }
 
 /**
- * Reads the lines of a stream, unpacked where `name` ends in `.gz`, a few at a time; blank ones left out. Memory stays flat
- * whatever stands in it.
+ * Reads the lines of a stream, decompressed if `name` ends in `.gz`, a few at a time, and skips blank ones. Memory stays flat
+ * whatever the stream contains.
  *
- * @throws OperatorError where it cannot be read or unpacked
+ * @throws OperatorError if it cannot be read or decompressed
  */
 export async function* readLines(source: Readable, name: string): AsyncGenerator<Line[]> {
   const unpacked = name.endsWith('.gz') ? source.pipe(createGunzip({ chunkSize: 262_144 })) : source;
@@ -36,7 +36,7 @@ export async function* readLines(source: Readable, name: string): AsyncGenerator
   yield splitter.end();
 }
 
-/** Cuts bytes into lines, and keeps no more of a line than may be one. */
+/** Splits bytes into lines, and keeps no more of a line than the maximum length. */
 class Splitter {
   #number = 0;
   #rest: Buffer[] = [];
@@ -54,7 +54,7 @@ class Splitter {
     return lines;
   }
 
-  /** The line that was begun. */
+  /** The incomplete line at the end. */
   end(): Line[] {
     const bytes = this.#rest.length === 1 ? this.#rest[0]! : Buffer.concat(this.#rest);
     const length = this.#restBytes;

@@ -37,12 +37,12 @@ import type { EventRole } from '../../values/vocabulary.js';
 
 /** One file of the folder: its fields, the rules between records, and how the rows get into their table. */
 export interface RecordType {
-  /** Of the file and the table. */
+  /** The name of the file and of the table. */
   readonly name: string;
   readonly fields: Fields;
   /** Names of other types that records of this one refer to. */
   readonly refersTo: readonly string[];
-  /** Columns of the staging table beside the fields', made by {@link RecordType.complete}. */
+  /** Columns of the staging table besides those of the fields, filled by {@link RecordType.complete}. */
   readonly extraColumns?: readonly (readonly [column: string, type: string])[];
   /** Adds the extra columns to a row. */
   readonly complete?: (row: Record<string, unknown>, record: Record<string, unknown>) => void;
@@ -57,34 +57,34 @@ export interface RecordType {
   readonly key: readonly string[];
   /** Column → SQL over `s` and the row that is there, `t`. */
   readonly values: Readonly<Record<string, string>>;
-  /** What is compared with `t` in place of the value, to tell whether anything changes. */
+  /** What is compared with `t` instead of the value, to tell whether anything changes. */
   readonly compared?: Readonly<Record<string, string>>;
-  /** Join of the row `o` that it copies from; only the write needs it. */
+  /** Join of the row `o` that values are copied from; only the write needs it. */
   readonly joins?: string;
-  /** Run before the write, where rows give up values that are unique and that other rows will take. */
+  /** Runs before the write, and releases unique values that other rows will take. */
   readonly release?: string;
-  /** Sequence that must go past the ids. */
+  /** Sequence that must be advanced beyond the ids. */
   readonly sequence?: string;
-  /** Values under `--keep-profile`, in place of those of {@link RecordType.values}. */
+  /** Values with `--keep-profile`, instead of those of {@link RecordType.values}. */
   readonly kept?: Readonly<Record<string, string>>;
-  /** Columns of the staging table that name what a record is about, each of them alone. */
+  /** Columns of the staging table, each of which identifies a record by itself. */
   readonly identities: readonly (readonly string[])[];
-  /** Columns of the staging table that name a record for good, and under which its version is kept. */
+  /** Columns of the staging table that identify a record permanently, and under which its version is stored. */
   readonly version: readonly string[];
   /** What `"op": "delete"` does, and in some files `"deleted": true`. */
   readonly removal: Removal;
 }
 
 export interface Removal {
-  /** What names a record. Whatever else the line says is ignored. */
+  /** The fields that identify a record; all others in the line are ignored. */
   readonly fields: Fields;
   readonly check?: (row: Record<string, unknown>) => LineFault | undefined;
   readonly complete?: (row: Record<string, unknown>) => void;
-  /** Query for the {@link Removal.key} of the rows that go. */
+  /** Query for the {@link Removal.key} of the rows to delete. */
   readonly rows: string;
   /** Primary key of the table. */
   readonly key: readonly string[];
-  /** Columns that say that a row ended, where it stays: column → SQL. */
+  /** For rows that are kept when they end, the columns that say so: column → SQL. */
   readonly ends?: Readonly<Record<string, string>>;
   /** How rows go that do not go alone. @param ids of the rows, in order */
   readonly remove?: (manager: EntityManager, ids: number[], by: Author) => Promise<unknown>;
