@@ -1,23 +1,23 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Without scripts: the one that would run brings a Node, which is here.
+# Without scripts: the only one that would run installs Node, which is already here.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN node bin/build.mjs
 
 FROM node:24-bookworm-slim
-# Fewer arenas and a smaller heap than Node takes where nothing bounds it: docs/performance.md, Memory.
+# Fewer arenas and a smaller heap than Node uses without limits: docs/performance.md, Memory.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY package.json package-lock.json ./
-# What development alone has a use for goes again: `npm ci --omit=optional` would take the native parts of other packages, too.
+# Removes what only development needs: `npm ci --omit=optional` would also omit the native parts of other packages.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force \
   && npm pkg delete dependencies.@electric-sql/pglite dependencies.@electric-sql/pglite-socket dependencies.pino-pretty \
   && npm prune --omit=dev --ignore-scripts --offline --no-audit --no-fund
 COPY --from=build /app/dist dist
 COPY bin bin
-# `pua` and `npx pua`. npx would install a package that has a command of that name itself, and has no network.
+# `pua` and `npx pua`. Otherwise, npx would look for a package of that name, without a network.
 RUN npm pkg delete bin && ln -s ../../bin/pua.mjs node_modules/.bin/pua
 ENV PATH=/app/node_modules/.bin:$PATH
 USER node

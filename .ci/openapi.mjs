@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The OpenAPI document of a running server, by the recommended rules of Redocly and Spectral: a warning is a failure, too. Both are
-// fetched, in the versions named here, since they bring some hundred packages that nothing else needs.
+// Checks the OpenAPI document of a running server by the recommended rules of Redocly and Spectral: a warning is a failure, too. Both are
+// fetched, in the versions named here, because they depend on hundreds of packages that nothing else needs.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -24,7 +24,7 @@ const server = spawn(join(import.meta.dirname, '../node_modules/.bin/node'), ['b
     HOME: process.env.HOME,
     DATA_DIR: join(folder, 'data'),
     PORT: String(port),
-    PUBLIC_URL: 'https://api.platform.test', // an address of one's own machine is a finding
+    PUBLIC_URL: 'https://api.platform.test', // a loopback URL would be a finding
     LOG_LEVEL: 'warn',
   },
   stdio: ['ignore', 'ignore', 'inherit'],
@@ -67,7 +67,7 @@ function npx(name, command) {
   });
 }
 
-/** What the server answers as soon as it is ready. */
+/** The document, as soon as the server is ready. */
 async function read(url) {
   for (let tries = 0; tries < 600; tries++) {
     if (server.exitCode !== null) throw new Error('The server ended before it was ready');

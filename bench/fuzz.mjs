@@ -1,7 +1,7 @@
-// Requests that nobody would send, over the API, the authorization server, the pages and the bare socket: made from the OpenAPI
-// documents, the table of routes, the forms of the pages and requests of OAuth that would pass, each changed in a few places. A
-// fault is an end of the process, a status of 5xx but a 503 that says when to come back, a line of the log with level `error`, a
-// redirect to where nobody registered, a stack in a response, and a response of the API that its document does not have.
+// Malformed requests to the API, the authorization server, the pages and the bare socket: generated from the OpenAPI documents, the
+// table of routes, the forms of the pages and valid OAuth requests, each changed in a few places. A fault is an end of the process, a
+// 5xx other than a 503 with Retry-After, a line of the log with level `error`, a redirect to an unregistered URI, a stack in a
+// response, or a response of the API that its document does not declare.
 //   nice node bin/with-postgres.mjs node bench/fuzz.mjs --requests 1000000 [--seed 1] [--out fuzz.json]
 // The same seed makes the same kinds of requests; what they meet depends on which are answered first. Loopback only.
 import './own-node.mjs';

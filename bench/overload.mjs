@@ -1,11 +1,11 @@
-// Several times as much as the server can do: how much of it is still answered, how fast, and how the rest is refused.
+// Several times as many requests as the server can handle: how many are still answered, how fast, and how the rest is refused.
 import { request, runGenerator } from './generator.mjs';
 import { AUTHORIZE } from './oauth-client.mjs';
 import { cpuMicroseconds, machineMicroseconds, memoryMegabytes } from './usage.mjs';
 
-/** Of what the server can do. */
+/** Multiple of what the server can handle. */
 export const TIMES = 5;
-/** Closed loop, to find out what it can do. */
+/** Closed loop, to find out what it can handle. */
 const PEAK_CONNECTIONS = 32;
 /** The open loop needs as many as are on their way at once. */
 const CONNECTIONS = 1_000;
@@ -166,7 +166,7 @@ export function faultsOf(name, { ratio, cpuRatio, notReady, neighbour }) {
     Math.max(ratio, cpuRatio) < LEAST_RATIO &&
       `${percent(ratio)} of the peak are answered, ${percent(cpuRatio)} for the same CPU time`,
     notReady > 0 && `/readyz was not 200 ${notReady} times`,
-    // Where a thousand callers flood, nobody is among few.
+    // In a flood of a thousand callers, no caller is one of few.
     name.includes('one key') &&
       neighbour < 0.5 &&
       `a member who asks little got ${percent(neighbour)} of the answers`,

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run bench:profile -- events [users]`: where the CPU time of our server goes while it answers one question, or makes
+// `npm run bench:profile -- events [users]`: where the CPU time of our server goes while it answers one kind of request, or issues
 // codes (`authorize`), redeems them (`exchange`) or rotates refresh tokens (`refresh`): by layer, by package and by
 // function. The profile itself stays in bench/.data/profiles, for Chrome's developer tools.
 import './own-node.mjs';

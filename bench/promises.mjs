@@ -1,4 +1,4 @@
-// What docs/reliability.md promises, measured over two instances and a throw-away PostgreSQL, in a minute or two:
+// Measures the promises of docs/reliability.md on two instances and a throw-away PostgreSQL, in a minute or two:
 //   node bin/with-postgres.mjs node bench/promises.mjs [revocation singleUse databaseAway nastiestInput ending]
 // Prints a line for each. Figures of time are those of the machine as busy as it is; what is counted is exact. Loopback only.
 import './own-node.mjs';

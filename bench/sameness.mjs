@@ -1,12 +1,12 @@
 import { deepStrictEqual } from 'node:assert';
 import { apiKey, ask, COMPARED } from './questions.mjs';
 
-/** Every so manieth member's credential is tried. */
+/** One in this many members' credentials is tried. */
 const SAMPLE = 25;
 
 /**
- * Checks that all servers give the same answers: the same JSON value. Cursors are signed by each server in its own way, so
- * only where there is one is compared.
+ * Checks that all servers return the same JSON values. Each server signs cursors in its own way, so
+ * only their presence is compared.
  */
 export async function checkSameness([ours, ...peers], { keys }, tokens) {
   for (const { path } of COMPARED) {
@@ -30,7 +30,7 @@ async function compare(first, firstCredential, other, credential, path) {
       `${other.name} answers ${path} otherwise than ${first.name}`,
     );
   };
-  // Statistics show the half minute that they are of, which may turn between two answers.
+  // Statistics show the half minute in which they were computed, which may change between two responses.
   await once().catch(once);
 }
 

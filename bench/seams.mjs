@@ -1,5 +1,4 @@
-// What the seams cost those who know nothing of them (docs/performance.md): a write with its changes recorded, and a read with its use
-// counted. On a throw-away PostgreSQL: node bin/with-postgres.mjs node bench/seams.mjs
+// What recording changes adds to a write, and counting usage adds to a read (docs/performance.md). On a throw-away PostgreSQL: node bin/with-postgres.mjs node bench/seams.mjs
 //
 // CPU of server and database together, the best of several rounds with the triggers and without, in turns.
 import './own-node.mjs';

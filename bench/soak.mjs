@@ -1,6 +1,6 @@
-// An hour of everything at once, at a fixed rate, with a fault each minute: what grows that should not, and what is answered that no
-// document has. Two instances over a throw-away PostgreSQL and Redis; the second instance is the one that is killed, so that the
-// first shows what a process holds after an hour.
+// An hour of mixed load at a fixed rate, with a fault each minute: finds what grows that should not, and responses that no document
+// declares. Two instances on a throw-away PostgreSQL and Redis; only the second instance is ever killed, so that the first shows what a
+// process uses after an hour.
 //   node bin/with-postgres.mjs node bench/soak.mjs --minutes 60 [--rate 60] [--every <seconds between faults>] [--out <folder>]
 // writes soak.json and soak.svg to the folder, prints the verdict, and exits with 1 where it is bad. Loopback only.
 import './own-node.mjs';
@@ -37,7 +37,7 @@ const FAULT_MS = 5_000;
 const AFTERMATH_MS = 4_000;
 /** For so long a refresh that was answered is answered again. */
 const REPEATED_MS = 10_000;
-/** How often each kind of work is begun, of all that is. What a sign-in brings with it (pages, exchange) comes on top. */
+/** Share of each kind of work. The requests of a sign-in (pages, code exchange) come on top. */
 const MIX = {
   readByKey: 44,
   readByToken: 22,

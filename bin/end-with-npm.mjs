@@ -1,5 +1,5 @@
-// npm dies of SIGTERM without passing it on to the program that it started (npm 11), which would keep port and database. So
-// what npm or npx started tells itself to end as soon as they are gone; whatever was started directly is left alone.
+// On SIGTERM, npm 11 exits without passing it on to the program that it started, which would keep port and database. So a program
+// that npm or npx started ends itself as soon as they are gone; one that was started directly does not.
 import { readFileSync } from 'node:fs';
 
 const POLL_MS = 1_000;

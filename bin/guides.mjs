@@ -1,11 +1,11 @@
-// The guides for callers as the server shows them at /docs: HTML of the same Markdown files that stand in docs/.
+// The guides for callers as the server shows them at /docs: HTML from the Markdown files in docs/.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { Marked } from 'marked';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** In the order of the menu: name, title, file, and what one finds there. A file that is not there yet has no page. */
+/** In the order of the menu: name, title, file, and a description. A file that does not exist yet has no page. */
 const GUIDES = [
   [
     'first-program',

@@ -1,4 +1,4 @@
-// First import of every program: says in one line that Node is too old, before anything fails for that reason.
+// First import of every program: says in one line that Node is too old, before anything fails because of that.
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 12)) {
   console.error(

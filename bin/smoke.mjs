@@ -67,7 +67,7 @@ function expect(condition, message) {
   if (!condition) throw new Error(message);
 }
 
-/** What is printed is pasted as it stands. */
+/** Runs what is printed as it is. */
 function expectWorkingCurl(printed) {
   const curl = /^ +(export .*)\n +(curl .*)$/m.exec(printed)?.slice(1).join('\n');
   expect(curl, `no curl line is printed:\n${printed}`);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Runs a command over a throw-away PostgreSQL: `node bin/with-postgres.mjs npm test`. The command finds it in
-// TEST_DATABASE_URL, as a role that is no superuser and owns its databases: as the server is run in production. What only a
-// superuser may is done through TEST_SUPERUSER_URL. The cluster listens on loopback only and is gone afterwards.
+// TEST_DATABASE_URL, for a role that is not a superuser and owns its databases, as in production. What only a superuser may do
+// is done through TEST_SUPERUSER_URL. The cluster listens on loopback only, and is removed afterwards.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

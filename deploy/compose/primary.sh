@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lets a replica copy this database and follow it. The image runs this once, when it makes the database.
+# Lets a replica copy this database and follow it. The image runs this once, when it creates the database.
 set -eu
 
 psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" <<'END'

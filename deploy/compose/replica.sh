@@ -1,6 +1,6 @@
 #!/bin/sh
-# Copies the database of PRIMARY (as libpq takes it; the password is in PGPASSWORD) into PGDATA where there is none yet, and runs the
-# command that it is given, which follows it. A copy that was cut off is begun anew.
+# Copies the database of PRIMARY (a connection string of libpq; the password is in PGPASSWORD) into PGDATA if there is none yet, then runs the
+# given command, which follows it. An interrupted copy is started again.
 set -eu
 
 if [ ! -d "$PGDATA" ]; then

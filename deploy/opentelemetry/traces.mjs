@@ -1,5 +1,5 @@
-// Spans of requests and of their statements, sent as OpenTelemetry's own variables say (OTEL_EXPORTER_OTLP_ENDPOINT and others). No span has
-// anything that a caller sent but the trace that it belongs to, and no statement has values: as in the log of the server.
+// Spans of requests and of their statements, exported as OpenTelemetry's own variables say (OTEL_EXPORTER_OTLP_ENDPOINT and others). As in the
+// server's log, spans contain nothing that a caller sent except the trace context, and statements have no values.
 import { tracingChannel } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
 import { SpanKind, trace } from '@opentelemetry/api';
@@ -9,16 +9,16 @@ import { NodeSDK } from '@opentelemetry/sdk-node';
 
 const DEFAULTS = {
   OTEL_SERVICE_NAME: 'public-user-api',
-  // The server has metrics and a log of its own.
+  // The server has its own metrics and log.
   OTEL_METRICS_EXPORTER: 'none',
   OTEL_LOGS_EXPORTER: 'none',
   OTEL_NODE_RESOURCE_DETECTORS: 'env,serviceinstance',
-  // So much, in ms, a process that ends may not have sent.
+  // In ms: at most this much is lost when a process ends.
   OTEL_BSP_SCHEDULE_DELAY: '1000',
 };
 for (const [name, value] of Object.entries(DEFAULTS)) process.env[name] ??= value;
 
-/** Of requests: paths, queries, headers and addresses may hold credentials, or say who it is. */
+/** Attributes of requests to remove: paths, queries, headers and addresses may contain credentials, or identify somebody. */
 const HIDDEN = Object.fromEntries(
   [
     'url.path',
@@ -31,21 +31,21 @@ const HIDDEN = Object.fromEntries(
     'user_agent.original',
   ].map((name) => [name, undefined]),
 );
-/** Asked every few seconds by whoever watches the server. */
+/** Paths that monitoring requests every few seconds. */
 const PROBES = new Set(['/livez', '/readyz', '/metrics']);
 
 const http = new HttpInstrumentation({
-  // Addresses of webhooks may hold secrets.
+  // URLs of webhooks may contain secrets.
   disableOutgoingRequestInstrumentation: true,
   ignoreIncomingRequestHook: ({ url }) => PROBES.has(url),
   startIncomingSpanHook: () => HIDDEN,
-  // The log names the trace by this header, of requests too whose trace begins here.
+  // The log reads the trace from this header, also if the trace begins here.
   requestHook: (span, request) => {
     const { traceId, spanId, traceFlags } = span.spanContext();
     const flags = traceFlags.toString(16).padStart(2, '0');
     request.headers.traceparent = `00-${traceId}-${spanId}-${flags}`;
   },
-  // At its end: its route is known then.
+  // At the end of the request, when its route is known.
   applyCustomAttributesOnSpan: (span, request) => {
     const { context, route, method } = request;
     const path = context?.route ?? route?.path;
@@ -53,17 +53,17 @@ const http = new HttpInstrumentation({
     if (context !== undefined) span.setAttribute('http.response.header.x-request-id', [context.id]);
   },
 });
-// Only what a request asks for: what runs beside requests asks many times a second.
+// Only statements of requests: background work runs many per second.
 const pg = new PgInstrumentation({ requireParentSpan: true, ignoreConnectSpans: true });
 
 new NodeSDK({ instrumentations: [http, pg] }).start();
-// It is seen when it is required, and the server imports it.
+// pg is instrumented when it is required, but the server imports it.
 createRequire(import.meta.url)('node:http');
 
 const tracer = trace.getTracer('public-user-api');
 const spans = new WeakMap();
 
-// Reads in pipeline mode, which the server writes itself, past pg. Named as those of pg are.
+// Reads in pipeline mode, which the server sends itself, without pg. They are named like those of pg.
 tracingChannel('public-user-api:pipelined-read').subscribe({
   start: (read) => {
     if (!trace.getActiveSpan()) return;

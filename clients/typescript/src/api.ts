@@ -21,27 +21,27 @@ import type {
   SyncQuery,
 } from './schema.js';
 
-/** Of the achievements that the member has earned. */
+/** Query for the achievements that the member has earned. */
 export type EarnedQuery = Omit<AchievementsQuery, 'action' | 'id' | 'earned'>;
-/** Of all achievements. */
+/** Query for all achievements. */
 export type AllAchievementsQuery = Pick<
   AchievementsQuery,
   'limit' | 'cursor' | 'sort' | 'earned' | 'category' | 'rarity'
 >;
 
-/** A page of a list, as the API answers it. */
+/** A page of a list, as the API returns it. */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly pagination: Pagination;
 }
 
 /**
- * A list of the member's. `for await (const item of list)` gives all of it, page by page as it is asked for; `page` gives one.
+ * A list of the member's data. `for await (const item of list)` yields all items and loads pages as needed; `page` returns one page.
  */
 export class List<T> implements AsyncIterable<T> {
   constructor(private readonly read: (cursor: string | undefined) => Promise<Page<T>>) {}
 
-  /** One page: the first, or the one of a cursor (`pagination.next_cursor`, `prev_cursor`). */
+  /** Returns one page: the first, or the one at a cursor (`pagination.next_cursor`, `prev_cursor`). */
   page(cursor?: string): Promise<Page<T>> {
     return this.read(cursor);
   }
@@ -60,7 +60,7 @@ export class List<T> implements AsyncIterable<T> {
   }
 }
 
-/** The API as one member sees it; which member that is, the credentials say. Every method throws {@link ApiError} where it is refused. */
+/** The API for the member whose credentials are used. Every method throws {@link ApiError} if the API refuses the call. */
 export class PublicUserApi {
   readonly #requests: Requests;
 
@@ -78,15 +78,15 @@ export class PublicUserApi {
     return this.#get('/profile', {}, options);
   }
 
-  /** The same with its ETag, for {@link updateProfile} to refuse what somebody else changed meanwhile. */
+  /** The same with its ETag, with which {@link updateProfile} fails if somebody else has changed the profile in the meantime. */
   profileWithEtag(options?: CallOptions): Promise<Found<Profile>> {
     return this.#requests.call('/profile', {}, options);
   }
 
   /**
-   * Changes what `changes` names, all or nothing; null clears a field. Needs the scope `profile:write`.
+   * Changes the fields in `changes`, all or none; null clears a field. Needs the scope `profile:write`.
    *
-   * @throws ApiError `precondition_failed` where the profile changed since `ifMatch`
+   * @throws ApiError `precondition_failed` if the profile has changed since `ifMatch`
    */
   async updateProfile(
     changes: ProfileChanges,
@@ -111,27 +111,27 @@ export class PublicUserApi {
     return this.#list('/connections', { ...query }, options);
   }
 
-  /** Those that the member has earned. Needs the scope `achievements:read`, as all of achievements. */
+  /** The achievements that the member has earned. Needs the scope `achievements:read`, as do all calls for achievements. */
   achievements(query: EarnedQuery = {}, options?: CallOptions): List<Achievement> {
     return this.#list('/achievements', { ...query }, options);
   }
 
   /**
-   * What to read again, or drop, so that a copy of the member's data stays right. Without a cursor: a place to start from. Any
+   * What to read again, or delete, so that a copy of the member's data stays up to date. Without a cursor, returns one to start from. Any
    * credential.
    *
-   * @throws ApiError `cursor_expired` where everything is to be read anew
+   * @throws ApiError `cursor_expired` if everything has to be read again
    */
   changes(query: SyncQuery = {}, options?: CallOptions): Promise<Changes> {
     return this.#get('/sync', { ...query }, options);
   }
 
-  /** Earned or not. */
+  /** All achievements, earned or not. */
   allAchievements(query: AllAchievementsQuery = {}, options?: CallOptions): List<Achievement> {
     return this.#list('/achievements', { ...query, action: 'all' }, options);
   }
 
-  /** At most six, in the member's order. */
+  /** The pinned achievements, at most six, in the member's order. */
   async pinnedAchievements(options?: CallOptions): Promise<readonly Achievement[]> {
     return (await this.#get<Page<Achievement>>('/achievements', { action: 'pinned' }, options)).data;
   }
@@ -144,7 +144,7 @@ export class PublicUserApi {
     return this.#get('/achievements', { action: 'stats' }, options);
   }
 
-  /** What the credential is, and which calls it may make. */
+  /** What kind of credential is used, and which calls it may make. */
   credential(options?: CallOptions): Promise<Credential> {
     return this.#get('/credential', {}, options);
   }

@@ -1,15 +1,15 @@
 import type { Problem } from './schema.js';
 
-/** A call that the API refused; `code` says why, and `docs/errors.md` what to do about each. */
+/** A call that the API refused; `code` says why, and `docs/errors.md` how to fix each. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;
-  /** As in the catalogue at `/api/public/problems`; `unknown` where something between here and the API answered. */
+  /** As in the catalogue at `/api/public/problems`; `unknown` if the response came from something in between, such as a proxy. */
   readonly code: string;
-  /** By which the people who run the server find this call in their log. */
+  /** The id with which the people who run the server find this call in their log. */
   readonly requestId: string | null;
   readonly problem: Problem | undefined;
-  /** Seconds after which the same call may succeed, where the server said so. */
+  /** Seconds after which the same call may succeed, if the server said so. */
   readonly retryAfter: number | undefined;
 
   constructor(response: Response, problem: Problem | undefined) {

@@ -1,17 +1,17 @@
 import { ApiError, secondsOf } from './problem.js';
 import type { Problem } from './schema.js';
 
-/** Who calls: the headers of one request. Asked again, with `renew`, where the API no longer takes what it gave before. */
+/** The credentials: returns the headers of a request. Called again, with `renew`, if the API no longer accepts the previous ones. */
 export interface Credentials {
   headers(renew: boolean): Promise<Record<string, string>>;
 }
 
-/** The key of a partner's backend. Keys are for servers: the API refuses one that comes from a page, and records it as exposed. */
+/** The key of a partner's backend. Keys are for servers: the API refuses a key that is sent by a page, and records it as exposed. */
 export function apiKey(key: string): Credentials {
   return { headers: async () => ({ 'X-API-Key': key }) };
 }
 
-/** A token that somebody else looks after: `token` gives the one to use now, a new one where `renew` is true. */
+/** A token that is managed elsewhere: `token` returns the current one, or a new one if `renew` is true. */
 export function bearer(token: string | ((renew: boolean) => Promise<string>)): Credentials {
   return {
     headers: async (renew) => ({
@@ -21,16 +21,16 @@ export function bearer(token: string | ((renew: boolean) => Promise<string>)): C
 }
 
 export interface RequestSettings {
-  /** Address of the server, without a path. */
+  /** URL of the server, without a path. */
   readonly baseUrl: string | URL;
   readonly credentials: Credentials;
-  /** How often a call is sent again that the server has no room for just now (429, 503) or that did not arrive. Default 2. */
+  /** How many times a call is retried that the server refused for now (429, 503) or that did not arrive. Default 2. */
   readonly retries?: number;
-  /** The longest wait between two tries, in ms: a call that is to wait longer fails with the answer. Default 10,000. */
+  /** The longest wait between two attempts, in ms: a call that would have to wait longer fails with the response. Default 10,000. */
   readonly longestWaitMs?: number;
-  /** Of one try, in ms. Default 30,000. */
+  /** Timeout of one attempt, in ms. Default 30,000. */
   readonly timeoutMs?: number;
-  /** In place of the global `fetch`. */
+  /** Used instead of the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
@@ -46,7 +46,7 @@ interface Sent extends CallOptions {
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** An answer, and the ETag by which it is known. */
+/** A response and its ETag. */
 export interface Found<T> {
   readonly value: T;
   readonly etag: string | null;
@@ -54,7 +54,7 @@ export interface Found<T> {
 
 const CACHED = 100;
 
-/** Calls with one credential; answers are kept by their ETag, so that what did not change is not sent again. */
+/** Calls with one credential. Responses are cached with their ETag, so that unchanged ones are not sent again. */
 export class Requests {
   readonly #settings: RequestSettings;
   readonly #known = new Map<string, Found<unknown>>();
@@ -63,7 +63,7 @@ export class Requests {
     this.#settings = settings;
   }
 
-  /** @throws ApiError where the API refuses; what `fetch` throws where there is no answer, or `signal` was aborted */
+  /** @throws ApiError if the API refuses; what `fetch` throws if there is no response, or `signal` was aborted */
   async call<T>(path: string, query: Query = {}, sent: Sent = {}): Promise<Found<T>> {
     const url = urlOf(this.#settings.baseUrl, path, query);
     const { retries = 2, longestWaitMs = 10_000 } = this.#settings;
@@ -90,7 +90,7 @@ export class Requests {
       const waitMs = 1_000 * (secondsOf(response) ?? 2 ** tries);
       const again = response.status === 429 || response.status === 503;
       if (!again || tries >= retries || waitMs > longestWaitMs) throw refused;
-      // Who was refused together does not come back together.
+      // Random, so that clients that were refused together do not return together.
       await wait(waitMs * (1 + Math.random() / 4), sent.signal);
     }
   }
@@ -109,7 +109,7 @@ export class Requests {
         ...(known ? { 'If-None-Match': known } : {}),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      cache: 'no-store', // the answers are kept here, for this credential alone
+      cache: 'no-store', // responses are cached here, for this credential only
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
   }

@@ -1,28 +1,28 @@
 import type { Credentials } from './requests.js';
 
-/** Where tokens and sign-ins under way are kept: `localStorage`, `sessionStorage`, or what an app brings. */
+/** Where tokens and pending sign-ins are stored: `localStorage`, `sessionStorage`, or the app's own storage. */
 export type TokenStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export interface SignInSettings {
-  /** Address of the server, without a path. */
+  /** URL of the server, without a path. */
   readonly issuer: string | URL;
   readonly clientId: string;
-  /** As it is registered, to the letter. */
+  /** Exactly as it is registered. */
   readonly redirectUri: string;
   readonly scope: string;
-  /** Tokens. Tabs that share a storage share the sign-in. Default `sessionStorage`: the sign-in ends with the tab. */
+  /** Stores the tokens. Tabs that share a storage share the sign-in. Default `sessionStorage`: the sign-in ends with the tab. */
   readonly storage?: TokenStorage;
-  /** State and verifier of a sign-in that has begun: of this tab alone. Default `sessionStorage`. */
+  /** Stores state and verifier of a pending sign-in, for this tab only. Default `sessionStorage`. */
   readonly begunStorage?: TokenStorage;
   readonly fetch?: typeof fetch;
 }
 
-/** The authorization server said no (RFC 6749 §4.1.2.1, §5.2), or the answer belongs to no sign-in of ours. */
+/** The authorization server refused (RFC 6749 §4.1.2.1, §5.2), or the response belongs to no sign-in of this client. */
 export class SignInError extends Error {
   override readonly name = 'SignInError';
 
   constructor(
-    /** As the RFC has it, such as `access_denied`; `state_mismatch` where the answer is none of ours; `signed_out` without tokens. */
+    /** A code of the RFC, such as `access_denied`; `state_mismatch` if the response belongs to no sign-in of this client; `signed_out` if there are no tokens. */
     readonly code: string,
     description?: string | null,
   ) {
@@ -45,12 +45,12 @@ interface Tokens {
   readonly expires_at: number;
 }
 
-/** A token this close to its end is renewed first. */
+/** A token this close to its expiry is refreshed first. */
 const EARLY_MS = 30_000;
 
 /**
- * Signs a member in with an authorization code and PKCE (RFC 7636, RFC 9700), and keeps the tokens fresh. Of all tabs that share a
- * storage one refreshes at a time (Web Locks, where there are), the others take what it got.
+ * Signs a member in with an authorization code and PKCE (RFC 7636, RFC 9700), and refreshes the tokens. Of all tabs that share a
+ * storage, one refreshes at a time (Web Locks, where available), and the others use its result.
  */
 export class SignIn implements Credentials {
   readonly #settings: SignInSettings;
@@ -62,9 +62,9 @@ export class SignIn implements Credentials {
   }
 
   /**
-   * The address to send the member to; what belongs to it is kept for {@link finish}.
+   * Returns the URL to send the member to, and stores what {@link finish} needs.
    *
-   * @param prompt `consent`: ask again, also for what was refused before
+   * @param prompt `consent`: ask the member again, also for scopes that were denied before
    */
   async begin(prompt?: 'consent' | 'login' | 'none'): Promise<URL> {
     const { clientId, redirectUri, scope } = this.#settings;
@@ -87,17 +87,17 @@ export class SignIn implements Credentials {
   }
 
   /**
-   * Redeems the code with which the member came back to the redirect URI.
+   * Exchanges the code with which the member returned to the redirect URI.
    *
-   * @param url of the page, with its query; take it out of the address bar afterwards
-   * @returns the scope that the member granted, which may be less than was asked for
+   * @param url of the page, with its query; remove the query from the address bar afterwards
+   * @returns the scope that the member granted, which may be less than was requested
    * @throws SignInError
    */
   async finish(url: string | URL): Promise<string> {
     const answer = new URL(url).searchParams;
     const begun = JSON.parse(this.#begun.getItem(this.#name('begun')) ?? 'null') as Begun | null;
     this.#begun.removeItem(this.#name('begun'));
-    // The second is RFC 9207: an answer of another server is none to this question.
+    // The second check is RFC 9207: a response of another server is refused.
     if (!begun || answer.get('state') !== begun.state || answer.get('iss') !== begun.issuer)
       throw new SignInError('state_mismatch', 'This answer belongs to no sign-in that began here.');
     const error = answer.get('error');
@@ -116,10 +116,10 @@ export class SignIn implements Credentials {
   }
 
   /**
-   * A token that is good now.
+   * Returns a token that is valid now.
    *
-   * @param renew where the API refused the last one
-   * @throws SignInError `signed_out`, and the member has to sign in again
+   * @param renew if the API refused the previous one
+   * @throws SignInError `signed_out`: the member has to sign in again
    */
   async accessToken(renew = false): Promise<string> {
     const tokens = this.#tokens;
@@ -146,8 +146,8 @@ export class SignIn implements Credentials {
   }
 
   /**
-   * @param used what this tab had: where another tab has renewed it meanwhile, there is nothing left to do
-   * @param waited for another tab: what it wrote may arrive a moment after its lock is free
+   * @param used the token of this tab: if another tab has refreshed it in the meantime, there is nothing left to do
+   * @param waited whether it waited for another tab, whose result may arrive a moment after its lock is free
    */
   async #refresh(used: Tokens, waited: boolean): Promise<Tokens> {
     for (let i = 0; waited && i < 10 && this.#tokens?.access_token === used.access_token; i++)
@@ -192,7 +192,7 @@ export class SignIn implements Credentials {
     };
   }
 
-  /** RFC 8414; asked for once, again after a failure. */
+  /** RFC 8414; requested once, and again after a failure. */
   #discover(): Promise<Metadata> {
     const url = new URL('/.well-known/oauth-authorization-server', this.#settings.issuer);
     this.#metadata ??= this.#fetch(url).then(async (response) => {
@@ -203,7 +203,7 @@ export class SignIn implements Credentials {
     return this.#metadata;
   }
 
-  /** Runs `work` for one tab at a time; `waited` says that another has just done the same. */
+  /** Runs `work` in one tab at a time; `waited` means that another tab has just done the same. */
   async #alone<T>(work: (waited: boolean) => Promise<T>): Promise<T> {
     const locks = (globalThis.navigator as Navigator | undefined)?.locks;
     if (!locks) return work(false);

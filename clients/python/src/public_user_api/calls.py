@@ -71,7 +71,7 @@ class Calls:
             wait = 2.0**attempt if seconds is None else seconds
             if result.status_code not in (429, 503) or last or wait > self._longest_wait:
                 raise ApiError(result)
-            # Who was refused together does not come back together.
+            # Random, so that clients that were refused together do not return together.
             yield Wait(wait * (1 + random.random() / 4))
         raise AssertionError("unreachable")
 
