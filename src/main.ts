@@ -15,10 +15,10 @@ import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
 import { superviseWorkers } from './workers.js';
 import { OperatorError } from './values/operator-error.js';
 
-/** Takes much of a start: done while the embedded database is opened, and only where requests are served. */
+/** Takes much of the start, so it is done while the embedded database is opened, and only if this process serves requests. */
 const loadApp = () => import('./app.js');
 
-/** Makes everything ready that processes share, then serves: itself, or through workers. */
+/** Prepares what processes share, then serves, by itself or through workers. */
 async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
   if (!config.production) console.log(beginning(config));
@@ -68,14 +68,14 @@ function onSignal(end: () => Promise<void>): void {
 }
 
 /**
- * Before anything is made: a port that is taken is the commonest fault, and nothing should be half done for it. Asked by connecting,
- * since whoever tries the port again and again, as proxies do, would be let in by a listener, and cut off when it is closed.
+ * Checks the port before anything else: a port that is taken is the most common problem, and nothing should be half done then. It checks by connecting,
+ * because a listener would accept clients that keep trying the port, as proxies do, and cut them off when it is closed.
  */
 async function refuseTakenPort(config: Config): Promise<void> {
   const { host, port } = config;
   const probe = createServer();
   try {
-    // On any port: whether the address is one of this machine's. Nobody else's is connected to.
+    // Listens on any port first, to check that the address belongs to this machine: no other machine is connected to.
     await new Promise<void>((resolve, reject) => {
       probe.once('error', reject).listen(0, host, resolve);
     });
@@ -107,7 +107,7 @@ try {
   if (cluster.isPrimary) await start(config);
   else onSignal(await serve(config));
 } catch (error) {
-  // What the operator can mend is told in one line; anything else is a fault of ours, with its stack.
+  // What the operator can fix is reported in one line; anything else is a bug, with its stack.
   console.error(error instanceof OperatorError ? error.message : error);
   process.exit(1);
 }

@@ -70,7 +70,7 @@ WHERE NOT EXISTS (SELECT FROM unnest(t.under_way) AS lease WHERE lease > now())
 RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
   GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
 
-/** Number of parameters of {@link settle} before the places: the settlement and the event. */
+/** The first parameters of the event and of the places in {@link settle}; $1 is the outcome. */
 const EVENT_AT = 2;
 const PLACES_AT = 10;
 

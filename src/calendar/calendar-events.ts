@@ -33,9 +33,9 @@ export interface CalendarEvent extends QueryResultRow {
   readonly revision: number;
 }
 
-/** How many of the events that have not started: the next ones. */
+/** Maximum number of events that have not started: the next ones. */
 const MOST_TO_COME = 1_000;
-/** How many of those that have: the latest, if they started within a year. */
+/** Maximum number of events that have started: the latest ones within a year. */
 const MOST_PAST = 500;
 
 const RELATIONS = 'SELECT p.event_id, p.role, p.rsvp_status, p.starts_at FROM participants p';

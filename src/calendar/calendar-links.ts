@@ -8,9 +8,9 @@ import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
 import { Database } from '../database/database.js';
 import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
 
-/** Links of one member; the database enforces it, too. */
+/** Maximum number of links per member; the database enforces it, too. */
 export const MOST_LINKS = 10;
-/** Length of a link's name, in code points; the database enforces it, too. */
+/** Maximum length of a link's name, in code points; the database enforces it, too. */
 export const LONGEST_NAME = 60;
 
 /** What may be shown of a member's link; never the link itself. Times are in the API's format. */

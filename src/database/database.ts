@@ -11,24 +11,24 @@ import { Config } from '../config/config.js';
 /** More requests than this for every connection waiting for one are refused at once instead. */
 const WAITERS_PER_CONNECTION = 20;
 
-/** Of the connections, for long statements. */
+/** Share of the connections for long statements. */
 const LONG_SHARE = 0.2;
 
-/** Reads whose statements say whose data they are about. */
+/** What members' data is read with: the primary has these methods, and so do replicas. */
 export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 
 /**
- * Statements on TypeORM's own pool, without its layers: the one way in which requests read.
+ * Statements on TypeORM's own pool, without its layers: the only way in which requests read.
  * Writes of several statements go through `dataSource.transaction`.
  */
 @Injectable()
 export class Database {
   readonly #pool: Pool;
   readonly #mostWaiting: number;
-  /** Not over the embedded database, which is one session for all connections; nor where each statement bears its request's id. */
+  /** Not on the embedded database, which has one session for all connections; nor if each statement carries its request's id. */
   readonly #pipelined: PipelinedReads | undefined;
   readonly #requestIds: boolean;
-  /** Whether what pg prepares is there the next time. */
+  /** Whether a statement prepared by pg still exists the next time. */
   readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
   readonly #long: Turnstile;
@@ -84,9 +84,9 @@ export class Database {
   }
 
   /**
-   * A statement that takes as long as its member has rows: few of them at once, so that they leave connections to all others.
+   * A statement whose time is proportional to its member's number of rows: only a few at once, so that they leave connections for all others.
    *
-   * @param statement with a name where its text never varies
+   * @param statement with a name if its text never varies
    * @throws Unavailable when too many of these wait already, or this one waited as long as for a connection
    */
   async long<Row extends QueryResultRow>(
@@ -104,12 +104,12 @@ export class Database {
     return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
-  /** Connections for pipelined reads that are up, and statements under way on them. */
+  /** Open connections for pipelined reads, and statements in progress on them. */
   pipelineState(): { up: number; underWay: number } {
     return this.#pipelined?.state() ?? { up: 0, underWay: 0 };
   }
 
-  /** Requests that were refused since too many waited for a connection. */
+  /** Number of requests refused because too many were waiting for a connection. */
   get refusals(): number {
     return this.#refusals;
   }
@@ -128,7 +128,7 @@ export class Database {
     return (await this.#pool.query<Row>(query)).rows;
   }
 
-  /** Pool.query sends what had to wait in the context of whoever gave the connection back: under the id of another request. */
+  /** Pool.query runs a statement that had to wait in the context of the request that released the connection, and thus under its id. */
   async #queryInContext<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
     const client = await this.#pool.connect();
     let failed = true;

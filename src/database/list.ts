@@ -46,7 +46,7 @@ export type SortOf<Query> = Omit<Sort, 'nullable'> & {
 
 /** The definition of a list; every text is our own SQL, with the member's id as `$1`. */
 export interface ListDeclaration<Query extends ListQuery> {
-  /** Prefix of its prepared statements' names, so it has to be unique. */
+  /** Part of its prepared statements' names, so it has to be unique. */
   readonly name: string;
   /** SQL of the JSON text of one item, over `rows` and `shown`; PostgreSQL evaluates it only for the rows of the page. */
   readonly item: string;

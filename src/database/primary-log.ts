@@ -1,33 +1,33 @@
 import type { Client } from 'pg';
 import { NoticeChannel } from './notice-channel.js';
 
-/** How often the primary is asked how far its log is. */
+/** How often the primary is asked for the position of its log. */
 const HEARTBEAT_MS = 50;
-/** For so long an instance that hears nothing asks replicas on; a writer whose notice may not have been heard waits as long. */
+/** How long an instance that receives no notifications keeps using replicas; a writer whose notification may have been lost waits as long. */
 export const TRUST_MS = 250;
-/** A replica that is further behind is not asked. */
+/** A replica that is further behind is not used. */
 export const MOST_LAG_SECONDS = 5;
 const MOST_LAG_MS = MOST_LAG_SECONDS * 1_000;
-/** Of lists that promise what changed since a moment: that promise has two seconds to spare (migration mark-changes). */
+/** The same for lists that promise all changes since a time: that promise has a margin of two seconds (migration mark-changes). */
 const MOST_RECENT_LAG_MS = 1_500;
 /** Marks of changes that are a second apart are kept for an hour (migration mark-changes): a proof is found for as long. */
 const PROOF_MS = 600_000;
-/** More members with a mark than this are all members. */
+/** More marked members than this count as all members. */
 const MOST_MARKS = 10_000;
 
 const NOTICES = 'member_writes';
 const NOTICE = /^(all|\d+):(\d+)$/;
 
-/** Whose data was written. */
+/** The members whose data was written. */
 export type Written = number | 'all';
 
 /**
- * A place in the log of the primary behind every commit that was answered, in bytes. Without `synchronous_commit` a commit is
- * answered before it is flushed.
+ * A position in the log of the primary after every acknowledged commit, in bytes. Without `synchronous_commit`, a commit is
+ * acknowledged before it is flushed.
  */
 const POSITION = `(CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END - '0/0')::float8`;
 
-/** Announces that of the members ($1, their ids or `all`, with commas between) something was written. */
+/** Announces that data of the members ($1, their ids or `all`, separated by commas) was written. */
 export const ANNOUNCE = {
   name: 'announce-member-writes',
   text: `SELECT here.position, pg_notify('${NOTICES}', whom || ':' || here.position::bigint)
@@ -37,8 +37,8 @@ FROM (SELECT ${POSITION} AS position OFFSET 0) here CROSS JOIN unnest(string_to_
 const READ_POSITION = { name: 'read-position', text: `SELECT ${POSITION} AS position` };
 
 /**
- * A mark of changes whose moment is nobody else's: who has it has followed this primary, and no other that took over, or was restored.
- * Reads wait for no standby, nor does this.
+ * A mark of changes with a unique time: a server that has it has followed this primary, and not another one that took over or was restored.
+ * Like reads, this does not wait for a standby.
  */
 const PROVE = `BEGIN; SET LOCAL synchronous_commit = local;
 INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text RETURNING taken_at::text AS proof; COMMIT`;
@@ -49,28 +49,28 @@ interface Place {
   readonly at: number;
 }
 
-/** Whether an instance hears what others write; else why not. */
+/** Whether an instance is notified of what others write; otherwise, why not. */
 export type ChannelState = { readonly heard: true } | { readonly heard: false; readonly reason: string };
 
-/** What a replica has to show before it is asked. */
+/** What a replica has to prove before it is used. */
 export interface Need {
-  /** Of the log of the primary, in bytes. */
+  /** Position in the log of the primary, in bytes. */
   readonly position: number;
-  /** The connection to the primary by which the position is known. */
+  /** The connection to the primary from which the position is known. */
   readonly epoch: number;
   /** `taken_at` of a row of `change_marks` that this primary wrote. */
   readonly proof: string;
 }
 
 /**
- * How far a replica must have come for a read: the log of the primary as it was so many seconds ago, and what was written of the
- * member since. That is heard from the instance that wrote it (NOTIFY); while the channel is cut, or its beat late, there is no
- * answer, and the primary is asked.
+ * Which position a replica must have reached for a read: that of the primary a few seconds ago, and everything written since for the
+ * member. The instance that wrote it announces that (NOTIFY); while the channel is cut, or its heartbeat late, there is no
+ * answer, and the primary is used.
  *
- * What is older than the lag that is allowed is covered by it, so no write is kept for longer.
+ * Writes older than the permitted lag are covered by the first condition, so none is remembered for longer.
  */
 export class PrimaryLog extends NoticeChannel {
-  /** In the order of time, of the last {@link MOST_LAG_MS}; the oldest first. */
+  /** Of the last {@link MOST_LAG_MS}, the oldest first. */
   #places: Place[] = [];
   #recent = 0;
   #marks = new Map<number, Place>();
@@ -80,7 +80,7 @@ export class PrimaryLog extends NoticeChannel {
 
   /**
    * @param url the primary, without a pooler
-   * @param tell is told when the channel is cut, why, and when it is heard again
+   * @param tell called when the channel is cut, with the reason, and when it works again
    */
   constructor(
     url: string | undefined,
@@ -95,8 +95,8 @@ export class PrimaryLog extends NoticeChannel {
   }
 
   /**
-   * @param recent whether the read promises what changed since a moment
-   * @returns undefined where the primary alone is to be asked
+   * @param recent whether the read promises all changes since a time
+   * @returns undefined if only the primary may be used
    */
   needOf(member: number, recent: boolean): Need | undefined {
     if (!this.trusted) return undefined;
@@ -104,17 +104,17 @@ export class PrimaryLog extends NoticeChannel {
     return this.#need(Math.max(lag, this.#all.position, this.#marks.get(member)?.position ?? 0));
   }
 
-  /** What a replica has to show that has everything up to a position; undefined while the channel is cut. */
+  /** What a replica has to prove to have everything up to a position; undefined while the channel is cut. */
   needFor(position: number): Need | undefined {
     return this.trusted ? this.#need(position) : undefined;
   }
 
-  /** The primary's log as it was last heard of, in bytes; undefined while the channel is cut. */
+  /** The last known position of the primary's log, in bytes; undefined while the channel is cut. */
   get position(): number | undefined {
     return this.trusted ? this.#places.at(-1)!.position : undefined;
   }
 
-  /** Something was written of a member, or of all, at or before the position. */
+  /** Records that data of a member, or of all, was written at or before the position. */
   mark(whom: Written, position: number): void {
     const at = performance.now();
     if (whom === 'all' || this.#marks.size >= MOST_MARKS) {
@@ -122,7 +122,7 @@ export class PrimaryLog extends NoticeChannel {
       return;
     }
     const before = this.#marks.get(whom)?.position ?? 0;
-    this.#marks.delete(whom); // the order is that of time
+    this.#marks.delete(whom); // so that it moves to the end: entries are ordered by time
     this.#marks.set(whom, { position: Math.max(position, before), at });
   }
 
@@ -157,7 +157,7 @@ export class PrimaryLog extends NoticeChannel {
     this.#forget(at);
   }
 
-  /** What a lag covers that is allowed. It is judged for as long as a beat counts. */
+  /** The position covered by the permitted lag, which is known for as long as a heartbeat is valid. */
   #forget(now: number): void {
     const places = this.#places;
     while (places.length > 1 && now - places[0]!.at > MOST_LAG_MS - TRUST_MS) places.shift();

@@ -7,20 +7,20 @@ import type { Need } from './primary-log.js';
 import type { ReadConnection } from './read-connection.js';
 import { commented } from './request-comments.js';
 
-/** Between two looks at how far a session has come, in ms: who waits for it is not the only one. */
+/** Pause between two checks of a session's position, in ms: they serve everybody who waits. */
 const LOOK_AGAIN_MS = 2;
-/** So long a look counts, in ms: a server may be promoted, and be no replica any more. */
+/** How long a check is valid, in ms: a server may be promoted, and cease to be a replica. */
 const LOOK_COUNTS_MS = 1_000;
-/** A long statement that takes longer here is asked of the primary, while there is time; in ms. */
+/** A long statement that takes longer than this here is sent to the primary while there is time; in ms. */
 const LONGEST_MS = 300;
 const IDLE_MS = 10_000;
 
-/** A session of a server that was promoted writes nothing, either. One process and no compiler a statement, as on the primary. */
+/** Even a session of a promoted server writes nothing. No parallel workers and no JIT, as on the primary. */
 const SESSION = '-c default_transaction_read_only=on -c max_parallel_workers_per_gather=0 -c jit=off';
 
 /**
- * How far the session's server has replayed the log, and whether it is that of the primary which wrote the proof ($1). A standby replays
- * a commit before it says so: what the session reads afterwards has everything up to there.
+ * How far the session's server has replayed the log, and whether it is the log of the primary that wrote the proof ($1). A standby replays
+ * a commit before it reports it: what the session reads afterwards includes everything up to there.
  */
 const LOOK = {
   name: 'look-at-replica',
@@ -34,11 +34,11 @@ interface Look {
   /** In bytes. */
   position: number;
   is_proven: boolean;
-  /** Of what it replayed last, in seconds: its lag where it is behind. */
+  /** Age of the last replayed commit, in seconds: the lag, if it is behind. */
   age: number;
 }
 
-/** What is known of a session. */
+/** What is known about a session. */
 interface Seen {
   readonly epoch: number;
   readonly position: number;
@@ -46,11 +46,11 @@ interface Seen {
   readonly askedAt: number;
 }
 
-/** One streaming replica. What it answers is as new as was needed, or it answers nothing, and the primary is asked. */
+/** One streaming replica. It returns data that is as recent as required, or nothing, and then the primary is used. */
 export class Replica {
   readonly #lanes: PipelinedReads;
   readonly #pool: pg.Pool;
-  /** Of each session: an address may lead to another server, and a server may be restored, the next time one connects. */
+  /** For each session, because a new connection may reach another server, or a server that was restored. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
   readonly #lookedAt = new WeakMap<ReadConnection, number>();
 
@@ -78,7 +78,7 @@ export class Replica {
     this.#pool.on('connect', (client) => client.on('error', () => undefined)); // lent out: the next statement fails
   }
 
-  /** A session that is known to have what is needed. Else it is found out, for the next time. */
+  /** Returns a session that is known to have what is required. If there is none, checks them for the next time. */
   sessionWith(need: Need): ReadConnection | undefined {
     for (let turn = 0; turn < 2; turn++) {
       const session = this.#lanes.next();
@@ -90,12 +90,12 @@ export class Replica {
     return undefined;
   }
 
-  /** Finds out how far its sessions are. */
+  /** Checks the positions of its sessions. */
   look(need: Need): void {
     for (const session of this.#lanes.connections) void this.#look(session, need);
   }
 
-  /** Reads in a session that {@link sessionWith} gave. @param otherwise reads where it could not be read here, for whatever reason */
+  /** Reads in a session from {@link sessionWith}. @param otherwise reads elsewhere if it could not be read here, for whatever reason */
   rows<Row extends QueryResultRow>(
     session: ReadConnection,
     statement: { name: string; text: string },
@@ -108,10 +108,10 @@ export class Replica {
   /**
    * Any other statement, in a session of the pool.
    *
-   * @returns undefined where it could not be read here, for whatever reason
+   * @returns undefined if it could not be read here, for whatever reason
    */
   async query<Row extends QueryResultRow>(query: QueryConfig, need: Need): Promise<Row[] | undefined> {
-    // Its pool may take long to find out that a server is away.
+    // Its pool may take long to notice that a server is down.
     if (this.#pool.waitingCount > 0 || this.sessionWith(need) === undefined) return undefined;
     try {
       const client = await this.#pool.connect();
@@ -127,11 +127,11 @@ export class Replica {
         client.release(failed);
       }
     } catch {
-      return undefined; // what is wrong with the statement, the primary says
+      return undefined; // if the statement is at fault, the primary will report it
     }
   }
 
-  /** Whether it has what is needed before the moment, by `performance.now()`. */
+  /** Waits until it has what is required. @returns false if it does not in time, by `performance.now()` */
   async reaches(need: () => Need | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();
@@ -150,9 +150,9 @@ export class Replica {
   }
 
   /**
-   * How far it is behind a position of the primary.
+   * Measures how far it is behind a position of the primary.
    *
-   * @returns in seconds, Infinity where it is away, or no replica of this primary
+   * @returns seconds; Infinity if it is down or not a replica of this primary
    */
   async lag(need: Need): Promise<number> {
     const [session] = this.#lanes.connections;
@@ -171,7 +171,7 @@ export class Replica {
     return seen !== undefined && fulfils(seen, need);
   }
 
-  /** @returns undefined where it does not answer */
+  /** @returns undefined if it does not respond */
   async #look(session: ReadConnection, { proof, epoch }: Need): Promise<Look | undefined> {
     const askedAt = performance.now();
     this.#lookedAt.set(session, askedAt);
@@ -183,7 +183,7 @@ export class Replica {
   }
 }
 
-/** What does not follow the primary has nothing of it. */
+/** What a check has shown; a server that does not follow the primary has reached no position. */
 function seenOf({ is_standby, is_proven, position }: Look, epoch: number, askedAt: number): Seen {
   return { epoch, askedAt, position: is_standby && is_proven ? position : -1 };
 }

@@ -1,17 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { QueryConfig } from 'pg';
 
-/** The comment of the request under way. Nothing is kept, or costs anything, where {@link inRequest} is not used. */
+/** The comment of the current request. If {@link inRequest} is not used, this costs nothing. */
 const comments = new AsyncLocalStorage<string>();
 
-/** Runs what a request asks for, so that its statements bear its id (SQL_REQUEST_IDS). */
+/** Runs the work of a request so that its statements carry its id (SQL_REQUEST_IDS). */
 export function inRequest<T>(id: string, work: () => T): T {
   return comments.run(commentOf(id), work);
 }
 
 /**
- * A statement as it is sent: within {@link inRequest} with the id of the request behind it, so that it cannot be prepared, which it is by
- * its text.
+ * A statement as it is sent: within {@link inRequest}, followed by the id of the request. It can then not be prepared, because that depends on
+ * a constant text.
  */
 export function commented<Query extends string | QueryConfig>(query: Query): Query {
   const comment = comments.getStore();
@@ -23,7 +23,7 @@ export function commented<Query extends string | QueryConfig>(query: Query): Que
   return whole as Query;
 }
 
-/** As sqlcommenter writes it: nothing in the value ends the value, or the comment. */
+/** In the format of sqlcommenter: nothing in the value can end the value or the comment. */
 export function commentOf(id: string): string {
   const value = encodeURIComponent(id).replace(
     /[!'()*]/g,

@@ -1,17 +1,17 @@
 import { MIGRATIONS } from './data-source.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** What a database says of its migrations, by their names. */
+/** The migrations of a database, by name. */
 export interface Schema {
   readonly applied: readonly string[];
   readonly pending: readonly string[];
   /** In the database, but not in this build: the database is newer than the program. */
   readonly unknown: readonly string[];
-  /** Those of them over which this program cannot work: all that do not say that older ones can. */
+  /** Those of them that this program is not compatible with: all that are not marked as compatible with older versions. */
   readonly incompatible: readonly string[];
 }
 
-/** Why the program cannot work over a database. */
+/** Why the program cannot use a database. */
 export interface Misfit {
   /** What the database does, as in “the database lacks migrations”. */
   readonly predicate: string;
@@ -23,7 +23,7 @@ interface Database {
   query(sql: string): Promise<unknown>;
 }
 
-/** Reads which migrations have run, in two statements; a database that nobody has migrated yet has run none. */
+/** Reads which migrations have run, in two statements; in a database that was never migrated, none have. */
 export async function readSchema(database: Database): Promise<Schema> {
   const [tables] = (await database.query(
     `SELECT to_regclass('migrations') IS NOT NULL AS migrations, to_regclass('compatible_migrations') IS NOT NULL AS marks`,
@@ -45,7 +45,7 @@ export async function readSchema(database: Database): Promise<Schema> {
   };
 }
 
-/** Judges whether the program can work over a database. @returns undefined where it can */
+/** Checks whether the program can use a database. @returns undefined if it can */
 export function misfitOf({ pending, incompatible }: Schema): Misfit | undefined {
   if (incompatible.length > 0)
     return {
@@ -58,7 +58,7 @@ export function misfitOf({ pending, incompatible }: Schema): Misfit | undefined 
   return undefined;
 }
 
-/** Refuses to go on over a database that does not fit. @throws OperatorError that says why, and what to do */
+/** Refuses to use a database that does not match the program. @throws OperatorError that says why, and what to do */
 export function requireFit(schema: Schema): void {
   const misfit = misfitOf(schema);
   if (!misfit) return;

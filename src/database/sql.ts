@@ -1,14 +1,14 @@
 /**
- * SQL that more than one feature says: each rule stands here once.
+ * SQL that more than one feature uses: each rule is defined here once.
  */
 
 /**
- * The access rule of events, over `p` (participants): a relation of this member ($1), and what its role may see. The rule
- * itself is the function `event_visible`; the row holds what it says.
+ * The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. The rule
+ * itself is the function `event_visible`, whose result is stored in the row.
  */
 export const EVENT_ACCESS = 'p.user_id = $1 AND p.is_visible';
 
-/** Where the event `e` takes place online, for those of its participants `p` who may know. */
+/** The URL of the event `e`, for those of its participants `p` who may know it. */
 export const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;
 
 /** A maintained total of a member: the sum of what was folded and of what has changed since, exact in the statement's snapshot. */
@@ -19,13 +19,13 @@ export function totalOfMember(
   return `COALESCE((SELECT sum(${column}) FROM user_totals WHERE user_id = ${userId}), 0)`;
 }
 
-/** How many are going to the event `e`: as {@link totalOfMember}. */
+/** How many are going to the event `e`: like {@link totalOfMember}. */
 export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_totals WHERE event_id = e.id), 0)';
 
 /**
- * The moment before which no sign-in of a member (`u`, users) counts, in microseconds since 1970; NULL where every one does.
- * Whoever signs a member in reads it together with what the sign-in is checked against, and stores nothing that comes of it
- * unless it is the same then: so a change ends what is half done, to the microsecond and by no clock but the database's.
+ * The time before which sign-ins of a member (`u`, users) are not valid, in microseconds since 1970; NULL if all are.
+ * Code that signs a member in reads it together with what the sign-in is checked against, and stores the results only
+ * if it is still the same then: so a change also ends sign-ins in progress, to the microsecond, and only by the database's clock.
  */
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
@@ -34,7 +34,7 @@ export function foldedText(sql: string): string {
   return `(fold_case(${sql}) COLLATE "C")`;
 }
 
-/** Case-insensitive substring, `%` and `_` literal; of a text that is folded already. */
+/** Case-insensitive substring, `%` and `_` literal; in a text that is already folded. */
 export function contains(folded: string, placeholder: string): string {
   return `strpos(${folded}, fold_case(${placeholder})) > 0`;
 }

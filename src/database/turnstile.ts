@@ -1,6 +1,6 @@
 import { Unavailable } from './unavailable.js';
 
-/** Lets so many through at once; the others wait in the order in which they came. */
+/** Lets a limited number through at once; the others wait in order of arrival. */
 export class Turnstile {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -16,7 +16,7 @@ export class Turnstile {
   /**
    * Runs `work` when there is a place.
    *
-   * @throws Unavailable where too many wait, or there was none for so long
+   * @throws Unavailable if too many are waiting, or no place became free in time
    */
   async take<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
@@ -30,7 +30,7 @@ export class Turnstile {
     }
   }
 
-  /** The place is handed on by who had it. */
+  /** Waits until a place is handed over. */
   #wait(): Promise<void> {
     if (this.#waiting.size >= this.mostWaiting) throw new Unavailable('too many long statements wait');
     return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** WHERE of a statement whose parts depend on the request: conditions of ours, values of the caller's. */
+/** WHERE of a statement whose parts depend on the request: the conditions are ours, the values the caller's. */
 export class WhereBuilder {
   readonly #conditions: string[];
   readonly values: unknown[];

@@ -6,7 +6,7 @@ import { ClientsService } from './admin/clients.service.js';
 /** The client_id of the demo app in examples/browser-client. */
 export const DEMO_CLIENT = 'demo';
 
-/** Registers the demo app if it is not there, and keeps its address in step with PUBLIC_URL. For development only. */
+/** Registers the demo app if it does not exist, and keeps its redirect URI in step with PUBLIC_URL. For development only. */
 export async function registerDemoClient(dataSource: DataSource, config: Config): Promise<void> {
   const redirectUris = [`${config.publicUrl}/demo/callback`];
   const [client] = await dataSource.query<{ redirect_uris: string[] }[]>(

@@ -27,7 +27,7 @@ function fileOf(name: string, type: string, folder = FOLDER): UnchangingDocument
   });
 }
 
-/** The demo app of `examples/browser-client`, where there are demo members: in development alone. */
+/** The demo app of `examples/browser-client`, if there are demo members: only in development. */
 @Controller('demo')
 @Public()
 @OutsideApi()
@@ -47,7 +47,7 @@ export class DemoController {
     this.#page.send(request, response);
   }
 
-  /** Where the authorization server sends the member back to: the script takes the code from there. */
+  /** The redirect URI, from which the script takes the code. */
   @Get('callback')
   callback(@Req() request: Request, @Res() response: Response): void {
     this.#page.send(request, response);

@@ -15,8 +15,8 @@ import { OauthDatabase } from './storage/oauth-database.js';
 import { Config } from '../config/config.js';
 
 /**
- * What stands in front of the controllers where a request is not for the API: limits, the library with everything that it
- * answers, and what comes before each page. Paths are matched to the letter: no other spelling reaches the library or a page,
+ * Handles requests that are not for the API before they reach the controllers: limits, the library with everything that it
+ * answers, and the checks in front of each page. Paths have to match exactly: no other spelling reaches the library or a page,
  * so none gets past a limit.
  */
 @Injectable()
@@ -44,7 +44,7 @@ export class OauthRoutes {
     );
   }
 
-  /** Replaces whatever host the request claims by PUBLIC_URL, of which the library makes every URL. */
+  /** Replaces the host that the request claims by that of PUBLIC_URL, from which the library builds every URL. */
   #pinOrigin(): RequestHandler {
     const { host, protocol } = new URL(this.config.publicUrl);
     return (request, _response, next) => {

@@ -16,7 +16,7 @@ import { ClientsService } from '../oauth/admin/clients.service.js';
 import { ConnectedApps } from '../oauth/admin/connected-apps.js';
 import { timestampOf } from '../values/timestamps.js';
 
-/** Rows per statement: each takes some milliseconds, and others have their turn in between. */
+/** Rows per statement: each takes some milliseconds, with time for other work in between. */
 const AT_ONCE = 500;
 
 /** More than anybody has. */
@@ -39,8 +39,8 @@ type Row = Record<string, unknown>;
 type Piece = string | Buffer;
 
 /**
- * Everything that is held about a member, as one JSON object: what the API shows, item by item as it shows it, and what the account
- * pages do. No secret stands in it, and of others what the API shows of them. However much there is, a few hundred rows are read at a time.
+ * Everything that is held about a member, as one JSON object: what the API shows, with the same items, and what the account
+ * pages show. It contains no secret, and of other people only what the API shows. However much there is, a few hundred rows are read at a time.
  */
 @Injectable()
 export class PersonalData {
@@ -61,7 +61,7 @@ export class PersonalData {
     this.#waysIn = new WaysIn(dataSource);
   }
 
-  /** The text, in pieces. A failure in the middle leaves it unfinished: it is no JSON then. */
+  /** Yields the text in pieces. A failure in the middle leaves it unfinished, and therefore not valid JSON. */
   async *of(userId: number): AsyncGenerator<Piece> {
     const { shown: apps } = await this.#access.listApps(userId, ALL);
     const { shown: sessions } = await this.#access.listSessions(userId, [], ALL);

@@ -12,7 +12,7 @@ import { PlatformNews } from './platform-news.js';
 
 type CursorPlace = [origin: string, changedIn: number, sequence: number];
 
-/** $4: of these types; null: of all. $3 and one more, which tells whether there are more. */
+/** $4: types; null for all. Returns $3 rows and one more, which tells whether there are more. */
 const READ = `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   EXISTS (SELECT FROM change_places WHERE name = 'platform_swept' AND (changed_in, sequence) > ($1::bigint, $2::bigint)
     AND changed_in < ${AHEAD}) AS swept,
@@ -38,7 +38,7 @@ interface Page {
 
 const BINDING = ['platform-changes'];
 
-/** What members did, for the platform: read in the order of commits, and waited for. */
+/** What members did, for the platform: read in commit order, with long polling. */
 @Injectable()
 export class PlatformChangesService {
   readonly #cursors: SignedCursors;
@@ -52,7 +52,7 @@ export class PlatformChangesService {
   }
 
   /**
-   * Answers what came after the cursor; where there is nothing, as soon as there is, or nothing when the wait is over.
+   * Returns the changes after the cursor; if there are none, waits for one, and returns an empty list when the wait is over.
    *
    * @throws Problem invalid_cursor, cursor_expired
    */
@@ -67,7 +67,7 @@ export class PlatformChangesService {
     let page = await this.#read(place, limit, types);
     if (page.data.length === 0 && wait > 0) {
       extendDeadline(request, 1000 * wait);
-      leavePlace(request.context); // it does nothing while it waits
+      leavePlace(request.context); // a waiting request does no work
       const deadline = performance.now() + 1000 * wait;
       const gone = new AbortController();
       request.context.whenOver.push(() => gone.abort());

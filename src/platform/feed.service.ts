@@ -25,19 +25,19 @@ const MOST_LINES = 5_000;
 const PIECE_BYTES = 65_536;
 const SHOWN_BAD_LINES = 100;
 
-/** Feeds that wait for their turn, and for how long. */
+/** How many feeds may wait for their turn, and how long. */
 const MOST_WAITING = 64;
 const WAIT_MS = 10_000;
-/** Of a feed as a whole, its wait for a turn with it. */
+/** Deadline of a feed as a whole, including its wait for a turn. */
 export const FEED_PATIENCE_MS = 30_000;
 
-/** How often a feed is tried that conflicts with others over the same rows. */
+/** How many times a feed is tried that conflicts with others over the same rows. */
 const ATTEMPTS = 5;
 const LONGEST_PAUSE_MS = 100;
 
 const FEED = { files: [{ name: 'feed' }] };
 
-/** Takes what the platform sends, by the rules and statements of the import, a few feeds at a time on connections of their own. */
+/** Applies what the platform sends, by the rules and statements of the import, a few feeds at a time on separate connections. */
 @Injectable()
 export class FeedService implements OnApplicationShutdown {
   readonly #places = new Turnstile(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
@@ -53,9 +53,9 @@ export class FeedService implements OnApplicationShutdown {
   }
 
   /**
-   * Writes all lines, in their order, or none.
+   * Applies all lines in order, or none.
    *
-   * @throws Problem payload_too_large for too many lines, validation_failed, idempotency_conflict; Unavailable where others held
+   * @throws Problem payload_too_large for too many lines, validation_failed, idempotency_conflict; Unavailable if others held
    * the same rows for too long
    */
   async feed(keyId: string, body: Buffer, idempotencyKey: string | undefined): Promise<FeedCounts> {
@@ -80,7 +80,7 @@ export class FeedService implements OnApplicationShutdown {
     return counts;
   }
 
-  /** Made when it is first needed: most instances get no feed. */
+  /** Opened when it is first needed: most instances get no feed. */
   #connection(): Promise<DataSource> {
     this.#dataSource ??= createDataSource(this.config, 'feeding')
       .initialize()
@@ -98,7 +98,7 @@ async function readFeed(body: Buffer): Promise<ReadLine[]> {
     lines.push(...read.map(readFeedLine));
     if (lines.length > MOST_LINES)
       throw new Problem('payload_too_large', { detail: `A feed has at most ${MOST_LINES} lines.` });
-    await setImmediate(); // requests that read have a turn
+    await setImmediate(); // gives other requests a turn
   }
   return lines;
 }
@@ -109,8 +109,8 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
 }
 
 /**
- * Lines that can be written together: no record twice, so that the later line wins; and members are deleted apart from everything
- * else, since what stands before such a line takes effect before it.
+ * Splits lines into sets that can be written together: no record occurs twice, so that the later line wins; and members are deleted apart from everything
+ * else, because lines before a deletion have to take effect before it.
  */
 function* setsOf(lines: readonly ReadLine[]): Generator<ReadLine[]> {
   let set: ReadLine[] = [];
@@ -137,7 +137,7 @@ interface IdempotentRequest {
   readonly body: Buffer;
 }
 
-/** @throws Problem idempotency_conflict where the key came with another body */
+/** @throws Problem idempotency_conflict if the key was used for another body */
 async function writeOnce(
   manager: EntityManager,
   keyId: string,
@@ -147,7 +147,7 @@ async function writeOnce(
   if (request === undefined) return write(manager, keyId, lines);
   const { idempotencyKey, body } = request;
   const bodyHash = Buffer.from(sha256(body, 'hex'), 'hex');
-  // Of two that come at once the second waits here for what becomes of the first.
+  // Of two requests at the same moment, the second waits here for the outcome of the first.
   const first = await manager.query<unknown[]>(
     `INSERT INTO idempotent_responses AS r (key_id, idempotency_key, body_hash, response) VALUES ($1, $2, $3, '{}')
 ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_hash, created_at = now()
@@ -170,7 +170,7 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
   return counts;
 }
 
-/** @throws Problem validation_failed with every bad line of the first set that has one, and those behind it that are bad in themselves */
+/** @throws Problem validation_failed with every bad line of the first set that has one, and the later lines that are invalid in themselves */
 async function write(manager: EntityManager, keyId: string, lines: readonly ReadLine[]): Promise<FeedCounts> {
   const counts: FeedCounts = {
     received: lines.length,

@@ -4,7 +4,7 @@ import { HORIZON } from '../changes/changes.js';
 import { Database } from '../database/database.js';
 import { Readiness } from '../operations/health/readiness.js';
 
-/** Between two look-ups, while somebody waits. */
+/** Pause between two look-ups while somebody waits. */
 const LOOK_MS = 250;
 
 const NEWEST = `SELECT changed_in FROM platform_changes WHERE changed_in < ${HORIZON} ORDER BY changed_in DESC LIMIT 1`;
@@ -15,7 +15,7 @@ interface Waiter {
   readonly tell: (isNews: boolean) => void;
 }
 
-/** Waits for what members do: one look-up serves all who wait in this process, and none is made while nobody waits. */
+/** Waits for changes by members: one look-up serves everybody who waits in this process, and none is made while nobody waits. */
 @Injectable()
 export class PlatformNews {
   readonly #waiters = new Set<Waiter>();
@@ -26,17 +26,17 @@ export class PlatformNews {
     private readonly readiness: Readiness,
   ) {}
 
-  /** How many wait now. */
+  /** How many are waiting. */
   get waiting(): number {
     return this.#waiters.size;
   }
 
   /**
-   * Waits for a change by that transaction or a later one.
+   * Waits for a change made by that transaction or a later one.
    *
    * @param gone ends the wait
-   * @returns false where the time is over, nobody wants to know any more, or the server ends; also true where it cannot be looked: who
-   *   reads then is told why
+   * @returns false if the time is over, nobody is waiting any more, or the server shuts down; true also if the look-up fails: whoever
+   *   reads then gets the error
    */
   after(from: number, milliseconds: number, gone: AbortSignal): Promise<boolean> {
     if (milliseconds <= 0 || gone.aborted || this.readiness.ending) return Promise.resolve(false);
@@ -68,7 +68,7 @@ export class PlatformNews {
     this.#looking = false;
   }
 
-  /** Number of the transaction of the newest change; Infinity where it cannot be read. */
+  /** Number of the transaction of the newest change; Infinity if it cannot be read. */
   async #newest(): Promise<number> {
     try {
       const [row] = await this.database.prepared<{ changed_in: number }>(NEWEST, []);

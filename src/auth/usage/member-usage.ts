@@ -14,7 +14,7 @@ interface MemberUse {
   readonly scope: string;
 }
 
-/** Counts which app used what of a member on which day. */
+/** Counts which app used which data of a member on which day. */
 @Injectable()
 export class MemberUsageRecorder extends UsageTally<MemberUse> {
   /** Days since 1970, and how the database writes the last one. */
@@ -46,7 +46,7 @@ ON CONFLICT (user_id, day, app_kind, app_id, scope) DO UPDATE SET uses = u.uses 
     }
     const kind = clientId === null ? 'key' : 'client';
     const appId = clientId ?? keyId!;
-    // Ids of apps may hold anything: the last part. A key's never stands where an app's would.
+    // Ids of apps may contain anything, so they are the last part. A key's id is never in the place of an app's.
     const name = `${dayNumber} ${userId} ${scope} ${kind} ${appId}`;
     if (this.again(name)) return;
     this.begin(name, { user_id: userId, day: this.#day, app_kind: kind, app_id: appId, scope });

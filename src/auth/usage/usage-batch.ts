@@ -1,14 +1,14 @@
 import { isUnavailable } from '../../database/unavailable.js';
 
-/** The statement itself is wrong, or what it is about is not there: no row is to blame (PostgreSQL, appendix A). */
+/** The statement itself is wrong, or its table is missing: no row is to blame (PostgreSQL, appendix A). */
 const NOT_OF_A_ROW = /^42/;
 
 /**
- * Writes what it can: where a batch is refused, the rows that are to blame are found by halves.
+ * Writes as much as possible: if a batch is refused, the rows that are to blame are found by bisection.
  *
  * @param write writes all of the rows or none
- * @param drop is told of a row that cannot be written
- * @throws what `write` throws where no row is to blame: what has not been written then may be tried again
+ * @param drop called with each row that cannot be written
+ * @throws what `write` throws if no row is to blame: what has not been written then may be tried again
  */
 export async function writeGoodRows<Row>(
   rows: readonly Row[],

@@ -1,10 +1,10 @@
 import type { Request } from 'express';
 
-/** Is told of finished requests by `Usage`. */
+/** A listener for finished requests, called by `Usage`. */
 export interface UsageListener {
   /**
-   * Of each request to what takes a credential, as its response is written and before the caller can have it; refused ones too.
-   * Runs within the request: it is to cost next to nothing, and to write nothing.
+   * Called for each request to a route that requires a credential, including refused ones, when its response is written and before the caller has it.
+   * Runs within the request: it has to be very cheap, and must not write.
    *
    * @param request `principal` is missing where there was no credential, or it was refused; `context` has the code of a problem, and the id of
    *   a credential that is known, whether or not it was accepted
@@ -12,6 +12,6 @@ export interface UsageListener {
    */
   finished(request: Request, status: number): void;
 
-  /** Writes what was gathered, without throwing: what cannot be written is kept or given up. Called every half minute and at the end. */
+  /** Writes what was collected, without throwing: what cannot be written is kept or dropped. Called every half minute and at the end. */
   flush(): Promise<void>;
 }

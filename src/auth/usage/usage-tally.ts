@@ -4,7 +4,7 @@ import type { Logger } from '../../http/logger.js';
 import { writeGoodRows } from './usage-batch.js';
 import type { UsageListener } from './usage-listener.js';
 
-/** Rows of one statement: some 50 ms of work. */
+/** Rows per statement: some 50 ms of work. */
 const BATCH = 2_000;
 
 /** What was used since the last flush, under one name. */
@@ -16,7 +16,7 @@ interface Use<Row> {
 }
 
 /**
- * Adds up uses by name in memory, and writes them in batches: never on the way of a request. Each kind of use says what it counts of
+ * Adds up uses by name in memory, and writes them in batches, never during a request. Each kind of use defines what it counts of
  * a request, and the one statement that adds it to what is stored.
  */
 export abstract class UsageTally<Row extends object> implements UsageListener {
@@ -24,7 +24,7 @@ export abstract class UsageTally<Row extends object> implements UsageListener {
   #written = Promise.resolve();
 
   /**
-   * @param what in the log, where something cannot be written
+   * @param what name in the log if something cannot be written
    * @param statement adds the rows of $1, JSON, to the table, each with how often it was used, `uses`, and when last, `at`. It leaves out
    *   rows whose member, key or grant is gone, and locks those of the others in order, so that they cannot go before it has written
    */
@@ -35,10 +35,10 @@ export abstract class UsageTally<Row extends object> implements UsageListener {
     private readonly statement: string,
   ) {}
 
-  /** Counts what the request used, if it is of this kind. A request that is refused is no use. */
+  /** Counts the request if it is a use of this kind. A refused request is not. */
   abstract finished(request: Request, status: number): void;
 
-  /** Counts one more use under the name. @returns undefined where it is the first: {@link begin} takes it */
+  /** Counts one more use under the name. @returns undefined if it is the first, which {@link begin} records */
   protected again(name: string): Row | undefined {
     const use = this.#uses.get(name);
     if (use === undefined) return undefined;
@@ -51,7 +51,7 @@ export abstract class UsageTally<Row extends object> implements UsageListener {
     this.#uses.set(name, { row, uses: 1, atMs: Date.now() });
   }
 
-  /** Writes what was gathered until now. What cannot be written is kept for the next time; a row that never can is dropped. */
+  /** Writes what was collected so far. What cannot be written is kept for the next time; a row that can never be written is dropped. */
   flush(): Promise<void> {
     return (this.#written = this.#written.then(() => this.#write()));
   }

@@ -12,8 +12,8 @@ export type { UsageListener };
 const FLUSH_MS = 30_000;
 
 /**
- * The one place that hears of each request that has to come with a credential, when it is answered: last use of keys and grants, and what
- * was used of a member, are counted from here, and whoever else is to know of requests listens here.
+ * The one place that is notified of every request that requires a credential, when it is answered: last use of keys and grants, and what
+ * was used of a member, are counted from here, and everything else that has to know of requests listens here.
  */
 @Injectable()
 export class Usage implements OnModuleInit, OnApplicationShutdown {
@@ -33,27 +33,27 @@ export class Usage implements OnModuleInit, OnApplicationShutdown {
     await this.flush();
   }
 
-  /** From now on the listener is told as well. */
+  /** Adds a listener. */
   listen(listener: UsageListener): void {
     this.#listeners.push(listener);
   }
 
   /**
-   * Tells of the request once it is answered: to be called before its credential is looked at.
+   * Notifies the listeners once the request is answered: to be called before its credential is checked.
    *
-   * @param scope that it uses; null: nothing of the member's
+   * @param scope the scope that it uses; null if it uses none of the member's data
    */
   watch({ context }: Request, scope: string | null): void {
     context.scope = scope;
     context.whenWritten = this.#written;
   }
 
-  /** Writes all that was gathered. */
+  /** Writes everything that was collected. */
   async flush(): Promise<void> {
     await Promise.all(this.#listeners.map((listener) => listener.flush()));
   }
 
-  /** One function for all requests: a closure of each would cost more than all that is done here. */
+  /** One function for all requests: a closure for each would cost more than everything done here. */
   readonly #written = (message: IncomingMessage, { statusCode }: ServerResponse): void => {
     for (const listener of this.#listeners) listener.finished(message as Request, statusCode);
   };

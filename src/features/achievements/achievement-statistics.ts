@@ -21,7 +21,7 @@ type Group = [
   pointsEarned: number,
 ];
 
-/** The shares that make a tier, in percent: from the first to below the second. */
+/** The bounds of a tier, in percent: from the first (inclusive) to the second (exclusive, except 100). */
 const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> = {
   common: [50, 100],
   uncommon: [20, 50],
@@ -73,7 +73,7 @@ function sum(groups: readonly Group[], of: (group: Group) => number): number {
   return groups.reduce((sum, group) => sum + of(group), 0);
 }
 
-/** Share in percent, two decimals, half up; of nothing: 0. As the function of this name in the database. */
+/** Share in percent, rounded half up to two decimals; 0 if the total is 0. Like the function of this name in the database. */
 function percentage(part: number, whole: number): number {
   return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

@@ -14,21 +14,21 @@ import {
 } from './achievement.sql.js';
 
 /**
- * How many members are active, `t`. The limit is for the planner: autovacuum never analyses a table of one row, and without
- * statistics PostgreSQL expects 2,000 rows of it, for which it plans the statement anew at every execution.
+ * How many members are active, `t`. The LIMIT is for the planner: autovacuum never analyses a table of one row, and without
+ * statistics PostgreSQL expects 2,000 rows, and therefore plans the statement again at every execution.
  */
 const ACTIVE_USERS = '(SELECT active_users_count FROM platform_totals LIMIT 1) t';
 
 /**
- * Every achievement `a` with what the member ($1) did towards it, `ua` (null where nothing), and how many members
+ * Every achievement `a` with the progress of the member ($1), `ua` (null if there is none), and how many members
  * are active, `t`. A few hundred rows at most: the platform's catalogue, not the members' records.
  */
 const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id
   CROSS JOIN ${ACTIVE_USERS}`;
-/** Retired ones show only to those who earned them. */
+/** Retired achievements are visible only to members who earned them. */
 const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
-/** The same for what the member earned, driven by the member's own rows. */
+/** The same for earned achievements, driven by the member's own rows. */
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
 const OF_MEMBER = 'ua.user_id = $1';
 const IS_EARNED = `${OF_MEMBER} AND ua.earned_at IS NOT NULL`;
@@ -39,7 +39,7 @@ const byRarity: SortOf<unknown> = { key: RARITY_PERCENTAGE, type: 'numeric', nul
 const inCategory: Filter<string[]> = (at) => `a.category = ANY (${at})`;
 const ofRarity: Filter<string[]> = (at) => `${RARITY} = ANY (${at})`;
 
-/** What the member earned. */
+/** The achievements that the member has earned. */
 export const EARNED_LIST = new List<EarnedQuery>({
   ...ITEMS,
   name: 'earned-achievements',
@@ -90,7 +90,7 @@ export const CATALOGUE_LIST = new List<AllQuery>({
   },
 });
 
-/** What the member shows off: earned ones, in the member's order. */
+/** The pinned achievements, which the member has earned, in the member's order. */
 export const PINNED_LIST = new List<PinnedListQuery>({
   ...ITEMS,
   name: 'pinned-achievements',

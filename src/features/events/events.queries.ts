@@ -11,13 +11,13 @@ const RELATIONS = 'participants p';
 const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
 
 /**
- * What filters and sorts look at and a relation does not hold. OFFSET 0: looked up by id for each relation of the member,
- * however many there are; never all events of the platform for one member's.
+ * Columns for filters and sorts that a relation does not have. OFFSET 0: looked up by id for each relation of the member,
+ * however many there are; never a scan of all events of the platform.
  */
 const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, ends_at, created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
 
-/** What is read of events, with the SQL function for their local times. */
+/** The queries for events, with the SQL function for their local times. */
 export interface EventReads {
   readonly list: List<EventsQuery>;
   /** The same list, with each event as {@link detail} shows it. */
@@ -83,8 +83,8 @@ function eventReads(localTime: string): EventReads {
 }
 
 /**
- * What the platform says was updated at the moment or later, and what became different here after it: the event, or the member's
- * relation to it. So who polls with the time of the last answer misses nothing, however long a writer took to commit.
+ * Events that the platform updated at this time or later, and those that changed here after it: the event itself, or the member's
+ * relation to it. So a client that polls with the time of the previous response misses nothing, however long a writer took to commit.
  */
 function changedSince(moment: string): string {
   const mark = `(SELECT last_mark_before(${moment}::timestamptz))`;

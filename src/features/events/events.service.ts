@@ -25,7 +25,7 @@ export class EventsService {
   /**
    * One event that the member has access to.
    *
-   * @param id as it stands in the path. It is looked up whatever it is, so that no response comes sooner than another
+   * @param id as in the path. It is looked up whatever it is, so that no response is faster than another
    * @throws Problem event_not_found
    */
   async read(userId: number, id: string): Promise<JsonResponse> {
@@ -38,7 +38,7 @@ export class EventsService {
   }
 }
 
-/** Where PostgreSQL no longer knows the time zone of an event, reads again with its times in UTC. `pua doctor` names such events. */
+/** If PostgreSQL no longer knows the time zone of an event, reads again with its times in UTC. `pua doctor` lists such events. */
 async function inKnownZones<T>(read: (events: EventReads) => Promise<T>): Promise<T> {
   try {
     return await read(EVENTS);

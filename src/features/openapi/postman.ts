@@ -3,8 +3,8 @@ import type { Example } from './examples.js';
 import type { Endpoint, Field } from './reference.js';
 
 /**
- * The API as a Postman collection (v2.1): a folder for each group, each call with its parameters, those that are not needed switched
- * off, and with the responses of the demo. Whoever imports it sets `api_key`; Postman is no browser, so that a key is right there.
+ * The API as a Postman collection (v2.1): a folder for each group, each call with its parameters, optional ones switched
+ * off, and with the responses of the demo. Whoever imports it sets `api_key`; Postman is not a browser, so a key may be used there.
  *
  * @param name of the API
  * @param endpoints as {@link endpointsOf} gives them

@@ -20,7 +20,7 @@ export interface Endpoint {
   readonly parameters: readonly Field[];
   readonly body: readonly Field[];
   readonly answer: readonly Field[];
-  /** Of what the answer is: `list of events`. */
+  /** What the response is: `list of events`. */
   readonly answerTitle: string;
   readonly errors: readonly { readonly status: string; readonly codes: readonly string[] }[];
 }
@@ -32,10 +32,10 @@ export interface Field {
   readonly name: string;
   readonly type: string;
   readonly nullable: boolean;
-  /** `1 to 100`, `at most 500 characters`; empty where there is none worth a word. */
+  /** `1 to 100`, `at most 500 characters`; empty if there is none worth mentioning. */
   readonly limits: string;
   readonly required: boolean;
-  /** Where a parameter stands: path, query or header. */
+  /** Where a parameter is sent: path, query or header. */
   readonly place?: string;
   readonly description: string;
   readonly allowed: readonly string[];
@@ -211,12 +211,12 @@ function typeOf(schema: Json): string {
   return type;
 }
 
-/** Parameters that are moments have several forms, and show them. */
+/** Parameters that are times accept several formats, and show them. */
 function isMoment({ type, enum: words, examples }: Json): boolean {
   return type === 'string' && words === undefined && Array.isArray(examples);
 }
 
-/** One bound alone is what anybody expects: an id is positive, a count is not negative. */
+/** A single bound is obvious: an id is positive, a count is not negative. */
 function limitsOf(schema: Json): string {
   const { minimum, maximum, minLength, maxLength } = schema as Record<string, number | undefined>;
   if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;

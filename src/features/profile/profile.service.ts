@@ -21,7 +21,7 @@ const READ_ME = {
  */
 const PROFILE = `u.version, ${columnsOf(Profile)}`;
 
-/** As `totalOfMember`, for two totals of the member $1 at once: one row. */
+/** Like `totalOfMember`, for two totals of the member $1 at once: one row. */
 const COUNTED = `(
   SELECT sum(achievements_count) AS achievements_count, sum(connections_count) AS connections_count
   FROM user_totals WHERE user_id = $1) t`;
@@ -33,7 +33,7 @@ const READ_PROFILE = {
 
 /**
  * $2 holds the fields that change; a key that is absent leaves its column alone. $3: the versions that If-Match
- * allows, or null for any. One row comes back where it was changed. The platform is told what is another value than before, and who wrote
+ * allows, or null for any. One row is returned if the profile was changed. The platform is notified of values that differ from before, and who wrote
  * it ($4).
  */
 const UPDATE_PROFILE = `WITH before AS MATERIALIZED (
@@ -107,7 +107,7 @@ export class ProfileService {
       versions,
       clientId ?? keyId,
     ]);
-    // Whoever was refused looks again, and must not find what they had.
+    // A client that was refused reads again, and must not get the old version from a replica.
     await this.reads.advance(userId);
     if (!row) {
       const current = await this.#profile(this.database, userId);
@@ -120,7 +120,7 @@ export class ProfileService {
   }
 }
 
-/** JSON text of the profile, as it is read, and its validator. */
+/** JSON text of the profile as GET returns it, and its validator. */
 function textOf(row: ProfileRow): { json: string; etag: string } {
   const json = JSON.stringify(profileOf(row));
   return { json, etag: versionedEtag(row.version, json) };

@@ -16,7 +16,7 @@ type CursorPlace = [
   id: number,
 ];
 
-/** Reads what changed for a member, as far as a credential may see it. */
+/** Reads the changes for a member, as far as the credential may see them. */
 @Injectable()
 export class SyncService {
   readonly #cursors: SignedCursors;
@@ -30,10 +30,10 @@ export class SyncService {
   }
 
   /**
-   * Answers the changes behind the cursor; without one, a place to start from.
+   * Returns the changes after the cursor; without one, a cursor to start from.
    *
-   * @throws Problem invalid_cursor where the cursor is another member's, or of other resources than the credential may read now
-   * @throws Problem cursor_expired where the changes since then have been swept
+   * @throws Problem invalid_cursor if the cursor belongs to another member, or was issued for resources other than the credential may read now
+   * @throws Problem cursor_expired if the changes since then have been swept
    */
   async changes({ userId, scopes }: Principal, query: SyncQuery): Promise<SyncAnswer> {
     const { cursor, limit, resources: asked = RESOURCES } = query;
@@ -45,7 +45,7 @@ export class SyncService {
       this.#cursors.make(binding, [origin, changedIn, sequence, resource, id] satisfies CursorPlace);
     if (cursor === undefined) {
       const here = await this.recorded.here();
-      await this.reads.advance(userId); // what is read now must not be from before that place
+      await this.reads.advance(userId); // what is read from now on must not be older than that position
       return { data: [], next: cursorOf(here), more: false, resources };
     }
 

@@ -5,7 +5,7 @@ import type { QueryResultRow } from 'pg';
 export interface UsedScope extends QueryResultRow {
   /** `2026-01-31`, UTC. */
   readonly day: string;
-  /** Of the app or the key; null where it is gone. */
+  /** Name of the app or the key; null if it no longer exists. */
   readonly app_name: string | null;
   readonly app_kind: 'client' | 'key';
   readonly scope: string;
@@ -19,7 +19,7 @@ export interface AccessEvent extends QueryResultRow {
   /** In the API's form. */
   readonly occurred_at: string;
   readonly type: AccessEventType;
-  /** Of the app or the key that it is about; null where there is none, or it is gone. */
+  /** Name of the app or the key that it concerns; null if there is none, or it no longer exists. */
   readonly app_name: string | null;
 }
 
@@ -54,7 +54,7 @@ const DAYS = 90;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
 
-/** Who used a member's data in the last 90 days, from what {@link Usage} has written. */
+/** Reads who used a member's data in the last 90 days, as recorded by {@link Usage}. */
 export async function activityOf(dataSource: DataSource, userId: number): Promise<Activity> {
   const days = await dataSource.query<{ day: string; uses: number }[]>(
     `SELECT to_char(d, 'YYYY-MM-DD') AS day, COALESCE((

@@ -7,7 +7,7 @@ import { pixelImageType } from '../../values/images.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 
-/** The registration of an app, as it is asked for. */
+/** The requested registration of an app. */
 export interface NewClient {
   readonly name: string;
   readonly type: 'web' | 'native';
@@ -15,26 +15,26 @@ export interface NewClient {
   readonly postLogoutRedirectUris?: readonly string[] | undefined;
   /** Origins whose pages may call the token endpoint. */
   readonly allowedOrigins?: readonly string[] | undefined;
-  /** Scopes that it may ask for; all of them, unless said. */
+  /** Scopes that it may request; all of them if not given. */
   readonly scopes?: readonly string[] | undefined;
   /** Public keys (RFC 7517): they make the client confidential, and it authenticates with private_key_jwt. */
   readonly jwks?: { keys: Record<string, unknown>[] } | undefined;
-  /** Its own page, https. */
+  /** Its home page, https. */
   readonly clientUri?: string | undefined;
-  /** Its page on what it does with members' data, https. */
+  /** Its privacy policy, https. */
   readonly policyUri?: string | undefined;
   /** A PNG, JPEG, WebP or GIF of 64 KB at most. */
   readonly logo?: Buffer | undefined;
-  /** What its ID tokens are signed with: ES256, unless said. */
+  /** The algorithm that signs its ID tokens; ES256 if not given. */
   readonly idTokenAlg?: SigningAlgorithm | undefined;
-  /** The client id, for whoever needs to know it beforehand; random, unless said. */
+  /** The client id, if it has to be known beforehand; random if not given. */
   readonly id?: string | undefined;
   readonly actor: NewAuthEvent['actor'];
-  /** The member who registers it for themselves; none: the platform's. */
+  /** The member who registers it; undefined for an app of the platform. */
   readonly owner?: Owner | undefined;
 }
 
-/** What can be wrong with a registration: code → message, in which `{value}` stands for what was given. */
+/** The faults of a registration: code → message, in which `{value}` stands for the given value. */
 export const CLIENT_FAULTS = {
   name: 'the name must have 1 to 100 printable characters',
   noRedirectUri: 'at least one redirect URI is needed',
@@ -61,7 +61,7 @@ export const CLIENT_FAULTS = {
 
 export type ClientFaultName = keyof typeof CLIENT_FAULTS;
 
-/** Part of a registration that can be wrong. */
+/** The part of a registration that is at fault. */
 export type ClientField =
   | 'name'
   | 'redirectUris'
@@ -86,13 +86,13 @@ export class ClientFault extends OperatorError {
 }
 
 export const MOST_LOGO_BYTES = 65_536;
-/** As the columns have it. */
+/** In the form of the columns. */
 const MOST_OF_EACH = 50;
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
 /** Members that make a JWK private (RFC 7518 §6). */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-/** Checks what an app is to be registered with. @throws ClientFault that says what is wrong */
+/** Checks the registration of an app. @throws ClientFault that says what is wrong */
 export function checkClient(client: NewClient, production: boolean): void {
   const {
     name,
@@ -130,15 +130,15 @@ export function checkClient(client: NewClient, production: boolean): void {
     throw new ClientFault('logo', 'logo');
 }
 
-/** Tells whether the text is the address of a page that the consent page may link to. */
+/** Tells whether the text is a URL that the consent page may link to. */
 function isPage(uri: string): boolean {
   const url = URL.parse(uri);
   return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
 }
 
 /**
- * What is wrong with a redirect URI (RFC 9700 §2.1, RFC 8252 §7): it is compared to the letter later, so it must be what a browser
- * would show. undefined: nothing.
+ * Finds the fault of a redirect URI (RFC 9700 §2.1, RFC 8252 §7): it is later compared exactly, so it must be what a browser
+ * would show. @returns undefined if there is none
  */
 export function redirectUriFault(
   uri: string,

@@ -42,12 +42,12 @@ export type ChangeableClient = Pick<NewClient, Exclude<Changeable, HasAlways>> &
   readonly [Field in HasAlways]: readonly string[];
 };
 
-/** A client as an admin sees it. Times in the API's form. */
+/** A client as an admin sees it. Times are in the API's format. */
 export interface ClientDetails {
   readonly client_id: string;
   readonly name: string;
   readonly type: 'web' | 'native';
-  /** none: public, with PKCE alone. */
+  /** none: a public client, with PKCE only. */
   readonly token_endpoint_auth_method: 'none' | 'private_key_jwt';
   readonly redirect_uris: string[];
   readonly post_logout_redirect_uris: string[];
@@ -59,11 +59,11 @@ export interface ClientDetails {
   readonly id_token_signed_response_alg: SigningAlgorithm;
   readonly created_at: string;
   readonly disabled_at: string | null;
-  /** Where anybody but its owner disabled it, its owner cannot enable it. */
+  /** If anybody but its owner disabled it, its owner cannot enable it. */
   readonly disabled_by_owner: boolean;
   /** The member who registered it; null for one of the platform's. */
   readonly owner_id: number | null;
-  /** Live sign-ins of members. */
+  /** Number of live grants. */
   readonly live_grants_count: number;
 }
 
@@ -75,10 +75,10 @@ const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
   count(g.id) AS live_grants_count
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
 
-/** Apps of a member's own. */
+/** Maximum number of apps that a member may register. */
 export const MOST_OWN_CLIENTS = 10;
 
-/** Where whoever acts finds a client: a member what is theirs, and that nobody else disabled. */
+/** Limits whoever acts to the clients that they may change: a member to their own. */
 const reachedBy = (id: string, owner: Owner | undefined) =>
   owner
     ? [
@@ -98,8 +98,8 @@ export class UnknownClient extends OperatorError {
 }
 
 /**
- * Registers the apps that may sign members in; used by the command line, the demo, and the pages where members register their own.
- * Where an `owner` is named, everything but that member's own is unknown.
+ * Manages the apps that may sign members in; used by the command line, the demo, and the pages where members register their own.
+ * With an `owner`, all clients but that member's own are unknown.
  */
 export class ClientsService {
   constructor(
@@ -172,11 +172,11 @@ export class ClientsService {
   }
 
   /**
-   * Changes the registration. Sign-ins of the app that hold a scope which it may not ask for any more end, and what members once
-   * said to that scope is forgotten.
+   * Changes the registration. Grants of the app that include a scope which it may no longer request end, and the members'
+   * decisions on that scope are forgotten.
    *
-   * @param change what is to be different, of the client as it is at that moment
-   * @returns the columns that changed, and how many sign-ins ended
+   * @param change computes the new fields from the current ones
+   * @returns the columns that changed, and how many grants ended
    * @throws UnknownClient, ClientFault where what it would be is not allowed
    */
   async update(
@@ -242,9 +242,9 @@ export class ClientsService {
   }
 
   /**
-   * Deletes the client for good, with all access that members gave it: tokens, codes, consents. The audit trail keeps its id.
+   * Deletes the client permanently, with all access that members gave it: tokens, codes, consents. The audit trail keeps its id.
    *
-   * @returns how many sign-ins of the app ended
+   * @returns how many grants of the app ended
    * @throws UnknownClient
    */
   async delete(id: string, actor: NewAuthEvent['actor'], owner?: Owner): Promise<number> {
@@ -265,7 +265,7 @@ export class ClientsService {
 
   /**
    * A disabled client can do nothing: it is unknown to every endpoint, and its tokens are refused at the next request.
-   * Enabled again, what has not expired by then works again. Its owner enables only what its owner disabled.
+   * When it is enabled again, whatever has not expired works again. Its owner can enable it only if its owner disabled it.
    *
    * @returns whether that changed anything
    * @throws UnknownClient
@@ -295,7 +295,7 @@ export class ClientsService {
   }
 }
 
-/** @returns how many sign-ins of the client held one of the scopes, and ended */
+/** @returns how many grants of the client included one of the scopes, and ended */
 async function takeScopes(manager: EntityManager, id: string, scopes: readonly string[]): Promise<number> {
   const without = (column: string) =>
     `${column} = ARRAY(SELECT scope FROM unnest(${column}) AS held (scope) WHERE scope <> ALL ($2))`;

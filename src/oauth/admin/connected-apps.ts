@@ -18,7 +18,7 @@ export interface ConnectedApp extends QueryResultRow {
 
 /** A browser in which a member is signed in. */
 export interface BrowserSession extends QueryResultRow {
-  /** Names the session in forms; it opens nothing. */
+  /** Identifies the session in forms; it gives no access. */
   readonly id: string;
   readonly signed_in_at: string;
   readonly last_seen_at: string;
@@ -32,15 +32,15 @@ const SHOWN = 100;
 /** The first of them. */
 export interface Shown<Row> {
   readonly shown: readonly Row[];
-  /** Of all. */
+  /** Number of all. */
   readonly count: number;
 }
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
 /**
- * What members gave away and where they are signed in, and how it ends; used by the account pages and by the command
- * line. Each ending is one statement, in force for every instance when it returns.
+ * Lists and ends the access that members gave to apps, and their browser sessions; used by the account pages and by the command
+ * line. Each is ended by one statement, which is in force for every instance when it returns.
  */
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
@@ -67,9 +67,9 @@ FROM (
   }
 
   /**
-   * The last seen first.
+   * The most recently seen first.
    *
-   * @param own keys of the session that asks, which stands above all
+   * @param own keys of the current session, which comes first
    */
   async listSessions(
     userId: number,
@@ -102,7 +102,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
       [userId, clientId],
     );
     const { count, forgotten } = row!;
-    // If nothing ended there may be no such client: an id that a member made up is not recorded.
+    // If nothing ended, there may be no such client: a made-up id is not recorded.
     if (count > 0 || forgotten) {
       await recordEvent(this.dataSource, {
         ...actor,
@@ -116,8 +116,8 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
   }
 
   /**
-   * Ends all that came of the member's sign-ins up to now: the access of every client, with what was consented to, browser
-   * sessions, and sign-ins under way.
+   * Ends the results of all sign-ins of the member so far: the access of every client with its consents, browser
+   * sessions, and pending sign-ins.
    *
    * @returns how many grants and sessions ended
    */
@@ -153,7 +153,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
   /**
    * Ends the other browser sessions of the member.
    *
-   * @param kept keys of the session that goes on
+   * @param kept keys of the session that continues
    * @returns how many sessions ended
    */
   async endOtherSessions(userId: number, actor: Actor, kept: readonly Buffer[]): Promise<number> {

@@ -85,7 +85,7 @@ export interface SetOptions {
   readonly attempts?: number | undefined;
 }
 
-/** Takes the lock that lets one import run at a time, and lifts the timeouts. It ends with the transaction. */
+/** Takes the lock that lets one import run at a time, lifts the timeouts, and creates the staging tables; ends if the client goes away. */
 export async function beginImport(manager: EntityManager): Promise<void> {
   const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
     ADVISORY_LOCKS.import,
