@@ -78,7 +78,7 @@ FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expire
 /** Maximum number of apps that a member may register. */
 export const MOST_OWN_CLIENTS = 10;
 
-/** Limits whoever acts to the clients that they may change: a member to their own. */
+/** The condition that finds a client: a member finds only their own, and only if nobody else disabled it. */
 const reachedBy = (id: string, owner: Owner | undefined) =>
   owner
     ? [
