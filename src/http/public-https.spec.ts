@@ -37,7 +37,7 @@ describe('what is sent to an address that others chose', () => {
     'https://169.254.169.254/latest',
     'https://[fe80::1]/',
     'http://192.168.0.1/',
-  ])('never comes to our own network, where this machine is allowed, either: %s', async (url) => {
+  ])('never connects to our own network, even where this machine is allowed: %s', async (url) => {
     await expect(post(new PublicHttps(), url, true)).rejects.toThrow('not one of the internet');
   });
 
@@ -45,7 +45,7 @@ describe('what is sent to an address that others chose', () => {
     expect(await post(new PublicHttps(), `http://localhost:${port}/`, true)).toBe(204);
   });
 
-  it('goes to the address that was judged: a name is looked up once, and what it says later is not asked', async () => {
+  it('connects to the address that was checked: a name is resolved only once', async () => {
     connections = 0;
     const https = new PublicHttps();
     const answers = ['203.0.113.7', '127.0.0.1']; // the second look would lead inside

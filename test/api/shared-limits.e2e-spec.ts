@@ -233,7 +233,7 @@ postgres.describe.each(['PostgreSQL', 'Redis'])('a limit over %s', (store) => {
   );
 
   it(
-    'lets in another instance only when the one that was alone has told all that it admitted',
+    'lets in another instance only when the one that was alone has reported everything that it admitted',
     inOneWindow(async () => {
       for (let round = 0; round < 3; round++) {
         const one = await instance(30);

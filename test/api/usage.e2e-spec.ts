@@ -260,7 +260,7 @@ postgres.describe('what two servers count as use', () => {
 });
 
 postgres.describe('uses of a member who is erased', () => {
-  it('go with them, and none comes after', async () => {
+  it('are removed with them, and none are added later', async () => {
     const oauth = await OauthTest.start();
     try {
       const member = await oauth.api.platform.user();

@@ -161,7 +161,7 @@ postgres.describe('with streaming replicas', () => {
     }
   });
 
-  it('is not asked for who was told of a change, by a refusal or by /sync, until it has it', async () => {
+  it('is not used for a member who learned of a change, from a refusal or from /sync, until it has the change', async () => {
     const { id, key } = await member();
     const start = (await get('/sync', key, 0)).body.next as string;
     await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
@@ -194,7 +194,7 @@ postgres.describe('with streaming replicas', () => {
     }
   });
 
-  it('is not asked for whom a webhook told of, until it has what it told of', async () => {
+  it('is not used for a member whom a webhook message was about, until it has the change', async () => {
     const { id, key } = await member();
     const receiver = await Receiver.start();
     const webhooks = new WebhooksService(api.dataSource, api.config);
@@ -242,7 +242,7 @@ postgres.describe('with streaming replicas', () => {
     expect(await check()).toEqual([]);
   });
 
-  it('that is held shows nobody less than the platform has fed, on any instance', async () => {
+  it('that is paused shows nobody less than the platform has fed, on any instance', async () => {
     const { id, key } = await member();
     const platform = await api.platformKey();
     await pause();
@@ -252,7 +252,7 @@ postgres.describe('with streaming replicas', () => {
     expect([await bioOf(key, 0), await bioOf(key, 1)]).toEqual(['fed', 'fed']);
   });
 
-  it('is not asked when it is more than five seconds behind', async () => {
+  it('is not used when it is more than five seconds behind', async () => {
     const { id, key } = await member();
     await pause();
     await write(id, 'five seconds ago');
@@ -262,7 +262,7 @@ postgres.describe('with streaming replicas', () => {
       ).toBe(true);
   }, 60_000);
 
-  it('is not asked by an instance that cannot hear what is written elsewhere', async () => {
+  it('is not used by an instance that is not notified of writes elsewhere', async () => {
     const { id, key } = await member();
     await pause();
     await write(id, 'unheard');
@@ -277,7 +277,7 @@ postgres.describe('with streaming replicas', () => {
     expect(await bioOf(key, 1)).toBe('written elsewhere');
   });
 
-  it('has to prove that it follows this primary, however far it says that it is', async () => {
+  it('has to prove that it follows this primary, whatever position it reports', async () => {
     const need = { position: 0, epoch: 1 };
     const proofs = await api.dataSource.query<{ proof: string }[]>(
       'SELECT taken_at::text AS proof FROM change_marks ORDER BY taken_at DESC LIMIT 1',
@@ -335,7 +335,7 @@ postgres.describe('with streaming replicas', () => {
     await closeApp(app);
   }, 60_000);
 
-  it('are told of in log and metrics where they are not asked since writes are not heard, once for each time', async () => {
+  it('are reported in log and metrics when they are not used because notifications are missing, once each time', async () => {
     const direct = await TcpProxy.start(primary.url);
     const metricsPort = await freePort();
     const server = await ServerProcess.start({

@@ -144,7 +144,7 @@ WHERE application_name LIKE 'public-user-api%' ORDER BY name`,
   it.each([
     ['a certificate that another CA has issued', { ca: 'stranger' }, /self-signed certificate|unable to/],
     ['a certificate of another name', { host: '127.0.0.1' }, /does not match certificate/],
-  ])('are not asked with verify-full where they show %s: it is named', async (_, address, reason) => {
+  ])('are refused with verify-full if they present %s, which the error names', async (_, address, reason) => {
     const url = urlOf(replica, address);
     await expect(
       ReadConnection.open({ connectionString: url, primary: false }, () => undefined),

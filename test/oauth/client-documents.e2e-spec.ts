@@ -287,7 +287,7 @@ postgres.describe('with documents on a server', () => {
       expect(connections).toBe(0);
     });
 
-    it('is judged as it is connected to: a name of which one address is inside is not, either', async () => {
+    it('is checked when it is connected to: a name is refused if one of its addresses is inside', async () => {
       const guard = oauth.api.app.get(PublicHttps);
       const asked: string[] = [];
       guard.isAllowed = (address) => {

@@ -93,7 +93,7 @@ async function call(path: string, headers: Record<string, string>): Promise<Resp
 }
 
 describe('/developer, where DEVELOPER_CONSOLE is not true', () => {
-  it('is not there, as no page that nobody made', async () => {
+  it('does not exist, like any unknown page', async () => {
     const without = await OauthTest.start({}, oauth);
     for (const Accept of ['text/html', 'application/json']) {
       const ask = async (path: string) => {

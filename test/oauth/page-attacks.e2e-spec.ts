@@ -475,7 +475,7 @@ describe('who guesses passwords to keep a member out', () => {
 });
 
 describe("another member's sessions", () => {
-  it('cannot be ended by whoever knows how they are named', async () => {
+  it('cannot be ended by somebody who knows their names in forms', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const victim = await signedIn(theirs.username);
     const page = (await victim.open('/account/sessions')) as FormPage;

@@ -82,7 +82,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, refresh_token)).status).toBe(200);
   });
 
-  it('gives less where less is asked for, and never more', async () => {
+  it('grants fewer scopes if fewer are requested, and never more', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { body } = await oauth.token(
       await oauth.code(clientId, username, { scope: 'profile:read events:read' }),

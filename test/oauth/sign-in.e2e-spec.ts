@@ -115,7 +115,7 @@ describe('Signing in', () => {
       ]);
     });
 
-    it('is in with the record of it, or not at all: what cannot be recorded keeps its place', async () => {
+    it('succeeds together with its audit event, or not at all: one that cannot be recorded keeps its place', async () => {
       const userId = await platform.user({ username: 'unrecorded', password_hash: passwordHash });
       const [{ begun }] = await dataSource.query<[{ begun: string }]>(
         'SELECT clock_timestamp()::text AS begun',
@@ -602,7 +602,7 @@ describe('Signing in', () => {
     const dear = () => bcrypt.hash(PASSWORD, 13);
 
     postgres.it(
-      'takes one time',
+      'takes the same time',
       async () => {
         await platform.user({ username: 'time-bcrypt', password_hash: await dear() });
         const disabled_at = '2026-01-01T00:00:00Z';
@@ -635,7 +635,7 @@ describe('Signing in', () => {
     );
 
     postgres.it(
-      'takes as long as the dearest hash that was imported meanwhile, and no longer once it is gone',
+      'takes as long as the most expensive hash imported in the meantime, and no longer once that is gone',
       async () => {
         const config = testConfig(store.environment, { shortestRefusal: 500 });
         const refusal = async () => {

@@ -261,7 +261,7 @@ postgres.describe('a sign-in that races its end', () => {
     expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
   });
 
-  it('by an app that needs no answer of the member gets no code', async () => {
+  it('for an app to which the member need not consent again gets no code', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();

@@ -188,7 +188,7 @@ describe('refusals that concern no member', () => {
       'SELECT route, error, reason, client_id, redirect_uri FROM oauth_refusals WHERE error_id = $1',
       [errorId],
     );
-  thorough.it('stand in a ring of 10,000: one more takes the place of the oldest', async () => {
+  thorough.it('are kept in a ring of 10,000 rows: one more replaces the oldest', async () => {
     const keep = (i: number) =>
       oauth.api.app.get(Refusals).keep({
         errorId: `ring-${i}`,
@@ -330,7 +330,7 @@ describe('an audit event', () => {
     });
   });
 
-  it('can be neither changed nor taken away for a week, by the server’s own role', async () => {
+  it('can be neither changed nor deleted for a week, not even by the server’s own role', async () => {
     const [young] = await insert('{}', `now() - interval '6 days 23 hours'`);
     const [old] = await insert('{}', `now() - interval '7 days 1 hour'`);
     await expect(query('UPDATE auth_events SET details = details WHERE id = $1', [old!.id])).rejects.toThrow(

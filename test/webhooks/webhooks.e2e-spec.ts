@@ -178,7 +178,7 @@ describe('Webhooks', () => {
   describe('an app', () => {
     const apps = () => new ConnectedApps(oauth.dataSource);
 
-    it('is told of the members who allowed it that, while they do, and of nobody else', async () => {
+    it('is notified about members who granted it the scope, and nobody else', async () => {
       const clientId = await oauth.client();
       const { id } = await webhooks.create({
         url: receiver.url,
@@ -226,7 +226,7 @@ describe('Webhooks', () => {
           ),
       ],
       ['their tokens expired', () => oauth.age('oauth_tokens', 400 * 86_400)],
-    ])('is not told any more of what was on its way when %s', async (_, end) => {
+    ])('does not get messages that were still waiting when %s', async (_, end) => {
       const clientId = await oauth.client();
       const { id } = await webhooks.create({
         url: receiver.url,
@@ -409,7 +409,7 @@ describe('Webhooks', () => {
       await expect(webhooks.redeliver(id)).rejects.toThrow('was disabled');
     });
 
-    thorough.it('by a redirect is led nowhere, and by a broken connection is told apart', async () => {
+    thorough.it('that redirects is not followed; a broken connection is told apart', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       const elsewhere = await Receiver.start();
       receiver.respond = (_, response) => void response.writeHead(307, { Location: elsewhere.url }).end();
@@ -428,7 +428,7 @@ describe('Webhooks', () => {
       await elsewhere.close();
     });
 
-    thorough.it('to end its answer is not read for long, and has taken the message', async () => {
+    thorough.it('whose response never ends is not read for long: it has accepted', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       receiver.respond = (_, response) => {
         response.writeHead(200);
@@ -520,7 +520,7 @@ describe('Webhooks', () => {
       expect([secret, next].map((each) => isVerified(each, receiver.received[1]!))).toEqual([false, true]);
     });
 
-    it('stands nowhere in the database as it is, and opens in no other row', async () => {
+    it('is stored only encrypted, and cannot be decrypted in another row', async () => {
       const { id, secret } = await keyed();
       const next = await webhooks.rotate(id, 3600, 'admin');
       const other = await keyed(['profile.updated']);
@@ -542,7 +542,7 @@ describe('Webhooks', () => {
       expect(receiver.received).toEqual([]);
     });
 
-    thorough.it('moves to SECRET_KEY when a server starts with the one before beside it', async () => {
+    thorough.it('moves to SECRET_KEY when a server starts that has the previous key, too', async () => {
       const { userId, id, secret } = await keyed(['profile.updated']);
       const rotated = await webhooks.rotate(id, 3600, 'admin');
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
