@@ -40,14 +40,17 @@ describe('a key of the platform', () => {
   });
 
   it.each([
-    [['--platform', '--scopes', 'profile:read'], /platform:read and platform:write are for --platform/],
+    [['--platform', '--scopes', 'profile:read'], /platform:read and platform:write are only for --platform/],
     [
       ['--platform', '--scopes', 'platform:read,events:read'],
-      /are for --platform, and the others for --user/,
+      /are only for --platform, all other scopes only for --user/,
     ],
-    [['--platform', '--scopes', ''], /a key of the platform needs a scope/],
-    [['--user', '1', '--scopes', 'platform:write'], /are for --platform, and the others for --user/],
-    [['--scopes', 'profile:read'], /name a member with --user, or say --platform/],
+    [['--platform', '--scopes', ''], /a key of the platform needs at least one scope/],
+    [
+      ['--user', '1', '--scopes', 'platform:write'],
+      /are only for --platform, all other scopes only for --user/,
+    ],
+    [['--scopes', 'profile:read'], /name a member with --user, or use --platform/],
     [['--user', '1', '--platform', '--scopes', 'platform:read'], /cannot be used with/],
   ])('is refused with %j, as wrong use', async (args, message) => {
     const { code, stderr } = await pua(api.environment, ['keys', 'create', '--name', 'x', ...args]);
