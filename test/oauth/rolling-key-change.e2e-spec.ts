@@ -285,7 +285,7 @@ postgres.describe('while SECRET_KEY changes', () => {
       );
       expect((await doctor([THIRD, NEW]))['signing keys']).toBe('ok: 2, all of the current SECRET_KEY');
       expect((await doctor([THIRD, NEW]))['sign-ins']).toMatch(
-        /^warn: \d+ refresh tokens and \d+ sessions are from before/,
+        /^warn: \d+ refresh tokens and \d+ sessions date from before/,
       );
       await start([[THIRD], [THIRD]]); // needs the one before no more
       await flow(0);
