@@ -119,7 +119,7 @@ postgres.describe('with a synchronous standby', () => {
       {
         code: 1,
         stdout: '',
-        stderr: expect.stringContaining('nothing of this command is certain to be done'),
+        stderr: expect.stringContaining('the command may or may not have taken effect'),
       },
     ],
   ])('does not take the end of the wait for its confirmation: %s', async (_what, write, outcome) => {

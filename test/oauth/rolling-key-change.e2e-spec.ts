@@ -257,7 +257,7 @@ postgres.describe('while SECRET_KEY changes', () => {
       await start([[NEW], [NEW]]);
       await oauth.tokens(clientId, (await oauth.member()).username);
       const before = await stored();
-      expect((await doctor([NEW]))['signing keys']).toBe('ok: 2, all of the current SECRET_KEY');
+      expect((await doctor([NEW]))['signing keys']).toBe('ok: 2, all under the current SECRET_KEY');
       expect((await doctor([THIRD, NEW]))['signing keys']).toMatch(
         /^warn: 2 of 2 still need SECRET_KEY_PREVIOUS/,
       );
@@ -281,9 +281,9 @@ postgres.describe('while SECRET_KEY changes', () => {
       ]);
       expect(await stored()).toEqual(moved);
       expect((await doctor([NEW, THIRD]))['signing keys']).toMatch(
-        /^warn: 2 of 2 stand under the next SECRET_KEY already/,
+        /^warn: 2 of 2 are already under the next SECRET_KEY/,
       );
-      expect((await doctor([THIRD, NEW]))['signing keys']).toBe('ok: 2, all of the current SECRET_KEY');
+      expect((await doctor([THIRD, NEW]))['signing keys']).toBe('ok: 2, all under the current SECRET_KEY');
       expect((await doctor([THIRD, NEW]))['sign-ins']).toMatch(
         /^warn: \d+ refresh tokens and \d+ sessions date from before/,
       );
@@ -301,7 +301,7 @@ postgres.describe('while SECRET_KEY changes', () => {
     );
     expect(outcomes.map(({ status }) => status)).toContain('rejected');
     await expect(start([[THIRD], [next, THIRD]])).rejects.toThrow(
-      /signing key .* cannot be decrypted: set SECRET_KEY_PREVIOUS .*the next \(docs\/operations\.md\)/,
+      /signing key .* cannot be decrypted: set SECRET_KEY_PREVIOUS .*the next one \(docs\/operations\.md\)/,
     );
   });
 });
