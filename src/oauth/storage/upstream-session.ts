@@ -4,7 +4,7 @@ export interface UpstreamSession {
   readonly subject: string;
   /** HMAC of `sid`; null if the provider sent none. */
   readonly session: string | null;
-  /** When the member came from there, by the database's clock: seconds since 1970. Not stored: a stored one is older than any end. */
+  /** When the member came from there: seconds since 1970, database clock. Not kept in sessions, which are older than any end. */
   readonly at?: number;
 }
 
