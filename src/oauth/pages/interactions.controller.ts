@@ -268,7 +268,7 @@ function sendingOf({ interaction, formTargets }: Step, ...others: (string | unde
   return { formTargets: targets, uiLocales: interaction.params.ui_locales };
 }
 
-/** How long an app keeps its access: since the sign-in, and without use. */
+/** How long an app keeps its access: in all since the sign-in, and without use. */
 function daysOf({ applicationType }: Client) {
   const [most, idle] =
     applicationType === 'native'

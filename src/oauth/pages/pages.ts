@@ -116,7 +116,7 @@ export type Page =
       }[];
       /** The client had consent before. */
       readonly again: boolean;
-      /** How long the access lasts: after the sign-in, and without use. */
+      /** How long the access lasts: in all since the sign-in, and without use. */
       readonly days: { readonly most: number; readonly idle: number };
       /** Action of the form that lets another member sign in. */
       readonly switch_user?: string;

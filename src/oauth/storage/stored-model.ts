@@ -47,7 +47,7 @@ function refuse(): Promise<never> {
   return Promise.reject(new Error('this model is not stored'));
 }
 
-/** Adjusts `exp` and `iat` so that the library does not find the model expired: only the database's clock decides that. */
+/** Adjusts `exp` and `iat` so that the library does not reject the model by this process's clock: only the database's counts. */
 export function alive(payload: AdapterPayload): AdapterPayload {
   const now = Math.floor(Date.now() / 1000);
   if (payload.exp !== undefined && payload.exp <= now) payload.exp = now + 1;

@@ -1,4 +1,4 @@
-// For all pages: copies code, remembers the snippets' language, filters the contents and marks the current section, and tries calls.
+// For all pages: copies code, remembers the snippets' language, filters the contents, marks the current section, and tries calls.
 import { SignIn } from '../../../clients/typescript/src/sign-in.js';
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -130,7 +130,7 @@ function followScrolling() {
 
 /* Trying calls */
 
-/** The page's state when the reader left it to sign in. */
+/** Storage key of the section that the reader left to sign in. */
 const PLACE = 'public-user-api:place';
 
 const settings = one('#try-settings')?.dataset;
