@@ -17,7 +17,7 @@ const HEADERS = {
 };
 
 const FOLDER = new URL('../../../examples/browser-client/', import.meta.url);
-/** The client library, as it was built. */
+/** The built client library. */
 const CLIENT = new URL('../../clients/typescript/src/', import.meta.url);
 
 function fileOf(name: string, type: string, folder = FOLDER): UnchangingDocument {
@@ -27,7 +27,7 @@ function fileOf(name: string, type: string, folder = FOLDER): UnchangingDocument
   });
 }
 
-/** The demo app of `examples/browser-client`, if there are demo members: only in development. */
+/** The demo app of `examples/browser-client`, if there are demo members; only in development. */
 @Controller('demo')
 @Public()
 @OutsideApi()
@@ -47,7 +47,7 @@ export class DemoController {
     this.#page.send(request, response);
   }
 
-  /** The redirect URI, from which the script takes the code. */
+  /** The redirect URI, from which the script reads the code. */
   @Get('callback')
   callback(@Req() request: Request, @Res() response: Response): void {
     this.#page.send(request, response);

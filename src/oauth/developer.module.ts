@@ -9,7 +9,7 @@ import { DeveloperController } from './pages/developer/developer.controller.js';
 import { signInControllers } from './pages/sign-in.controllers.js';
 import { DEVELOPER_PAGES } from './upstream/upstream-sign-ins.js';
 
-/** The pages where members register apps and make keys of their own; without DEVELOPER_CONSOLE they do not exist. */
+/** The pages on which members register apps and create their own keys; they exist only with DEVELOPER_CONSOLE. */
 @Module({
   imports: [AuthModule, AccountsModule, OauthModule],
   controllers: [

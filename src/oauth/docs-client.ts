@@ -3,15 +3,15 @@ import { recordEvent } from '../audit/audit.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
 
-/** The client_id of the reference at /docs, in which callers can sign in and try each call. */
+/** The client_id of the reference at /docs, in which readers can sign in and try each call. */
 export const DOCS_CLIENT = 'public-user-api-docs';
 
 const NAME = 'API reference';
 
 /**
- * Registers the reference as a public client, and keeps its redirect URI in step with PUBLIC_URL: it is the reference's own page, so that it leads
- * nowhere else. Servers that start at the same moment may all do so. An operator who wants nobody to sign in there disables it
- * (`pua clients disable public-user-api-docs`), and it stays disabled.
+ * Registers the reference as a public client, and keeps its redirect URI in step with PUBLIC_URL: it is the reference's own page,
+ * so codes go nowhere else. Several servers may do so at the same time. An operator who wants no sign-ins there disables the
+ * client (`pua clients disable public-user-api-docs`), and it stays disabled.
  */
 export async function registerDocsClient(
   dataSource: DataSource,

@@ -15,9 +15,9 @@ import { OauthDatabase } from './storage/oauth-database.js';
 import { Config } from '../config/config.js';
 
 /**
- * Handles requests that are not for the API before they reach the controllers: limits, the library with everything that it
- * answers, and the checks in front of each page. Paths have to match exactly: no other spelling reaches the library or a page,
- * so none gets past a limit.
+ * Handles requests other than those to the API before they reach the controllers: limits, everything that the library serves, and
+ * the checks before each page. Paths have to match exactly: no other spelling reaches the library or a page, so none gets past a
+ * limit.
  */
 @Injectable()
 export class OauthRoutes {
@@ -44,7 +44,7 @@ export class OauthRoutes {
     );
   }
 
-  /** Replaces the host that the request claims by that of PUBLIC_URL, from which the library builds every URL. */
+  /** Replaces the request's host with that of PUBLIC_URL, since the library builds every URL from it. */
   #pinOrigin(): RequestHandler {
     const { host, protocol } = new URL(this.config.publicUrl);
     return (request, _response, next) => {
@@ -56,7 +56,7 @@ export class OauthRoutes {
     };
   }
 
-  /** What oidc-provider answers. */
+  /** Passes on the requests that oidc-provider handles. */
   #library(): RequestHandler {
     const { server, database, pages, refusals } = this;
     return async (request, response, next) => {

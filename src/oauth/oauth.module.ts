@@ -36,7 +36,7 @@ import { Successors } from './token-request/successors.js';
 import { UserinfoController } from './userinfo.controller.js';
 import { OauthRoutes } from './oauth-routes.js';
 
-/** The embedded authorization server; {@link OauthRoutes} stands in front of its controllers. */
+/** The embedded authorization server; {@link OauthRoutes} precedes its controllers. */
 @Module({
   imports: [AuthModule, AccountsModule, CalendarModule],
   controllers: [

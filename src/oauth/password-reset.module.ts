@@ -4,7 +4,7 @@ import { OauthModule } from './oauth.module.js';
 import { PasswordResetController } from './pages/password-reset.controller.js';
 import { PasswordResets } from './pages/password-resets.js';
 
-/** The pages where members set a new password by mail; they do not exist where this server sends none. */
+/** The password reset pages; they do not exist if this server sends no emails. */
 @Module({
   imports: [AccountsModule, OauthModule],
   controllers: [PasswordResetController],

@@ -9,7 +9,7 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiResource } from './provider/provider.js';
 import { apiNameOf, Config } from '../config/config.js';
 
-/** Which authorization server this API trusts, and what its tokens may do: RFC 9728 §3. */
+/** Names the authorization server that this API trusts, and the scopes of its tokens (RFC 9728 §3). */
 @Controller('.well-known/oauth-protected-resource/api/public')
 @Public()
 @OutsideApi()

@@ -13,7 +13,7 @@ import { ROUTES } from './provider/provider.js';
 import type { RefusalWords } from './provider/refusal-reasons.js';
 import type { Refusals } from './provider/refusals.js';
 
-/** What programs call; everything else is opened in a browser. */
+/** Endpoints for programs; everything else is opened in a browser. */
 const FOR_PROGRAMS: readonly string[] = [
   ROUTES.token,
   ROUTES.revocation,
@@ -22,8 +22,8 @@ const FOR_PROGRAMS: readonly string[] = [
 ];
 
 /**
- * 429 where an address sends too many requests, before anything is done for them: most of these routes need no
- * credential, and many of them store something. Metadata and keys cost nothing; userinfo has the API's limits.
+ * Responds 429 to an address that sends too many requests, before doing any work for them: most of these routes need no credential,
+ * and many store something. Metadata and keys are cheap and not limited; userinfo has the API's limits.
  */
 export function limitRequests(
   server: AuthorizationServer,
@@ -58,7 +58,7 @@ function limitedRoute(server: AuthorizationServer, path: string): string | undef
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 
-/** `invalid_request`, in the form that the caller reads, before the library sees the request. */
+/** Responds `invalid_request`, as JSON or as a page, before the library sees the request. */
 export async function refuseParameters(
   pages: Pages,
   refusals: Refusals,
@@ -80,14 +80,14 @@ export async function refuseParameters(
   }
 }
 
-/** To the metric, and to whoever looks for the error id of the answer. */
+/** Counts the refusal, and keeps it so that it can be found by the response's error id. */
 async function tell(refusals: Refusals, request: Request, words: RefusalWords): Promise<void> {
   const { id, path, route } = request.context;
   refusals.count(words.error);
   await refusals.keep({ ...words, errorId: id, route: route ?? path, ip: addressOf(request) });
 }
 
-/** In the form of RFC 6749 §5.2, which has no code of its own for this. Browser clients may read it, wherever they are. */
+/** In the format of RFC 6749 §5.2, which has no code for this. Browser clients on any origin may read it. */
 function refuseProgram(request: Request, response: Response, seconds: number): void {
   response
     .status(429)
@@ -104,7 +104,7 @@ function refuseBrowser(pages: Pages, request: Request, response: Response, secon
   pages.send(response, 429, { ...page, retryAfterSeconds: seconds });
 }
 
-/** Plain: a page with its style would cost as much as the answer that it takes the place of. */
+/** Unstyled: a page with the style sheet would cost as much as the response that it replaces. */
 const BUSY_PAGES = Object.fromEntries(
   LANGUAGES.map((language) => {
     const [title, message] = TEXTS[language].faults.busy;
@@ -139,9 +139,9 @@ const BUSY_JSON_HEADERS = [
   'Retry-After',
 ];
 
-/** Answers 503 where the process has too much to do already: JSON for programs, a page for browsers. */
+/** Responds 503 if the process is overloaded: JSON for programs, a page for browsers. */
 export const refuseBusyOauth: Refuse = (request, response) => {
-  const { id, path } = request.context; // the id is of letters, digits, dots, dashes and underscores
+  const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
   if (FOR_PROGRAMS.includes(path) || !opensPage(request.headers.accept))
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {
@@ -150,7 +150,7 @@ export const refuseBusyOauth: Refuse = (request, response) => {
   }
 };
 
-/** What browsers send for a page; programs leave it out, or ask for JSON. */
+/** Whether the request is for a page: browsers then accept HTML; programs send no `Accept`, or ask for JSON. */
 function opensPage(accept: string | undefined): boolean {
   return accept?.includes('text/html') ?? false;
 }

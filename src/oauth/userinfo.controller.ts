@@ -26,9 +26,9 @@ WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope'
 };
 
 /**
- * OpenID Connect Core §5.3, answered from the grant: tokens for the API carry none of OpenID's scopes themselves. It has
- * the API's limit of reads, together with the API: its headers, and its 429 as a problem. Which credentials are good, and what
- * each refusal is, is OpenID's to say: so it looks at them itself.
+ * OpenID Connect Core §5.3, based on the grant: tokens for the API carry no OpenID scopes themselves. It shares the API's limit on
+ * reads, and has the API's headers and its 429 problem. It checks credentials itself, since OpenID defines which are accepted and
+ * how they are refused.
  */
 @Controller(ROUTES.userinfo)
 @Public()
@@ -57,7 +57,7 @@ export class UserinfoController {
     request.principal = principal;
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
-    // POST reads, too (OpenID Connect Core §5.3.1).
+    // POST is also a read (OpenID Connect Core §5.3.1).
     const overLimit = await this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
     const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [principal.credentialId]);

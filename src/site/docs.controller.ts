@@ -16,7 +16,7 @@ import { GUIDES } from './guides.js';
 import { Site } from './site.js';
 import { snippetsOf } from './snippets.js';
 
-/** The reference, made of the OpenAPI document and of what the demo answered, and the guides for callers. */
+/** The reference, generated from the OpenAPI document and the demo's recorded responses, and the guides for callers. */
 @Controller('docs')
 @Public()
 @OutsideApi()
@@ -30,7 +30,7 @@ export class DocsController {
     private readonly site: Site,
   ) {}
 
-  /** Also the redirect URI for readers who sign in to try a call: the script takes the code from the address. */
+  /** Also the redirect URI for readers who sign in to try a call: the script reads the code from the URL. */
   @Get()
   reference(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.#send('', request, response, () => this.#reference());
@@ -85,7 +85,7 @@ export class DocsController {
     });
   }
 
-  /** The calls by group, each with its request in every language and with what the demo answered. */
+  /** The calls by group, each with its request in every language and the demo's responses. */
   async #groups() {
     const documents = (await Promise.all([this.document.read(), this.document.readPlatform()])) as {
       tags: { name: string; description: string }[];

@@ -14,7 +14,7 @@ import { Site } from './site.js';
 import { snippetsOf } from './snippets.js';
 
 const DAY_MS = 86_400_000;
-/** RFC 9116 §2.5.5: less than a year. Said anew with every answer. */
+/** RFC 9116 §2.5.5: less than a year. Renewed with every response. */
 const SECURITY_TXT_DAYS = 180;
 
 const PLAIN = {
@@ -23,7 +23,7 @@ const PLAIN = {
   'Cache-Control': 'max-age=86400',
 };
 
-/** The front page, and what browsers, crawlers and security researchers look for at well-known places. */
+/** The front page, and the well-known resources for browsers, crawlers and security researchers. */
 @Controller()
 @Public()
 @OutsideApi()
@@ -67,7 +67,7 @@ export class FrontController {
     this.#robots.send(request, response);
   }
 
-  /** RFC 9116. @throws Problem not_found where nobody is named */
+  /** RFC 9116. @throws Problem not_found if no contact is configured */
   @Get('.well-known/security.txt')
   security(@Req() request: Request, @Res() response: Response): void {
     const { securityContact, publicUrl } = this.config;
@@ -83,7 +83,7 @@ export class FrontController {
     new UnchangingDocument(text, PLAIN).send(request, response);
   }
 
-  /** W3C, “A Well-Known URL for Changing Passwords”. @throws Problem not_found where members have no password here */
+  /** W3C, “A Well-Known URL for Changing Passwords”. @throws Problem not_found if members have no password here */
   @Get('.well-known/change-password')
   changePassword(@Res() response: Response): void {
     const { passwordResetUrl, localSignIn } = this.config;
@@ -93,7 +93,7 @@ export class FrontController {
   }
 }
 
-/** RFC 9309: pages of one member and what is made for programs are kept out of search engines. */
+/** RFC 9309: keeps pages for a single member and endpoints for programs out of search engines. */
 function robots(): string {
   const disallowed = ['/api/', '/oauth/', '/account/', '/interaction/', '/demo'];
   return ['User-agent: *', ...disallowed.map((path) => `Disallow: ${path}`), ''].join('\n');

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 
-/** A guide of `docs/` as HTML: `npm run docs` makes it of the Markdown, and a test compares it. */
+/** A guide of `docs/` as HTML: `npm run docs` generates it from the Markdown, and a test compares them. */
 export interface Guide {
-  /** Its address is `/docs/<name>`. */
+  /** Its path is `/docs/<name>`. */
   readonly name: string;
   readonly title: string;
   /** One sentence. */
   readonly summary: string;
-  /** File of the repository. */
+  /** Path of the Markdown file in the repository. */
   readonly source: string;
   readonly html: string;
   readonly sections: readonly { readonly id: string; readonly title: string }[];

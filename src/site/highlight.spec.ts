@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from '@jest/globals';
 import { highlight } from './highlight.js';
 
-/** What a browser shows of the HTML. */
+/** The text that a browser shows for the HTML. */
 const textOf = (html: string) =>
   html
     .replaceAll(/<[^>]*>/g, '')

@@ -1,15 +1,15 @@
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Writes a text so that HTML shows it as it is. */
+/** Escapes text for HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"]/g, (character) => ENTITIES[character]!);
 }
 
-/** Strings, comments, and in JSON numbers and words: what a reader looks for in a snippet. */
+/** Strings, comments, numbers and JSON's words: what a reader looks for in a snippet. */
 const TOKENS =
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)(\s*:)?|((?<![:\w])\/\/[^\n]*|(?<![\w&])#[^\n]*)|(?<![\w:./-])(true|false|null|-?\d+(?:\.\d+)?)\b/g;
 
-/** Makes HTML of the code, with marks for the style sheet. Nothing is guessed: what is not a token stays as it is. */
+/** Marks up code for the style sheet. Anything that is not a known token is left unmarked. */
 export function highlight(code: string): string {
   let html = '';
   let end = 0;

@@ -5,7 +5,7 @@ import { FrontController } from './front.controller.js';
 import { Site } from './site.js';
 import { UnknownPage } from './unknown-page.js';
 
-/** The public pages: the front page, the reference with the guides, and the page for an address that leads nowhere. */
+/** The public pages: the front page, the reference with the guides, and the page for unknown paths. */
 @Module({
   imports: [OpenApiModule],
   controllers: [FrontController, DocsController],

@@ -11,16 +11,16 @@ import { escapeHtml, highlight } from './highlight.js';
 const TEMPLATES = new URL('./templates/', import.meta.url);
 const CLIENT = new URL('../../clients/typescript/src/sign-in.js', import.meta.url);
 
-/** A template of this folder with what it shows. */
+/** A template of this folder, with its data. */
 export interface SitePage {
   readonly template: 'front' | 'reference' | 'guide' | 'unknown';
-  /** Of the window, before the name of the API; none: that name alone. */
+  /** Title of the window, before the API's name; without it, that name alone. */
   readonly title?: string;
   readonly content: object;
 }
 
 /**
- * The pages for strangers: one layout, one style sheet, one script, both inside the page and allowed by their hash alone. The script
+ * Renders the public pages: one layout, one style sheet and one script, both inline and allowed only by their hashes. The script
  * copies, filters and tries calls; everything else works without it.
  */
 @Injectable()
@@ -38,7 +38,7 @@ export class Site {
     this.#style = style + (platformColor === undefined ? '' : paletteOf(platformColor));
   }
 
-  /** A page that stays the same while the process lives. */
+  /** Renders a page that does not change while the process runs. */
   document(page: SitePage): UnchangingDocument {
     return new UnchangingDocument(this.render(page), this.headers);
   }
@@ -61,7 +61,7 @@ export class Site {
     });
   }
 
-  /** Of every page: nothing is loaded from elsewhere, nothing is run but the one script, and no other site frames it. */
+  /** For all pages: nothing is loaded from elsewhere, only the one script runs, and no other site can frame them. */
   get headers(): Readonly<Record<string, string>> {
     const policy = [
       "default-src 'none'",
@@ -84,14 +84,14 @@ export class Site {
   }
 }
 
-/** As a Content-Security-Policy names what stands inside a page. */
+/** The hash source by which a Content-Security-Policy allows inline content. */
 function sourceOf(text: string): string {
   return `'sha256-${sha256(text, 'base64')}'`;
 }
 
 /**
- * Our script with the sign-in of the client library in front of it: a page whose policy allows one script by its hash can import
- * nothing.
+ * Joins the client library's sign-in and the pages' script: a page whose policy allows one script by its hash cannot import
+ * anything.
  */
 function scriptOf(client: string, own: string): string {
   const inside = (module: string) =>
@@ -105,7 +105,7 @@ function scriptOf(client: string, own: string): string {
   return script;
 }
 
-/** HTML of a description, which has `code` as Markdown does. */
+/** Converts a description to HTML, with `code` as in Markdown. */
 function prose(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

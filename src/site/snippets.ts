@@ -1,19 +1,19 @@
 import type { Example } from '../features/openapi/examples.js';
 
-/** A request in one language, ready to be pasted and run; the key is taken from the environment variable API_KEY. */
+/** A request in one language, ready to be pasted and run; it reads the key from the environment variable API_KEY. */
 export interface Snippet {
   readonly language: string;
   readonly title: string;
   readonly code: string;
 }
 
-/** What is sent. */
+/** The request to be written. */
 interface Sent {
   readonly method: string;
   readonly url: string;
   /** JSON text. */
   readonly body: string | undefined;
-  /** Of the body. */
+  /** Content type of the body. */
   readonly type: string;
   readonly withKey: boolean;
 }
@@ -26,7 +26,7 @@ const LANGUAGES: readonly { language: string; title: string; write: (sent: Sent)
   { language: 'php', title: 'PHP', write: php },
 ];
 
-/** The request of the example in each language, with nothing but what the language brings. */
+/** Writes an example's request in each language, using only its standard library. */
 export function snippetsOf(
   { method, path, body, type = 'application/json' }: Example['request'],
   publicUrl: string,

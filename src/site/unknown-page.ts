@@ -4,12 +4,12 @@ import { isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
 import { Site } from './site.js';
 
-/** These are typed by hand, so a slash at the end is forgiven; everything else must match to the letter. */
+/** These are typed by hand, so a trailing slash is accepted; everything else must match exactly. */
 const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
 
 const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
 
-/** The page for an address that leads nowhere. */
+/** The page for unknown paths. */
 @Injectable()
 export class UnknownPage {
   #page: Buffer | undefined;
@@ -20,9 +20,9 @@ export class UnknownPage {
   ) {}
 
   /**
-   * Answers a request that leads nowhere, for a reader.
+   * Responds to a reader's request for an unknown path.
    *
-   * @returns whether it did: programs, and everybody under /api/public, get the problem
+   * @returns whether it did: programs, and all requests under /api/public, get the problem instead
    */
   answer(request: Request, response: Response): boolean {
     const { path } = request.context;
@@ -52,7 +52,7 @@ export class UnknownPage {
   }
 }
 
-/** A browser that navigates says so; `*` alone, as programs send it, is not a request for a page. */
+/** Navigating browsers accept `text/html` explicitly; `*` alone, as programs send it, is not a request for a page. */
 function prefersHtml(request: Request): boolean {
   return request.accepts(['application/problem+json', 'application/json', 'text/html']) === 'text/html';
 }

@@ -12,7 +12,7 @@ import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
 import type { CalendarPage } from './pages.js';
 
-/** Links under which calendar programs read a member's events: made, listed and revoked by the member alone. */
+/** Links with which calendar programs read a member's events. Only the member can create, list and revoke them. */
 @Controller('account/calendar')
 @Page()
 export class AccountCalendarController {
@@ -26,12 +26,12 @@ export class AccountCalendarController {
   async show(@Req() request: Request, @Res() response: Response): Promise<void> {
     const visitor = await this.account.visitor('calendar', request, response);
     if (!visitor) return;
-    await this.usage.flush(); // so that what this process has counted shows at once
+    await this.usage.flush(); // so that what this process has counted is shown at once
     const { done } = this.account.takeDone(request, response);
     this.account.send(response, await this.#page(visitor.user, visitor.csrf, { done }));
   }
 
-  /** The response itself shows the link, once: it is in no address and no cookie. */
+  /** Shows the link once, in this response: it is in no URL and no cookie. */
   @Post('create')
   async create(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user, csrf } = await this.account.sender(request, response, form);

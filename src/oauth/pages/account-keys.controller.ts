@@ -15,10 +15,10 @@ import type { ScopeName } from './pages.js';
 /** A member may have any number of keys; this many are shown. */
 const SHOWN = 100;
 
-/** The reason that the audit trail and `pua keys show` name. */
+/** The reason given in the audit trail and by `pua keys show`. */
 const REASON = 'revoked by the member';
 
-/** Keys that act for a member, which an admin issued: the member sees them, and can revoke them. */
+/** Keys that an admin issued to act for a member: the member can see and revoke them. */
 @Controller('account/keys')
 @Page()
 export class AccountKeysController {
@@ -39,7 +39,7 @@ export class AccountKeysController {
     const visitor = await this.account.visitor('keys', request, response);
     if (!visitor) return;
     const { user, csrf } = visitor;
-    await this.usage.flush(); // so that what this process has counted shows at once
+    await this.usage.flush(); // so that what this process has counted is shown at once
     const accepted = (await this.#keys.list({ userId: user.id })).filter(
       ({ status }) => status === 'active' || status === 'replaced',
     );

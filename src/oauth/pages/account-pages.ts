@@ -18,18 +18,15 @@ import type { Done, Page } from './pages.js';
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 
-/** Whoever is signed in on the account pages. */
+/** The member who is signed in on the account pages. */
 export interface Member {
   readonly user: SignedInUser;
   readonly session: Session;
-  /** Of the forms on the page. */
+  /** For the forms on the page. */
   readonly csrf: string;
 }
 
-/**
- * What all pages below `/account` and `/developer` share: who is signed in, signing in on the page itself, and the notice of what a
- * form has done.
- */
+/** Common to all pages below `/account` and `/developer`: the current member, sign-in on the page, and notices after a form. */
 @Injectable()
 export class AccountPages {
   constructor(
@@ -44,7 +41,7 @@ export class AccountPages {
     private readonly passkeyForm: PasskeyForm,
   ) {}
 
-  /** Finds the member for whom the page is shown. @returns undefined where nobody is signed in: they were sent to sign in */
+  /** Finds the member for whom the page is shown. @returns undefined if nobody is signed in; the sign-in was then sent instead */
   async visitor(page: SignInPage, request: Request, response: Response): Promise<Member | undefined> {
     const current = await this.sessions.current(request, response);
     if (current) return { ...current, csrf: this.csrf.token(request, response) };
@@ -53,7 +50,7 @@ export class AccountPages {
     return undefined;
   }
 
-  /** Finds the member who sent a form of such a page. @throws PageFault where the form is not ours, or nobody is signed in */
+  /** Finds the member who sent a form of such a page. @throws PageFault if the CSRF token is wrong, or nobody is signed in */
   async sender(request: Request, response: Response, form: Form): Promise<Member> {
     this.#checkCsrf(request, form);
     const current = await this.sessions.current(request, response);
@@ -61,7 +58,7 @@ export class AccountPages {
     return { ...current, csrf: this.csrf.token(request, response) };
   }
 
-  /** Answers with a page from which its member can sign out. */
+  /** Sends a page that has a sign-out form. */
   send(response: Response, page: Page, status = 200): void {
     this.pages.send(response, status, page, { formTargets: this.signOuts.formTargets });
   }
@@ -78,7 +75,7 @@ export class AccountPages {
     await this.#finishSignIn(page, request, response, result);
   }
 
-  /** Asks a member who is signed in to prove again who they are; then they are led to the page. */
+  /** Asks a signed-in member to authenticate again; after that they are redirected to the page. */
   signInAgain(page: SignInPage, { user }: Member, request: Request, response: Response): void {
     const path = pathOf(page);
     if (!this.config.localSignIn) {
@@ -93,7 +90,7 @@ export class AccountPages {
     });
   }
 
-  /** What the script of the sign-in page asks for. */
+  /** Sends the passkey options that the sign-in page's script requests. */
   async passkeyOptions(page: SignInPage, request: Request, response: Response, form: Form): Promise<void> {
     this.#checkCsrf(request, form);
     await this.passkeyForm.options(request, response, pathOf(page));
@@ -119,13 +116,13 @@ export class AccountPages {
     redirect(response, pathOf(page));
   }
 
-  /** Leads to another page of the member's, which shows the notice of what was done. */
+  /** Redirects to another of the member's pages, which shows a notice of what was done. */
   redirectDone(response: Response, path: string, done: Done | undefined): void {
     if (done !== undefined) this.done.leave(response, done);
     redirect(response, path);
   }
 
-  /** The notice of what was done, as a part of the page. */
+  /** Takes the notice of what was done, to be merged into the page. */
   takeDone(request: Request, response: Response): ReturnType<DoneNotices['take']> {
     return this.done.take(request, response);
   }
@@ -149,7 +146,7 @@ export class AccountPages {
   }
 }
 
-/** What a sign-in page says in addition. */
+/** Optional parts of a sign-in page. */
 type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'lead' | 'username' | 'upstream'>;
 
 function isForDevelopers(page: SignInPage): boolean {

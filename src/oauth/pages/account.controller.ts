@@ -26,7 +26,7 @@ import { isStorable } from '../../values/string-rules.js';
 /** The pages that {@link AccountController} shows. */
 type ShownPage = 'apps' | 'sessions' | 'activity' | 'security';
 
-/** Connected apps and sessions, below `/account`. Members who are not signed in sign in on the page itself. */
+/** Connected apps, sessions, activity and security, below `/account`. Members who are not signed in sign in on the page itself. */
 @Controller('account')
 @Page()
 export class AccountController {
@@ -69,7 +69,7 @@ export class AccountController {
     return this.#show('security', request, response);
   }
 
-  /** Lets a member who is signed in sign in again, before they change how they sign in. */
+  /** Lets a signed-in member sign in again before they change how they sign in. */
   @Get('security/confirm')
   async confirm(@Req() request: Request, @Res() response: Response): Promise<void> {
     const visitor = await this.account.visitor('security', request, response);
@@ -82,11 +82,11 @@ export class AccountController {
     const { session, user, csrf } = visitor;
     if (page === 'security') await this.securityPage.send(request, response, visitor);
     else if (page === 'activity') {
-      await this.usage.flush(); // what this process has seen shows at once
+      await this.usage.flush(); // so that what this process has counted is shown at once
       const activity = await activityOf(this.dataSource, user.id);
       this.account.send(response, { name: 'activity', csrf, user, ...activity });
     } else if (page === 'apps') {
-      await this.usage.flush(); // what this process has seen shows at once
+      await this.usage.flush(); // so that what this process has counted is shown at once
       const { shown, count } = await this.#access.listApps(user.id);
       const apps = shown.map((app) => ({
         client_id: app.client_id,
@@ -129,7 +129,7 @@ export class AccountController {
     }
   }
 
-  /** The client's id is a field of the form: one that an admin chose may hold characters that no path can. */
+  /** The client's id is a form field: an id that an admin chose may contain characters that a path cannot. */
   @Post('apps/revoke')
   async revoke(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user } = await this.account.sender(request, response, form);
@@ -188,7 +188,7 @@ export class AccountController {
     this.pages.send(response, 200, { name: 'signed-out', client: null });
   }
 
-  /** Under which the session may be stored. */
+  /** The keys under which the session may be stored. */
   #keysOf(session: Session): Buffer[] {
     return this.#keys.keysOf('Session.uid', session.uid);
   }

@@ -14,7 +14,7 @@ export interface SignedInUser {
   readonly display_name: string;
 }
 
-/** A session and the member who is signed in. */
+/** A session and its member. */
 export interface CurrentSession {
   readonly session: Session;
   readonly user: SignedInUser;
@@ -34,7 +34,7 @@ export class BrowserSessions {
     private readonly database: OauthDatabase,
   ) {}
 
-  /** @returns undefined where nobody is signed in, or somebody who was disabled */
+  /** @returns undefined if nobody is signed in, or the member is disabled */
   async current(request: Request, response: Response): Promise<CurrentSession | undefined> {
     const { provider } = this.server;
     const session = await provider.Session.get(provider.createContext(request, response));
@@ -43,7 +43,7 @@ export class BrowserSessions {
     return user && { session, user };
   }
 
-  /** A member who can sign in. */
+  /** @returns the member if they are not disabled */
   async user(accountId: string): Promise<SignedInUser | undefined> {
     const [user] = await this.database.read<{ id: number; username: string; display_name: string }>(
       FIND_USER,
@@ -52,7 +52,7 @@ export class BrowserSessions {
     return user;
   }
 
-  /** Begins a session with a new id, whatever the browser had before. */
+  /** Starts a session with a new id, and destroys any that the browser had before. */
   async signIn(request: Request, response: Response, signedIn: SignedIn): Promise<void> {
     const { userId, at, validSince, amr, acr, upstream } = signedIn;
     const { provider } = this.server;
@@ -76,7 +76,7 @@ export class BrowserSessions {
     });
   }
 
-  /** Ends the browser's session; the access of apps goes on. */
+  /** Ends the browser's session; apps keep their access. */
   async signOut(request: Request, response: Response): Promise<void> {
     const { provider } = this.server;
     const context = provider.createContext(request, response);
@@ -86,8 +86,8 @@ export class BrowserSessions {
   }
 
   /**
-   * Lets another member sign in where one is signed in: the library would answer with a page that submits itself. The
-   * session keeps its uid, to which the interaction is bound, and loses everything else.
+   * Lets another member sign in over the current one: the library would otherwise respond with a self-submitting page. The session
+   * keeps its uid, to which the interaction is bound, and loses everything else.
    */
   async forgetMember(request: Request, response: Response): Promise<void> {
     const { provider } = this.server;

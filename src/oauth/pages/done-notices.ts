@@ -5,7 +5,7 @@ import { Config } from '../../config/config.js';
 import type { Done } from './pages.js';
 import { TEXTS } from './texts/texts.js';
 
-/** Carries the notice of what was done to the next page, which shows it once. In a cookie, since anybody can write a link with a parameter. */
+/** Carries a notice to the next page, which shows it once. In a cookie, since anybody could craft a link with a parameter. */
 @Injectable()
 export class DoneNotices {
   readonly #cookie: string;
@@ -17,13 +17,13 @@ export class DoneNotices {
     this.#attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
-  /** For the next page that takes it, of the account or for developers. @param count how many of what it speaks of */
+  /** Leaves a notice for the next account or developer page. @param count how many items it is about */
   leave(response: Response, done: Done, count?: number): void {
     const value = count === undefined ? done : `${done}.${count}`;
     response.append('Set-Cookie', `${this.#cookie}=${value}; Max-Age=60; ${this.#attributes}`);
   }
 
-  /** @returns what the page is to say; nothing where nothing was done */
+  /** @returns the notice that the page should show; empty if there is none */
   take(request: Request, response: Response): { done?: Done; done_count?: number } {
     for (const value of cookiesNamed(request, this.#cookie)) {
       const [, done, count] = /^([a-z-]{1,50})(?:\.(\d{1,6}))?$/.exec(value) ?? [];

@@ -6,7 +6,7 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { redirect } from './pages.js';
 
-/** Ends a step of an app's request, whichever way the member took, and hands over to the library. */
+/** Ends a step of an app's request, however the member completed it, and returns to the library. */
 @Injectable()
 export class FinishedSteps {
   constructor(
@@ -14,7 +14,7 @@ export class FinishedSteps {
     private readonly database: OauthDatabase,
   ) {}
 
-  /** The member has signed in. */
+  /** Stores that the member has signed in. */
   async signedIn(
     request: Request,
     response: Response,
@@ -36,13 +36,13 @@ export class FinishedSteps {
     redirect(response, interaction.returnTo);
   }
 
-  /** The member has allowed the app something, of which the grant was made. */
+  /** Stores that the member has given consent, and the resulting grant. */
   async consented(response: Response, interaction: Interaction, grantId: string): Promise<void> {
     await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } });
     redirect(response, interaction.returnTo);
   }
 
-  /** Tells the app that the member declined. */
+  /** Stores that the member declined, for the app. */
   async declined(response: Response, interaction: Interaction, description: string): Promise<void> {
     await this.#store(interaction, { error: 'access_denied', error_description: description });
     redirect(response, interaction.returnTo);

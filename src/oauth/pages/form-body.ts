@@ -4,18 +4,18 @@ import express from 'express';
 import type { Request, Response } from 'express';
 import { PageFault } from './page-faults.js';
 
-/** The fields of the request's form; one that was sent twice is an array. */
+/** The fields of the request's form; a field that was sent twice is an array. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The value of a field that is one text; empty where it is missing, or was sent twice. */
+/** Gives the value of a single field; empty if it is missing or was sent twice. */
 export function textOf(value: Form[string]): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A form of ours has a few short fields. */
+/** The server's own forms have a few short fields. */
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
 
-/** The {@link Form} that was sent to a page; empty where it is none. @throws PageFault where it cannot be read */
+/** Gives the {@link Form} that was sent to a page; empty if there is none. @throws PageFault if it cannot be read */
 export const FormBody = createParamDecorator((_: unknown, context: ExecutionContext): Promise<Form> => {
   const http = context.switchToHttp();
   const request = http.getRequest<Request>();

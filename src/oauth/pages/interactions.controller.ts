@@ -27,7 +27,7 @@ import { allowedScopes, EMPTY_SCOPE, OPENID_SCOPES, ROUTES } from '../provider/p
 import { SignInForm } from './sign-in-form.js';
 import type { SignInRefusal } from './sign-in-form.js';
 
-/** The steps between an authorization request and its answer: sign-in and consent, below `/interaction/:uid`. */
+/** The steps between an authorization request and its response: sign-in and consent, below `/interaction/:uid`. */
 @Controller('interaction/:uid')
 @Page()
 export class InteractionsController {
@@ -56,7 +56,7 @@ export class InteractionsController {
     else redirect(response, `/interaction/${uid}/upstream`);
   }
 
-  /** On to the platform's own login: a link, which any other site may follow as well, since it opens nothing by itself. */
+  /** Redirects to the platform's own login. A link, which other sites may follow as well, since it grants nothing by itself. */
   @Get('upstream')
   async signInUpstream(@Req() request: Request, @Res() response: Response): Promise<void> {
     const { interaction } = await this.#step(request, response);
@@ -113,7 +113,7 @@ export class InteractionsController {
         user,
         again: before !== undefined,
         days: daysOf(client),
-        // openid covers what profile gives: where both are asked for, one line says so.
+        // openid includes what profile gives: if both are requested, one line covers them.
         scopes: requested
           .filter((scope) => !(scope === 'profile' && requested.includes('openid')))
           .map((scope) => ({
@@ -123,7 +123,7 @@ export class InteractionsController {
             writes: scope.endsWith(':write'),
           })),
       },
-      // Somebody else may sign in, who may be led to the platform's own login at once.
+      // Another member may sign in instead, and be redirected to the platform's own login at once.
       sendingOf(step, this.config.localSignIn ? undefined : this.upstreamProvider.origin),
     );
   }
@@ -208,7 +208,7 @@ export class InteractionsController {
     await this.steps.declined(response, interaction, 'the member went back to the app');
   }
 
-  /** Begins the same request anew, at the sign-in. */
+  /** Restarts the same request at the sign-in. */
   @Post('switch-user')
   async switchUser(
     @Req() request: Request,
@@ -221,7 +221,7 @@ export class InteractionsController {
     redirect(response, `${ROUTES.authorization}?${parameters}`);
   }
 
-  /** @throws SessionNotFound where the sign-in has expired or belongs to another browser */
+  /** @throws SessionNotFound if the sign-in has expired or belongs to another browser */
   async #step(request: Request, response: Response): Promise<Step> {
     const { provider } = this.server;
     const interaction = await provider.interactionDetails(request, response);
@@ -253,7 +253,7 @@ interface Step {
   readonly formTargets: readonly string[];
 }
 
-/** The app asks for a passkey, and the member's session did not come of one. */
+/** Whether the app requests a passkey, and the member's session did not come from one. */
 function wantsPasskey({ prompt }: Interaction): boolean {
   return prompt.reasons.includes(PASSKEY_WANTED);
 }
@@ -268,7 +268,7 @@ function sendingOf({ interaction, formTargets }: Step, ...others: (string | unde
   return { formTargets: targets, uiLocales: interaction.params.ui_locales };
 }
 
-/** How long an app keeps its access: at most after the sign-in, and after its last use. */
+/** How long an app keeps its access: in all since the sign-in, and without use. */
 function daysOf({ applicationType }: Client) {
   const [most, idle] =
     applicationType === 'native'

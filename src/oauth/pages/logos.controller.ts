@@ -13,7 +13,7 @@ import { PlatformLogo } from './platform-logo.js';
 
 const FIND_LOGO = 'SELECT logo FROM oauth_clients WHERE id = $1 AND logo IS NOT NULL AND disabled_at IS NULL';
 
-/** Images on members' pages, which load nothing from elsewhere: the platform's, and those that clients were registered with. */
+/** Images for members' pages, which load nothing from elsewhere: the platform's logo and those of registered clients. */
 @Controller('logos')
 @Public()
 @OutsideApi()
@@ -43,7 +43,7 @@ export class LogosController {
   }
 }
 
-/** A drawing (SVG) that is opened by itself runs nothing and loads nothing. */
+/** An SVG image that is opened directly can run no script and load nothing. */
 function send(request: Request, response: Response, { bytes, type }: Image): void {
   new UnchangingDocument(bytes, {
     'Content-Type': type,

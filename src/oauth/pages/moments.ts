@@ -1,6 +1,6 @@
 import type { Language } from './texts/texts.js';
 
-/** Locales of `Intl`: British English, since the day comes before the month in both languages. */
+/** Locales of `Intl`: British English, since in both languages the day comes before the month. */
 const LOCALES: Readonly<Record<Language, string>> = { en: 'en-GB', de: 'de' };
 
 const SECOND = 1;
@@ -13,17 +13,17 @@ const UNITS: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number, most:
 
 /** A moment as a page shows it. */
 export interface Timestamp {
-  /** What `<time>` holds. */
+  /** The `datetime` of `<time>`. */
   readonly machine: string;
   /** `31 January 2026` */
   readonly day: string;
   /** `31 January 2026, 18:00 UTC` */
   readonly minute: string;
-  /** `2 hours ago`; the day where that is more than a month ago. */
+  /** `2 hours ago`; the day if more than a month ago. */
   readonly ago: string;
 }
 
-/** Moments and durations in the words of a language. */
+/** Formats moments and durations in a language. */
 export class Moments {
   readonly #locale: string;
   readonly #days: Intl.DateTimeFormat;
@@ -41,7 +41,7 @@ export class Moments {
     const day = this.#days.format(new Date(machine));
     const seconds = Math.max(0, (now - Date.parse(machine)) / 1_000);
     const unit = UNITS.find(([, length, most]) => seconds / length < most);
-    // Nobody wants to know how many seconds.
+    // The exact number of seconds is of no interest.
     const ago =
       unit === undefined
         ? day
@@ -49,7 +49,7 @@ export class Moments {
     return { machine, day, minute: `${day}, ${moment.slice(11, 16)} UTC`, ago };
   }
 
-  /** `125` → `3 minutes`: never shorter than it is. */
+  /** `125` → `3 minutes`: rounded up. */
   wait(seconds: number): string {
     const [unit, count] = seconds < 60 ? ['second', seconds] : ['minute', Math.ceil(seconds / 60)];
     return new Intl.NumberFormat(this.#locale, { style: 'unit', unit, unitDisplay: 'long' }).format(count);

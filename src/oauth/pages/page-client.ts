@@ -1,7 +1,7 @@
 import type { Client } from 'oidc-provider';
 import type { PageClient } from './pages.js';
 
-/** Describes a client for pages: the name that it gives itself, and the host to which the member would be sent. */
+/** Describes a client for pages: the name it gives itself, and the host to which the member would be sent. */
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
@@ -17,19 +17,19 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
   };
 }
 
-/** Where the image of a client is served. */
+/** Gives the path at which a client's logo is served. */
 export function clientLogoPath(clientId: string): string {
   return `/logos/client?${new URLSearchParams({ client_id: clientId })}`;
 }
 
-/** Host of a web redirect URI; the scheme of an app's own. */
+/** Gives the host of a web redirect URI, or the scheme of a native app's. */
 export function hostOf(uri: string): string {
   if (!URL.canParse(uri)) return '';
   const { protocol, host } = new URL(uri);
   return protocol === 'https:' || protocol === 'http:' ? host : protocol.slice(0, -1);
 }
 
-/** What a page's Content-Security-Policy must let its form lead to: browsers check redirects after a POST too. */
+/** Lists what a page's Content-Security-Policy must allow as form targets: browsers also check redirects after a POST. */
 export function formTargetsOf(uri: unknown): string[] {
   if (typeof uri !== 'string' || !URL.canParse(uri)) return [];
   const { protocol, origin } = new URL(uri);

@@ -4,7 +4,7 @@ import { Unavailable } from '../../database/unavailable.js';
 import { faultOf } from './page-faults.js';
 import { TEXTS } from './texts/texts.js';
 
-/** What the library would say, and what it tells developers beside it. */
+/** The library's message, and its detail for developers. */
 const [SAID, DETAIL] = ['redirect_uris must only contain widgets', 'unable to find the widget'];
 
 const THROWN = Object.entries(errors).flatMap(([name, Fault]) => {

@@ -9,18 +9,18 @@ import type { FaultName } from './texts/en.js';
 
 type ErrorPage = Extract<Page, { name: 'error' }>;
 
-/** A fault that a page explains to the member, in the member's language; the log has the reason. */
+/** A fault that a page explains in the member's language; its reason goes to the log. */
 export class PageFault extends Error {
   constructor(
     readonly status: number,
     readonly fault: FaultName,
-    /** For developers: the code of the RFC, where there is one. */
+    /** For developers: the RFC's error code, if there is one. */
     readonly code?: string,
-    /** What the page says beside it. */
+    /** Further parts of the page. */
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
-    /** For the log and the refusals, where the status alone does not say it. */
+    /** For the log and the list of refusals, if the status alone does not tell it. */
     readonly reason?: RefusalReason,
-    /** For the log; it holds nothing that a caller sent. */
+    /** For the log; contains nothing sent by a caller. */
     readonly detail?: string,
   ) {
     super(TEXTS.en.faults[fault][1]);
@@ -41,7 +41,7 @@ export class PageFault extends Error {
 export const SERVER_BUSY = new PageFault(503, 'busy', 'temporarily_unavailable');
 export const SERVER_FAILED = new PageFault(500, 'failed', 'server_error');
 
-/** Where nobody can be sent back to the client, by the code of the RFC. */
+/** Faults for errors that cannot be sent to the client, by the RFC's error code. */
 const FAULTS: Readonly<Record<string, FaultName>> = {
   invalid_client: 'unknownApp',
   invalid_redirect_uri: 'wrongAddress',
@@ -49,9 +49,9 @@ const FAULTS: Readonly<Record<string, FaultName>> = {
 };
 
 /**
- * Turns whatever was thrown into a fault for members. The library's own words are for developers, and go into JSON and redirects.
+ * Turns any error into a fault for members. The library's own messages are for developers, and go into JSON and redirects.
  *
- * @param signingOut whether it was thrown at sign-out, where an app that is named wrong matters less than being signed in still
+ * @param signingOut whether it was thrown at sign-out, where still being signed in matters more than a wrong client
  */
 export function faultOf(error: unknown, signingOut = false): PageFault {
   if (error instanceof PageFault) return error;
@@ -61,7 +61,7 @@ export function faultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, faultNameOf(error, signingOut), error.error);
 }
 
-/** The parameters that must be registered, and the field of the client that each is compared with. */
+/** The parameters that must be registered, and the client metadata with which each is compared. */
 const UNREGISTERED: {
   readonly [Reason in RefusalReason]?: readonly [
     name: string,
@@ -77,8 +77,8 @@ const UNREGISTERED: {
 };
 
 /**
- * What the developer of an app compares: that part of the request, as it was sent, and what is registered, which is no secret: every
- * sign-in of the app sends it through the browser.
+ * Gives what an app's developer has to compare: the parameter as sent, and the registered values, which are not secret, since every
+ * sign-in of the app sends them through the browser.
  */
 export function unregisteredOf(
   error: Error,

@@ -3,16 +3,16 @@ import type { Config } from '../../config/config.js';
 /** The page where members see and change how they sign in. */
 export const SECURITY_PATH = '/account/security';
 
-/** The page where they prove again who they are. */
+/** The page where they authenticate again. */
 export const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
 
-/** The page where a member who forgot the password asks for a mail. */
+/** The page where a member who forgot their password requests an email. */
 export const RESET_PATH = '/account/password-reset';
 
-/** The beginning of the address in that mail. The secret follows it, and is in none of our logs. */
+/** The start of the link in that email. The secret follows it, and is never logged. */
 export const NEW_PASSWORD_PATH = '/account/new-password';
 
-/** Whether members who forgot their password are sent a mail by this server: else those two pages do not exist. */
+/** Whether this server sends password reset emails; otherwise those two pages do not exist. */
 export function resetsPasswords({
   mail,
   localSignIn,

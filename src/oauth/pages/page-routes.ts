@@ -8,19 +8,19 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { isPage } from './page.decorator.js';
 import { SECURITY_HEADERS } from './pages.js';
 
-/** The form that a path parameter must have: any other spelling leads to no page. */
+/** The form that a path parameter must have: anything else matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
 
 interface PagePath {
-  /** The template of the route. The log names the page by it, since the path may hold the id of a sign-in. */
+  /** The route's template. The log uses it to name the page, since the path may contain the id of a sign-in. */
   readonly route: string;
   readonly methods: readonly string[];
-  /** Matches every path that Express would route here, since Express decodes paths. */
+  /** Matches every path that Express, which decodes paths, would route here. */
   readonly any: RegExp;
   readonly plain: RegExp;
 }
 
-/** What happens to a request for a page before its controller sees it. */
+/** Handles requests for pages before their controllers do. */
 @Injectable()
 export class PageRoutes {
   #paths: readonly PagePath[] | undefined;

@@ -7,8 +7,8 @@ import { PageFilter } from './page.filter.js';
 const PAGE = 'oauth:page';
 
 /**
- * The controller answers with pages for members, and finds out itself who is signed in. Without this its routes are closed, as
- * every route that does not say what it needs; {@link PageRoutes} stands in front of those that have it.
+ * Marks a controller that serves pages for members and determines itself who is signed in. Without this, its routes are closed,
+ * like every route that does not declare its access; {@link PageRoutes} precedes those that have it.
  */
 export const Page = () =>
   applyDecorators(
@@ -19,7 +19,7 @@ export const Page = () =>
     UseFilters(PageFilter),
   );
 
-/** Tells whether {@link Page} stands on the controller. */
+/** Tells whether a controller is marked with {@link Page}. */
 export function isPage(controller: object): boolean {
   return Reflect.hasMetadata(PAGE, controller);
 }

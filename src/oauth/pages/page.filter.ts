@@ -10,7 +10,7 @@ import { Refusals } from '../provider/refusals.js';
 import { faultOf, PageFault } from './page-faults.js';
 import { Pages } from './pages.js';
 
-/** Turns whatever a page has thrown into a page, in words for members. Stacks go to the log, never out. */
+/** Turns any error thrown by a page into an error page for members. Stack traces go only to the log. */
 @Catch()
 @Injectable()
 export class PageFilter implements ExceptionFilter {
@@ -24,7 +24,7 @@ export class PageFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    // Nest does not await filters: an error in here would end the process.
+    // Nest does not await filters: an unhandled error here would end the process.
     this.#answer(error, request, response).catch((failure: unknown) =>
       this.problems.answer(failure, request, response),
     );

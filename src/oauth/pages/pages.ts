@@ -22,20 +22,20 @@ import type { Language } from './texts/texts.js';
 import { browserOf } from './user-agent.js';
 import { clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
 
-/** A client as members see it. All of it is the client's own claim, except the host, which was registered. */
+/** A client as members see it. All of it is the client's own claim, except for the registered host. */
 export interface PageClient {
   readonly name: string;
-  /** Host of the redirect URI; the scheme of an app's own. */
+  /** Host of the redirect URI; the scheme for a native app's own. */
   readonly host: string;
-  /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so consent warns. */
+  /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
-  /** A member registered it, and not the platform: consent says so. */
+  /** Registered by a member, not by the platform; the consent page says so. */
   readonly byMember?: boolean;
-  /** Path of its image, which is served from here. */
+  /** Path of its logo, which is served from here. */
   readonly logo?: string;
-  /** Its own page. */
+  /** URL of its home page. */
   readonly homepage?: string;
-  /** What it does with members' data. */
+  /** URL of its privacy policy. */
   readonly policy?: string;
 }
 
@@ -44,13 +44,13 @@ export interface PageUser {
   readonly display_name: string;
 }
 
-/** Addresses of a form in which a passkey is sent: what the script asks for first, and its action. */
+/** URLs of a passkey form: the options that its script fetches first, and its action. */
 export interface PasskeyForm {
   readonly options: string;
   readonly action: string;
 }
 
-/** What an action of a member has done. */
+/** A notice of what a member's action has done. */
 export type Done = keyof Texts['done'];
 
 /** A member's calendar links. */
@@ -59,11 +59,11 @@ export interface CalendarPage {
   readonly csrf: string;
   readonly user: PageUser;
   readonly done?: Done | undefined;
-  /** Action of the form that makes a link. */
+  /** Action of the form that creates a link. */
   readonly create: string;
-  /** Code points of a link's name. */
+  /** Maximum length of a link's name, in code points. */
   readonly longest: number;
-  /** So many links may a member have. */
+  /** How many links a member may have. */
   readonly most: number;
   readonly links: readonly {
     readonly name: string;
@@ -72,21 +72,21 @@ export interface CalendarPage {
     /** Action of the form that revokes it. */
     readonly revoke: string;
   }[];
-  /** What was just made, which is shown this once. */
+  /** The link just created, shown only once. */
   readonly made?: { readonly name: string; readonly url: string };
-  /** Why nothing was made. */
+  /** Why no link was created. */
   readonly fault?: 'name' | 'limit';
 }
 
-/** What a page shows. Every text may come from a stranger; moments are in the API's form. */
+/** What a page shows. All texts may be untrusted; moments are in the API's format. */
 export type Page =
   | {
       readonly name: 'sign-in';
       readonly action: string;
       readonly csrf: string;
-      /** null: the member signs in for the account pages. */
+      /** null if the member signs in for the account pages. */
       readonly client: PageClient | null;
-      /** What they sign in for, where it is no app and not the account. */
+      /** What the member signs in for, if neither an app nor the account. */
       readonly lead?: 'toDeveloper' | 'again';
       readonly username?: string;
       readonly fault?:
@@ -94,11 +94,11 @@ export type Page =
         | { reason: 'throttled'; retryAfterSeconds: number }
         | { reason: 'busy' }
         | { reason: 'unproven' };
-      /** Action of the form that leads back to the client. */
+      /** Action of the form that returns to the client. */
       readonly cancel?: string;
-      /** Where the platform's own login begins, where there is one. */
+      /** Where sign-in through the platform's own login starts, if there is one. */
       readonly upstream?: { readonly href: string; readonly label: string };
-      /** Where a passkey signs in, where there are any; `only`: the app asks for one, and a password will not do. */
+      /** For signing in with a passkey, if offered; `only`: the app requires one, and a password is not accepted. */
       readonly passkey?: PasskeyForm & { readonly only: boolean };
     }
   | {
@@ -107,18 +107,18 @@ export type Page =
       readonly csrf: string;
       readonly client: PageClient;
       readonly user: PageUser;
-      /** `required` ones are shown, but cannot be unticked and are not sent; `writes`: it lets the app change something. */
+      /** `required` scopes are shown, but cannot be unticked and are not sent; `writes`: the app can change something with it. */
       readonly scopes: readonly {
         name: ScopeName;
         checked: boolean;
         required: boolean;
         writes: boolean;
       }[];
-      /** The client was allowed something before. */
+      /** The client had consent before. */
       readonly again: boolean;
-      /** How long the access lasts: since the sign-in, and without use. */
+      /** How long the access lasts: in all since the sign-in, and without use. */
       readonly days: { readonly most: number; readonly idle: number };
-      /** Action of the form that lets somebody else sign in. */
+      /** Action of the form that lets another member sign in. */
       readonly switch_user?: string;
     }
   | {
@@ -129,15 +129,15 @@ export type Page =
       readonly user: PageUser | null;
     }
   | {
-      /** A new password by mail, step by step. */
+      /** A password reset by email, step by step. */
       readonly name: 'password-reset';
       readonly csrf: string;
       readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
-      /** Of the form; of the link to begin anew. */
+      /** Action of the form, or target of the link to start over. */
       readonly action: string;
       readonly username?: string;
       readonly fault?: PasswordFault;
-      /** Of `done`: what the member can still sign in with beside the new password. */
+      /** For `done`: the passkeys that still work besides the new password. */
       readonly passkeys?: readonly {
         readonly name: string;
         readonly created_at: string;
@@ -149,17 +149,17 @@ export type Page =
       readonly name: 'error';
       readonly fault: FaultName;
       readonly error_id: string;
-      /** What the platform's own login is called, which the fault is about. */
+      /** The name of the platform's own login, if the fault is about it. */
       readonly login?: string;
       /** What the member can do next. */
       readonly next?: { readonly text: keyof Texts['error']['next']; readonly href: string };
-      /** Of `tooMany`. */
+      /** For `tooMany`. */
       readonly retryAfterSeconds?: number;
-      /** For developers: the code of the RFC. */
+      /** For developers: the RFC's error code. */
       readonly code?: string;
       /** For developers: what is wrong, in English. */
       readonly detail?: string;
-      /** For developers: the parameter whose value is not registered, as it was sent, and what is registered. */
+      /** For developers: the parameter whose value is not registered, as sent, and the registered values. */
       readonly unregistered?:
         { readonly name: string; readonly value: string; readonly registered: readonly string[] } | undefined;
     }
@@ -167,10 +167,10 @@ export type Page =
       readonly name: 'apps';
       readonly csrf: string;
       readonly user: PageUser;
-      /** What the member has just done. */
+      /** Notice of what the member has just done. */
       readonly done?: Done | undefined;
       readonly done_count?: number;
-      /** Action of the forms that revoke the access of an app. */
+      /** Action of the forms that revoke an app's access. */
       readonly revoke: string;
       readonly apps: readonly {
         readonly client_id: string;
@@ -179,7 +179,7 @@ export type Page =
         readonly since: string;
         readonly last_used_at: string | null;
       }[];
-      /** How many others there are. */
+      /** How many more there are. */
       readonly more?: number;
     }
   | CalendarPage
@@ -187,7 +187,7 @@ export type Page =
       readonly name: 'data';
       readonly csrf: string;
       readonly user: PageUser;
-      /** Action of the form whose answer is the file. */
+      /** Action of the form that responds with the file. */
       readonly download: string;
     }
   | {
@@ -197,17 +197,17 @@ export type Page =
       readonly done?: Done | undefined;
       readonly keys: readonly {
         readonly name: string;
-        /** What the key begins with, as it stands wherever it is used. */
+        /** The start of the key, as it appears wherever it is used. */
         readonly prefix: string;
         readonly scopes: readonly ScopeName[];
         readonly created_at: string;
         readonly last_used_at: string | null;
-        /** null: never. */
+        /** null if it never expires. */
         readonly expires_at: string | null;
         /** Action of the form that revokes it. */
         readonly revoke: string;
       }[];
-      /** How many others there are, made longer ago. */
+      /** How many more there are, older than these. */
       readonly more?: number;
     }
   | ({ readonly name: 'activity'; readonly csrf: string; readonly user: PageUser } & Activity)
@@ -225,7 +225,7 @@ export type Page =
         readonly user_agent: string | null;
         readonly current: boolean;
       }[];
-      /** How many others there are, seen longer ago. */
+      /** How many more there are, last seen before these. */
       readonly more?: number;
       /** Action of the form that ends every session but this one. */
       readonly end_others?: string;
@@ -236,39 +236,39 @@ export type Page =
       readonly user: PageUser;
       readonly done?: Done | undefined;
       readonly done_count?: number;
-      /** What could not be done. */
+      /** Why the change failed. */
       readonly fault?: keyof Texts['security']['faults'] | undefined;
-      /** Where the member proves again who they are, where that is too long ago for a change; there are no forms then. */
+      /** Where the member authenticates again, if the sign-in is too old for a change; the page has no forms then. */
       readonly confirm?: string | undefined;
-      /** undefined where there are no passkeys on this server. */
+      /** undefined if this server offers no passkeys. */
       readonly passkeys?:
         | {
             readonly add: PasskeyForm;
-            /** What a new one is called, unless the member says otherwise. */
+            /** The default name of a new one. */
             readonly suggested: string;
             readonly items: readonly {
               readonly name: string;
               readonly created_at: string;
               readonly last_used_at: string | null;
               readonly synced: boolean;
-              /** Action of the form that removes it; undefined for the last way in. */
+              /** Action of the form that removes it; undefined if it is the last way to sign in. */
               readonly remove?: string | undefined;
             }[];
-            /** There is no room for another one. */
+            /** No further one can be added. */
             readonly full: boolean;
           }
         | undefined;
       readonly password: 'none' | 'on' | 'off';
       /** Action of the form that changes it. */
       readonly change_password: string;
-      /** Of `throttled`. */
+      /** For `throttled`. */
       readonly retryAfterSeconds?: number | undefined;
-      /** Action of the form that switches the password off, or on; undefined where it would be the last way in. */
+      /** Action of the form that switches the password off or on; undefined if it is the only way to sign in. */
       readonly switch_password?: string | undefined;
     }
   | ({ readonly name: 'developer'; readonly done?: Done | undefined } & Developer & {
         readonly clients: readonly (DeveloperClient & { readonly host: string })[];
-        /** The newest first; those that ended a moment ago, too. */
+        /** Newest first, including those that ended recently. */
         readonly keys: readonly {
           readonly id: string;
           readonly name: string;
@@ -280,11 +280,11 @@ export type Page =
           readonly ends_at: string;
           readonly last_used_at: string | null;
         }[];
-        /** How many of each there may be. */
+        /** The limits per member. */
         readonly most: { readonly clients: number; readonly keys: number };
       })
   | ({ readonly name: 'developer-client'; readonly done?: Done | undefined } & Developer & {
-        /** null: it is not registered yet. */
+        /** null if it is not registered yet. */
         readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
         readonly values: ClientForm;
         readonly scopes: readonly Scope[];
@@ -293,22 +293,22 @@ export type Page =
   | ({ readonly name: 'developer-key' } & Developer & {
         readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
         readonly scopes: readonly Scope[];
-        /** For how long a key may last: those that there are words for. */
+        /** The lifetimes offered for a key, in days. */
         readonly days: readonly number[];
         readonly fault?: 'bad' | 'full' | undefined;
         readonly most: number;
       })
   | ({ readonly name: 'developer-made-key' } & Developer & {
-        /** Shown this once. */
+        /** Shown only once. */
         readonly key: string;
-        /** Address of a call to try it with. */
+        /** URL of an API call for trying the key. */
         readonly try: string;
       })
   | ({ readonly name: 'developer-requests' } & Developer & {
-        /** Of which app or key alone. */
+        /** The app or key to which the list is limited. */
         readonly of: string | null;
         readonly apps: readonly { readonly id: string; readonly name: string }[];
-        /** The latest first. */
+        /** Latest first. */
         readonly requests: readonly ShownRequest[];
         readonly most: number;
       });
@@ -324,11 +324,11 @@ export interface DeveloperClient {
   readonly name: string;
   readonly type: 'web' | 'native';
   readonly state: keyof Texts['developer']['state'];
-  /** Path of its image. */
+  /** Path of its logo. */
   readonly logo?: string | undefined;
 }
 
-/** What stands in the fields of an app's form: of what there is several of, one a line. */
+/** The fields of an app's form; multiple values are one per line. */
 export interface ClientForm {
   readonly name: string;
   readonly type: 'web' | 'native';
@@ -341,18 +341,18 @@ export interface ClientForm {
   readonly policy_uri: string;
 }
 
-/** A scope that members are told about. */
+/** A scope that has a text for members. */
 export type ScopeName = keyof Texts['scopes'];
 
 /** How a page is sent. */
 export interface Sending {
-  /** Origins and schemes that redirects after the page's forms may lead to: browsers check those too. */
+  /** Origins and schemes to which redirects after the page's forms may lead: browsers check those too. */
   readonly formTargets?: readonly string[];
-  /** Languages that the app asked for (`ui_locales`). */
+  /** Languages that the app requested (`ui_locales`). */
   readonly uiLocales?: unknown;
 }
 
-/** Of every answer that is no page: redirects, JSON. {@link Pages.render} has its own. */
+/** For responses other than pages: redirects, JSON. {@link Pages.render} overrides some of them. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
     "default-src 'none'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
@@ -365,8 +365,8 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 const TEMPLATES = fileURLToPath(new URL('./templates/', import.meta.url));
 
 /**
- * Makes the HTML of every page: nothing loaded from elsewhere, one style sheet inside, in the member's language. A script is on few of them, inside
- * and allowed by its hash alone; everything works without it.
+ * Renders all pages in the member's language: nothing is loaded from elsewhere, and the style sheet is inline. A few pages have a
+ * script, also inline and allowed only by its hash; everything works without it.
  */
 @Injectable()
 export class Pages {
@@ -391,7 +391,7 @@ export class Pages {
     this.#styleSource = sourceOf(this.#style);
   }
 
-  /** Answers with a page; see {@link render}. */
+  /** Responds with a page; see {@link render}. */
   send(response: Response, status: number, page: Page, sending: Sending = {}): void {
     const language = languageOf(sending.uiLocales, response.req.headers['accept-language']);
     const { html, headers } = this.render(page, language, sending.formTargets);
@@ -453,10 +453,10 @@ export class Pages {
   }
 }
 
-/** Where the platform's logo is served. */
+/** The path at which the platform's logo is served. */
 export const PLATFORM_LOGO_PATH = '/logos/platform';
 
-/** Redirects to the page that shows what a form has done, so that reloading it sends nothing again. */
+/** Redirects after a form to the page that shows the result, so that a reload does not resend the form. */
 export function redirect(response: Response, location: string): void {
   response.status(303).set('Location', location).end();
 }
@@ -464,10 +464,10 @@ export function redirect(response: Response, location: string): void {
 /** Functions for the templates. */
 const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence };
 
-/** The background colours of the style sheet, by their names there. */
+/** Background colours of the style sheet, named as there. */
 const [PAGE, DARK_CARD] = ['#f2f4f8', '#171b23'];
 
-/** The platform's colour in place of the style sheet's own, as light and dark as can be read where it stands (WCAG 2.2, 1.4.3). */
+/** Overrides the style sheet's accent with the platform's colour, made light or dark enough to be readable (WCAG 2.2, 1.4.3). */
 export function paletteOf(color: string): string {
   const light = readableOn(color, PAGE, 4.5);
   const dark = readableOn(color, DARK_CARD, 6);
@@ -479,16 +479,16 @@ export function paletteOf(color: string): string {
   );
 }
 
-/** As a Content-Security-Policy names what stands inside a page. */
+/** The hash source by which a Content-Security-Policy allows inline content. */
 function sourceOf(text: string): string {
   return `'sha256-${sha256(text, 'base64')}'`;
 }
 
-/** An origin, or a private-use scheme, as CSP writes it; anything else could widen the policy and is left out. */
+/** An origin or private-use scheme as CSP writes it; anything else could widen the policy and is left out. */
 function formSource(target: string): string[] {
   if (/^[a-z][a-z0-9+.-]*:$/.test(target))
     return /^(https?|javascript|data|blob|file|about):$/.test(target) ? [] : [target];
   if (!/^https?:\/\/[a-z0-9.\-[\]:]+$/.test(target) || !URL.canParse(target)) return [];
-  // CSP cannot name an IPv6 address, such as the loopback of a native app: its port is the closest.
+  // CSP cannot name an IPv6 address, such as a native app's loopback: any host with that port is the closest.
   return [target.replace(/\[.*\]/, '*')];
 }

@@ -14,7 +14,7 @@ import { languageOf } from './texts/texts.js';
 
 type ResetPage = Omit<Extract<AnyPage, { name: 'password-reset' }>, 'name' | 'csrf'>;
 
-/** A new password by mail: the page that asks for the mail, and the page that its link leads to; see {@link resetsPasswords}. */
+/** Password reset by email: the page that requests the email, and the page that its link leads to; see {@link resetsPasswords}. */
 @Controller('account')
 @Page()
 export class PasswordResetController {
@@ -29,7 +29,7 @@ export class PasswordResetController {
     this.#show(request, response, 200, { step: 'ask', action: `${RESET_PATH}/send` });
   }
 
-  /** Answers the same, whoever it is. */
+  /** Responds the same for every username. */
   @Post('password-reset/send')
   send(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): void {
     this.#checkForm(request, form);
@@ -38,7 +38,7 @@ export class PasswordResetController {
     this.#show(request, response, 200, { step: 'sent', action: RESET_PATH });
   }
 
-  /** Uses nothing up: programs that scan mails open the links in them. */
+  /** Does not use up the link: programs that scan emails open the links in them. */
   @Get('new-password/:token')
   async choose(
     @Req() request: Request,

@@ -24,15 +24,15 @@ import { fill } from './wording.js';
 
 const MODEL = 'PasswordReset';
 
-/** A member is sent at most one mail in this many seconds. */
+/** A member is sent at most one email in this many seconds. */
 const QUIET_SECONDS = 300;
 
-/** The most mails under way at a time; beyond that, callers are asked to try again. */
+/** Limit on emails being sent at a time; beyond it, callers are asked to try again. */
 const MOST_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
 
-/** One mail at a time for a member who can be sent one, and none for anybody else. */
+/** Starts a reset if the member can be sent an email and was sent none recently. */
 const BEGIN = `WITH begun AS (
   INSERT INTO oauth_state (key, model, user_id, expires_at)
   SELECT $2, '${MODEL}', u.id, now() + make_interval(secs => ${LIFETIMES.passwordReset}) FROM users u
@@ -45,7 +45,7 @@ const BEGIN = `WITH begun AS (
 const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN users u ON u.id = s.user_id
 WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND s.expires_at > now() AND ${RESETTABLE}`;
 
-/** Taken once, with the password that comes of it; all that was signed in before ends, and so do the member's other mails. */
+/** Uses up the link and sets the password; this ends all the member's earlier sign-ins, and other links. */
 const FINISH = `WITH taken AS (
   DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND expires_at > now() RETURNING user_id
 ), changed AS (
@@ -53,7 +53,7 @@ const FINISH = `WITH taken AS (
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
 ), told AS (${recordEventIf('changed', 4)}) SELECT id FROM changed`;
 
-/** Sets a new password by mail for members who forgot theirs. Nobody learns from it who is a member, or who has an address. */
+/** Password resets by email. They do not reveal who is a member, or who has an email address. */
 @Injectable()
 export class PasswordResets implements OnApplicationShutdown {
   readonly #keys: TokenKeys;
@@ -74,9 +74,10 @@ export class PasswordResets implements OnApplicationShutdown {
   }
 
   /**
-   * Sends a mail where there is somebody to send one. What it finds it does after the answer: that takes the same time for every name.
+   * Sends an email if the member exists and can get one. All look-ups come after the response, which thus takes equally long for
+   * every name.
    *
-   * @throws Busy where too many mails are on their way
+   * @throws Busy if too many emails are being sent
    */
   begin(username: string, language: Language, ip: string | undefined): void {
     if (this.#pending.size >= MOST_PENDING) throw new Busy();
@@ -88,7 +89,7 @@ export class PasswordResets implements OnApplicationShutdown {
     this.#pending.add(sent);
   }
 
-  /** @returns whose password it is; undefined where the link is unknown, used or too old */
+  /** @returns the member who can set a password with the link; undefined if the link is unknown, used or expired */
   async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
     const keys = this.#keys.keysOf(MODEL, token);
     if (keys.length === 0) return undefined;
@@ -97,7 +98,7 @@ export class PasswordResets implements OnApplicationShutdown {
   }
 
   /**
-   * @returns what is wrong with the password, or with the link; where it is done, the passkeys that the member can still sign in with
+   * @returns what is wrong with the password or the link; on success, the passkeys with which the member can still sign in
    * @throws Busy
    */
   async finish(
@@ -120,17 +121,17 @@ export class PasswordResets implements OnApplicationShutdown {
       ip: ip ?? null,
       details: { sessions_kept: false },
     } as const;
-    const passkeys = await this.#passkeysOf(member.id); // before, so that nothing is used up where the database is away
+    const passkeys = await this.#passkeysOf(member.id); // read first, so that nothing is used up if the database is unavailable
     const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ...eventValues(event)]);
     return changed.length > 0 ? { passkeys } : { fault: 'expired' };
   }
 
-  /** Resolves when no mail is on its way. */
+  /** Resolves when no email is being sent. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#pending);
   }
 
-  /** A device that was lost with the password may hold one: the member is told of them, and removes it. */
+  /** A device that was lost with the password may hold a passkey: the member sees the list and can remove it. */
   async #passkeysOf(userId: number): Promise<ShownPasskey[]> {
     return this.ceremonies.areOffered ? this.#waysIn.listPasskeys(userId) : [];
   }

@@ -9,16 +9,16 @@ const MOST_BYTES = 262_144;
 const LONGEST_WAIT_MS = 5_000;
 const AGAIN_MS = 60_000;
 
-/** An image, with what its bytes say that it is. */
+/** An image, with the type found from its bytes. */
 export interface Image {
   readonly bytes: Buffer;
   readonly type: string;
 }
 
 /**
- * The platform's logo, read from PLATFORM_LOGO_URL once and served from here. No start waits for it: pages do without it until it
- * is there, and where it is not it is looked for again each minute. Nothing but an image is ever taken, and no redirect is
- * followed, so that the address is the one that the operator wrote.
+ * The platform's logo, read once from PLATFORM_LOGO_URL and served from here. Startup does not wait for it: pages have no logo
+ * until it is loaded, and a failed attempt is repeated every minute. Only images are accepted, and redirects are not followed, so
+ * the address is always the one that the operator configured.
  */
 @Injectable()
 export class PlatformLogo implements OnModuleInit, OnModuleDestroy {
@@ -42,7 +42,7 @@ export class PlatformLogo implements OnModuleInit, OnModuleDestroy {
     clearTimeout(this.#again);
   }
 
-  /** Never fails: the log says why there is none. */
+  /** Never fails: errors go to the log. */
   async load(): Promise<void> {
     const { platformLogoUrl } = this.config;
     if (platformLogoUrl === undefined) return;

@@ -16,7 +16,7 @@ import { languageOf, TEXTS } from './texts/texts.js';
 import { browserOf } from './user-agent.js';
 import { fill } from './wording.js';
 
-/** What the page says that could not be done. */
+/** A change that was refused, as the page shows it. */
 export interface Refused {
   readonly status: 400 | 401 | 409 | 429 | 503;
   readonly fault: NonNullable<Extract<Page, { name: 'security' }>['fault']>;
@@ -40,7 +40,7 @@ export class SecurityPage {
     this.#waysIn = new WaysIn(dataSource);
   }
 
-  /** @param refused what could not be done just now, and with which status */
+  /** @param refused the change that was just refused, with its status */
   async send(
     request: Request,
     response: Response,

@@ -30,10 +30,10 @@ import { TEXTS } from './texts/texts.js';
 
 const LONGEST_NAME = 60;
 
-/** When to try again if too many are signing in. */
+/** When to try again if too many sign-ins are in progress. */
 const BUSY_SECONDS = 2;
 
-/** What members change of how they sign in, below `/account/security`; each change wants a sign-in of the last five minutes. */
+/** Changes to how a member signs in, below `/account/security`; each requires a sign-in within the last five minutes. */
 @Controller('account/security')
 @Page()
 export class SecurityController {
@@ -56,7 +56,7 @@ export class SecurityController {
     this.#keys = new TokenKeys(config.secrets);
   }
 
-  /** What `navigator.credentials.create` is told; 409 where the member has to prove first who they are. */
+  /** Sends the options for `navigator.credentials.create`; 409 if the member has to authenticate again first. */
   @Post('passkeys/options')
   async passkeyOptions(
     @Req() request: Request,
@@ -124,7 +124,7 @@ export class SecurityController {
     );
   }
 
-  /** The old password is asked for under the throttle of sign-ins, though the member is signed in. */
+  /** Checks the old password under the sign-in throttle, although the member is signed in. */
   @Post('password')
   async changePassword(
     @Req() request: Request,
@@ -153,7 +153,7 @@ export class SecurityController {
     );
   }
 
-  /** Why the password is not changed; the old one is looked at last, and whoever guesses at it is throttled. */
+  /** @returns why the password cannot be changed. The old one is checked last, and guessing at it is throttled. */
   async #refusalOf(
     request: Request,
     username: string,
@@ -181,7 +181,7 @@ export class SecurityController {
     }
   }
 
-  /** @param told what the page says where it was done, and where it was not */
+  /** Makes a change, and shows the notice `done` after success, or `fault` after failure. */
   async #change(
     request: Request,
     response: Response,
@@ -218,14 +218,14 @@ export class SecurityController {
     return current;
   }
 
-  /** A passkey is added by the browser and in the session that asked for it. */
+  /** Binds a passkey registration to the browser and session that requested it. */
   #purpose(request: Request, { uid }: CurrentSession['session']): Purpose {
     if (!this.ceremonies.areOffered) throw new PageFault(400, 'malformed');
     return { browser: this.csrf.browserOf(request)!, of: `session ${uid}` };
   }
 }
 
-/** The member's name for a passkey: one line, cut to the longest that is allowed. */
+/** The member's name for a passkey, as one line, cut to {@link LONGEST_NAME}. */
 function nameOf(value: Form[string]): string {
   const line =
     typeof value === 'string' && isStorable(value) ? value.replace(/[\s\p{Cc}]+/gu, ' ').trim() : '';

@@ -26,8 +26,8 @@ export class SignInForm {
   ) {}
 
   /**
-   * @param way the page that it was typed into
-   * @returns the member, whose browser is remembered; else how the page is shown again
+   * @param way the page on which the form was filled in
+   * @returns the member, whose browser is remembered; otherwise how to show the page again
    */
   async submit(
     request: Request,

@@ -8,7 +8,7 @@ import { FormBody } from './form-body.js';
 import type { Form } from './form-body.js';
 import { Page } from './page.decorator.js';
 
-/** Makes the controllers of the routes by which a member signs in on such a page itself: by password, passkey, or the platform's own login. */
+/** Makes the controllers for signing in on such a page itself: by password, passkey, or the platform's own login. */
 export function signInControllers(pages: readonly SignInPage[]): Type[] {
   return pages.map(signInController);
 }
@@ -29,7 +29,7 @@ function signInController(page: SignInPage): Type {
       return this.account.signIn(page, request, response, form);
     }
 
-    /** What the script of the sign-in page asks for. */
+    /** Sends the passkey options that the sign-in page's script requests. */
     @Post('passkey/options')
     passkeyOptions(
       @Req() request: Request,

@@ -7,7 +7,7 @@ import { PageFault } from './page-faults.js';
 /** A form with one small file. */
 const readUpload = express.raw({ type: 'multipart/form-data', limit: '96kb' });
 
-/** Reads a form with a file (RFC 7578). @throws PageFault where it cannot be read */
+/** Reads a form with a file (RFC 7578). @throws PageFault if it cannot be read */
 export const UploadBody = createParamDecorator(
   async (_: unknown, context: ExecutionContext): Promise<FormData> => {
     const http = context.switchToHttp();

@@ -1,4 +1,4 @@
-/** In this order: most browsers name others too. */
+/** The order matters: most browsers also name others. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -18,7 +18,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** What a `User-Agent` names: `Firefox`, `Linux`. */
+/** Gives the browser and system that a `User-Agent` names: `Firefox`, `Linux`. */
 export function browserOf(userAgent: string | null): {
   browser?: string | undefined;
   system?: string | undefined;

@@ -14,7 +14,7 @@ describe('clip', () => {
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '~', '!', ' ', '\t', '\x7f', 'é'), maxLength: 9 }),
         (text) => {
-          // One letter is put in front that is not plain, so that the text goes the long way.
+          // A leading character that is not plain forces the slow path.
           const longWay = clip(`é${text.replace(/^[\s\p{Cc}]+/u, '')}`, 7).slice(1);
           expect(clip(text, 6)).toBe(longWay);
         },
@@ -42,7 +42,7 @@ describe('clip', () => {
   it('takes no longer for a long text', () => {
     const startedAt = performance.now();
     clip('a'.repeat(1_000_000), 60);
-    expect(performance.now() - startedAt).toBeLessThan(5_000); // a walk over its prefixes takes minutes
+    expect(performance.now() - startedAt).toBeLessThan(5_000); // walking through its prefixes takes minutes
   });
 });
 

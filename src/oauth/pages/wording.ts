@@ -1,27 +1,27 @@
 const SEGMENTS = new Intl.Segmenter('en', { granularity: 'grapheme' });
-/** Words of visible ASCII, with one space between them. */
+/** Words of visible ASCII, separated by single spaces. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 
 /**
- * A stranger's text as one line of at most `longest` characters as readers count them. Characters that nobody sees or that turn
- * the direction of writing are left out: with them a name could pass for another.
+ * Reduces untrusted text to one line of at most `longest` user-perceived characters. Invisible characters and those that change the
+ * writing direction are removed: with them, one name could pass for another.
  */
 export function clip(text: string, longest: number): string {
-  if (text.length <= longest && PLAIN.test(text)) return text; // most names: to find their characters takes 20 times as long
+  if (text.length <= longest && PLAIN.test(text)) return text; // most names: segmenting takes 20 times as long
   const line = text
     .toWellFormed()
     .normalize('NFC')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .replace(/[\p{Cf}\p{Co}\p{Cn}]/gu, '')
     .trim();
-  // One character can carry any number of marks.
+  // One character can carry any number of combining marks.
   const characters = [...SEGMENTS.segment(line.slice(0, longest * 8))].map(({ segment }) =>
     [...segment].slice(0, 4).join(''),
   );
   return characters.length <= longest ? characters.join('') : `${characters.slice(0, longest - 1).join('')}…`;
 }
 
-/** The letter that stands for a name in its tile. */
+/** Gives the letter shown in a name's tile. */
 export function initialOf(name: string): string {
   const [first] = clip(name, 50).match(/[\p{L}\p{N}]/u) ?? [];
   return (first ?? '?').toUpperCase().slice(0, 2);
@@ -35,27 +35,27 @@ const ESCAPED: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Writes a text so that HTML shows it as it is, in attributes too. */
+/** Escapes text for HTML, including attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPED[character]!);
 }
 
-/** A stranger's text as HTML: short, and without a say in the direction of what stands around it. */
+/** Writes untrusted text as HTML: clipped, and isolated so that its writing direction does not affect its surroundings. */
 export function isolated(text: string, longest = 60): string {
   return `<bdi>${escapeHtml(clip(text, longest))}</bdi>`;
 }
 
-/** Fills in the placeholders of a text such as `Back to {app}`, as plain text. */
+/** Fills in the placeholders of a plain text such as `Back to {app}`. */
 export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
 }
 
-/** A text as it begins a sentence. */
+/** Capitalizes a text for the start of a sentence. */
 export function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** As {@link fill}, as HTML. @param values HTML themselves */
+/** Like {@link fill}, but gives HTML. @param values HTML themselves */
 export function fillHtml(text: string, values: Readonly<Record<string, string | number>>): string {
   return fill(escapeHtml(text), values);
 }

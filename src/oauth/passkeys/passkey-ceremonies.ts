@@ -17,11 +17,11 @@ import { OneTimeStates } from '../storage/one-time-states.js';
 import type { OneTimeModel } from '../storage/one-time-states.js';
 import { passkeyDomain } from './passkey-domain.js';
 
-/** What a challenge was issued for: the response to it is valid for nothing else. */
+/** What a challenge was issued for: a response to it is valid for nothing else. */
 export interface Purpose {
-  /** Of the browser that asked for it ({@link Csrf.browserOf}). */
+  /** The browser that requested it ({@link Csrf.browserOf}). */
   readonly browser: string;
-  /** The step of an app's request, the account pages, or the session in which a passkey is added. */
+  /** The step of an app's request, the account page, or the session in which a passkey is added. */
   readonly of: string;
 }
 
@@ -46,7 +46,7 @@ const bytes = (most: number) =>
     .max(most)
     .regex(/^[\w-]+$/);
 
-/** A credential as the script of our pages sends it (WebAuthn level 3, §5.1); what else it may hold is left out. */
+/** A credential as the pages' script sends it (WebAuthn level 3, §5.1); anything else in it is dropped. */
 const CREDENTIAL = { id: bytes(1364), type: z.literal('public-key') };
 const ASSERTION = z.object({
   ...CREDENTIAL,
@@ -75,8 +75,8 @@ const CLIENT_DATA = z.object({
 });
 
 /**
- * Passkeys between browser and server (WebAuthn level 3, §7): challenges, each bound to a browser and to what it is for and taken once,
- * and the proofs that come back.
+ * WebAuthn ceremonies (level 3, §7): issues challenges, each single-use and bound to a browser and a purpose, and verifies the
+ * responses.
  */
 @Injectable()
 export class PasskeyCeremonies {
@@ -93,12 +93,12 @@ export class PasskeyCeremonies {
     this.#domain = passkeyDomain(config);
   }
 
-  /** Whether there are passkeys on this server; nothing else is to be called where there are none. */
+  /** Whether this server offers passkeys; if not, nothing else here may be called. */
   get areOffered(): boolean {
     return this.#domain !== undefined;
   }
 
-  /** For `navigator.credentials.get`: names no passkey, so it tells nothing of any member. */
+  /** Options for `navigator.credentials.get`. They list no passkeys, so they reveal nothing about members. */
   async signInOptions(purpose: Purpose): Promise<PublicKeyCredentialRequestOptionsJSON> {
     const challenge = await this.#challenge('PasskeySignIn', purpose, { of: purpose.of });
     return {
@@ -113,7 +113,7 @@ export class PasskeyCeremonies {
    * Signs in with a passkey.
    *
    * @param text what the script sent
-   * @returns undefined for whatever is wrong
+   * @returns undefined if anything is wrong
    */
   async signIn(text: unknown, purpose: Purpose, ip: string | undefined): Promise<SignedIn | undefined> {
     const credential = parsed(ASSERTION, text);
@@ -126,9 +126,9 @@ export class PasskeyCeremonies {
       response: { ...credential, rawId: credential.id, clientExtensionResults: {} },
       expectedChallenge: taken.challenge,
       ...this.#expected(),
-      // The counter is compared when it is written, after the proof was verified: here, anybody could claim that it went back.
+      // The counter is compared after the proof is verified, when it is stored: here, anybody could pretend that it went back.
       credential: { id: credential.id, publicKey: Uint8Array.from(passkey.public_key), counter: 0 },
-    }).catch(() => undefined); // it throws for whatever is wrong with the proof
+    }).catch(() => undefined); // throws for any invalid proof
     const { newCounter, credentialBackedUp, credentialDeviceType } = proof?.authenticationInfo ?? {};
     const isWhole =
       proof?.verified === true &&
@@ -141,7 +141,7 @@ export class PasskeyCeremonies {
     return this.passkeys.use(passkey, { signCount: newCounter!, backedUp: credentialBackedUp! }, ip);
   }
 
-  /** For `navigator.credentials.create`. */
+  /** Options for `navigator.credentials.create`. */
   async registrationOptions(
     userId: number,
     { username, display_name }: NamedMember,
@@ -172,10 +172,10 @@ export class PasskeyCeremonies {
   }
 
   /**
-   * Adds the passkey that a browser has made.
+   * Adds the passkey that a browser has created.
    *
    * @param text what the script sent
-   * @returns false for whatever is wrong
+   * @returns false if anything is wrong
    * @throws Unconfirmed
    */
   async register(text: unknown, name: string, by: SignedInMember, purpose: Purpose): Promise<boolean> {
@@ -208,7 +208,7 @@ export class PasskeyCeremonies {
       const attestation = decodeAttestationObject(
         Uint8Array.from(Buffer.from(response.response.attestationObject, 'base64url')),
       );
-      // Nobody was asked what made the key. A certificate would be followed to wherever its list of revoked ones is said to be.
+      // No attestation was requested. Verifying a certificate would fetch its revocation list from any URL that it names.
       const format = attestation.get('fmt');
       const isPlain = format === 'none' || (format === 'packed' && !attestation.get('attStmt').get('x5c'));
       if (!isPlain) return undefined;
@@ -220,7 +220,7 @@ export class PasskeyCeremonies {
       });
       return verified && registrationInfo.credential.id === response.id ? registrationInfo : undefined;
     } catch {
-      return undefined; // it throws for whatever is wrong with what was sent
+      return undefined; // throws for any invalid response
     }
   }
 
@@ -238,7 +238,7 @@ export class PasskeyCeremonies {
     return challenge;
   }
 
-  /** @returns undefined where this browser was given no such challenge for this, it is too old, or was answered before */
+  /** @returns undefined unless this browser got this challenge for this purpose, and it is neither expired nor used */
   async #take<State extends { readonly of: string }>(
     model: OneTimeModel,
     credential: { readonly response: { readonly clientDataJSON: string } } | undefined,
@@ -256,7 +256,7 @@ export class PasskeyCeremonies {
   }
 }
 
-/** @returns undefined for what is no JSON of this form */
+/** @returns undefined for anything but JSON of this form */
 function parsed<Schema extends z.ZodType>(schema: Schema, text: unknown): z.output<Schema> | undefined {
   if (typeof text !== 'string') return undefined;
   try {

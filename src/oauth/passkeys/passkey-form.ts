@@ -13,7 +13,7 @@ import type { SignInRefusal } from '../pages/sign-in-form.js';
 import { PasskeyCeremonies } from './passkey-ceremonies.js';
 import type { Purpose } from './passkey-ceremonies.js';
 
-/** What the script of the sign-in page asks for and sends: the same for an app and for the account pages. */
+/** Serves the passkey script of the sign-in page: the same for apps and for the account pages. */
 @Injectable()
 export class PasskeyForm {
   constructor(
@@ -23,26 +23,26 @@ export class PasskeyForm {
     private readonly meter: Meter,
   ) {}
 
-  /** What a sign-in page shows of it, where there are passkeys. @param only the app asks for one */
+  /** What a sign-in page needs to offer passkeys; empty if there are none. @param only whether the app requires a passkey */
   formOn(page: string, only = false): { passkey?: Addresses & { only: boolean } } {
     if (!this.ceremonies.areOffered) return {};
     return { passkey: { options: `${page}/passkey/options`, action: `${page}/passkey`, only } };
   }
 
   /**
-   * Answers with what `navigator.credentials.get` is told.
+   * Responds with the options for `navigator.credentials.get`.
    *
-   * @param page on which the form stands, as {@link formOn} was told
-   * @throws PageFault where there are no passkeys
+   * @param page the page with the form, as passed to {@link formOn}
+   * @throws PageFault if there are no passkeys
    */
   async options(request: Request, response: Response, page: string): Promise<void> {
     response.status(200).json(await this.ceremonies.signInOptions(this.#purpose(request, page)));
   }
 
   /**
-   * @param way the page from which it was sent
-   * @returns the member, whose browser is remembered; else how the page is shown again
-   * @throws PageFault where there are no passkeys
+   * @param way the page from which the form was sent
+   * @returns the member, whose browser is remembered; otherwise how to show the page again
+   * @throws PageFault if there are no passkeys
    */
   async submit(
     request: Request,
@@ -66,7 +66,7 @@ export class PasskeyForm {
     return signedIn;
   }
 
-  /** Of a request whose form is ours. */
+  /** Requires that the request's CSRF token was checked. */
   #purpose(request: Request, page: string): Purpose {
     if (!this.ceremonies.areOffered) throw new PageFault(400, 'malformed');
     return { browser: this.csrf.browserOf(request)!, of: page };

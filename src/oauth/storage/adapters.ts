@@ -9,9 +9,9 @@ import { StoredModel } from './stored-model.js';
 import type { AdapterParts } from './stored-model.js';
 
 /**
- * Makes what oidc-provider keeps its models in. The id of every model but clients and grants is a secret: rows are found by an
- * HMAC of it, and what could be of use to whoever reads the database is encrypted. Expiry is judged by the database's
- * clock alone.
+ * Makes the adapters that store oidc-provider's models. The ids of all models but clients and grants are secrets: rows are found by
+ * an HMAC of the id, and data that would be of use to a reader of the database is encrypted. Only the database's clock decides
+ * whether something has expired.
  */
 export function adapterFactory(parts: AdapterParts): (model: string) => Adapter {
   return (model) => {

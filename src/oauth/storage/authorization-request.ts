@@ -8,7 +8,7 @@ import type { SignedInMember } from './signed-in.js';
 import { refusingOrphans } from './orphans.js';
 import type { Statements } from './statements.js';
 
-/** The member of the browser's session, read together with it. */
+/** The member of the browser's session, read together with the session. */
 interface KnownMember {
   readonly userId: number;
   readonly active: boolean;
@@ -22,7 +22,7 @@ interface NewGrant {
   readonly payload: string;
 }
 
-/** A session as it is stored again: the parameters of {@link AUTHORIZED} from $10 on. */
+/** A session to be stored again: the parameters of {@link AUTHORIZED} from $10 on. */
 export type StoredSession = readonly [
   uidKey: Buffer,
   key: Buffer,
@@ -36,8 +36,8 @@ export type StoredSession = readonly [
 ];
 
 /**
- * All that an authorization of a member who is signed in writes, or nothing: grant, code and session, where the sign-in still
- * counts. A session that was ended since it was read is not brought back.
+ * Stores everything that authorizing a signed-in member writes, or nothing: grant, code and session, provided that the sign-in is
+ * still valid. A session that was ended since it was read is not restored.
  */
 const AUTHORIZED = `WITH ${SIGNED_IN}, granted AS (
   INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
@@ -52,11 +52,11 @@ const AUTHORIZED = `WITH ${SIGNED_IN}, granted AS (
 ) SELECT FROM granted`;
 
 /**
- * A request to the authorization endpoint, from the browser of a member who may be signed in: what is read of session, member and
- * consent is one statement, and where the member is not asked anything, what is written of grant, code and session is another.
+ * A request to the authorization endpoint from the browser of a member who may be signed in. One statement reads session, member
+ * and consent; if the member is not prompted, another one writes grant, code and session.
  *
- * The library goes through them one by one: what it asks for is kept here until it is asked for, and what it stores until it
- * stores the last of it, the session.
+ * The library reads and writes them one by one: what was read is held here until the library asks for it, and what it stores until
+ * it stores the last of them, the session.
  */
 export class AuthorizationRequest {
   #member: KnownMember | undefined;
@@ -70,32 +70,32 @@ export class AuthorizationRequest {
     this.#member = member;
   }
 
-  /** What is known of this member; undefined where it is somebody else. */
+  /** What is known of this member; undefined if the session belongs to another member. */
   memberOf(userId: number): KnownMember | undefined {
     return this.#member?.userId === userId ? this.#member : undefined;
   }
 
-  /** A grant of which nothing comes is not stored: where the member is asked first, their answer makes another one. */
+  /** Not stored without a code: if the member is prompted first, another grant is made after their answer. */
   grant(grant: NewGrant): void {
     this.#grant = grant;
   }
 
-  /** @returns false where the code belongs to a grant that is stored already: it has to be stored by itself */
+  /** @returns false if the code belongs to a grant that is already stored: it has to be stored separately */
   issue(code: NewToken): boolean {
     if (code.grantId !== this.#grant?.id) return false;
     this.#code = code;
     return true;
   }
 
-  /** Whether a code was issued that is not stored yet. */
+  /** Whether an issued code is not stored yet. */
   get isPending(): boolean {
     return this.#code !== undefined;
   }
 
   /**
-   * Stores it all, for the member whose session it is.
+   * Stores grant, code and session for the session's member.
    *
-   * @throws SessionNotFound where the sign-in counts no longer, and InvalidGrant where member or client is gone
+   * @throws SessionNotFound if the sign-in is no longer valid, and InvalidGrant if member or client is gone
    */
   async store(database: Statements, signedIn: SignedInMember, session: StoredSession): Promise<void> {
     const { id, clientId, payload } = this.#grant!;

@@ -4,19 +4,19 @@ import type { AdapterPayload } from 'oidc-provider';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 
 const MOST_CLIENTS = 1_000;
-/** What an admin changes by hand in the database is not announced: it is seen by then. */
+/** Manual changes in the database are not announced: they take effect within this time. */
 const REMEMBERED_MS = 900;
 
 /**
- * Clients that were looked up less than a second ago, trusted only while the revocation channel is heard. One that is
- * disabled is forgotten when the channel tells; the statements that read codes and tokens refuse it at once.
+ * Clients that were looked up less than a second ago, used only while the revocation channel is trusted. A disabled client is
+ * forgotten when the channel announces it; the statements that read codes and tokens refuse it at once.
  *
- * Gain: one of three round trips of a token request (docs/performance.md).
+ * Saves one of three round trips of a token request (docs/performance.md).
  */
 @Injectable()
 export class ClientCache {
   readonly #known = new LRUCache<string, AdapterPayload>({ max: MOST_CLIENTS, ttl: REMEMBERED_MS });
-  /** Counts revocations: what was looked up before one must not be stored after it. */
+  /** Counts revocations: a result looked up before one must not be cached after it. */
   #epoch = 0;
 
   constructor(private readonly channel: RevocationChannel) {
@@ -27,7 +27,7 @@ export class ClientCache {
     });
   }
 
-  /** What is remembered of it was changed by this process; the others see it within a second. */
+  /** Called when this process has changed the client; other processes see the change within a second. */
   forget(id: string): void {
     this.#epoch++;
     this.#known.delete(id);

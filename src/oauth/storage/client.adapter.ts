@@ -14,24 +14,24 @@ const FIND_CLIENT = {
 FROM oauth_clients WHERE id = $1`,
 };
 
-/** What has to be known of a client before it is one. */
+/** A client's row, with the columns that decide whether it may be used. */
 interface FoundClient extends StoredClient, Record<string, unknown> {
   readonly is_disabled: boolean;
-  /** Its document is read again; null for one that an admin registered. */
+  /** Its document is due to be fetched again; null for a client that an admin registered. */
   readonly is_stale: boolean | null;
-  /** Its document has not been there for a day. */
+  /** Its document could not be fetched for a day. */
   readonly is_gone: boolean | null;
 }
 
-/** Clients, as an admin registered them or, where that is allowed, a document describes them. */
+/** Clients, registered or, where that is allowed, described by a client ID metadata document. */
 export class ClientAdapter extends StoredModel {
   /**
-   * A disabled client is unknown.
+   * Treats a disabled client as unknown.
    *
-   * @throws Unavailable for the second in which an algorithm is new, and its keys are not loaded yet
+   * @throws Unavailable for the second after a client starts to use a new algorithm, until its keys are loaded
    */
   override async find(id: string): Promise<AdapterPayload | undefined> {
-    // It may come from a claim of an assertion, which is whatever its sender wrote.
+    // The id may come from an assertion's claim, which can hold anything.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { clients, database, signingAlgorithms } = this.parts;
     const found = await clients.find(id, async () => {
@@ -53,12 +53,12 @@ export class ClientAdapter extends StoredModel {
     if (!client.has_document) return client;
     if (!documents.areRead) return undefined;
     if (!client.is_stale) return client;
-    // For a day an app goes on whose document cannot be read: members use it.
+    // An app whose document cannot be fetched keeps working for a day, since members use it.
     return (await documents.renew(id)) ?? (client.is_gone ? undefined : client);
   }
 }
 
-/** Gives a client's row as oidc-provider wants it (RFC 7591 names, and five of ours). */
+/** Converts a client's row into oidc-provider's metadata (RFC 7591 names, and five custom ones). */
 export function clientMetadata(client: StoredClient): ClientMetadata & {
   allowed_origins: string[];
   api_scopes: string;

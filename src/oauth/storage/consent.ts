@@ -1,4 +1,4 @@
-/** What a member answered when a client asked last, as names of scopes. */
+/** A member's latest answer to a client's consent prompt, as scope names. */
 export interface Consent {
   readonly granted: readonly string[];
   readonly rejected: readonly string[];

@@ -15,7 +15,7 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
 SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6) WHERE EXISTS (SELECT FROM signed_in)
 ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`;
 
-/** Grants: each sign-in of an app, with what the member allowed it. Its id is no secret. */
+/** Grants: one per sign-in of an app, with what the member allowed it. Their ids are not secret. */
 export class GrantAdapter extends StoredModel {
   override async find(id: string): Promise<AdapterPayload | undefined> {
     const { database } = this.parts;
@@ -25,7 +25,7 @@ export class GrantAdapter extends StoredModel {
     return row && alive({ ...row.payload, jti: id });
   }
 
-  /** @throws SessionNotFound where the member's sign-in counts no longer */
+  /** @throws SessionNotFound if the member's sign-in is no longer valid */
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database } = this.parts;
     const { jti: _, ...stored } = payload;
@@ -51,7 +51,7 @@ export class GrantAdapter extends StoredModel {
     if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
   }
 
-  /** Ends the whole family in one statement: its codes and tokens go with it. */
+  /** Ends the whole token family in one statement: the grant's codes and tokens are deleted with it. */
   override async destroy(id: string): Promise<void> {
     const { database } = this.parts;
     const gone = await database.row<{ user_id: number }>(

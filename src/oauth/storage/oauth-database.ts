@@ -11,9 +11,9 @@ import { OauthRequest } from './request-context.js';
 import type { IncomingOauthRequest } from './request-context.js';
 
 /**
- * The database as the authorization server sees it. A token request's writes are one statement (see {@link TokenRequest.finish}), and so are those of an
- * authorization (see {@link AuthorizationRequest}), so that there
- * is no transaction to hold open; once the database was away, nothing more is tried for that request.
+ * The database as the authorization server uses it. A token request writes in one statement (see {@link TokenRequest.finish}), and
+ * so does an authorization (see {@link AuthorizationRequest}), so no transaction is held open. Once the database was unavailable to
+ * a request, that request runs no further statements.
  */
 @Injectable()
 export class OauthDatabase {
@@ -21,7 +21,7 @@ export class OauthDatabase {
 
   constructor(private readonly database: Database) {}
 
-  /** Runs `work` for one request: what it needs to know of itself is found by {@link current} from anywhere. */
+  /** Runs `work` for one request, whose context {@link current} then returns from anywhere within. */
   serve<T>(request: IncomingOauthRequest, work: () => Promise<T>): Promise<T> {
     return this.#requests.run(new OauthRequest(request), work);
   }
@@ -30,12 +30,12 @@ export class OauthDatabase {
     return this.#requests.getStore();
   }
 
-  /** A statement whose text is a constant. */
+  /** Runs a statement whose text is a constant. */
   rows<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
     return this.#run(() => this.database.prepared<Row>(text, values as unknown[]));
   }
 
-  /** A read by key, of the hot path. */
+  /** Reads by key, on the hot path. */
   read<Row extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
     return this.#run(() => this.database.read<Row>(statement, values as unknown[]));
   }
@@ -50,7 +50,7 @@ export class OauthDatabase {
     await recordEvent(statements, this.#fromHere(event));
   }
 
-  /** An answer never fails because its audit line could not be written; the log says so. */
+  /** Records an event; if that fails, the failure is logged, and the response does not fail because of it. */
   async recordOrLog(event: NewAuthEvent, logger: Logger): Promise<void> {
     try {
       await this.record(event);
@@ -59,7 +59,7 @@ export class OauthDatabase {
     }
   }
 
-  /** An event of the current request as parameters of {@link recordEventIf}. */
+  /** Gives an event of the current request as parameters of {@link recordEventIf}. */
   eventValues(event: NewAuthEvent): unknown[] {
     return eventValues(this.#fromHere(event));
   }

@@ -4,14 +4,14 @@ import { Encryption } from '../../crypto/encryption.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 import { OauthDatabase } from './oauth-database.js';
 
-/** What is kept for one answer that is expected of a browser. */
+/** What a one-time state belongs to. */
 export type OneTimeModel = 'UpstreamSignIn' | 'PasskeySignIn' | 'PasskeyRegistration';
 
 const PUT = `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))`;
 
 const TAKE = `DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 AND expires_at > now() RETURNING key, payload`;
 
-/** What is kept until the answer to it comes, encrypted, and given out once: of several that come with it one gets it. */
+/** Encrypted state, kept until the browser's response to it arrives, and given out only once, even to parallel responses. */
 @Injectable()
 export class OneTimeStates {
   readonly #keys: TokenKeys;
@@ -25,13 +25,13 @@ export class OneTimeStates {
     this.#encryption = new Encryption(config.secrets, 'oauth-state');
   }
 
-  /** @param id the secret by which it is found: base64url, at least 128 random bits */
+  /** @param id the secret by which the state is found: base64url, at least 128 random bits */
   async put(model: OneTimeModel, id: string, state: object, seconds: number): Promise<void> {
     const key = this.#keys.keyOf(model, id);
     await this.database.rows(PUT, [key, model, this.#encryption.seal(state, model, key), seconds]);
   }
 
-  /** @returns undefined where there is none, it has expired, or was given out before */
+  /** @returns undefined if there is none, or if it has expired or was given out before */
   async take<T>(model: OneTimeModel, id: string): Promise<T | undefined> {
     const candidates = this.#keys.keysOf(model, id);
     if (candidates.length === 0) return undefined;

@@ -1,7 +1,7 @@
 import { errors } from 'oidc-provider';
 
 /**
- * What belongs to a grant, client or member that is gone (23503) cannot be stored: it was revoked meanwhile.
+ * Refuses to store a row whose grant, client or member is gone (23503): it was revoked in the meantime.
  *
  * @throws InvalidGrant in that case, and otherwise what `write` throws
  */

@@ -4,7 +4,7 @@ import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { StoredModel } from './stored-model.js';
 
-/** Ids of client assertions and DPoP proofs: of two at the same moment the insert decides who is first. */
+/** Ids of client assertions and DPoP proofs: of two parallel uses, the insert decides which is first. */
 export class ReplayAdapter extends StoredModel {
   override async find(id: string): Promise<AdapterPayload | undefined> {
     const { database, keys } = this.parts;

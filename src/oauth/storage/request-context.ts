@@ -3,43 +3,43 @@ import type { AuthorizationRequest } from './authorization-request.js';
 import type { SignedInMember } from './signed-in.js';
 import type { UpstreamSession } from './upstream-session.js';
 
-/** No member's id. */
+/** Not the id of any member. */
 const NOBODY = 0;
 
-/** What is known of a request when the authorization server begins to answer it. */
+/** What is known of a request when the authorization server starts to handle it. */
 export interface IncomingOauthRequest {
-  /** The request's id, by which errors lead to the log and the audit trail. */
+  /** The request's id, which links errors to the log and the audit trail. */
   readonly id: string;
   readonly ip: string | undefined;
   readonly userAgent: string | undefined;
-  /** What was wrong with the parameters of an authorization request; the library did not see them. */
+  /** What was wrong with an authorization request's parameters; the library did not see them. */
   readonly parameterFault?: string | undefined;
 }
 
-/** A request that the authorization server is answering: found from anywhere by {@link OauthDatabase.current}. */
+/** A request that the authorization server is handling, available anywhere as {@link OauthDatabase.current}. */
 export class OauthRequest implements IncomingOauthRequest {
   readonly id: string;
   readonly ip: string | undefined;
   readonly userAgent: string | undefined;
   readonly parameterFault: string | undefined;
-  /** The library hides what was thrown behind its own answer: why this request failed, the first error counts. */
+  /** Why this request failed: the first error, since the library hides thrown errors behind its own response. */
   failure?: Error | undefined;
-  /** The database was away or slow: whatever the library made of it, the answer is 503, and nothing more is tried. */
+  /** The database was unavailable or slow: whatever the library responded, 503 is sent, and no further statement is run. */
   unavailable = false;
-  /** At the token and revocation endpoints. */
+  /** Set at the token and revocation endpoints. */
   token?: TokenRequest;
-  /** At the authorization endpoint, before anything was asked of the member. */
+  /** Set at the authorization endpoint, before the member is prompted. */
   authorization?: AuthorizationRequest;
   /**
-   * The members on whose sign-in this request relies, by id, each with the {@link SIGN_INS_VALID_SINCE} under which it was
-   * found good: what is written for a member is stored only where that is still so.
+   * The members on whose sign-in this request relies, by id, each with the {@link SIGN_INS_VALID_SINCE} under which the sign-in was
+   * found valid: anything written for a member is stored only if that has not changed.
    */
   readonly signIns = new Map<number, number | null>();
   /** The browser session that was found, and whether this request has deleted it since. */
   session?: { readonly uid: string; deleted: boolean };
-  /** The member has come from there by this sign-in: the provider may have ended it meanwhile. */
+  /** This request completes a sign-in through the platform's own login, which the provider may have ended meanwhile. */
   cameUpstream = false;
-  /** The session at the platform's own login of which the browser's came: where it is stored anew, this stays with it. */
+  /** The session at the platform's own login from which the browser session came: kept when that one is stored again. */
   upstream?: UpstreamSession | undefined;
 
   constructor({ id, ip, userAgent, parameterFault }: IncomingOauthRequest) {
@@ -49,12 +49,12 @@ export class OauthRequest implements IncomingOauthRequest {
     this.parameterFault = parameterFault;
   }
 
-  /** What was read first counts: it is the oldest. */
+  /** Records the sign-in on which the request relies. The first value read is kept: it is the oldest. */
   relyOn(userId: number, validSince: number | null): void {
     if (!this.signIns.has(userId)) this.signIns.set(userId, validSince);
   }
 
-  /** The parameters of {@link SIGNED_IN}. A member who was not signed in by anything that this request read is nobody. */
+  /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in this request has not read counts as nobody. */
   signedIn(userId: number | null): SignedInMember {
     if (userId === null) return [null, null];
     const validSince = this.signIns.get(userId);

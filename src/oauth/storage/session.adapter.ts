@@ -21,7 +21,7 @@ const FIND_SESSION_BY_UID = {
   text: `SELECT ${SESSION} ${OF_MEMBER} WHERE s.uid_key IN ($1, $2) AND s.expires_at > now()`,
 };
 
-/** With all that an authorization asks for next: whether the member can sign in, and what they allowed the client ($3). */
+/** Also reads what an authorization needs next: whether the member is active, and what they allowed the client ($3). */
 const FIND_SESSION_TO_AUTHORIZE = {
   name: 'find-session-to-authorize',
   text: `SELECT ${SESSION}, u.disabled_at IS NULL AS active, c.granted, c.rejected ${OF_MEMBER}
@@ -57,8 +57,8 @@ UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, si
 WHERE uid_key IN ($10, $11) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
 
 /**
- * Asked once the session is stored: a logout token leaves its mark before it looks for sessions, so that one of the two finds the
- * other, whichever is first. Of a subject all that came before is ended, of a session whatever came of it.
+ * Run after the session is stored: a logout token leaves its mark before it looks for sessions, so one of the two always finds the
+ * other. Ending a subject ends the sessions from before that; ending a session ends whatever came of it.
  */
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
   SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND e.expires_at > now()
@@ -93,7 +93,7 @@ export class SessionAdapter extends StoredModel {
     return this.#open(row);
   }
 
-  /** A session that was ended since it was read is not brought back, nor is one stored for a sign-in that was ended. */
+  /** A session that was ended since it was read is not restored, nor is one stored for a sign-in that was ended. */
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys, encryption } = this.parts;
     const request = database.current!;
@@ -130,7 +130,7 @@ export class SessionAdapter extends StoredModel {
     throw new errors.SessionNotFound('the sign-in was ended');
   }
 
-  /** At sign-out; and where the session gets another id, after which it is stored anew. */
+  /** Called at sign-out, and when the session gets a new id, after which it is stored again. */
   override async destroy(id: string): Promise<void> {
     const { database, keys } = this.parts;
     const deleted = await database.rows(
@@ -140,7 +140,7 @@ export class SessionAdapter extends StoredModel {
     if (database.current?.session) database.current.session.deleted = deleted.length > 0;
   }
 
-  /** @param id as the browser presented it, where it did */
+  /** @param id as presented by the browser, if it was */
   #open(row: SessionRow | undefined, id?: string): AdapterPayload | undefined {
     const { database, encryption } = this.parts;
     const payload = row && encryption.open<AdapterPayload>(row.payload, 'Session', row.uid_key, row.key);

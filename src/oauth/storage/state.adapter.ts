@@ -27,7 +27,7 @@ SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NUL
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
 
-/** Interactions (a sign-in or consent under way) and pushed authorization requests: encrypted, and gone within the hour. */
+/** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
 export class StateAdapter extends StoredModel {
   constructor(
     parts: AdapterParts,
@@ -44,9 +44,9 @@ export class StateAdapter extends StoredModel {
     const payload = row && encryption.open<AdapterPayload>(row.payload, this.model, row.key);
     if (!payload) return undefined;
     const userId = memberOf(payload);
-    // Without the column it was stored by the version before: good as long as nothing was ended since.
+    // Stored by the previous version if the column is null: valid as long as no sign-in was ended since.
     if (userId !== null) database.current?.relyOn(userId, row.user_id === userId ? row.valid_since : null);
-    // Who has just signed in did it with the platform's own login, or with something else: either goes into the session.
+    // Just signed in, through the platform's own login or otherwise: the session records which.
     const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
     if (login && database.current) {
       database.current.upstream = login.upstream;
@@ -55,11 +55,11 @@ export class StateAdapter extends StoredModel {
     return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
   }
 
-  /** @throws SessionNotFound where the sign-in of the interaction's member counts no longer */
+  /** @throws SessionNotFound if the sign-in of the interaction's member is no longer valid */
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys, encryption } = this.parts;
     const { jti: _, ...stored } = payload;
-    // The session's id is its secret, and an interaction needs its uid only.
+    // The session's id is secret, and an interaction needs only its uid.
     if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
     const [key, earlierKey] = keys.keysOf(this.model, id);
     const written = await database.rows(STORE_STATE, [
@@ -89,7 +89,7 @@ export class StateAdapter extends StoredModel {
   }
 }
 
-/** Of an interaction: the member on whose sign-in it goes on; nobody where a sign-in is what it asks for. */
+/** @returns the member on whose sign-in an interaction is based; null if it prompts for a sign-in */
 function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): number | null {
   const before = prompt?.name === 'login' ? undefined : (lastSubmission?.login ?? session);
   const accountId = (result?.login ?? before)?.accountId;

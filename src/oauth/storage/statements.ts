@@ -1,9 +1,9 @@
 import type { NewAuthEvent } from '../../audit/audit.js';
 
-/** What runs the statements of one request: {@link OauthDatabase}, as those see it whom it knows by the request itself. */
+/** Runs the statements of one request: the part of {@link OauthDatabase} that request objects such as {@link TokenRequest} need. */
 export interface Statements {
   /** @param text a constant */
   rows(text: string, values: readonly unknown[]): Promise<unknown[]>;
-  /** An event of the current request as parameters of {@link recordEventIf}. */
+  /** Gives an event of the current request as parameters of {@link recordEventIf}. */
   eventValues(event: NewAuthEvent): unknown[];
 }

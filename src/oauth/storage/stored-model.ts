@@ -5,18 +5,18 @@ import type { ClientDocuments } from '../provider/client-documents.js';
 import type { ClientCache } from './client-cache.js';
 import type { OauthDatabase } from './oauth-database.js';
 
-/** What the adapters need of the rest of the application. */
+/** What the adapters use from the rest of the application. */
 export interface AdapterParts {
   readonly database: OauthDatabase;
   readonly keys: TokenKeys;
   readonly encryption: Encryption;
   readonly clients: ClientCache;
   readonly documents: ClientDocuments;
-  /** What the provider has keys for. */
+  /** The algorithms for which the provider has keys. */
   readonly signingAlgorithms: ReadonlySet<string>;
 }
 
-/** A model that is not stored, that of a feature which is switched off: an adapter overrides what is asked of its model. */
+/** A model that is not stored, since its feature is switched off. Adapters override the methods that their model needs. */
 export class StoredModel implements Adapter {
   constructor(protected readonly parts: AdapterParts) {}
 
@@ -47,7 +47,7 @@ function refuse(): Promise<never> {
   return Promise.reject(new Error('this model is not stored'));
 }
 
-/** The database said that it has not expired: the process's own clock has no say. */
+/** Adjusts `exp` and `iat` so that the library does not reject the model by this process's clock: only the database's counts. */
 export function alive(payload: AdapterPayload): AdapterPayload {
   const now = Math.floor(Date.now() / 1000);
   if (payload.exp !== undefined && payload.exp <= now) payload.exp = now + 1;

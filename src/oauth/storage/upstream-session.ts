@@ -1,24 +1,24 @@
-/** The session at the platform's own login of which a browser session came: HMACs, base64url, by which it is found to be ended. */
+/** The session at the platform's own login from which a browser session came: base64url HMACs, to find that one when it ends. */
 export interface UpstreamSession {
-  /** Of `sub`. */
+  /** HMAC of `sub`. */
   readonly subject: string;
-  /** Of `sid`; null where the provider named none. */
+  /** HMAC of `sid`; null if the provider sent none. */
   readonly session: string | null;
-  /** When the member came from there, by the database's clock: seconds since 1970. Missing in what was stored, which is older than any end. */
+  /** When the member came from there: database clock, seconds since 1970. Missing in stored sessions, which predate any end. */
   readonly at?: number;
 }
 
-/** For so long it is remembered what has ended at the provider, in seconds: longer than a sign-in can be under way. */
+/** For how long ended upstream sessions are remembered, in seconds: longer than a sign-in can take. */
 export const END_REMEMBERED_SECONDS = 3_600;
 
-/** As it is stored with a browser session: both null where that came of a password. */
+/** The columns stored with a browser session: both null if it came from a password sign-in. */
 export function upstreamKeys(
   upstream: UpstreamSession | undefined,
 ): [subject: Buffer | null, session: Buffer | null] {
   return [keyOf(upstream?.subject), keyOf(upstream?.session)];
 }
 
-/** What {@link upstreamKeys} stored. */
+/** Reads what {@link upstreamKeys} stored. */
 export function upstreamSessionOf(
   subject: Buffer | null,
   session: Buffer | null,

@@ -3,20 +3,20 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { openWith, sealFor } from '../../crypto/encryption.js';
 import type { KeptAnswer } from './token-request.js';
 
-/** What a refresh was asked for: the same again within the window gets the same answer. */
+/** A refresh response, and the parameters that a repeated request must match to get it again. */
 interface Repeatable {
   readonly parameters: string;
   readonly body: { expires_in: number };
 }
 
-/** Encrypts the answer of a refresh under a key that only the refresh token gives. @returns null for the answer of anything else */
+/** Encrypts a refresh response with a key derived from the refresh token. @returns null for any other grant type */
 export async function sealAnswer(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
   const { grant_type: grantType, refresh_token: token } = ctx.oidc.params!;
   if (grantType !== 'refresh_token') return null;
   return sealFor(token as string, { parameters: await parametersOf(ctx), body: ctx.body }, 'successor');
 }
 
-/** Opens the answer that was kept. @returns its body, its time counted down; undefined where this request asks for something else */
+/** Decrypts a kept response. @returns its body with `expires_in` counted down; undefined if the request's parameters differ */
 export async function openAnswer(
   ctx: KoaContextWithOIDC,
   { sealed, secondsAgo }: KeptAnswer,

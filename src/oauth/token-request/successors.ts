@@ -4,19 +4,19 @@ import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { REPEAT_SECONDS } from './token-request.js';
 
-/** An answer is gone this long after it could be asked for last, at the latest; 15 s after the use, should one run fail. */
+/** A kept response is deleted at most this long after its window closes, or 15 s after the token's use if one run fails. */
 const PAUSE_MS = 2_000;
 const BATCH = 1_000;
 
-/** By oauth_tokens_successor_idx. What a request or another instance holds is left to it, or to the next time. */
+/** Uses oauth_tokens_successor_idx. Rows locked by a request or another instance are left to it, or to the next run. */
 const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
   SELECT key FROM oauth_tokens
   WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'
   ORDER BY consumed_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 
 /**
- * Forgets the answers of used refresh tokens when they cannot be asked for again: with a copy of the database, a used token
- * would lead to the live ones. Every instance does, from its start on, so that what a killed one left goes as well.
+ * Deletes the kept responses of used refresh tokens once they can no longer be repeated: in a copy of the database, they would let
+ * a used token yield the live ones. Every instance does this, starting at once, so that those of a killed instance go as well.
  */
 @Injectable()
 export class Successors extends BackgroundWork {
@@ -27,7 +27,7 @@ export class Successors extends BackgroundWork {
     super(logger, PAUSE_MS, 'answers of used refresh tokens could not be forgotten');
   }
 
-  /** @returns how many answers were forgotten */
+  /** @returns how many responses were deleted */
   async forget(): Promise<number> {
     for (let forgotten = 0; ;) {
       const batch = await this.database.prepared(FORGET, []);

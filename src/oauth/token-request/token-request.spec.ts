@@ -20,7 +20,7 @@ const issued: NewToken = {
 const kept = { sealed: Buffer.from('answer'), secondsAgo: 3 };
 const event = { type: 'token.refreshed', actor: 'client' } as const;
 
-/** Nothing can be written: {@link TokenRequest.finish} must not come as far. */
+/** Rejects every write: {@link TokenRequest.finish} must not get that far. */
 const nowhere: Statements = {
   rows: () => Promise.reject(new Error('written')),
   eventValues: () => [],

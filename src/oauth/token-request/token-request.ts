@@ -3,14 +3,14 @@ import { recordEventIf } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import type { Statements } from '../storage/statements.js';
 
-/** For this long a used refresh token gets the answer again that it got when it was used. */
+/** For this long after its use, a refresh token gets the same response again. */
 export const REPEAT_SECONDS = 10;
 
-/** A code or token that was presented and found: where it is stored, the grant that it belongs to, and its member. */
+/** A presented code or token that was found: its storage key, its grant and its member. */
 export interface PresentedToken {
   readonly key: Buffer;
   readonly grant_id: string;
-  /** null where it has expired */
+  /** null if it has expired */
   readonly grant: AdapterPayload | null;
   readonly user_id: number;
   readonly user_active: boolean;
@@ -23,23 +23,23 @@ export interface NewToken {
   readonly grantId: string;
   /** JSON */
   readonly payload: string;
-  /** Until it expires. */
+  /** Lifetime. */
   readonly seconds: number;
 }
 
-/** The answer that a refresh token got when it was used, as it is kept with it for {@link REPEAT_SECONDS}. */
+/** The response that a refresh token got when it was used, kept with it for {@link REPEAT_SECONDS}. */
 export interface KeptAnswer {
   readonly sealed: Buffer;
   readonly secondsAgo: number;
 }
 
 /**
- * How far a request has come with its token:
+ * How far a request has got with its token:
  *
- * - `empty`: nothing that it presented was found;
- * - `presented`: a token was found, fresh or used a moment ago; with the answer that it got then, in the latter case;
- * - `used`: the library has checked everything and is using it up: what it issues is stored with that, or not at all;
- * - `repeated`: the same, of a token that was used a moment ago: what the library issues is dropped, and the answer of then repeated.
+ * - `empty`: no presented token was found;
+ * - `presented`: a token was found, either unused or used a moment ago; in the latter case with its kept response;
+ * - `used`: the library has checked everything and consumes the token: this is stored together with what it issues, or not at all;
+ * - `repeated`: likewise, for a token used a moment ago: what the library issues is dropped, and the kept response repeated.
  */
 type State =
   | { readonly is: 'empty' }
@@ -47,18 +47,18 @@ type State =
   | { readonly is: 'used'; readonly token: PresentedToken; readonly issued: NewToken[] }
   | { readonly is: 'repeated'; readonly token: PresentedToken; readonly kept: KeptAnswer };
 
-/** Of {@link finishing}, before the tokens: grant, answer, presented token, event. */
+/** Positions in {@link finishing}: grant, response and presented token come before the event, the new tokens after it. */
 const [EVENT_AT, TOKENS_AT] = [4, 12];
 
 const TOKEN_TYPES = ['bytea', 'text', 'text', 'jsonb', 'float8'];
 
 /**
- * All that a successful token request writes, or nothing: one statement is one transaction. The grant ($1) is locked first,
- * always, since whoever revokes it holds its lock before it touches the tokens. The presented token ($3) is used up by a
- * conditional UPDATE, of which one of many in parallel succeeds, and keeps the answer for who asks again ($2); what was
- * issued is stored; the audit trail has a line.
+ * Writes everything that a successful token request writes, or nothing: one statement is one transaction. The grant ($1) is always
+ * locked first, since a revocation locks it before it touches the tokens. The presented token ($3) is consumed by a conditional
+ * UPDATE, which succeeds for only one of several parallel requests, and keeps the response for repetition ($2); the issued tokens
+ * are stored, and the event is recorded in the audit trail.
  *
- * @param tokens how many were issued: each has parameters of its own, since arrays of them would have to be written and taken apart again
+ * @param tokens how many were issued: each has its own parameters, since arrays would have to be serialized and unpacked again
  */
 const finishing = (tokens: number) => `WITH family AS MATERIALIZED (
   SELECT id FROM oauth_grants WHERE id = $1 FOR UPDATE
@@ -76,28 +76,28 @@ const finishing = (tokens: number) => `WITH family AS MATERIALIZED (
   ${recordEventIf('used', EVENT_AT)}
 ) SELECT FROM used`;
 
-/** An access token and a refresh token, which is what nearly every request gets. */
+/** An access token and a refresh token: what nearly every request gets. */
 const FINISH_TWO = finishing(2);
 
 /**
- * A request to the token or revocation endpoint: what it presents, uses up, issues and revokes. The library goes through it step by
- * step, by way of the adapters; nothing but a revocation is written before {@link TokenRequest.finish}.
+ * A request to the token or revocation endpoint: the token it presents, uses up, issues and revokes. The library drives it step by
+ * step through the adapters; except for revocations, nothing is written before {@link TokenRequest.finish}.
  */
 export class TokenRequest {
   #state: State = { is: 'empty' };
   #revokedGrant: { readonly id: string; readonly userId: number | null } | undefined;
 
-  /** The token that was found last. */
+  /** The token that was found most recently. */
   get presented(): PresentedToken | undefined {
     return this.#state.is === 'empty' ? undefined : this.#state.token;
   }
 
-  /** The answer that the token got when it was used a moment ago, where the library came as far as using it again. */
+  /** The kept response of a token used a moment ago, if the library got as far as consuming it again. */
   get repeated(): KeptAnswer | undefined {
     return this.#state.is === 'repeated' ? this.#state.kept : undefined;
   }
 
-  /** Whether the token that was found was used a moment ago, and can be asked for again. */
+  /** Whether the token that was found was used a moment ago, and its response can be repeated. */
   get isRepeatable(): boolean {
     return this.#state.is === 'presented' && this.#state.kept !== undefined;
   }
@@ -107,35 +107,35 @@ export class TokenRequest {
     return this.#revokedGrant;
   }
 
-  /** A token was found. @param kept the answer that it got, where it was used within the window */
+  /** A token was found. @param kept the response that it got, if it was used within the window */
   present(token: PresentedToken, kept?: KeptAnswer): void {
     this.#state = { is: 'presented', token, ...(kept ? { kept } : {}) };
   }
 
-  /** Everything was checked, and the token is used up; {@link finish} decides which of many in parallel does so. */
+  /** All checks passed, and the token is consumed; {@link finish} decides which of several parallel requests succeeds. */
   use(): void {
     if (this.#state.is !== 'presented') throw new Error(`a token that is ${this.#state.is} cannot be used`);
     const { token, kept } = this.#state;
     this.#state = kept ? { is: 'repeated', token, kept } : { is: 'used', token, issued: [] };
   }
 
-  /** A token comes of the one that was used. */
+  /** Adds a token issued for the one that was used. */
   issue(token: NewToken): void {
     if (this.#state.is === 'used') this.#state.issued.push(token);
     else if (this.#state.is !== 'repeated')
       throw new Error(`nothing can come of a token that is ${this.#state.is}`);
   }
 
-  /** A grant was deleted, and all that belonged to it. */
+  /** A grant was deleted, with its codes and tokens. */
   revoked(grant: { readonly id: string; readonly userId: number | null }): void {
     this.#revokedGrant = grant;
   }
 
   /**
-   * Writes what came of the request.
+   * Writes the result of the request.
    *
-   * @param answer sealed, for who asks again; null where the token cannot be asked for again
-   * @returns false, and nothing is written, where another request has used the token or ended the grant since it was read
+   * @param answer the encrypted response, for repetition; null if it cannot be repeated
+   * @returns false, with nothing written, if another request has used the token or ended the grant since it was read
    */
   async finish(database: Statements, answer: Buffer | null, event: NewAuthEvent): Promise<boolean> {
     if (this.#state.is !== 'used')

@@ -9,13 +9,12 @@ import { openAnswer, sealAnswer } from './repeatable-refresh.js';
 import { TokenRequest } from './token-request.js';
 
 /**
- * Writes what a request to the token endpoint comes to when the library is done with it, in one statement: the library's
- * own consume and saves would be several, and a crash between them would sign the member out. So a refusal has written
- * nothing, and the token it came with is not used up.
+ * Writes the result of a token request in one statement once the library is done: the library's own consume and saves would be
+ * several, and a crash between them would sign the member out. So a refused request writes nothing, and its token is not used up.
  *
- * It also answers a refresh token that was used a moment ago with the answer it got then.
+ * Also repeats the kept response for a refresh token that was used a moment ago.
  *
- * @param forget is told of a grant that ended, before the database's notice comes round
+ * @param forget is called with a grant that ended, before the database's notification arrives
  */
 export function runTokenRequests(
   database: OauthDatabase,
@@ -39,7 +38,7 @@ export function runTokenRequests(
   };
 }
 
-/** What the library made of it is dropped: the answer of then takes its place, or a refusal where something else is asked for. */
+/** Replaces the library's response with the kept one, or with a refusal if the request's parameters differ. */
 async function answerAgain(
   ctx: KoaContextWithOIDC,
   request: OauthRequest,
@@ -51,8 +50,8 @@ async function answerAgain(
 }
 
 /**
- * Another request used the token, or ended its grant, since this one read it. It gets what it had got a moment later: the
- * other's answer where that can be asked for again, else a refusal that ends the family.
+ * Another request used the token, or ended its grant, since this one read it. Responds as if this one had come a moment later: with
+ * the other request's response if that can be repeated, else with a refusal that ends the token family.
  */
 async function answerLate(
   ctx: KoaContextWithOIDC,

@@ -14,7 +14,7 @@ interface TokenRow extends PresentedToken, Record<string, unknown> {
   used_seconds_ago: number | null;
 }
 
-/** With its family; a code that was used stays to be found, so that using it again ends what came of it. */
+/** Reads the token with its grant. A used code can still be found, so that using it again ends the grant. */
 const FIND_TOKEN = {
   name: 'find-token',
   text: `SELECT t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
@@ -26,13 +26,13 @@ WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL
   AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`,
 };
 
-/** With its code a grant is given its whole life: one of which nothing came is swept soon. */
+/** Extends the grant to its full lifetime when its code is stored: a grant that never got a code is swept soon. */
 const NEW_CODE = `WITH used AS (
   UPDATE oauth_grants SET expires_at = created_at + make_interval(secs => $6) WHERE id = $3
 ) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
 
-/** Codes, access tokens and refresh tokens. At the token endpoint they are the business of the {@link TokenRequest}. */
+/** Codes, access tokens and refresh tokens. At the token endpoint, {@link TokenRequest} handles them. */
 export class TokenAdapter extends StoredModel {
   constructor(
     parts: AdapterParts,
@@ -52,14 +52,15 @@ export class TokenAdapter extends StoredModel {
     const secondsAgo = row.used_seconds_ago ?? 0;
     const isRepeatable = row.consumed && row.successor !== null && secondsAgo < REPEAT_SECONDS;
     request?.present(row, isRepeatable ? { sealed: row.successor!, secondsAgo } : undefined);
-    // The library checks one that can be asked for again like a fresh one, as far as using it up.
+    // The library treats a repeatable token like a fresh one, up to consuming it.
     if (!row.consumed || (request && isRepeatable)) return token;
     return { ...token, consumed: Math.floor(Date.now() / 1000 - secondsAgo) };
   }
 
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys } = this.parts;
-    // The session is asked for where tokens end with it, which ours do not: whoever reads the database learns no uid.
+    // The library needs the session's uid only for tokens that end with their session. These do not, so it is not stored:
+    // reading the database does not reveal it.
     const { jti: _, sessionUid: __, ...stored } = payload;
     const token = {
       key: keys.keyOf(this.model, id),
@@ -82,7 +83,7 @@ export class TokenAdapter extends StoredModel {
     return Promise.resolve();
   }
 
-  /** Nothing, and so with the next: the library deletes the grant as well, and all its tokens go with it at once. */
+  /** Does nothing, like {@link revokeByGrantId}: the library also deletes the grant, and all its tokens go with it. */
   override destroy(_id: string): Promise<void> {
     return Promise.resolve();
   }

@@ -9,40 +9,40 @@ import type { UpstreamConfig } from '../../config/config.js';
 import { toClientKey } from '../../crypto/client-key.js';
 import { Logger } from '../../http/logger.js';
 
-/** For one answer of the provider, in seconds: members wait for it. */
+/** Timeout for one response of the provider, in seconds: members wait for it. */
 const LONGEST_SECONDS = 3;
-/** How far its clock may be off, in seconds; and for how long tokens count that are only just over. */
+/** How far the provider's clock may be off, in seconds: tokens are also accepted for that long after they expire. */
 const CLOCK_TOLERANCE_SECONDS = 90;
-/** Its metadata are read anew after this. */
+/** The provider's metadata is read again after this. */
 const HOUR_MS = 3_600_000;
-/** What could not be read is not asked for again at once, whoever comes meanwhile. */
+/** After a failed read, metadata is not requested again for this long, however many requests need it. */
 const RETRY_MS = 1_000;
 const RETRY_WHERE_KNOWN_MS = 60_000;
-/** A token with a key that is not known has the keys read anew, so often at most: anybody can make up a logout token. */
+/** Minimum interval between reads of the keys because of an unknown one: anybody can send a made-up logout token. */
 const KEYS_COOLDOWN_MS = 30_000;
 
-/** Signatures that the holder of the public keys cannot make. */
+/** Signatures that cannot be made with the public keys. */
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
 
-/** What became of a question to the platform's own login, where it is no success. */
+/** A request to the platform's own login failed. */
 export class UpstreamFault extends Error {
   constructor(
-    /** `away`: no answer in time. `wrong`: one that proves nothing. `refused`: an error, with its code. */
+    /** `away`: no response in time. `wrong`: a response that proves nothing. `refused`: an error, with its code. */
     readonly kind: 'away' | 'wrong' | 'refused',
     message: string,
-    /** Of OAuth or OpenID, where it is one of theirs to the letter. */
+    /** The error code of OAuth or OpenID, if it has the form of one. */
     readonly code?: string,
   ) {
     super(message);
   }
 }
 
-/** What is asked of the platform's own login. */
+/** An authorization request to the platform's own login. */
 export interface UpstreamRequest {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-  /** Parameters of an app's request that are passed on. */
+  /** Parameters passed on from an app's request. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
@@ -53,8 +53,9 @@ interface Known {
 }
 
 /**
- * The platform's own login, an OpenID provider, as its client sees it: authorization code with PKCE, state and nonce (openid-client),
- * and signatures of ID tokens too (jose), since a logout token comes from anywhere. No token of it is kept.
+ * The platform's own login, an OpenID provider, with this server as its client: authorization code with PKCE, state and nonce
+ * (openid-client). The signatures of ID tokens are verified, too (jose), as those of logout tokens must be, which can come from
+ * anywhere. None of its tokens is stored.
  */
 @Injectable()
 export class OpenidProvider implements OnApplicationBootstrap {
@@ -71,17 +72,17 @@ export class OpenidProvider implements OnApplicationBootstrap {
     this.#upstream = config.upstream;
   }
 
-  /** Where the provider leads back to: one exact address, to be registered there. */
+  /** Where the provider redirects back to: one exact URL, to be registered there. */
   get redirectUri(): string {
     return `${this.config.publicUrl}/sign-in/callback`;
   }
 
-  /** Says at start whether the provider can be used; one that is away keeps no server from starting. */
+  /** Logs at startup whether the provider can be used; an unavailable one does not keep the server from starting. */
   onApplicationBootstrap(): void {
     if (this.#upstream) void this.#provider().catch(() => undefined);
   }
 
-  /** The origin to which members are led, as far as it is known. */
+  /** The origin to which members are redirected, if already known. */
   get origin(): string | undefined {
     const endpoint = this.#known?.configuration.serverMetadata().authorization_endpoint;
     return endpoint === undefined ? undefined : new URL(endpoint).origin;
@@ -102,10 +103,10 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 
   /**
-   * Redeems the code of an answer, once.
+   * Redeems the code of an authorization response, once.
    *
-   * @param query of the address to which the provider led back
-   * @returns what it says of who signed in, the ID token's claims first
+   * @param query of the URL to which the provider redirected
+   * @returns the member's claims; those of the ID token take precedence
    * @throws UpstreamFault
    */
   async redeem(
@@ -134,7 +135,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         });
       const { payload } = await verify().catch(async (error: unknown) => {
         if (!isOfUnknownKey(error)) throw error;
-        // It came from the provider itself, which may have changed its keys a moment ago.
+        // The token came directly from the provider, which may have changed its keys a moment ago.
         await keys.reload();
         return verify();
       });
@@ -150,7 +151,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 
   /**
-   * Verifies a logout token (OpenID Connect Back-Channel Logout 1.0 §2.6), all but whether it was used before.
+   * Verifies a logout token (OpenID Connect Back-Channel Logout 1.0 §2.6), except for whether it was used before.
    *
    * @throws UpstreamFault
    */
@@ -176,10 +177,10 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 
   /**
-   * Where a member who signs out here is led, so that the provider signs them out too (OpenID Connect RP-Initiated Logout 1.0).
+   * Gives the URL at which the provider signs the member out, too (OpenID Connect RP-Initiated Logout 1.0).
    *
-   * @param state comes back with the browser, where there is one
-   * @returns undefined where the provider has no such address, or is away
+   * @param state comes back with the browser, if given
+   * @returns undefined if the provider has no such URL, or is unavailable
    */
   async endSessionUrl(state: string | undefined): Promise<URL | undefined> {
     try {
@@ -195,7 +196,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     }
   }
 
-  /** Its metadata: read when they are needed first, and again after an hour; while it is away, the last that were read. */
+  /** Reads the metadata on first use and again after an hour; while the provider is unavailable, uses the last that was read. */
   async #provider(): Promise<Known> {
     if (performance.now() >= this.#readAgainAt)
       this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
@@ -250,10 +251,10 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 }
 
-/** How old a logout token may be, in seconds: what it ends began before it was made. */
+/** The maximum age of a logout token, in seconds: what it ends began before it was issued. */
 const LONGEST_LOGOUT_SECONDS = 300;
 
-/** What they say may hold what a stranger sent, or a token: it is in words of ours. */
+/** Error responses may contain untrusted input or a token, so faults are worded here. */
 function faultOf(error: unknown): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   if (error instanceof client.AuthorizationResponseError)
@@ -270,7 +271,7 @@ function faultOf(error: unknown): UpstreamFault {
 
 function isAway(error: unknown, cause: unknown): boolean {
   if (error instanceof joseErrors.JWKSTimeout) return true;
-  // No 200 with JSON where its keys should be.
+  // The keys' URL did not respond with 200 and JSON.
   if (error instanceof joseErrors.JOSEError && error.code === 'ERR_JOSE_GENERIC') return true;
   if (error instanceof TypeError) return error.message === 'fetch failed';
   const { code } = error as { code?: unknown };
@@ -291,8 +292,8 @@ function codeOf(code: string): string | undefined {
 }
 
 /**
- * HTTP Basic, both parts encoded as in a form (RFC 6749 §2.3.1), and nothing that need not be: openid-client encodes hyphens, dots and
- * underscores too, and a provider that forgets to decode (django-oidc-provider does) then knows no client with one in its id.
+ * HTTP Basic with both parts form-encoded (RFC 6749 §2.3.1), but no more than necessary: openid-client also encodes hyphens, dots
+ * and underscores, and a provider that does not decode them (such as django-oidc-provider) then finds no client with one in its id.
  */
 function basic(secret: string): client.ClientAuth {
   const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);

@@ -4,7 +4,7 @@ import { Encryption } from '../../crypto/encryption.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { OpenidProvider } from './openid-provider.js';
 
-/** For so long a member may take to sign out at the provider, in seconds. */
+/** How long a member may take to sign out at the provider, in seconds. */
 const LONGEST_SECONDS = 600;
 
 const KIND = 'UpstreamSignOut';
@@ -15,7 +15,7 @@ interface SealedTarget {
   readonly until: number;
 }
 
-/** Signs members out at the platform's own login, too, where UPSTREAM_LOGOUT is true and their session here came of it. */
+/** Also signs members out at the platform's own login, if UPSTREAM_LOGOUT is true and their session here came from it. */
 @Injectable()
 export class SignOuts {
   readonly #encryption: Encryption;
@@ -28,17 +28,17 @@ export class SignOuts {
     this.#encryption = new Encryption(config.secrets, 'upstream-sign-out');
   }
 
-  /** Origins that the form of a sign-out may lead to beside the app's. */
+  /** Origins, besides the app's, to which a sign-out form may lead. */
   get formTargets(): string[] {
     const { origin } = this.provider;
     return this.config.upstream?.logout === true && origin !== undefined ? [origin] : [];
   }
 
   /**
-   * Where a member goes whose session was just ended.
+   * Gives the provider's sign-out URL for a member whose session was just ended.
    *
-   * @param target where they would go without it: a registered address, or undefined for a page that says so
-   * @returns undefined where there is nobody to sign out at the provider
+   * @param target where the member would go otherwise: a registered URL, or undefined for the page that confirms the sign-out
+   * @returns undefined if there is no session at the provider to end
    */
   async addressFor(target?: string): Promise<string | undefined> {
     if (this.config.upstream?.logout !== true || !this.database.current?.upstream) return undefined;
@@ -47,7 +47,7 @@ export class SignOuts {
     return (await this.provider.endSessionUrl(state))?.href;
   }
 
-  /** Where the member was to go: only what {@link addressFor} was told leads anywhere. */
+  /** Where the member goes after the provider's sign-out: only a target that {@link addressFor} sealed is accepted. */
   targetOf(state: unknown): string | undefined {
     if (typeof state !== 'string' || !/^[\w-]{1,8192}$/.test(state)) return undefined;
     const sealed = this.#encryption.open<SealedTarget>(Buffer.from(state, 'base64url'), KIND);

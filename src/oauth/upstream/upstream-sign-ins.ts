@@ -37,40 +37,40 @@ export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
 /** Pages on which a member can sign in. */
 export type SignInPage = (typeof ACCOUNT_PAGES)[number] | (typeof DEVELOPER_PAGES)[number];
 
-/** Where such a page is. */
+/** Gives the path of such a page. */
 export function pathOf(page: SignInPage): string {
   return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
 }
 
-/** What a sign-in with the platform's own login is for: an app's request, or a page of the account. */
+/** What a sign-in with the platform's own login is for: an app's request, or an account or developer page. */
 export type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
 
-/** What is kept until the answer comes. */
+/** State kept until the provider's response arrives. */
 interface Begun {
   readonly purpose: Purpose;
   readonly nonce: string;
   readonly verifier: string;
   /** By this process's clock: seconds since 1970. */
   readonly begunAt: number;
-  /** The member is to prove anew who they are, whether the provider knows them still or not. */
+  /** The member has to authenticate again, even if the provider still has a session. */
   readonly anew: boolean;
-  /** How long ago that may have been, in seconds, where the app says so. */
+  /** How long ago they may have authenticated, in seconds, if the app limits it. */
   readonly maxAge: number | null;
 }
 
-/** What a request asks of the provider. */
+/** What is requested of the provider. */
 export interface Wishes {
-  /** Whether the member is to prove anew who they are. */
+  /** Whether the member has to authenticate again. */
   readonly anew: boolean;
   readonly maxAge?: number | undefined;
-  /** Parameters that are passed on as they are. */
+  /** Parameters that are passed on unchanged. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** How far clocks may be apart, in seconds. */
+/** Tolerated clock difference, in seconds. */
 const CLOCKS_APART = 90;
 
-/** Status, page, code and reason of what can go wrong at the provider. */
+/** Status, fault, code and reason for each kind of provider failure. */
 const FAULTS = {
   away: [503, 'upstreamAway', 'temporarily_unavailable', 'upstream_away'],
   refused: [502, 'upstreamFailed', undefined, 'upstream_refused'],
@@ -80,8 +80,8 @@ const FAULTS = {
 const SECRET = /^[\w-]{43}$/;
 
 /**
- * Sign-ins with the platform's own login (OpenID Connect, this server as the client). What its answer is compared with is kept under
- * the state together with a cookie of this browser: an answer that another browser brings, or the same one twice, finds nothing.
+ * Sign-ins with the platform's own login (OpenID Connect, this server as the client). The state needed to check the response is
+ * stored under `state` and a cookie of this browser: a response from another browser, or a repeated one, finds nothing.
  */
 @Injectable()
 export class UpstreamSignIns {
@@ -98,23 +98,23 @@ export class UpstreamSignIns {
     private readonly meter: Meter,
   ) {
     const secure = config.publicUrl.startsWith('https:');
-    // __Host-: no neighbouring host can set it. Browsers refuse the name on http.
+    // __Host-: no sibling host can set it. Browsers refuse that prefix on http.
     this.#cookie = secure ? '__Host-pua_upstream' : 'pua_upstream';
     this.#attributes = `Path=/; Max-Age=${LIFETIMES.interaction}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
     this.#keys = new TokenKeys(config.secrets);
   }
 
-  /** What a sign-in page shows of it, where there is one. */
+  /** The link for a sign-in page; empty if there is no such login. */
   linkFrom(page: string): { upstream?: { href: string; label: string } } {
     const { upstream } = this.config;
     return upstream ? { upstream: { href: `${page}/upstream`, label: upstream.label } } : {};
   }
 
   /**
-   * Begins a sign-in.
+   * Starts a sign-in.
    *
-   * @returns where the browser is to go
-   * @throws PageFault where the provider is away, or there is none
+   * @returns the URL to which the browser is redirected
+   * @throws PageFault if the provider is unavailable, or there is none
    */
   async begin(request: Request, response: Response, purpose: Purpose, wishes: Wishes): Promise<string> {
     if (!this.config.upstream) throw new PageFault(400, 'malformed');
@@ -148,9 +148,9 @@ export class UpstreamSignIns {
   }
 
   /**
-   * Takes what was begun, by the state of an answer and the browser that brings it: nobody gets it a second time.
+   * Takes the stored state of a sign-in, found by the `state` of the response and the browser that brings it: this works only once.
    *
-   * @throws SessionNotFound where this browser began no such sign-in, it has expired, or it was answered before
+   * @throws SessionNotFound if this browser started no such sign-in, or it has expired or was completed before
    */
   async take(request: Request): Promise<Begun> {
     const [state, ...others] = queryOf(request).getAll('state');
@@ -164,10 +164,10 @@ export class UpstreamSignIns {
   }
 
   /**
-   * Redeems an answer.
+   * Completes a sign-in with the provider's response.
    *
    * @returns the member, whose browser is remembered
-   * @throws PageFault for whatever was wrong
+   * @throws PageFault if anything is wrong
    */
   async finish(request: Request, response: Response, begun: Begun): Promise<SignedIn> {
     const { purpose } = begun;
@@ -204,7 +204,7 @@ export class UpstreamSignIns {
     }
   }
 
-  /** As browser sessions are found that came of this subject and session at the provider: the first is the one that is stored. */
+  /** Keys for finding browser sessions that came from this subject or session at the provider; the first is the one to store. */
   keysOf(what: 'sub' | 'sid', value: string): Buffer[] {
     return this.#keys.everyKeyOf(`Upstream.${what}`, value);
   }
@@ -228,7 +228,7 @@ export class UpstreamSignIns {
     };
   }
 
-  /** @returns the page for what went wrong at the provider; anything else as it is */
+  /** @returns the page for a failure of the provider; any other error unchanged */
   #faultOf(error: unknown, purpose: Purpose): unknown {
     if (!(error instanceof UpstreamFault)) return error;
     const [status, fault, code, reason] = FAULTS[error.kind];
@@ -259,8 +259,8 @@ export class UpstreamSignIns {
 }
 
 /**
- * Which parameters of an app's request are passed on, and whether the member is to prove anew who they are: where the app or they
- * themselves ask for that, and where their sign-in here is older than the app allows.
+ * Tells which parameters of an app's request are passed on, and whether the member has to authenticate again: if the app or the
+ * member requests that, or if the member's sign-in here is older than the app allows.
  */
 export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
   const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
@@ -278,13 +278,13 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
 
 type Next = NonNullable<PageFault['more']['next']>;
 
-/** Where somebody begins anew who could not sign in. */
+/** Where a member who could not sign in starts over. */
 function againAs(text: 'tryAgain' | 'anotherAccount', purpose: Purpose): Next {
   const page = 'interaction' in purpose ? `/interaction/${purpose.interaction}` : pathOf(purpose.account);
   return { text, href: text === 'tryAgain' ? page : `${page}/upstream?other=1` };
 }
 
-/** @throws UpstreamFault where the member proved who they are longer ago than the app allows, or did not do it anew */
+/** @throws UpstreamFault if the member authenticated longer ago than the app allows, or did not authenticate again as required */
 function checkTime({ auth_time: authTime }: UpstreamClaims, { anew, maxAge, begunAt }: Begun): void {
   const now = Math.floor(Date.now() / 1000);
   if (typeof authTime !== 'number') {
@@ -304,7 +304,7 @@ function isShort(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21-\x7e]{1,200}$/.test(value);
 }
 
-/** What stands behind the path, as it was sent: nothing else parses it. */
+/** Gives the query as it was sent: nothing else parses it. */
 export function queryOf({ originalUrl, context }: Request): URLSearchParams {
   return new URLSearchParams(originalUrl.slice(context.path.length));
 }

@@ -24,28 +24,28 @@ import { SignOuts } from './sign-outs.js';
 import type { Purpose } from './upstream-sign-ins.js';
 import { pathOf, queryOf, UpstreamSignIns } from './upstream-sign-ins.js';
 
-/** What a logout token is about (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+/** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
-/** That the member is gone (OpenID RISC Profile 1.0 §2.2, §2.3): the provider may say so beside it. */
+/** Events meaning that the member is gone (OpenID RISC Profile 1.0 §2.2, §2.3), which a logout token may also contain. */
 const GONE = ['account-disabled', 'account-purged'].map(
   (type) => `https://schemas.openid.net/secevent/risc/event-type/${type}`,
 );
 
-/** For so long the id of a logout token is kept, in seconds: longer than one can be old. */
+/** How long the id of a logout token is kept, in seconds: longer than a token can be valid. */
 const REMEMBERED_SECONDS = 600;
 
-/** For sign-ins that are under way: see {@link SessionAdapter}. */
+/** Marks an end for sign-ins in progress: see {@link SessionAdapter}. */
 const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)
 SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key ORDER BY key
 ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at`;
 
 const END_BY_SESSION = `DELETE FROM oauth_sessions WHERE upstream_session_key IN ($1, $2) RETURNING user_id`;
 const END_BY_SUBJECT = `DELETE FROM oauth_sessions WHERE upstream_subject_key IN ($1, $2) RETURNING user_id`;
-/** A session that the token names as another subject's is not ended. */
+/** Does not end a session that the provider's token attributes to another subject. */
 const END_BY_BOTH = `DELETE FROM oauth_sessions
 WHERE upstream_session_key IN ($1, $2) AND upstream_subject_key IN ($3, $4) RETURNING user_id`;
 
-/** Where the platform's own login leads back to, and what it tells this server, below `/sign-in`. */
+/** Where the platform's own login redirects back to and sends logout tokens, below `/sign-in`. */
 @Controller('sign-in')
 @Page()
 export class UpstreamController {
@@ -70,14 +70,14 @@ export class UpstreamController {
     this.#keys = new TokenKeys(config.secrets);
   }
 
-  /** The answer to a sign-in: for an app, or for a page of the account. */
+  /** Handles the response to a sign-in, for an app or for an account page. */
   @Get('callback')
   async callback(@Req() request: Request, @Res() response: Response): Promise<void> {
     const begun = await this.signIns.take(request);
     const { purpose } = begun;
     const interaction =
       'interaction' in purpose ? await this.server.provider.Interaction.find(purpose.interaction) : undefined;
-    // It may have expired, or have been finished in another tab, meanwhile.
+    // The interaction may meanwhile have expired, or have been completed in another tab.
     if (
       'interaction' in purpose &&
       (interaction?.prompt.name !== 'login' || interaction.result !== undefined)
@@ -95,7 +95,7 @@ export class UpstreamController {
     }
   }
 
-  /** Where the provider leads back to after a sign-out: on to the app that asked for it, or to a page that says so. */
+  /** Where the provider redirects after a sign-out: continues to the app that requested it, or shows a confirmation. */
   @Get('signed-out')
   signedOut(@Req() request: Request, @Res() response: Response): void {
     const target = this.signOuts.targetOf(queryOf(request).get('state'));
@@ -104,8 +104,8 @@ export class UpstreamController {
   }
 
   /**
-   * The provider has ended a session, or all of a subject: so have its browser sessions here (OpenID Connect Back-Channel Logout
-   * 1.0). What apps were allowed goes on, unless it says that the member is gone.
+   * The provider has ended a session, or all sessions of a subject, and so their browser sessions here end (OpenID Connect
+   * Back-Channel Logout 1.0). Apps keep their access, unless the token says that the member is gone.
    */
   @Post('backchannel-logout')
   async backchannelLogout(

@@ -1,4 +1,4 @@
-// Of all pages of the site: copies code, keeps the language of the snippets, filters and follows the contents, and tries calls.
+// For all pages: copies code, remembers the snippets' language, filters the contents, marks the current section, and tries calls.
 import { SignIn } from '../../../clients/typescript/src/sign-in.js';
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -10,7 +10,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-/** Says to those who hear the page what others see. */
+/** Announces to screen readers what others see. */
 const say = (text) => (one('#heard').textContent = text);
 
 /* Copying */
@@ -30,7 +30,7 @@ function copyButton(block) {
   return button;
 }
 
-/* One language for all snippets, also of the next visit */
+/* One language for all snippets, kept for the next visit */
 
 const LANGUAGE = 'public-user-api:language';
 
@@ -90,7 +90,7 @@ if (contents) {
   if (document.body.classList.contains('reference')) followScrolling();
 }
 
-/** Marks in the contents which section is read. */
+/** Marks the section being read in the contents. */
 function followScrolling() {
   const links = new Map(
     all('a[href^="/docs#"]', contents).map((link) => [
@@ -130,7 +130,7 @@ function followScrolling() {
 
 /* Trying calls */
 
-/** Where the page was when the member left it to sign in. */
+/** Storage key of the section that the reader left to sign in. */
 const PLACE = 'public-user-api:place';
 
 const settings = one('#try-settings')?.dataset;
@@ -144,7 +144,7 @@ function startTrying() {
     scope: settings.scope,
     storage: sessionStorage, // ends with the tab
   });
-  // Web Crypto, which PKCE needs, is there on https and on one's own machine; the client is registered for PUBLIC_URL alone.
+  // PKCE needs Web Crypto, which exists only on https and localhost; the client is registered only for PUBLIC_URL.
   const possible = isSecureContext && location.origin === settings.issuer;
   const bar = one('.session');
   const [signIn, who, signOut] = [one('[data-sign-in]'), one('.who'), one('[data-sign-out]')];
@@ -299,7 +299,7 @@ function startTrying() {
 
   void arrive().then(show);
 
-  /** Takes the code out of the address, where the member comes back from signing in. */
+  /** Takes the code from the URL when the reader returns from signing in. */
   async function arrive() {
     const { searchParams } = new URL(location.href);
     if (!searchParams.has('state')) return undefined;

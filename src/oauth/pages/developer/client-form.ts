@@ -6,7 +6,7 @@ import type { Form } from '../form-body.js';
 import { clientLogoPath } from '../page-client.js';
 import type { ClientForm, DeveloperClient } from '../pages.js';
 
-/** What stands in the fields where an app is registered. */
+/** The field values when an app is registered. */
 export const EMPTY_FORM: ClientForm = {
   name: '',
   type: 'web',
@@ -19,7 +19,7 @@ export const EMPTY_FORM: ClientForm = {
   policy_uri: '',
 };
 
-/** What stands in the fields where an app is changed. */
+/** Gives the field values when an app is edited. */
 export function formOf(client: ClientDetails): ClientForm {
   return {
     name: client.name,
@@ -34,7 +34,7 @@ export function formOf(client: ClientDetails): ClientForm {
   };
 }
 
-/** The form as it was typed, to be shown again. */
+/** Gives the form as it was filled in, to be shown again. */
 export function clientFormOf(form: Form): ClientForm {
   return {
     name: textOf(form.name),
@@ -49,7 +49,7 @@ export function clientFormOf(form: Form): ClientForm {
   };
 }
 
-/** What the form asks for, as {@link ClientsService} takes it. @throws ClientFault where the keys are no JSON */
+/** Converts the form for {@link ClientsService}. @throws ClientFault if the keys are not JSON */
 export function wantedOf(values: ClientForm) {
   return {
     name: values.name.trim(),
@@ -72,12 +72,12 @@ function keysOf(text: string): { keys: Record<string, unknown>[] } | undefined {
   }
 }
 
-/** The lines of a text, without those that are blank or come twice. */
+/** Splits a text into lines, without blank or duplicate ones. */
 export function linesOf(text: string): string[] {
   return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
 }
 
-/** An app as its developer sees it. */
+/** Gives an app as its developer sees it. */
 export function shownClient(client: ClientDetails): DeveloperClient {
   const byPlatform = client.disabled_at !== null && !client.disabled_by_owner;
   return {
@@ -85,7 +85,7 @@ export function shownClient(client: ClientDetails): DeveloperClient {
     name: client.name,
     type: client.type,
     state: byPlatform ? 'disabledByPlatform' : client.disabled_at === null ? 'enabled' : 'disabled',
-    // The logo of one that is disabled is not served.
+    // The logo of a disabled app is not served.
     ...(client.has_logo && client.disabled_at === null ? { logo: clientLogoPath(client.client_id) } : {}),
   };
 }

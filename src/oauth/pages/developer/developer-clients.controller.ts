@@ -22,7 +22,7 @@ import { clientFormOf, EMPTY_FORM, formOf, linesOf, shownClient, wantedOf } from
 import { caught, DeveloperPages, hideUnknown, idOf } from './developer-pages.js';
 import type { Developer } from './developer-pages.js';
 
-/** Where members register apps, and change them. */
+/** Pages on which members register and edit apps. */
 @Controller('developer')
 @Page()
 export class DeveloperClientsController {
@@ -57,7 +57,7 @@ export class DeveloperClientsController {
     else this.account.redirectDone(response, `/developer/clients/${outcome}`, 'app-registered');
   }
 
-  /** What is wrong with redirect URIs as somebody types them: JSON for the script of the form. */
+  /** Checks redirect URIs while they are typed, and responds with the faults as JSON for the form's script. */
   @Post('redirect-uris')
   async checkRedirectUris(
     @Req() request: Request,
@@ -183,7 +183,7 @@ export class DeveloperClientsController {
     this.account.redirectDone(response, `/developer/clients/${id}`, done);
   }
 
-  /** Forgets what this process has cached of the app; other processes hear of the change from the database. */
+  /** Forgets what this process has cached of the app; other processes are notified by the database. */
   #forget(id: string): void {
     this.credentials.revoke({ kind: 'client', id });
     this.known.forget(id);

@@ -20,17 +20,14 @@ import { redirect } from '../pages.js';
 import { caught, DeveloperPages, hideUnknown, idOf, nothingHere } from './developer-pages.js';
 import type { Developer } from './developer-pages.js';
 
-/** A sign-in from longer ago is shown once more before a key is made. By the database's clock, as every end is. */
+/** An older sign-in has to be repeated before a key is created. Uses the database's clock, as all expiry does. */
 const IS_FRESH = `SELECT FROM oauth_sessions WHERE uid_key IN ($1, $2)
   AND signed_in_at > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
-/** The lives of keys that are offered, in days. */
+/** The lifetimes offered for keys, in days. */
 const KEY_DAYS = [1, 7, 30, 90] as const;
 const DAY_SECONDS = 86_400;
 
-/**
- * Where members make keys of their own. Only a sign-in of a moment ago will do: nobody can make a key in a browser that somebody
- * left open.
- */
+/** Where members create their own keys. This requires a recent sign-in, so that nobody can do it in an abandoned browser. */
 @Controller('developer')
 @Page()
 export class DeveloperKeysController {
@@ -58,7 +55,7 @@ export class DeveloperKeysController {
     else this.account.signInAgain('developer/new-key', developer, request, response);
   }
 
-  /** The key is in the response to this one request, and nowhere else. */
+  /** The key appears in this response only. */
   @Post('keys')
   async makeKey(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const developer = await this.developers.sender(request, response, form);
@@ -93,7 +90,7 @@ export class DeveloperKeysController {
     else this.#showMade(response, developer, outcome.key);
   }
 
-  /** In place of the key, which ends at once. */
+  /** Replaces a key, which ends at once. */
   @Post('keys/:key/rotate')
   async rotateKey(
     @Req() request: Request,

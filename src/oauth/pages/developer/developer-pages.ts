@@ -13,21 +13,21 @@ import type { Form } from '../form-body.js';
 import { PageFault } from '../page-faults.js';
 import type { Page } from '../pages.js';
 
-/** A member who is signed in, and what their apps and keys are found by. */
+/** A signed-in member, with what identifies them as the owner of apps and keys. */
 export interface Developer extends Member {
   readonly owner: Owner;
 }
 
-/** A page, without the parts that all of them share. */
+/** A page, without the parts that all developer pages share. */
 type DeveloperPage = Distributed<Extract<Page, { name: `developer${string}` }>>;
 type Distributed<T> = T extends unknown ? Omit<T, 'csrf' | 'user'> : never;
 
-/** What all pages below `/developer` share. */
+/** Common to all pages below `/developer`. */
 @Injectable()
 export class DeveloperPages {
   constructor(private readonly account: AccountPages) {}
 
-  /** Finds the member for whom the page is shown. @returns undefined where nobody is signed in: they were sent to sign in */
+  /** Finds the member for whom the page is shown. @returns undefined if nobody is signed in; the sign-in was then sent instead */
   async visitor(
     page: (typeof DEVELOPER_PAGES)[number],
     request: Request,
@@ -37,7 +37,7 @@ export class DeveloperPages {
     return member && developerOf(request, member);
   }
 
-  /** Finds the member who sent a form of such a page. @throws PageFault where the form is not ours, or nobody is signed in */
+  /** Finds the member who sent a form of such a page. @throws PageFault if the CSRF token is wrong, or nobody is signed in */
   async sender(request: Request, response: Response, form: Form): Promise<Developer> {
     return developerOf(request, await this.account.sender(request, response, form));
   }
@@ -51,13 +51,13 @@ function developerOf(request: Request, member: Member): Developer {
   return { ...member, owner: { userId: member.user.id, ip: addressOf(request) ?? null } };
 }
 
-/** Checks the form of an id that came in an address. @throws PageFault for what cannot be one of ours */
+/** Checks the form of an id from the URL. @throws PageFault if it cannot be the id of an app or key */
 export function idOf(id: string): string {
   if (!/^[\w-]{1,100}$/.test(id)) throw nothingHere();
   return id;
 }
 
-/** Catches the faults that a form shows; everything else is thrown. */
+/** Catches the faults that a form shows; rethrows everything else. */
 export async function caught<T>(work: () => Promise<T>): Promise<T | ClientFault | LimitReached> {
   try {
     return await work();
@@ -67,12 +67,12 @@ export async function caught<T>(work: () => Promise<T>): Promise<T | ClientFault
   }
 }
 
-/** Answers 404 for what is another member's, as for what never existed. */
+/** Responds 404 to another member's app or key, as to one that does not exist. */
 export function hideUnknown(error: unknown): never {
   throw error instanceof UnknownClient || error instanceof UnknownKey ? nothingHere() : error;
 }
 
-/** The page where nothing is, or nothing of this member's. */
+/** Makes the 404 page, for what does not exist or is not this member's. */
 export function nothingHere(): PageFault {
   return new PageFault(404, 'nothingHere');
 }

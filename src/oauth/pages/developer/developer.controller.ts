@@ -16,9 +16,8 @@ import { DeveloperPages, idOf, nothingHere } from './developer-pages.js';
 import type { Developer } from './developer-pages.js';
 
 /**
- * What members see of the apps that they registered, of the keys that they made, and of what those send: below `/developer`, only with
- * DEVELOPER_CONSOLE. All of it is done by the services of the command line, which reach nothing here but what is the member's own;
- * what is not is 404.
+ * Overview of the member's own apps and keys, and of their requests: below `/developer`, only with DEVELOPER_CONSOLE. Uses the
+ * services of the command line, limited here to what belongs to the member; anything else is 404.
  */
 @Controller('developer')
 @Page()

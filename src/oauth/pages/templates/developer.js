@@ -1,4 +1,4 @@
-// Asks the server about redirect URIs as they are typed. Without this the form says the same when it is sent.
+// Checks redirect URIs on the server while they are typed. Without this, the form shows the same faults when it is sent.
 const form = document.getElementById('client');
 const field = form.elements.redirect_uris;
 const said = document.getElementById('redirectUris-fault');
@@ -12,7 +12,7 @@ async function check() {
     method: 'POST',
     body: new URLSearchParams({ csrf: csrf.value, type: type.value, redirect_uris: field.value }),
   }).catch(() => undefined);
-  // What was asked since knows better; where the server does not answer, it will when the form is sent.
+  // Ignores outdated responses; if the server does not respond, the faults are shown when the form is sent.
   if (question !== asked || !response?.ok) return;
   const { faults } = await response.json();
   said.replaceChildren(

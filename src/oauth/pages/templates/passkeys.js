@@ -1,15 +1,15 @@
-// Passkeys (WebAuthn level 3) on the sign-in page and on the account's. Where a browser has none, the page is as it was sent.
+// Passkeys (WebAuthn level 3) on the sign-in and account pages. In browsers without them, the page stays as it was sent.
 (() => {
   const form = document.getElementById('passkey');
   if (!form || !window.PublicKeyCredential || !navigator.credentials) return;
   document.getElementById('no-passkeys')?.remove();
   form.hidden = false;
   const said = form.querySelector('[role=status]');
-  /** Aborts what waits for a passkey to be chosen from the username's autofill. */
+  /** Aborts waiting for a passkey from the username's autofill. */
   let waiting = new AbortController();
   let busy = false;
 
-  // Not PublicKeyCredential.parse…FromJSON and toJSON: one way for every browser, those without them too.
+  // Not PublicKeyCredential.parse…FromJSON and toJSON: these work in every browser, also in those that lack them.
   const toBytes = (text) =>
     Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (byte) => byte.charCodeAt(0));
   const toText = (buffer) =>
@@ -44,7 +44,7 @@
     form.submit();
   }
 
-  /** A challenge lives for two minutes: before that the browser waits with another one, unless its own window is open just now. */
+  /** A challenge expires after two minutes. Renews it before, but not while the browser's own dialog has the focus. */
   async function waitForAutofill() {
     waiting = new AbortController();
     const { signal } = waiting;
@@ -63,7 +63,7 @@
       if (!signal.aborted)
         send(await navigator.credentials.get({ mediation: 'conditional', publicKey, signal }));
     } catch {
-      // Nobody chose one, or it was aborted: the button and the password are there.
+      // No passkey was chosen, or it was aborted: the button and the password remain.
     }
   }
 

@@ -57,7 +57,7 @@ const FAULTS = {
 
 type Fault = [title: string, message: string];
 
-/** Why the API refused a credential, by what the log says of it. */
+/** Why the API refused a credential, by the reason in the log. */
 const CREDENTIAL_REASONS = {
   expired: 'The key or token has expired',
   revoked: 'The key was revoked',
@@ -76,10 +76,10 @@ const CREDENTIAL_REASONS = {
   'a bound token without its proof': 'A token that is bound to a key came without its DPoP proof',
 };
 
-/** Why a page cannot be shown, by the name of what it says. */
+/** Why a page cannot be shown, by the fault's name. */
 export type FaultName = keyof typeof FAULTS;
 
-/** What members' pages say in English, and of which every other language has all. `{name}` stands for what a page fills in. */
+/** What members' pages say in English. Every other language must have all of it. `{name}` is a placeholder that a page fills in. */
 export const en = {
   account: 'Member account',
   help: 'Help',
@@ -328,7 +328,7 @@ export const en = {
     careful: 'It may take a moment. Keep the file where nobody else can read it.',
   },
 
-  /** What an action has done, said on the page that follows it. */
+  /** Notices of what an action has done, shown on the next page. */
   done: {
     'access-revoked': 'The app has no access to your account any more.',
     'session-ended': 'That session is signed out.',
@@ -491,5 +491,5 @@ export const en = {
   },
 };
 
-/** All that members' pages say: a language that lacks one of these does not compile. */
+/** All texts of members' pages: a language that lacks one does not compile. */
 export type Texts = typeof en;

@@ -10,7 +10,7 @@ function flat(texts: object, path = ''): [string, string][] {
 
 const placeholders = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([name]) => name).sort();
 
-/** What is written alike. */
+/** Texts that are the same in both languages. */
 const SAME = new Set([
   'consent.website',
   ...['apps', 'name', 'allowedOrigins', 'logo'].map((name) => `developer.${name}`),

@@ -2,7 +2,7 @@ import { de } from './de.js';
 import { en } from './en.js';
 import type { Texts } from './en.js';
 
-/** The languages of members' pages, the first one where nobody asks for another (BCP 47). */
+/** The languages of members' pages (BCP 47); the first one is the default. */
 export const TEXTS = { en, de } as const satisfies Readonly<Record<string, Texts>>;
 
 export type Language = keyof typeof TEXTS;
@@ -12,8 +12,8 @@ export const LANGUAGES = Object.keys(TEXTS) as Language[];
 /**
  * Chooses the language of a page.
  *
- * @param uiLocales what the app asked for, the best first (OpenID Connect Core §3.1.2.1)
- * @param accept `Accept-Language` of the browser (RFC 9110 §12.5.4), which counts where the app asks for nothing that there is
+ * @param uiLocales what the app requested, in order of preference (OpenID Connect Core §3.1.2.1)
+ * @param accept the browser's `Accept-Language` (RFC 9110 §12.5.4), used if none of the app's languages is available
  */
 export function languageOf(uiLocales: unknown, accept: string | undefined): Language {
   const asked = typeof uiLocales === 'string' ? uiLocales.split(' ') : [];
