@@ -16,10 +16,10 @@ const MOST_IN_FLIGHT = 64;
 const STALLED_MS = 250;
 const WATCH_MS = 100;
 const RECONNECT_MS = 500;
-/** PostgreSQL, appendix A: a data exception, and a read that a replica ended since what it reads is cleaned up on the primary. */
+/** PostgreSQL, appendix A: a data exception, and a read that a replica cancelled because the primary removed its rows. */
 const OF_THE_STATEMENT = /^(22|40001$)/;
 
-/** A read as those who subscribe to {@link READS} are told of it, without its values. */
+/** A read as subscribers of {@link READS} see it, without its values. */
 export interface TracedRead {
   readonly name: string;
   readonly text: string;
@@ -27,8 +27,8 @@ export interface TracedRead {
 }
 
 /**
- * Each read, for whoever traces requests (deploy/opentelemetry): what pg itself sends can be seen from outside, what is sent here
- * cannot. Told in the context of whoever asked.
+ * Publishes each read for tracing of requests (deploy/opentelemetry): pg's own statements can be instrumented from outside, these
+ * cannot. Published in the caller's context.
  */
 const READS = tracingChannel<unknown, TracedRead>('public-user-api:pipelined-read');
 
@@ -38,7 +38,7 @@ interface ReadAddress {
   readonly primary: boolean;
   /** Whether a pooler gives each transaction another session. */
   readonly sharedSessions: boolean;
-  /** For each session, as on the command line of PostgreSQL. */
+  /** Session options, as on PostgreSQL's command line. */
   readonly options?: string;
 }
 
@@ -47,9 +47,9 @@ interface Lane {
 }
 
 /**
- * Sends short reads to PostgreSQL one after the other, without waiting for the previous response (pipeline mode of the
- * wire protocol). Only for prepared reads of sub-millisecond length: a slow one would hold up all that follow. One
- * that stalls costs the connection; the reads waiting on it go to the pool instead.
+ * Sends short reads to PostgreSQL without waiting for the previous response (pipeline mode of the wire protocol). Only for prepared
+ * reads of sub-millisecond length: a slow one would hold up all that follow. One that stalls costs the connection; reads waiting on
+ * it go to the pool instead.
  *
  * A timer for each statement would also expire when this process is too busy to read responses that have arrived, and would
  * break both connections just then. So connections are watched instead, and not while the event loop is late.
