@@ -172,7 +172,7 @@ function sortOf<Query>({ nullable = false, ...sort }: SortOf<Query>, query: Quer
   return { ...sort, nullable: typeof nullable === 'function' ? nullable(query) : nullable };
 }
 
-/** One statement for one page; see {@link PageRow}. After the values of the conditions come the limit, and id and key of the place. */
+/** Makes the statement of one page; see {@link PageRow}. Its values: those of the conditions, the limit, id and key of the place. */
 function pageStatement<Query extends ListQuery>(
   declaration: ListDeclaration<Query>,
   sort: Sort,

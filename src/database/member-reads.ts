@@ -21,8 +21,8 @@ const LONG_SHARE = 0.2;
  * Reads members' data from replicas if there are any (DATABASE_READ_URL), otherwise from the primary. It reads nothing
  * else; in particular, authorization is never read from a replica.
  *
- * Members always see what was written for them: a replica is used only if it is known to have it. If anything is unknown, late or broken,
- * the primary is used; no read fails because of a replica.
+ * Members always see what was written for them: a replica is used only if it is known to have it. If anything is unknown, late or
+ * broken, the primary is used; no read fails because of a replica.
  */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
@@ -92,7 +92,8 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
    * Ensures that no instance reads data of a member, or of all, older than the primary has at the time of this call: a writer, or a
    * caller notified of a change, then sees that change.
    *
-   * Resolves when every replica has it, or when every instance knows not to use those that do not: in a quarter of a second at most.
+   * Resolves when every replica has it, or when every instance knows not to use those that do not: in a quarter of a second at
+   * most.
    *
    * @throws what the database throws if the announcement failed: the data is written, but success must not be reported yet
    */
@@ -115,11 +116,12 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#log?.trusted;
   }
 
-  /** Reads of members' data, by where they were answered, and how far each replica is behind, in seconds (see {@link Replica.lag}). */
+  /** Numbers of reads of members' data, by the server that answered them. */
   get reads(): Readonly<Record<'primary' | 'replica', number>> {
     return this.#reads;
   }
 
+  /** How far each replica is behind, in seconds (see {@link Replica.lag}). */
   async lags(): Promise<number[]> {
     const position = this.#log?.position;
     const need = position === undefined ? undefined : this.#log?.needFor(position);

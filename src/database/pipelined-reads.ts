@@ -126,8 +126,8 @@ export class PipelinedReads {
           resolve(rows);
           return;
         }
-        // Either the statement is at fault, which the other way of reading will report, and the connection is fine; or it is broken,
-        // stalled or refused, which the pool reports to a caller who still has time.
+        // Either the statement is at fault, which the other way of reading will report, and the connection is fine; or it is
+        // broken, stalled or refused, which the pool reports to a caller who still has time.
         if (!OF_THE_STATEMENT.test(fault.code ?? '')) connection.destroy();
         resolve(otherwise());
       });

@@ -3,8 +3,8 @@
  */
 
 /**
- * The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. The rule
- * itself is the function `event_visible`, whose result is stored in the row.
+ * The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. The
+ * rule itself is the function `event_visible`, whose result is stored in the row.
  */
 export const EVENT_ACCESS = 'p.user_id = $1 AND p.is_visible';
 

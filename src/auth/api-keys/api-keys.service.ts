@@ -183,7 +183,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
    * Makes a key like this one, with the same lifetime. The old key is accepted until the overlap or its
    * own expiry ends, whichever is first.
    *
-   * @throws UnknownKey, OperatorError where it is revoked, expired or rotated already, LimitReached where its owner made too many today
+   * @throws UnknownKey, OperatorError if it is revoked, expired or rotated already, LimitReached if its owner made too many today
    */
   async rotate(
     id: string,

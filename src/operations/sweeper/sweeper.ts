@@ -30,8 +30,8 @@ export interface Sweeping {
 
 /**
  * Deletes expired rows every {@link Config.sweepIntervalSeconds}, on its own connection, in batches that skip locked rows: they are
- * left to the instance that is deleting them. Every instance sweeps. Each kind of rows has its own time limit, and an error with one
- * kind does not prevent sweeping the others.
+ * left to the instance that is deleting them. Every instance sweeps. Each kind of rows has its own time limit, and an error with
+ * one kind does not prevent sweeping the others.
  */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
