@@ -85,7 +85,7 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
   },
 ];
 
-/** The changes that members' apps and the platform read by cursor. `change_places` records how far they are swept. */
+/** Returns the changes that members' apps and the platform read by cursor; `change_places` records up to where they are swept. */
 export function changesOlderThan(seconds: number): ExpiredRows[] {
   return [
     ['changes', 'swept'],
