@@ -96,7 +96,7 @@ export class PipelinedReads {
     return connection && connection.underWay < MOST_IN_FLIGHT ? connection : undefined;
   }
 
-  /** Reads on a connection that {@link next} gave. */
+  /** Reads on a connection returned by {@link next}. */
   rowsOf<Row extends QueryResultRow>(
     connection: ReadConnection,
     statement: NamedStatement,
@@ -105,7 +105,7 @@ export class PipelinedReads {
   ): Promise<Row[]> {
     if (!READS.hasSubscribers) return this.#ask(connection, statement, values, otherwise);
     const { name, text } = statement;
-    // What a connection says comes in the context in which it was opened.
+    // A connection's events arrive in the context in which it was opened.
     const inContext = AsyncResource.bind(otherwise);
     return READS.tracePromise(() => this.#ask(connection, statement, values, inContext), {
       name,
@@ -169,7 +169,7 @@ export class PipelinedReads {
         },
         () => {
           lost = true;
-          if (lane.connection === undefined) return; // it never was up: whoever opened it is told
+          if (lane.connection === undefined) return; // it was never up: `open` rejects
           lane.connection = undefined;
           this.#reconnect(lane);
         },
@@ -187,7 +187,7 @@ export class PipelinedReads {
     const now = performance.now();
     const late = now - this.#watchedAt > 2 * WATCH_MS;
     this.#watchedAt = now;
-    if (late) this.#lateAt = now; // what was answered is still to be read
+    if (late) this.#lateAt = now; // responses that have arrived are still to be read
     for (const { connection } of this.#lanes) {
       if (!connection || connection.underWay === 0) continue;
       if (now - Math.max(connection.progressAt, this.#lateAt) > STALLED_MS) connection.destroy();

@@ -12,7 +12,7 @@ interface Options {
   readonly keepaliveSeconds?: number;
 }
 
-/** Two server processes over one database, behind a real proxy; this process trusts its certificate until {@link ProxiedServers.close}. */
+/** Two server processes over one database, behind a real proxy, whose certificate is trusted until {@link ProxiedServers.close}. */
 export class ProxiedServers {
   /** The test may change it: all servers in it at the end are ended. */
   readonly servers: ServerProcess[] = [];
