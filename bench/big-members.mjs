@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// What the lists of very big members cost, and what others notice: `node bench/big-members.mjs [users]` (1,000,000). Every
-// documented filter and sort of events and connections, as the OpenAPI document names them, first page and next, by the member with
-// 20,000 events and the one with 100,000 connections; then /profile and /events of a thousand usual members at a fixed rate, alone
-// and beside ten callers who ask for nothing but those lists.
+// What the lists of members with very much data cost, and their effect on others: `node bench/big-members.mjs [users]` (1,000,000).
+// Requests every documented filter and sort of events and connections, as in the OpenAPI document, first page and next, by the
+// member with 20,000 events and the one with 100,000 connections; then /profile and /events of a thousand ordinary members at a
+// fixed rate, alone and beside ten callers who request only those lists.
 import './own-node.mjs';
 import { build } from '../bin/build.mjs';
 import { openDataset } from './data.mjs';
@@ -15,7 +15,7 @@ const TIMES = 5;
 const CALLERS = 10;
 const RATE = 200;
 const SECONDS = 20;
-/** What a caller may look for who means much, little, or nothing. */
+/** Search texts that match much, little, and nothing. */
 const TEXTS = ['me', 'ad', 'zz'];
 
 await build();
@@ -102,7 +102,7 @@ async function get(path, key) {
   return { status: response.status, text: await response.text() };
 }
 
-/** The slowest of some, the first of all aside. */
+/** The slowest of several calls, without the very first. */
 async function timesOf(path, key) {
   let ms = 0;
   let answer;

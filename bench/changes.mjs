@@ -1,5 +1,5 @@
-// What it costs to record changes, and to read them: `node bench/changes.mjs`. CPU of PostgreSQL's own process, the best of several
-// rounds with the triggers and without, in turns, so that a busy machine disturbs little.
+// The cost of recording and of reading changes: `node bench/changes.mjs`. CPU time of PostgreSQL's process, the best of several
+// rounds alternating with and without the triggers, so that a busy machine matters little.
 import './own-node.mjs';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -115,7 +115,7 @@ VALUES ($1, $2, $3, 'accepted', now()), ($1, $3, $2, 'accepted', now())`,
   }
   await recording(true);
 
-  // Reading: one that looks often, one that was away, one with 100,000 connections.
+  // Readers: a frequent one, one after a long pause, one with 100,000 connections.
   const changes = new Changes({
     long: ({ text }, values) => runner.query(text, values),
     read: ({ text }, values) => runner.query(text, values),

@@ -1,4 +1,4 @@
-// The database of the benchmark: made once for a schema and a size, then kept in bench/.data.
+// The benchmark's database: made once per schema and size, then kept in bench/.data.
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,21 +8,21 @@ import { startPostgres } from '../bin/postgres.mjs';
 const folder = import.meta.dirname;
 const root = join(folder, '..');
 
-/** As in production: fsync and synchronous_commit stay on, their default; a machine of this size has this much cache. */
+/** As in production: fsync and synchronous_commit keep their default, on; the cache suits a machine of this size. */
 const POSTGRES = { shared_buffers: '2GB', max_connections: 100, max_wal_size: '4GB' };
-/** Nothing is lost that could not be made again. */
+/** Without durability: the data can be made again. */
 const WHILE_LOADING = { ...POSTGRES, fsync: 'off', maintenance_work_mem: '512MB', work_mem: '256MB' };
 
-/** Members who are asked for. */
+/** Number of members whose data is requested. */
 export const ASKED = 1000;
 
 /**
  * @typedef {object} Dataset
  * @property {string} url of the database
  * @property {number} postgresPid
- * @property {string} secretKey SECRET_KEY under which the keys were made
- * @property {number[]} members who are asked for
- * @property {string[]} keys one of each of them
+ * @property {string} secretKey SECRET_KEY that the keys were made with
+ * @property {number[]} members whose data is requested
+ * @property {string[]} keys one of each member
  * @property {string} manyConnections key of the member with 100,000 connections
  * @property {string} manyEvents key of the member with 20,000 events
  * @property {Record<string, number>} counts rows
@@ -30,7 +30,7 @@ export const ASKED = 1000;
  */
 
 /**
- * Opens the database with so many members; `dist` must be built.
+ * Opens the database with this many members; `dist` must be built.
  *
  * @param {number} users
  * @returns {Promise<Dataset>}
@@ -45,7 +45,7 @@ export async function openDataset(users) {
   return { url: postgres.url, postgresPid: postgres.pid, stop: postgres.stop, members, ...kept };
 }
 
-/** Of all that decides what is in the database. */
+/** A hash of everything that determines the database's contents. */
 function schemaHash() {
   const hash = createHash('sha256');
   const migrations = readdirSync(join(root, 'migrations')).sort();
@@ -88,7 +88,7 @@ async function makeDataset(cluster, users) {
   while ((await dataSource.query('SELECT fold_totals(1000000) AS folded'))[0].folded > 0);
   const keys = await makeKeys(dataSource, config, users);
   await dataSource.query('VACUUM (FULL) events, user_totals, achievements');
-  // Not of the tables that are empty still: PostgreSQL would know them to be, and plan the first minute of use accordingly.
+  // Without tables that are still empty: PostgreSQL would know, and plan accordingly for the first minute of use.
   await dataSource.query(`VACUUM (ANALYZE) ${FILLED.join(', ')}, user_totals, event_totals`);
   const counts = await countRows(dataSource);
   await dataSource.destroy();
@@ -100,7 +100,7 @@ async function makeDataset(cluster, users) {
 
 const stepOf = (users) => Math.floor(users / ASKED);
 
-/** Puts the copies and totals that triggers maintain in place, by `pua doctor --mend`, which then must find no fault. */
+/** Sets the copies and totals that triggers maintain as `pua doctor --mend` does; a check afterwards must find no fault. */
 async function recount(dataSource) {
   const { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } =
     await import('../dist/src/operations/doctor/totals.js');
@@ -113,7 +113,7 @@ async function recount(dataSource) {
   }
 }
 
-/** Keys in the format and with the hash of the server itself. */
+/** Makes keys with the server's own format and hash. */
 async function makeKeys(dataSource, config, users) {
   const { ApiKeysService } = await import('../dist/src/auth/api-keys/api-keys.service.js');
   const { ALL_SCOPES } = await import('../dist/src/auth/scopes.js');
@@ -149,7 +149,7 @@ async function countRows(dataSource) {
   return (await dataSource.query(`SELECT ${counts.join(', ')}`))[0];
 }
 
-/** Forgets the sign-ins of earlier runs, and reads everything once: what is measured is a server that has been up a while. */
+/** Deletes the sign-ins of earlier runs, and reads everything once, to measure a server that has been up for a while. */
 async function prepare(url) {
   const client = new pg.Client(url);
   await client.connect();

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// The leader of a PostgreSQL cluster is killed again and again under load: `node bench/failover.mjs [--kills 10]`. Three nodes under
-// Patroni with etcd and HAProxy (deploy/patroni, as it stands; Debian's patroni, etcd-server and haproxy), two servers, members who
-// write, read, sign in and refresh, and a platform that feeds. Fails where something that was acknowledged is lost or done twice, or
-// where anything but 503 was answered while there was no primary; times are for people to read. docs/failover.md has the figures.
+// Kills the leader of a PostgreSQL cluster repeatedly under load: `node bench/failover.mjs [--kills 10]`. Three nodes under Patroni
+// with etcd and HAProxy (deploy/patroni unchanged; Debian's patroni, etcd-server and haproxy), two servers, members who write,
+// read, sign in and refresh, and a platform that feeds. Fails if anything acknowledged is lost or done twice, or if any response
+// but 503 is given while there is no primary; times are only reported. docs/failover.md has the figures.
 import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,36 +20,36 @@ import { PatroniCluster } from './patroni-cluster.mjs';
 
 const { values: flags } = parseArgs({ options: { kills: { type: 'string', default: '10' } } });
 const KILLS = Number(flags.kills);
-/** Of every kind, acknowledged before the leader is killed and after it: else nothing was under way. */
+/** Requests of every kind to be acknowledged before and after each kill, so that some are under way. */
 const BETWEEN = 5;
 const WRITERS = 3;
 const SIGNING_IN = 2;
 const REFRESHING = 3;
 const AGAIN_MS = 50;
-/** After a response, so that the load leaves the cluster room on two cores. */
+/** Pause after a response, so that the load leaves the cluster room on two cores. */
 const THINKING_MS = 20;
-/** Not the promise, but where it is given up. */
+/** Not the promise, but when the run is given up. */
 const PATIENCE_MS = 120_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const root = join(import.meta.dirname, '..');
 
 const servers = [];
-/** Whatever must not be. */
+/** Descriptions of everything that must not happen. */
 const faults = [];
-/** Of every kind of request: how many were answered with which status. */
+/** Numbers of responses by kind of request and status. */
 const statuses = new Map();
 const acknowledged = { write: 0, feed: 0, 'sign-in': 0, refresh: 0, read: 0 };
-/** What was refused, but had been done: the outcome of a write is unknown after a 503. */
+/** Refused but done: after a 503, the outcome of a write is unknown. */
 const doneAfterAll = { write: 0, feed: 0, 'sign-in': 0, refresh: 0 };
 let ending = false;
 let killedAt = 0;
-/** For each kill, when each kind was acknowledged first, in ms. */
+/** For each kill, ms until each kind was first acknowledged. */
 const back = [];
-/** For each kill, the longest time without a read that was answered, in ms. */
+/** For each kill, the longest time without an answered read, in ms. */
 const gaps = [];
 
-/** One server, and then the other: a browser and an app do not know which. */
+/** Either server in turn: a browser and an app do not know which. */
 const anyServer = {
   name: 'a server',
   turn: 0,
@@ -63,7 +63,7 @@ function count(kind, status) {
   statuses.set(kind, counts.set(status, (counts.get(status) ?? 0) + 1));
 }
 
-/** @param {number} askedAt what was asked before the leader was killed says nothing of the time after it */
+/** @param {number} askedAt requests from before the kill do not count as answered after it */
 function acknowledge(kind, askedAt) {
   acknowledged[kind]++;
   if (back.length > 0 && askedAt > killedAt) back.at(-1)[kind] ??= performance.now() - killedAt;
@@ -73,7 +73,7 @@ await build();
 const folder = mkdtempSync(join(tmpdir(), 'pua-failover-'));
 chmodSync(folder, 0o755); // PostgreSQL runs as another user
 const cluster = new PatroniCluster(folder);
-process.on('SIGTERM', () => process.exit(1)); // of a time limit: what was started ends with it
+process.on('SIGTERM', () => process.exit(1)); // from a time limit: child processes end with this one
 process.on('exit', () => {
   for (const { child } of servers) child.kill('SIGKILL');
 });
@@ -193,7 +193,7 @@ async function drill() {
   print();
 }
 
-/** Waits until so many of every kind were acknowledged once more. */
+/** Waits until {@link BETWEEN} more of every kind were acknowledged. */
 async function everybody(when) {
   const before = { ...acknowledged };
   for (const latest = performance.now() + PATIENCE_MS; ; await pause(20)) {
@@ -204,7 +204,7 @@ async function everybody(when) {
   }
 }
 
-/** A counter: each number follows upon the last one, whichever server is asked. */
+/** Writes a counter: each number follows the last one, whichever server is used. */
 async function writing(writer) {
   let etag;
   let unknown = false;
@@ -241,7 +241,7 @@ async function writing(writer) {
     } else if (answer.status === 503) {
       unknown = true;
     } else if (answer.status === 412 && unknown) {
-      etag = undefined; // somebody has written: most likely we ourselves
+      etag = undefined; // the profile was written meanwhile, most likely by this writer
     } else {
       throw new Error(`a write is answered ${answer.status}`);
     }
@@ -249,7 +249,7 @@ async function writing(writer) {
   }
 }
 
-/** Events, one a feed; what is refused is sent again under its key. */
+/** Feeds events one by one; a refused one is sent again under its key. */
 async function feeding(key, organizer_id, fed) {
   for (let id = 1, turn = 0; !ending; turn++) {
     const record = { id, title: `Event ${id}`, status: 'scheduled', visibility: 'public', starts_at: '2031-05-01 18:00:00', timezone: 'UTC', organizer_id }; // prettier-ignore
@@ -305,14 +305,14 @@ async function refreshing(chain) {
       chain.token = tokens.refresh_token;
       acknowledge('refresh', askedAt);
     } else if (unknown) {
-      chain.token = undefined; // it was used, and nobody was told: too late to ask again
+      chain.token = undefined; // it was used, but the response was lost: too late to repeat
       doneAfterAll.refresh++;
     }
     await pause(THINKING_MS);
   }
 }
 
-/** One server after the other, so that the gaps are those of each. */
+/** Reads from one server, so that gaps are measured for each. */
 async function reading(server, key) {
   for (let answeredAt = performance.now(); !ending; await pause(THINKING_MS)) {
     const askedAt = performance.now();
@@ -330,7 +330,7 @@ async function reading(server, key) {
   }
 }
 
-/** A request of the API. The servers are never killed: they answer. */
+/** Sends a request to the API. The servers are never killed, so they respond. */
 async function ask(kind, url, options) {
   const response = await fetch(url, { ...options, signal: AbortSignal.timeout(30_000) });
   const text = await response.text();
@@ -344,7 +344,7 @@ async function ask(kind, url, options) {
   };
 }
 
-/** @returns what `work` does; undefined where it was refused for now */
+/** @returns the result of `work`; undefined if it was refused for now */
 async function tried(kind, work) {
   try {
     const result = await work();
@@ -358,7 +358,7 @@ async function tried(kind, work) {
   }
 }
 
-/** What can be used once, tried until it is known what came of it. */
+/** Uses what can be used once, retrying until the outcome is known. */
 async function used(kind, work) {
   for (let unknown = false; ; unknown = true) {
     try {
@@ -371,7 +371,7 @@ async function used(kind, work) {
   }
 }
 
-/** What the database and the servers say at the end, with what was acknowledged. */
+/** Compares the final state of the database and the servers with what was acknowledged. */
 async function compare(written, fed, codes, chains) {
   for (const { id, first, n } of written) {
     const [{ bio, version }] = await query('SELECT bio, version FROM users WHERE id = $1', [id]);
@@ -397,7 +397,7 @@ async function compare(written, fed, codes, chains) {
   for (const { token, used: before } of chains) {
     if (token !== undefined && (await outcome(() => refresh(anyServer, token))) !== 200)
       faults.push('a refresh token that was issued is refused');
-    // Older than the moment in which a response that was lost is given again.
+    // Too old for its lost response to be repeated.
     if (before.length > 100 && (await outcome(() => refresh(anyServer, before[0]))) !== 400)
       faults.push('a refresh token is taken twice');
   }

@@ -1,4 +1,4 @@
-// How fast feeds are, and what readers notice of them, on a throw-away PostgreSQL:
+// The speed of feeds and their effect on readers, on a throw-away PostgreSQL:
 //   node bin/with-postgres.mjs node bench/feed.mjs
 import './own-node.mjs';
 import { startFresh } from './fresh-server.mjs';

@@ -1,11 +1,11 @@
-// A server over a new database of the throw-away PostgreSQL, with no limits, for one bench: bin/with-postgres.mjs starts that.
+// Starts a server without limits over a new database of bin/with-postgres.mjs's throw-away PostgreSQL, for one benchmark.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import pg from 'pg';
 
-/** @returns how to run `pua` over it, where it answers, a connection to its database, and what ends all of it */
+/** @returns a function that runs `pua` on it, its address, a connection to its database, and what ends it all */
 export async function startFresh(port = 3999) {
   const server = process.env.TEST_DATABASE_URL;
   const name = `bench_${randomBytes(4).toString('hex')}`;
@@ -53,7 +53,7 @@ export async function startFresh(port = 3999) {
     await once(child, 'close');
     await database.end();
     await admin.end();
-    // Ends whoever is still in it, autovacuum included: an owner may not.
+    // FORCE ends remaining sessions, autovacuum included, which an owner may not.
     const superuser = new pg.Client({ connectionString: process.env.TEST_SUPERUSER_URL });
     await superuser.connect();
     await superuser.query(`DROP DATABASE ${name} WITH (FORCE)`);

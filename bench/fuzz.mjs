@@ -1,9 +1,9 @@
-// Malformed requests to the API, the authorization server, the pages and the bare socket: generated from the OpenAPI documents, the
-// table of routes, the forms of the pages and valid OAuth requests, each changed in a few places. A fault is an end of the process, a
-// 5xx other than a 503 with Retry-After, a line of the log with level `error`, a redirect to an unregistered URI, a stack in a
-// response, or a response of the API that its document does not declare.
+// Sends malformed requests to the API, the authorization server, the pages and the bare socket: generated from the OpenAPI
+// documents, the route table, the forms of the pages and valid OAuth requests, each changed in a few places. A fault is an end of
+// the process, a 5xx other than a 503 with Retry-After, a log line with level `error`, a redirect to an unregistered URI, a stack
+// in a response, or a response of the API that its document does not declare.
 //   nice node bin/with-postgres.mjs node bench/fuzz.mjs --requests 1000000 [--seed 1] [--out fuzz.json]
-// The same seed makes the same kinds of requests; what they meet depends on which are answered first. Loopback only.
+// The same seed makes the same kinds of requests; their effect depends on the order of responses. Loopback only.
 import './own-node.mjs';
 import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -34,10 +34,10 @@ const { values: options } = parseArgs({
   },
 });
 let requests = Number(options.requests);
-// Ended early, with a verdict on what was.
+// Ends early, with a verdict on the run so far.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (requests = 0));
 const MEMBERS = 30;
-/** The members who ask; nothing that is fed is about them. */
+/** The members who call; no fed record concerns them. */
 const [BY_KEY, BY_BROWSER] = [1, 2];
 
 // ------------------------------------------------------------------------------------------------------------------- the choices
@@ -121,7 +121,7 @@ const TEXTS = [
   'a,b,,c',
   ','.repeat(300),
 ];
-/** As they stand on the wire, where a text would be encoded. */
+/** Sent unencoded. */
 const RAW = [
   '%',
   '%0',
@@ -158,7 +158,7 @@ const text = () => {
   return pick(TEXTS);
 };
 const encoded = (value) => (chance(0.05) ? pick(RAW) : encodeURIComponent(value.toWellFormed()));
-/** A value of JSON. */
+/** A random JSON value. */
 function json(depth = 0) {
   const which = below(depth > 4 ? 8 : 11);
   if (which < 4) return text();
@@ -172,7 +172,7 @@ function json(depth = 0) {
   return Object.fromEntries(times(below(5), () => [text(), json(depth + 1)]));
 }
 const nested = (depth) => ({ raw: '['.repeat(depth) + ']'.repeat(depth) });
-/** JSON, in which what is `raw` stands as it is. */
+/** JSON in which `raw` values are unencoded. */
 function write(value) {
   if (Array.isArray(value)) return `[${value.map(write).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
@@ -181,7 +181,7 @@ function write(value) {
     .map(([name, one]) => `${JSON.stringify(name)}:${write(one)}`)
     .join(',')}}`;
 }
-/** Pairs of which a few are left out, doubled, renamed, or have another value. */
+/** The pairs with a few omitted, doubled, renamed, or changed in value. */
 function changed(pairs, names) {
   const list = pairs.slice();
   for (let i = below(4); i > 0; i--) {
@@ -196,7 +196,7 @@ function changed(pairs, names) {
   }
   return list;
 }
-/** Without what would end a line of HTTP, or its parser. */
+/** Removes characters that would end a line of HTTP, or its parser. */
 const onOneLine = (value) =>
   Array.from(value, (letter) => (letter < ' ' || letter === '\x7f' ? '' : letter)).join('');
 const formOf = (pairs) =>
@@ -213,7 +213,7 @@ const environment = await database.environment({
   RATE_LIMIT_READ: '0',
   RATE_LIMIT_WRITE: '0',
   RATE_LIMIT_PLATFORM: '0',
-  RATE_LIMIT_AUTH: '0', // what the limits refuse is not looked at by what is behind them
+  RATE_LIMIT_AUTH: '0', // requests refused by a limit would not reach the code behind it
 });
 const services = await openServices(environment);
 const { dataSource } = services;
@@ -235,7 +235,7 @@ const documents = Object.fromEntries(
 const PORT = Number(environment.PORT);
 const ORIGIN = environment.PUBLIC_URL;
 
-/** What passes at this moment; made anew where the requests themselves have ended it. */
+/** Currently valid credentials and pages; renewed when requests of the run have ended them. */
 const live = { token: '', refresh: '', code: '', browser: new Browser(server), forms: [], interactions: [] };
 let renewals = 0;
 async function renew() {
@@ -299,7 +299,7 @@ const TYPES = [
   ';',
   '',
 ];
-/** A header that somebody might send anywhere. */
+/** Headers that may be sent with any request. */
 const HEADERS = [
   () => [
     'Accept',
@@ -356,7 +356,7 @@ const credentials = () =>
     [],
   ]);
 
-/** A value as the schema of a parameter wants it. */
+/** A value that a parameter's schema allows. */
 function valueOf(schema) {
   if (schema.enum) return String(pick(schema.enum));
   if (schema.type === 'array') return times(1 + below(3), () => valueOf(schema.items)).join(',');
@@ -441,7 +441,7 @@ const feedLine = () => {
   const line = { type, op: pick(['put', 'put', 'put', 'delete']), record };
   if (chance(0.5)) line.version = below(1000);
   if (chance(0.1)) line[pick(['type', 'op', 'record', 'version', text()])] = json();
-  // Who asks is not to be erased by it.
+  // The calling members must not be erased by it.
   return /"(?:user_|organizer_|requester_|addressee_)?id":"?[12]\b/.test(write(line)) ? '{}' : write(line);
 };
 const feed = () => {
@@ -468,7 +468,7 @@ const api = () => {
     if (isFeed && chance(0.9)) headers[0] = ['X-API-Key', platformKey];
     if (Buffer.isBuffer(body) && body[0] === 0x1f) headers.push(['Content-Encoding', 'gzip']);
   }
-  // Nobody waits for a change here.
+  // No request may wait for a change.
   const bounded = query.replace(/wait=[^&]*/g, 'wait=0');
   return {
     method: chance(0.97) ? method : pick(METHODS),
@@ -555,7 +555,7 @@ const withForm = (method, path, form, headers) =>
       }
     : { method, target: path + (form && `?${form}`), headers };
 
-/** What takes half a second and a hash, or ends the sign-in by which all others are asked. */
+/** Paths that take half a second and a hash, or end the sign-in used by all others. */
 const RARE = /sign-in$|password|sign-out|end-others|new-key/;
 const page = () => {
   const { path, form, cookie } = pick(chance(0.6) ? live.forms : live.interactions);
@@ -567,7 +567,7 @@ const page = () => {
   return withForm('POST', target, formOf(pairs), chance(0.9) ? [['Cookie', cookie]] : []);
 };
 
-/** Any route with any method, and what looks like one. */
+/** Any route, or a similar path, with any method. */
 const routed = () => {
   const route = pick(routes);
   let target = route.path.replace(/:\w+/g, () => (chance(0.3) ? String(below(100)) : encoded(text())));
@@ -610,7 +610,7 @@ function make() {
   const list = headers.slice();
   for (let i = chance(0.4) ? 1 + below(3) : 0; i > 0; i--) list.push(pick(HEADERS)());
   const payload = body === undefined ? undefined : Buffer.from(body);
-  // What Node's own parser refuses ends the connection: a control character now and then, and no more.
+  // A request that Node's own parser refuses ends the connection, so control characters are rare.
   const clean = (value) =>
     chance(0.002) ? String(value) : onOneLine(String(value)).replace(/[^ -\xff]/g, '?');
   const sent = [`Host: ${chance(0.98) ? 'localhost' : clean(text())}`];
@@ -637,7 +637,7 @@ function make() {
   return { kind, method, target, bytes: Buffer.concat([head, bodyBytes]) };
 }
 
-/** What is no request, or not a whole one, or several that contradict one another. */
+/** Bytes that are no request, or an incomplete one, or several contradictory ones. */
 function garbage() {
   const one = make().bytes;
   return pick([
@@ -726,7 +726,7 @@ function judge({ kind, method, target, bytes }, status, headers, body) {
     if (!isOurs && !location.startsWith('?')) note('a redirect elsewhere', bytes, location);
   }
   const path = target.replace(/^https?:\/\/[^/]+/, '').split('?')[0];
-  if (headers['x-request-id'] === undefined) return; // refused by Node's parser, before it was a request
+  if (headers['x-request-id'] === undefined) return; // refused by Node's parser
   const api = described.find(({ prefix }) => path.startsWith(`${prefix}/`));
   if (!api || kind === 'socket') return;
   const type = String(headers['content-type'] ?? '').split(';')[0];
@@ -735,7 +735,7 @@ function judge({ kind, method, target, bytes }, status, headers, body) {
   const operation = known && api.document.paths[known.path][verb];
   let pointer = '/components/schemas/Problem';
   if (operation) {
-    if (status === 404 && /[\\#]/.test(target)) return; // no path at all (request-context.ts)
+    if (status === 404 && /[\\#]/.test(target)) return; // no valid path (request-context.ts)
     const declared = operation.responses[status];
     if (!declared) return note(`${method} ${known.path}: ${status} is not documented`, bytes, shown());
     if (method === 'HEAD' || status === 304 || status === 204) return;
@@ -760,7 +760,7 @@ function judge({ kind, method, target, bytes }, status, headers, body) {
 
 // ------------------------------------------------------------------------------------------------------------------ the connections
 
-/** Bytes of responses, until one is whole. @returns undefined where it is not, else what is left of the bytes */
+/** Parses one response. @returns undefined while it is incomplete, else the remaining bytes */
 function parse(bytes, isHead, isClosed) {
   const end = bytes.indexOf('\r\n\r\n');
   if (end === -1) return undefined;
@@ -822,7 +822,7 @@ async function talk() {
     if (chance(0.005)) {
       const raw = garbage();
       socket.end(raw);
-      // Whoever waits for the rest of a request says nothing: half a second of silence is the end.
+      // A server waiting for the rest of a request is silent: half a second of silence is the end.
       for (let heard = -1; !isClosed && heard !== bytes.length;) {
         heard = bytes.length;
         await new Promise((resolve) => {

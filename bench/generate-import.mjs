@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Writes a large import folder: `node bench/generate-import.mjs <folder> [users] [connections]`, 300,000 and
-// 1,000,000 unless said. The same numbers give the same files.
+// Writes a large import folder: `node bench/generate-import.mjs <folder> [users] [connections]`, by default 300,000 and 1,000,000.
+// The same numbers give the same files.
 import './own-node.mjs';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { once } from 'node:events';
@@ -87,7 +87,7 @@ await write(
     ].filter(({ event_id }, i, both) => i === 0 || event_id !== both[0].event_id),
   ),
 );
-// Each member asks the next ones in strides that never make the same pair twice.
+// Each member requests connections to others in strides that never repeat a pair.
 const strides = [1, 17, 1009, 40_009];
 await write(
   'connections',

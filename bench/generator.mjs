@@ -1,4 +1,4 @@
-// The load generator with an open loop (open-loop.mjs), run in a process of its own.
+// Runs the open-loop load generator (open-loop.mjs) in its own process.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ export function request(path, header) {
 
 /**
  * @param {import('./open-loop.mjs').Plan} plan
- * @returns {Promise<{outcome: import('./open-loop.mjs').Outcome, cpu: number}>} and the generator's CPU time in µs
+ * @returns {Promise<{outcome: import('./open-loop.mjs').Outcome, cpu: number}>} `cpu`: the generator's CPU time in µs
  */
 export async function runGenerator(plan) {
   const folder = mkdtempSync(join(tmpdir(), 'pua-overload-'));

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// What an import costs, and how long a sign-up beside it waits at most: `node bench/import.mjs <folder> [root]`, with the files of
-// generate-import.mjs, into a PostgreSQL of its own; `root` is another checkout, built, to compare with.
+// The cost of an import, and the longest wait of a concurrent sign-up: `node bench/import.mjs <folder> [root]`, with the files of
+// generate-import.mjs, into its own PostgreSQL; `root` is another built checkout to compare with.
 import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -44,10 +44,10 @@ async function pua(...parameters) {
 let longest = 0;
 let signUps = 0;
 let imported = false;
-/** A member more every 50 ms, as the platform makes them. */
+/** Adds a member every 50 ms, as the platform does. */
 async function signUp() {
   const client = new pg.Client(database.url);
-  client.on('error', () => undefined); // told by the query that fails
+  client.on('error', () => undefined); // the failing query reports it
   await client.connect();
   for (let id = 1e9; !imported; id++) {
     const asked = performance.now();

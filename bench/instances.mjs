@@ -1,5 +1,5 @@
-// Instances over a new database of the throw-away PostgreSQL (bin/with-postgres.mjs starts that), and what is in it: for what looks
-// at several instances, kills them, or cuts them off their database.
+// Instances over a new, filled database of bin/with-postgres.mjs's throw-away PostgreSQL: for programs that watch several
+// instances, kill them, or cut them off from their database.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { CLIENT_ID, REDIRECT_URI } from './oauth-client.mjs';
 
 const root = join(import.meta.dirname, '..');
 
-/** Of every member. */
+/** Every member's password. */
 export const PASSWORD = 'correct horse battery staple';
 
 /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -20,7 +20,7 @@ const children = new Set();
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
-/** Ended with this process, however that ends. */
+/** Spawns a process that is killed when this one exits. */
 export function spawnBound(...parameters) {
   const child = spawn(...parameters);
   children.add(child);
@@ -28,7 +28,7 @@ export function spawnBound(...parameters) {
   return child;
 }
 
-/** A database that nobody else uses. `url` is of its owner, `superuserUrl` of who may do everything. */
+/** Creates a private database. `url` is for its owner, `superuserUrl` for a superuser. */
 export async function freshDatabase() {
   const name = `bench_${randomBytes(4).toString('hex')}`;
   const admin = new pg.Client({ connectionString: process.env.TEST_DATABASE_URL });
@@ -42,7 +42,7 @@ export async function freshDatabase() {
     name,
     url,
     superuserUrl: at(process.env.TEST_SUPERUSER_URL),
-    /** Of an instance: the same secrets for all, ports of its own. */
+    /** The environment of an instance: its own ports, the same secrets for all. */
     async environment(settings = {}) {
       const port = String(await freePort());
       return {
@@ -67,7 +67,7 @@ export async function freshDatabase() {
   };
 }
 
-/** TCP to PostgreSQL that can be cut, or stalled: then nothing arrives, and nobody is told. */
+/** A TCP proxy to PostgreSQL that can be cut, or stalled: then nothing arrives, without an error. */
 export class Proxy {
   #sockets = new Set();
   #isCut = false;
@@ -116,7 +116,7 @@ export class Instance {
   /**
    * @param {string} name
    * @param {Record<string, string>} environment
-   * @param {import('node:stream').Writable} [log] where its log goes
+   * @param {import('node:stream').Writable} [log] destination of its log
    */
   constructor(name, environment, log) {
     Object.assign(this, { name, environment, log });
@@ -132,7 +132,7 @@ export class Instance {
     this.#spawn();
     for (let starts = 1; !(await fetch(`${this.url}/readyz`).catch(() => undefined))?.ok; await pause(20)) {
       if (this.child.exitCode === null) continue;
-      // Whoever runs it starts it again, as systemd does: a busy machine may have no connection in time.
+      // Restarted as systemd would: on a busy machine it may not get a connection in time.
       if (starts++ === 10) throw new Error(`${this.name} did not start`);
       this.#spawn();
     }
@@ -151,14 +151,14 @@ export class Instance {
   /** @returns {Promise<number | null>} its exit code, when it is gone */
   async kill(signal = 'SIGKILL') {
     const { child } = this;
-    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode; // it has ended by itself
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode; // it ended by itself
     const ended = once(child, 'close');
     child.kill(signal);
     return (await ended)[0];
   }
 }
 
-/** Redis on a port of its own. */
+/** Redis on its own port. */
 export class Redis {
   /** @param {string} folder */
   constructor(folder) {
@@ -188,7 +188,7 @@ export class Redis {
   }
 }
 
-/** What fills the database by the server's own code; migrated when this resolves. */
+/** Loads the server's own code to fill the database, which is migrated when this resolves. */
 export async function openServices(environment) {
   const load = (path) => import(`../dist/src/${path}.js`);
   const { loadConfig } = await load('config/config');
@@ -204,7 +204,7 @@ export async function openServices(environment) {
   return {
     dataSource,
     config,
-    /** Members 1 to `count`, `member_1` …, and twice as many events, of which each member organises two and attends more. */
+    /** Adds members 1 to `count`, `member_1` …, and twice as many events: each member organises two and attends more. */
     async addMembers(count) {
       await dataSource.query(
         `INSERT INTO users (id, username, first_name, password_hash)
@@ -224,20 +224,20 @@ export async function openServices(environment) {
         [count],
       );
     },
-    /** The app of oauth-client.mjs. */
+    /** Registers the app of oauth-client.mjs. */
     async addClient() {
       await dataSource.query(
         `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ($1, 'Bench', 'web', $2, $3)`,
         [CLIENT_ID, [REDIRECT_URI], ALL_SCOPES],
       );
     },
-    /** With all scopes, of a member; of the platform where `userId` is null. */
+    /** Makes a key with all scopes, for a member, or for the platform if `userId` is null. */
     async makeKey(userId) {
       const scopes = userId === null ? ALL_PLATFORM_SCOPES : ALL_SCOPES;
       const wanted = { userId, name: 'bench', scopes, environment: 'live', cidrs: [], actor: 'admin' };
       return (await keys.create({ ...wanted, noExpiryReason: 'bench' })).key;
     },
-    /** The platform's own receiver of webhooks. */
+    /** Registers a receiver of the platform's webhooks. */
     async addWebhook(url, types) {
       const { WebhooksService } = await load('webhooks/webhooks.service');
       await new WebhooksService(dataSource, config).create({ url, types, actor: 'admin' });

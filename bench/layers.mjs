@@ -1,6 +1,6 @@
-// The layers that a request of ours goes through, for a CPU profile.
+// The layers that a request to this server passes through, for a CPU profile.
 
-/** @type {[layer: string, belongs: (place: Place) => boolean][]} the first that fits */
+/** @type {[layer: string, belongs: (place: Place) => boolean][]} the first match counts */
 const LAYERS = [
   [
     'system calls of sockets, and the parser of HTTP',
@@ -33,10 +33,10 @@ const LAYERS = [
 
 /**
  * @typedef {{url: string, name: string, module: string}} Place a function of a profile; `module` is the package's name, empty
- * where it is Node's or ours
+ * for Node and this server
  */
 
-/** The layer that a function belongs to. */
+/** Finds the layer that a function belongs to. */
 export function layerOf({ url, functionName }) {
   const [, ...modules] = url.split('node_modules/');
   const module = /^(@[^/]+\/[^/]+|[^/]+)/.exec(modules.pop() ?? '')?.[0] ?? '';

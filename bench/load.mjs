@@ -1,4 +1,4 @@
-// One turn: so much of one question to one server, and what it cost.
+// One turn: a load of one kind of request on one server, and its cost.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,29 +12,29 @@ export function requireWrk() {
 }
 
 /**
- * @typedef {object} Load what a load generator saw
+ * @typedef {object} Load as seen by a load generator
  * @property {number} requests
  * @property {number} microseconds
  * @property {number} p50 µs
  * @property {number} p99 µs
- * @property {number} failed requests without a 2xx or 3xx answer
+ * @property {number} failed requests without a 2xx or 3xx response
  *
  * @typedef {object} Turn
  * @property {number} requests
  * @property {number} rate requests/s
  * @property {number} p50 ms
  * @property {number} p99 ms
- * @property {number} serverCpu µs a request, of all processes of the server
- * @property {number} databaseCpu µs a request, of all processes of PostgreSQL
+ * @property {number} serverCpu µs per request, of all processes of the server
+ * @property {number} databaseCpu µs per request, of all processes of PostgreSQL
  * @property {number} memory MB of the server, at the end
  * @property {number} failed requests
- * @property {number} busy share of the machine's CPU time, 0 to 1, that was used
- * @property {number} others share that went to what is not of the benchmark
+ * @property {number} busy used share of the machine's CPU time, 0 to 1
+ * @property {number} others share used by processes outside the benchmark
  */
 
 /**
  * @param {import('./servers.mjs').Server} server
- * @param {() => Promise<Load>} generate sends the load, and ends when it was answered
+ * @param {() => Promise<Load>} generate sends the load; resolves when all responses have arrived
  * @returns {Promise<Turn>}
  */
 export async function meter(server, generate) {
@@ -58,7 +58,7 @@ export async function meter(server, generate) {
 }
 
 function usage({ pid, postgresPid }) {
-  // All that is of the benchmark was started by this process, the load generator too, which has ended by then.
+  // This process started everything in the benchmark, including the load generator, which has ended by now.
   return {
     server: cpuMicroseconds(pid),
     database: cpuMicroseconds(postgresPid),
@@ -68,11 +68,11 @@ function usage({ pid, postgresPid }) {
 }
 
 /**
- * So many seconds of one question, by wrk.
+ * Measures one kind of request with wrk, for some seconds.
  *
  * @param {import('./servers.mjs').Server} server
  * @param {import('./questions.mjs').Question} question
- * @param {import('./questions.mjs').Request[]} requests asked in turn
+ * @param {import('./questions.mjs').Request[]} requests sent in turn
  * @param {{seconds: number, connections: number}} plan
  */
 export function measure(server, question, requests, { seconds, connections }) {

@@ -1,5 +1,5 @@
-// What is measured, each as medians over the rounds. In a round all candidates have their turn one after the other, so
-// that whatever else the machine does meets them alike; ratios are made within a round.
+// All measurements, each as medians over the rounds. In a round all candidates take turns, so that other load on the machine
+// affects them alike; ratios are computed within a round.
 import { measure } from './load.mjs';
 import { request, runGenerator } from './generator.mjs';
 import { apiKey, ask, COMPARED, OTHERS, requestsOf } from './questions.mjs';
@@ -8,15 +8,15 @@ import { cost } from './targets.mjs';
 
 /**
  * @typedef {import('./load.mjs').Turn & {ratio: number, cpuRatio: number}} Result
- * medians; `ratio` of requests/s to the yardstick's, `cpuRatio` of requests for the same CPU time, server and database
+ * medians; `ratio` of requests/s to the yardstick's, `cpuRatio` of requests per CPU time, of server and database
  * @typedef {Record<string, Result>} Results by the candidate's name
  * @typedef {{name: string, turn: (seconds: number) => Promise<import('./load.mjs').Turn>}} Candidate
  */
 
-/** Access tokens live ten minutes: what is asked with them is asked first. */
+/** Measured first, since access tokens live ten minutes. */
 const WITH_TOKENS = COMPARED.slice(0, 2);
 
-/** Our server beside its peers. Of two questions also with access tokens, which the peers do not know. */
+/** This server beside its peers; two kinds of request also with access tokens, which the peers do not know. */
 export async function compareServers(servers, dataset, tokens, plan) {
   const compared = {};
   for (const question of plan.questions) {
@@ -31,7 +31,7 @@ export async function compareServers(servers, dataset, tokens, plan) {
   return compared;
 }
 
-/** Every other call of the API, on our server. */
+/** Measures every other call of the API, on this server. */
 export async function measureOthers(server, dataset, plan) {
   const keys = dataset.keys.map(apiKey);
   const firstEvents = [];
@@ -43,16 +43,16 @@ export async function measureOthers(server, dataset, plan) {
   return results;
 }
 
-/** Of what was reached at full load. */
+/** Shares of the rate at full load. */
 export const OFFERED = [0.25, 0.5, 0.75];
-/** As many as are on their way at once, whatever the latency. */
+/** Enough for all requests under way at once, whatever the latency. */
 const OPEN_CONNECTIONS = 256;
 
 /**
- * Latency where so many requests a second come, whether or not the server keeps up (an open loop): question → share of the peak.
+ * Latency at fixed request rates, whether or not the server keeps up (an open loop): kind of request → share of the peak.
  *
- * @returns {Promise<Record<string, Record<string, {rate: number, p50: number, p99: number, failed: number}>>>} `rate` is what was
- * answered, latencies in ms from the moment at which each request was due
+ * @returns {Promise<Record<string, Record<string, {rate: number, p50: number, p99: number, failed: number}>>>} `rate` is the
+ * answered rate; latencies are in ms from when each request was due
  */
 export async function measureOffered(server, dataset, plan) {
   const measured = {};
@@ -82,7 +82,7 @@ export async function measureOffered(server, dataset, plan) {
   return measured;
 }
 
-/** Whether a page costs the same wherever it is, and however much its member has: list → case → result. */
+/** Measures whether a page costs the same at any position and size of a list: list → case → result. */
 export async function measureSize(server, dataset, plan) {
   const measured = {};
   for (const { path, heavy } of [
@@ -114,10 +114,10 @@ async function cursorAt(server, credential, path, rows) {
   return cursor;
 }
 
-/** For each process, since each compiles the same code for itself: in its first seconds a request costs twice what it costs later. */
+/** For each process, since each compiles the code for itself: in its first seconds a request costs twice as much as later. */
 const WARM_UP_SECONDS = 6;
 
-/** One process beside two. Each is alone while it is measured: processes over one database share their callers' limits. */
+/** Compares one process with two. Each setup is measured alone: processes over one database share their callers' limits. */
 export async function measureWorkers(start, dataset, plan) {
   const question = COMPARED[0];
   const requests = requestsOf(question, dataset.keys.map(apiKey));
@@ -137,7 +137,7 @@ export async function measureWorkers(start, dataset, plan) {
   return results;
 }
 
-/** Our server over two databases of different sizes, in turns: whether a request costs the same on both. */
+/** Measures whether a request costs the same on two databases of different sizes, in turns. */
 export async function compareSizes(servers, datasets, plan) {
   const compared = {};
   for (const question of COMPARED) {
@@ -163,7 +163,7 @@ function asking(name, server, question, requests, { connections }) {
  * Gives every candidate its turn in every round.
  *
  * @param {Candidate[]} candidates
- * @returns {Promise<Results[]>} for each of the figures
+ * @returns {Promise<Results[]>} for each figure
  */
 export async function inTurns(candidates, { rounds, seconds }, yardstick = candidates[0].name) {
   for (const { turn } of candidates) await turn(1); // compiled, planned, cached
@@ -171,7 +171,7 @@ export async function inTurns(candidates, { rounds, seconds }, yardstick = candi
   for (let round = 0; round < rounds; round++) {
     const measured = new Map();
     for (let i = 0; i < candidates.length; i++) {
-      const { name, turn } = candidates[(i + round) % candidates.length]; // nobody is always first
+      const { name, turn } = candidates[(i + round) % candidates.length]; // none is always first
       measured.set(name, await turn(seconds));
     }
     for (const { name } of candidates) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// How long a database with data takes to migrate, and whom it keeps waiting: `node bench/migration.mjs <cluster>`, a folder that
-// another checkout's bench/data.mjs made, which is migrated in place. Beside it one reader and one writer ask for a row of each table
-// twenty times a second, without a deadline.
+// How long a database with data takes to migrate, and how long others wait: `node bench/migration.mjs <cluster>`, a folder made by
+// another checkout's bench/data.mjs, which is migrated in place. Meanwhile a reader and a writer access a row of each table twenty
+// times a second, without a deadline.
 import './own-node.mjs';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ try {
   const begun = performance.now();
   const done = new Map();
   const watching = setInterval(async () => {
-    const { applied } = await readSchema(dataSource).catch(() => ({ applied: [] })); // it waits for locks as everybody does
+    const { applied } = await readSchema(dataSource).catch(() => ({ applied: [] })); // it waits for locks like the others
     for (const name of applied)
       if (pending.includes(name) && !done.has(name)) done.set(name, performance.now() - begun);
   }, 200);

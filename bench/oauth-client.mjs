@@ -1,4 +1,4 @@
-// The client that signs members in, as every authorization server of the benchmark knows it.
+// The client that signs members in, registered at every authorization server of the benchmark.
 import { createHash, randomBytes } from 'node:crypto';
 import { Agent, request as httpRequest } from 'node:http';
 
@@ -37,7 +37,7 @@ function send(url, { method = 'GET', headers = {}, form } = {}) {
   });
 }
 
-/** A browser with its cookies, as far as signing in needs one. */
+/** A minimal browser with cookies, for signing in. */
 export class Browser {
   #cookies = new Map();
 
@@ -45,14 +45,14 @@ export class Browser {
 
   /**
    * @param {{name: string, url: string}} server
-   * @param {typeof send} [by] what sends its requests
+   * @param {typeof send} [by] sends its requests
    */
   constructor(server, by = send) {
     this.server = server;
     this.#send = by;
   }
 
-  /** Signs in and allows everything, as far as the pages ask for it. @returns the code */
+  /** Signs in and consents to everything, if asked to. @returns the code */
   async authorize({ username, password } = {}) {
     let path = AUTHORIZE;
     let form;
@@ -75,7 +75,7 @@ export class Browser {
     throw new Error(`${this.server.name}: the sign-in does not end`);
   }
 
-  /** What it sends with a request to the path, as the header has it; '' where that is nothing. */
+  /** The Cookie header for a request to the path; '' if none. */
   cookiesAt(path) {
     return [...this.#cookies.values()]
       .filter((cookie) => path.startsWith(cookie.path))
@@ -102,7 +102,7 @@ export class Browser {
   }
 }
 
-/** The first form of a page, everything in it ticked and its last button pressed. */
+/** The first form of a page, with everything ticked and the last button pressed. */
 const fill = (html, typed) => formsOf(html, typed)[0];
 
 /** The forms of a page, filled likewise. @returns {{path: string, form: [name: string, value: string][]}[]} */
@@ -119,7 +119,7 @@ function fillForm(form, action, typed) {
     if (name === undefined || /\sdisabled/.test(tag)) continue;
     fields.push([name, typed[name] ?? attribute('value') ?? '']);
   }
-  // Of two buttons with one name only the one that is pressed is sent.
+  // Of several buttons with one name, only the pressed one is sent.
   const decisions = fields.filter(([name]) => name === 'decision');
   const sent = fields.filter((field) => field[0] !== 'decision' || field === decisions.at(-1));
   return { path: action.replaceAll('&amp;', '&').replace(/^https?:\/\/[^/]+/, ''), form: sent };
@@ -134,7 +134,7 @@ export function refresh(server, refreshToken) {
   return token(server, refreshForm(refreshToken));
 }
 
-/** What is posted to the token endpoint. */
+/** The form posted to the token endpoint. */
 export const exchangeForm = (code) => ({
   client_id: CLIENT_ID,
   grant_type: 'authorization_code',
@@ -155,7 +155,7 @@ async function token(server, form) {
   return JSON.parse(body);
 }
 
-/** With the status of the response, for those to whom it matters. */
+/** An error with the status of the response. */
 function refused(status, message) {
   return Object.assign(new Error(message), { status });
 }

@@ -1,5 +1,5 @@
-// What the authorization servers are asked: sign-ins, authorizations, code exchanges, refreshes. A code and a refresh
-// token can be used once, so a turn is not so many seconds but so many of them.
+// Load on the authorization servers: sign-ins, authorizations, code exchanges, refreshes. Codes and refresh tokens can be used
+// once, so a turn has a fixed number of requests, not a fixed time.
 import pg from 'pg';
 import { Browser, CLIENT_ID, exchange, REDIRECT_URI, refresh } from './oauth-client.mjs';
 import { inTurns } from './measurements.mjs';
@@ -7,11 +7,11 @@ import { meter } from './load.mjs';
 import { bearer } from './questions.mjs';
 import { NAIVE_PROVIDER } from './servers.mjs';
 
-/** Of each kind, for every second of a turn. */
+/** Requests of each kind per second of a turn. */
 const REQUESTS = 600;
-/** At once, at the token endpoint and at the authorization endpoint. */
+/** Concurrent requests at the token endpoint and at the authorization endpoint. */
 const AT_ONCE = 16;
-/** argon2 takes a processor each: more would only wait. */
+/** Each argon2 occupies a processor: more would only wait. */
 const SIGN_INS_AT_ONCE = 4;
 /** Members whose codes are redeemed. */
 const SIGNED_IN = 32;
@@ -19,7 +19,7 @@ const SIGNED_IN = 32;
 const PASSWORD = 'correct horse battery staple';
 
 /**
- * Registers the client, and gives the members who are asked for a password.
+ * Registers the client, and sets a password for the benchmark's members.
  *
  * @returns {Promise<{username: string, password: string, id: number}[]>}
  */
@@ -33,7 +33,7 @@ export async function prepareMembers({ url, members }) {
      ON CONFLICT DO NOTHING`,
     [CLIENT_ID, [REDIRECT_URI], ALL_SCOPES],
   );
-  // One hash for all: what it takes to check it is the same.
+  // One hash for all: verification costs the same.
   await database.query('UPDATE users SET password_hash = $1 WHERE id = ANY ($2)', [
     await hashPassword(PASSWORD),
     members,
@@ -43,17 +43,17 @@ export async function prepareMembers({ url, members }) {
 }
 
 /**
- * Signs members in, each in a browser of its own, as far as the app's tokens.
+ * Signs members in, each in their own browser, up to the app's tokens.
  *
  * @returns {Promise<{turn: import('./load.mjs').Turn, browsers: Browser[], tokens: import('./questions.mjs').Credential[]}>}
- * `tokens` has a gap where a sign-in failed
+ * `tokens` has gaps for failed sign-ins
  */
 export async function signIn(server, members) {
   const browsers = members.map(() => new Browser(server));
   const tokens = [];
   const turn = await meter(server, () =>
     generate(members.length, SIGN_INS_AT_ONCE, async (i) => {
-      const code = await browsers[i].authorize(members[i]); // which is good for a minute
+      const code = await browsers[i].authorize(members[i]); // valid for a minute
       tokens[i] = bearer((await exchange(server, code)).access_token);
     }),
   );
@@ -61,15 +61,15 @@ export async function signIn(server, members) {
 }
 
 /**
- * Code exchange and refresh on each server in turn, and the authorization of a member who is signed in and has allowed
- * it before.
+ * Measures code exchange and refresh on each server in turn, and the authorization of a member who is signed in and has consented
+ * before.
  *
  * @returns {Promise<Record<string, import('./measurements.mjs').Results>>} by the kind of request
  */
 export async function compareOauth(servers, members, dataset, plan) {
   const candidates = [];
   for (const server of servers) {
-    // The development pages of the bare library take the id for the name.
+    // The development pages of the bare library use the id as the name.
     const some = members
       .slice(0, SIGNED_IN)
       .map(({ id, ...member }) =>
@@ -90,7 +90,7 @@ export async function compareOauth(servers, members, dataset, plan) {
   return { 'Authorization, signed in': authorization, 'Code exchange': exchanged, Refresh: refreshed };
 }
 
-/** What autovacuum does within a minute of use: before, plans are those of empty tables. */
+/** Runs ANALYZE, as autovacuum does within a minute of use: before, plans are those for empty tables. */
 async function analyze({ url }) {
   const database = new pg.Client(url);
   await database.connect();
@@ -98,7 +98,7 @@ async function analyze({ url }) {
   await database.end();
 }
 
-/** So many codes, from where they are made to where what came of them is refreshed. */
+/** A set of codes, from their creation to the refresh of the tokens obtained with them. */
 export class Flow {
   #codes = [];
   #refreshTokens = [];
@@ -120,7 +120,7 @@ export class Flow {
     });
   }
 
-  /** May be asked for again: a refresh token is the next one's. */
+  /** May be called again: each refresh yields the next token. */
   refresh() {
     return this.#meter(async (i) => {
       this.#refreshTokens[i] = (await refresh(this.server, this.#refreshTokens[i])).refresh_token;
@@ -133,7 +133,7 @@ export class Flow {
 }
 
 /**
- * Does `work` so many times, some at a time; what fails is counted.
+ * Runs `work` `count` times, `atOnce` at a time; failures are counted.
  *
  * @param {(i: number) => Promise<void>} work
  * @returns {Promise<import('./load.mjs').Load>}

@@ -1,9 +1,8 @@
-// A load generator with an open loop, in a process of its own: so many requests a second, whether or not the server keeps up, as
-// callers who know nothing of one another send them. Latency counts from the moment at which a request was meant to be sent, so
-// that one which had to wait for a connection has waited (no coordinated omission). With `rate` 0 the loop is closed: every
-// connection sends its next request when it has its answer.
+// An open-loop load generator, in its own process: a fixed rate of requests, whether or not the server keeps up, as independent
+// callers send them. Latency counts from when a request was due, so time spent waiting for a connection is included (no coordinated
+// omission). With `rate` 0 the loop is closed: every connection sends its next request when it has its response.
 //
-// node open-loop.mjs PLAN, a file of JSON (Plan below); writes Outcome as JSON to stdout. Loopback only, and bounded in time,
+// node open-loop.mjs PLAN, a JSON file (Plan below); writes Outcome as JSON to stdout. Loopback only, and bounded in time,
 // connections and requests.
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -11,7 +10,7 @@ import { connect } from 'node:net';
 /**
  * @typedef {object} Plan
  * @property {number} port of a server on 127.0.0.1
- * @property {string[]} requests as they are sent, in turn
+ * @property {string[]} requests in wire format, sent in turn
  * @property {number} rate requests a second; 0: closed loop
  * @property {number} seconds
  * @property {number} connections
@@ -26,16 +25,16 @@ import { connect } from 'node:net';
  * @typedef {object} Outcome
  * @property {number} sent
  * @property {number} seconds
- * @property {Latencies} answered with less than 400
+ * @property {Latencies} answered with a status below 400
  * @property {Latencies} refused with 429 or 503
- * @property {number} failed answered otherwise, or cut off
+ * @property {number} failed with any other status, or cut off
  * @property {number} unanswered at the end
  */
 
-/** Beyond these it would measure itself. */
+/** Beyond these limits it would measure itself. */
 const MOST_CONNECTIONS = 4_000;
 const MOST_SECONDS = 120;
-/** What is still on its way at the end has so long. */
+/** Grace period for requests under way at the end. */
 const GRACE_MS = 2_000;
 
 /** @type {Plan} */
@@ -49,7 +48,7 @@ const refused = [];
 let failed = 0;
 let sent = 0;
 let ended = false;
-/** Moments at which requests were meant to be sent that had no connection yet; a ring, `first` is next. */
+/** Due times of requests still without a connection; a ring, `first` is next. */
 const late = [];
 let first = 0;
 const free = [];
@@ -58,10 +57,10 @@ let begun = 0;
 class Connection {
   #socket;
   #text = '';
-  /** Until the whole answer is there; 0: its headers are not. */
+  /** Length of the whole response; 0 until its headers have arrived. */
   #length = 0;
   #due = 0;
-  /** Something of it has arrived. */
+  /** Whether part of the response has arrived. */
   #isAnswered = false;
 
   constructor() {
@@ -75,7 +74,7 @@ class Connection {
     this.#socket.on('error', () => undefined);
     this.#socket.on('connect', () => this.#next());
     this.#socket.on('close', () => {
-      // The server ends a connection on which nothing was asked for a while: who asks just then asks again, as any client does.
+      // The server closes idle connections: a request sent just then is repeated, as any client does.
       if (this.#due > 0 && !ended && !this.#isAnswered) late.push(this.#due);
       else if (this.#due > 0 && !ended) failed++;
       this.#due = 0;
@@ -85,7 +84,7 @@ class Connection {
     });
   }
 
-  /** @param {number} due when it was meant to be sent */
+  /** @param {number} due when it was due */
   send(due) {
     this.#due = due;
     this.#text = '';
@@ -103,7 +102,7 @@ class Connection {
   }
 
   #receive(text) {
-    if (text.startsWith('HTTP/1.1 408 ')) return; // it is closed with that
+    if (text.startsWith('HTTP/1.1 408 ')) return; // the server closes the connection with it
     this.#isAnswered = true;
     this.#text = this.#text === '' ? text : this.#text + text;
     if (this.#length === 0) {
@@ -132,7 +131,7 @@ class Connection {
 
 /** @type {Connection[]} */
 const all = [];
-// Not all at once: a queue of the system that overflows tries again after a second, three, seven.
+// Not all at once: after an overflow of the system's queue, connecting is retried after one, three, seven seconds.
 while (free.length < connections) {
   if (free.length === all.length)
     for (let i = 0; i < 100 && all.length < connections; i++) all.push(new Connection());

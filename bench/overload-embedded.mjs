@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Five times what `npm start` on the embedded database can do, where an answer costs milliseconds: `node bench/overload-embedded.mjs`.
-// One caller with one key, whose limit is off.
+// Five times the capacity of `npm start` on the embedded database, where a response costs milliseconds: `node
+// bench/overload-embedded.mjs`. One caller with one key, without a limit.
 import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

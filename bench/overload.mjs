@@ -1,4 +1,4 @@
-// Several times as many requests as the server can handle: how many are still answered, how fast, and how the rest is refused.
+// Sends several times as many requests as the server can handle: how many are answered, how fast, and how the rest is refused.
 import { request, runGenerator } from './generator.mjs';
 import { AUTHORIZE } from './oauth-client.mjs';
 import { cpuMicroseconds, machineMicroseconds, memoryMegabytes } from './usage.mjs';
@@ -7,7 +7,7 @@ import { cpuMicroseconds, machineMicroseconds, memoryMegabytes } from './usage.m
 export const TIMES = 5;
 /** Closed loop, to find out what it can handle. */
 const PEAK_CONNECTIONS = 32;
-/** The open loop needs as many as are on their way at once. */
+/** The open loop needs a connection for each request under way. */
 const CONNECTIONS = 1_000;
 const PROBE_MS = 100;
 
@@ -17,23 +17,23 @@ const PROBE_MS = 100;
  * @property {number} offered requests/s
  * @property {number} goodput answers/s
  * @property {number} ratio goodput to peak
- * @property {number} cpuRatio the same, of answers for the same CPU time of the server
- * @property {number} others share of the machine that went to what is not of the benchmark
+ * @property {number} cpuRatio the same for responses per CPU time of the server
+ * @property {number} others share of the machine used outside the benchmark
  * @property {number} p50 ms, of the answered
  * @property {number} p99 ms, of the answered
  * @property {number} refusedP99 ms
- * @property {number} failed answered otherwise, cut off, or not answered in the end
+ * @property {number} failed with any other status, cut off, or unanswered in the end
  * @property {number} refused requests/s
  * @property {number} answerCpu µs of the server, at the peak
  * @property {number} serverCpu share of a processor that the server got under overload
- * @property {number} neighbour share of answers to a member who asks little, from the same address
+ * @property {number} neighbour share of answered requests of a member with few, from the same address
  * @property {number} notReady probes of /readyz that were not answered with 200
  * @property {number} slowestProbe ms
  * @property {number} memory MB, the highest seen
- * @property {number} generatorCpu share of a processor that the load generator took
+ * @property {number} generatorCpu share of a processor that the load generator used
  */
 
-/** What is asked, one of each kind that is admitted apart. */
+/** The requests, of each kind that is admitted separately. */
 export function overloadQuestions(dataset) {
   const keys = dataset.keys.slice(0, -1);
   const ofApi = (path) => keys.map((key) => request(path, `X-API-Key: ${key}`));
@@ -62,7 +62,7 @@ export async function measureOverload(server, { requests }, dataset, { peakSecon
   const port = Number(new URL(server.url).port);
   const generate = (rate, length, connections) =>
     runGenerator({ port, requests, rate, seconds: length, connections });
-  // Optimized code and full caches, of answers and of refusals.
+  // Warms up code and caches, for answers and for refusals.
   const trial = await generate(0, 2, PEAK_CONNECTIONS);
   await generate(Math.round((TIMES * trial.outcome.answered.count) / trial.outcome.seconds), 3, CONNECTIONS);
   const idle = cpuMicroseconds(server.pid);
@@ -105,7 +105,7 @@ export async function measureOverload(server, { requests }, dataset, { peakSecon
   };
 }
 
-/** Probes as a balancer does, and asks as a member who knows nothing of the flood. */
+/** Probes like a balancer, and sends requests like a member unaware of the flood. */
 function startWatching(server, key) {
   let ended = false;
   let notReady = 0;
@@ -154,19 +154,19 @@ async function statusOf(url, headers = {}) {
 /** The goals (docs/performance.md#overload says how far they are met). */
 const GOALS = { ratio: 0.9, p99: 250, refusedP99: 50 };
 /**
- * What must hold wherever this runs: a collapse (8 of 4,000 were answered) fails it; what else a busy machine does to the figures does
- * not. The goal is out of reach where an answer costs less than ten refusals (docs/performance.md#overload): of a page that takes 250 µs,
- * over a thousand connections on which a refusal takes 50, a fifth of the peak is left at best, and 0.13 was seen.
+ * Must hold wherever this runs: a collapse (8 of 4,000 answered) fails it; the other effects of a busy machine do not. The goal is
+ * out of reach where a response costs less than ten refusals (docs/performance.md#overload): of a page that takes 250 µs, over a
+ * thousand connections on which a refusal takes 50, a fifth of the peak is left at best, and 0.13 was measured.
  */
 const LEAST_RATIO = 0.03;
 
-/** @returns what does not hold, in sentences */
+/** @returns what does not hold, as sentences */
 export function faultsOf(name, { ratio, cpuRatio, notReady, neighbour }) {
   const faults = [
     Math.max(ratio, cpuRatio) < LEAST_RATIO &&
       `${percent(ratio)} of the peak are answered, ${percent(cpuRatio)} for the same CPU time`,
     notReady > 0 && `/readyz was not 200 ${notReady} times`,
-    // In a flood of a thousand callers, no caller is one of few.
+    // In a flood from a thousand callers, no caller stands out as one with few requests.
     name.includes('one key') &&
       neighbour < 0.5 &&
       `a member who asks little got ${percent(neighbour)} of the answers`,
@@ -174,7 +174,7 @@ export function faultsOf(name, { ratio, cpuRatio, notReady, neighbour }) {
   return faults.filter(Boolean).map((fault) => `${name}: ${fault}`);
 }
 
-/** A table for people. */
+/** Formats a table. */
 export function overloadTable(rows) {
   const head = [
     '',

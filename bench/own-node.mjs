@@ -1,6 +1,6 @@
-// First import of every program here: if it was started with another Node, restarts it with the one that `npm ci` installed and `npm start`
-// uses, so that what is measured, or killed, is what operators run. Since all imports are linked before the first one runs, these programs
-// must not import anything that the oldest Node of `engines` lacks.
+// First import of every program here: if started with another Node, restarts the program with the one that `npm ci` installed and
+// `npm start` uses, so it measures, or kills, what operators run. Since all imports are linked before the first one runs, these
+// programs must not import anything that the oldest Node of `engines` lacks.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, realpathSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Three PostgreSQL under Patroni, with etcd and HAProxy, all of Debian's packages and all on loopback: run with the files of
-// deploy/patroni as they stand. Each node has an address of its own and the usual ports.
+// Three PostgreSQL under Patroni, with etcd and HAProxy, all from Debian's packages and on loopback: run with the unchanged files
+// of deploy/patroni. Each node has its own address and the usual ports.
 import { spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,21 +9,21 @@ import pg from 'pg';
 import { findBinaries, postgresUser } from '../bin/postgres.mjs';
 
 const FILES = join(import.meta.dirname, '../deploy/patroni');
-/** Each a package of Debian's. */
+/** Debian packages → their programs. */
 const PROGRAMS = {
   patroni: '/usr/bin/patroni',
   'etcd-server': '/usr/bin/etcd',
   haproxy: '/usr/sbin/haproxy',
 };
 const NODES = ['one', 'two', 'three'];
-/** A busy machine may take long for what is done in seconds. */
+/** Usually seconds; a busy machine may take long. */
 const PATIENCE_MS = 180_000;
 const ROLE = 'public_user_api';
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class PatroniCluster {
-  /** Of a network that nobody else on this machine uses, most likely. */
+  /** A network that most likely nothing else on this machine uses. */
   #network = `127.${randomInt(2, 255)}.${randomInt(1, 255)}`;
   #passwords = Object.fromEntries(
     ['superuser', 'replication', 'rewind', ROLE].map((name) => [name, randomBytes(18).toString('hex')]),
@@ -31,7 +31,7 @@ export class PatroniCluster {
   #children = new Map();
   #owner = postgresUser();
 
-  /** @param {string} folder that exists, is empty, and may be entered by all */
+  /** @param {string} folder existing, empty, and accessible to all users */
   constructor(folder) {
     this.folder = folder;
     for (const [name, path] of Object.entries(PROGRAMS))
@@ -43,7 +43,7 @@ export class PatroniCluster {
     });
   }
 
-  /** The database of the server, wherever the primary is, as its own role. */
+  /** URL of the server's database, wherever the primary is, for the server's role. */
   get url() {
     return `postgres://${ROLE}:${this.#passwords[ROLE]}@${this.#network}.10:5000/${ROLE}`;
   }
@@ -80,7 +80,7 @@ export class PatroniCluster {
     await query(superuser.replace(/[^/]*$/, 'postgres'), `CREATE DATABASE ${ROLE} OWNER ${ROLE}`);
   }
 
-  /** Starts a node, or starts it again. */
+  /** Starts or restarts a node. */
   startNode(node) {
     const address = this.#address(node);
     this.#spawn(`patroni-${node}`, PROGRAMS.patroni, [join(FILES, 'patroni.yml')], {
@@ -99,7 +99,7 @@ export class PatroniCluster {
     });
   }
 
-  /** Until one leads, two follow, and one of them is waited for by every COMMIT. */
+  /** Waits until one node leads, two follow, and one of those is synchronous. */
   async untilWhole() {
     let members = [];
     await until(
@@ -115,7 +115,7 @@ export class PatroniCluster {
     );
   }
 
-  /** SIGKILL for the leader's Patroni and all of its PostgreSQL. @returns its name, which {@link startNode} takes */
+  /** Sends SIGKILL to the leader's Patroni and all its PostgreSQL processes. @returns its name, for {@link startNode} */
   async killLeader() {
     const leader = (await this.#members()).find(({ role }) => role === 'leader').name;
     this.#children.get(`patroni-${leader}`).kill('SIGKILL');
@@ -140,7 +140,7 @@ export class PatroniCluster {
     return join(this.folder, `data-${node}`);
   }
 
-  /** As any of the nodes that answer sees it. */
+  /** The members as seen by the first node that responds. */
   async #members() {
     for (const node of NODES) {
       const answer = await fetch(`http://${this.#address(node)}:8008/cluster`, {
@@ -159,7 +159,7 @@ export class PatroniCluster {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It is gone.
+        // The process is gone.
       }
     }
   }
@@ -184,7 +184,7 @@ function childrenOf(parent) {
     .map(Number)
     .filter((pid) => {
       try {
-        // After the name, which may hold anything and ends with the last bracket: state and parent.
+        // After the name, which may contain anything and ends with the last bracket: state and parent.
         return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[1]) === parent;
       } catch {
         return false;

@@ -1,6 +1,6 @@
-// What PgBouncer in transaction mode costs: each question to a server on PostgreSQL itself and to one behind PgBouncer, in turns, by
-// requests a second and by CPU of server, PgBouncer and PostgreSQL. `node bench/pgbouncer.mjs [--rounds 5] [--seconds 3]`; needs
-// Debian's pgbouncer and wrk.
+// The cost of PgBouncer in transaction mode: each kind of request to a server on PostgreSQL itself and to one behind PgBouncer, in
+// turns, by requests/s and CPU time of server, PgBouncer and PostgreSQL. `node bench/pgbouncer.mjs [--rounds 5] [--seconds 3]`;
+// needs Debian's pgbouncer and wrk.
 import './own-node.mjs';
 import { parseArgs } from 'node:util';
 import { build } from '../bin/build.mjs';
@@ -44,7 +44,7 @@ try {
       }
     }
     for (const [name, all] of Object.entries(turns)) {
-      // What disturbs takes time and gives none: the best of each.
+      // Disturbances only add time, so the best of each counts.
       const least = (cost) => Math.min(...all.map(cost));
       const costs = [
         (turn) => turn.serverCpu,

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Attacks without a credential, by clients that send requests and do not wait for answers: `node bench/pipelining.mjs`. For each:
-// the longest delay of the server's event loop by the clock (Node's own measure, every 10 ms), the slowest answer of /livez and of a
-// member's /profile meanwhile, and the growth of the server's memory.
+// Attacks without a credential, by clients that send requests without waiting for responses: `node bench/pipelining.mjs`. For each:
+// the longest delay of the server's event loop (Node's own measure, every 10 ms), the slowest response of /livez and of a member's
+// /profile meanwhile, and the growth of the server's memory.
 import './own-node.mjs';
 import { connect } from 'node:net';
 import { build } from '../bin/build.mjs';
@@ -21,11 +21,11 @@ const server = await startOurs(dataset, { METRICS_PORT: metricsPort });
 const port = Number(new URL(server.url).port);
 const open = () => {
   const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => undefined); // it is cut off
+  socket.on('error', () => undefined); // the server cuts it off
   return socket;
 };
 
-/** What is done while others are asked; ends what it began. */
+/** What attackers do while others send requests; each ends what it began. */
 const ATTACKS = {
   'nothing else': async () => pause(SECONDS * 1000),
   '12 connections, 65 KB of openapi.json each, never read': async () => {
@@ -61,7 +61,7 @@ try {
     '| Attack | Event loop, ms | /livez, ms | /profile, ms | Memory |\n| --- | ---: | ---: | ---: | ---: |',
   );
   for (const [name, attack] of Object.entries(ATTACKS)) {
-    await lag(); // what was before does not count
+    await lag(); // resets the maximum
     const before = memoryMegabytes(server.pid);
     let attacking = true;
     const slowest = { '/livez': 0, '/api/public/profile': 0 };

@@ -4,7 +4,7 @@ const BAR = 16;
 const COLOURS = ['#0b7285', '#66a9b5', '#343a40', '#868e96', '#ced4da'];
 
 /**
- * Horizontal bars in groups. A name has one colour in all of them.
+ * Draws horizontal bars in groups. A name has the same colour in all groups.
  *
  * @param {string} title
  * @param {{name: string, bars: {name: string, value: number, label: string}[]}[]} groups
@@ -56,7 +56,7 @@ function escape(value) {
 const PANEL = { height: 110, gap: 34, left: 60, right: 20 };
 
 /**
- * Lines over time, a panel for each measure, all over the same axis. A point without a finite value breaks its line.
+ * Draws lines over time, one panel per measure, on a common axis. A point without a finite value breaks its line.
  *
  * @param {string} title
  * @param {{name: string, lines: {name: string, points: [x: number, y: number][]}[]}[]} panels

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// `npm run bench:profile -- events [users]`: where the CPU time of our server goes while it answers one kind of request, or issues
-// codes (`authorize`), redeems them (`exchange`) or rotates refresh tokens (`refresh`): by layer, by package and by
-// function. The profile itself stays in bench/.data/profiles, for Chrome's developer tools.
+// `npm run bench:profile -- events [users]`: where this server's CPU time goes while it answers one kind of request, or issues
+// codes (`authorize`), redeems them (`exchange`) or rotates refresh tokens (`refresh`): by layer, by package and by function. The
+// profile itself is kept in bench/.data/profiles, for Chrome's developer tools.
 import './own-node.mjs';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { startOurs } from './servers.mjs';
 
 const wanted = process.argv[2] ?? 'profile';
 const users = Number(process.argv[3] ?? 100_000);
-/** One leads to the next. */
+/** In order: each needs the one before. */
 const KINDS = ['authorize', 'exchange', 'refresh'];
 const load = { connections: 32, seconds: 8 };
 const question = COMPARED.find(({ path }) => path.includes(wanted));
@@ -31,7 +31,7 @@ requireWrk();
 await build();
 const dataset = await openDataset(users);
 let requests = 0;
-/** Since when what the server does counts, from its start. */
+/** When profiling begins, in µs since the server's start. */
 let beganMicroseconds = 0;
 try {
   const started = performance.now();
@@ -77,7 +77,7 @@ function askQuestion(server) {
   return measure(server, question, requestsOf(question, dataset.keys.map(apiKey)), load);
 }
 
-/** Goes up to the kind of request that is wanted. @returns what sends those */
+/** Runs the flow up to the kind of request to profile. @returns what sends those requests */
 async function flowOf(server) {
   const { browsers } = await signIn(server, (await prepareMembers(dataset)).slice(0, 32));
   const flow = new Flow(server, browsers, 3_000);
@@ -86,7 +86,7 @@ async function flowOf(server) {
 }
 
 function packageOf(url, functionName) {
-  if (url === '') return functionName; // (program), (garbage collector), built in
+  if (url === '') return functionName; // (program), (garbage collector), built-ins
   const modules = url.split('node_modules/');
   if (modules.length > 1) return modules.pop().match(/^(@[^/]+\/[^/]+|[^/]+)/)[0];
   return url.startsWith('node:')

@@ -1,6 +1,6 @@
 // Measures the promises of docs/reliability.md on two instances and a throw-away PostgreSQL, in a minute or two:
 //   node bin/with-postgres.mjs node bench/promises.mjs [revocation singleUse databaseAway nastiestInput ending]
-// Prints a line for each. Figures of time are those of the machine as busy as it is; what is counted is exact. Loopback only.
+// Prints a line for each. Times depend on how busy the machine is; counts are exact. Loopback only.
 import './own-node.mjs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'node:http';
@@ -49,7 +49,7 @@ const statusOf = async (instance, path, init) => {
 const me = (instance, headers) => statusOf(instance, '/api/public/me', { headers });
 const post = (instance, path, form) =>
   fetch(instance.url + path, { method: 'POST', body: new URLSearchParams(form) });
-/** @returns {Promise<number>} after how many ms it is so */
+/** @returns {Promise<number>} ms until it is so */
 async function after(isSo) {
   const from = performance.now();
   while (!(await isSo())) await pause(2);
@@ -104,7 +104,7 @@ async function revocation() {
         );
         channel.mend();
         times.push(Math.max(...ended));
-        if (how !== '') await pause(1_500); // so that it is trusted again, or each read would look
+        if (how !== '') await pause(1_500); // until it is trusted again, or each read would look up the credential
       }
       say(`revoked, until both instances refuse ${what}${how}`, spread(times));
     }
@@ -113,7 +113,7 @@ async function revocation() {
 
 async function singleUse() {
   const times = (count, make) => Promise.all(Array.from({ length: count }, (_, i) => make(instances[i % 2])));
-  /** The statuses and what came of them; whoever is told to try again does, within the ten seconds for which a response is repeated. */
+  /** Repeats a request while told to try again, within the ten seconds for which a response is repeated. */
   const insist = async (ask) => {
     for (;;) {
       const answer = await ask();
@@ -241,12 +241,12 @@ async function nastiestInput() {
     const lags = [];
     let status;
     for (let round = 0; round < 5; round++) {
-      await lag(); // begins anew
+      await lag(); // resets the maximum
       status = await statusOf(first, path, init);
       await pause(30);
       lags.push(await lag());
     }
-    // The timer of the metric itself comes every 10 ms; on a busy machine others take the processor, so the least says most.
+    // The metric's own timer fires every 10 ms; on a busy machine others take the processor, so the minimum says most.
     say(
       `event loop late at most, by ${what} (${status})`,
       `${ms(Math.min(...lags))} to ${ms(Math.max(...lags))}`,
@@ -261,7 +261,7 @@ async function ending() {
     let isEnding = false;
     const load = Array.from({ length: 8 }, async () => {
       while (!isEnding) {
-        // All of it was begun before the signal, and so is answered.
+        // All these requests began before the signal, and so must be answered.
         await me(second, { 'X-API-Key': key }).then(
           () => answered++,
           () => dropped++,

@@ -1,4 +1,4 @@
-// What is asked of the servers.
+// The requests sent to the servers.
 
 /**
  * @typedef {{name: string, path: string | ((firstEvent: string) => string), method?: string, body?: string}} Question
@@ -11,7 +11,7 @@ export const apiKey = (key) => ({ header: 'X-API-Key', value: key });
 /** @returns {Credential} */
 export const bearer = (token) => ({ header: 'Authorization', value: `Bearer ${token}` });
 
-/** Answered by every peer, and compared. */
+/** Supported by every peer, and compared. */
 export const COMPARED = [
   { name: 'GET /profile', path: '/api/public/profile' },
   { name: 'GET /events (20)', path: '/api/public/events' },
@@ -20,7 +20,7 @@ export const COMPARED = [
   { name: 'GET /achievements?action=stats', path: '/api/public/achievements?action=stats' },
 ];
 
-/** The rest of the API, answered by our server alone. `path` may depend on the member's first event. */
+/** The rest of the API, which only this server has. `path` may depend on the member's first event. */
 export const OTHERS = [
   { name: 'GET /me', path: '/api/public/me' },
   { name: 'GET /credential', path: '/api/public/credential' },
@@ -39,7 +39,7 @@ export const OTHERS = [
 ];
 
 /**
- * The requests of one question, one for each credential.
+ * Makes the requests of one kind, one for each credential.
  *
  * @param {Question} question
  * @param {Credential[]} credentials
@@ -52,7 +52,7 @@ export function requestsOf(question, credentials, firstEvents) {
   }));
 }
 
-/** Asks once. @returns the parsed body of a 200 */
+/** Sends one request. @returns the parsed body of a 200 */
 export async function ask(server, { header, value }, path) {
   const response = await fetch(server.url + path, { headers: { [header]: value } });
   const text = await response.text();

@@ -1,6 +1,6 @@
-// What reads cost the primary with replicas and without (node bench/replicas.mjs cost), and whether anybody reads less than they wrote
-// while a replica is late and another one is killed (node bench/replicas.mjs writes); both without an argument.
-// Over streaming replicas of the benchmark's database, on this machine; needs PostgreSQL and wrk.
+// What reads cost the primary with and without replicas (node bench/replicas.mjs cost), and whether any writer reads older data
+// than they wrote while one replica lags and another is killed (node bench/replicas.mjs writes); both without an argument. Over
+// streaming replicas of the benchmark's database, on this machine; needs PostgreSQL and wrk.
 import './own-node.mjs';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const MEMBERS = 10_000;
 const PLAN = { seconds: 3, connections: 16 };
 const ROUNDS = 2;
 const WRITES = 10_000;
-/** Who writes at once. */
+/** Concurrent writers. */
 const WRITERS = 20;
 const DELAY = '300ms';
 
@@ -36,7 +36,7 @@ try {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
-/** CPU of the primary for a read, all its processes, with none, one and two replicas: the lowest of the rounds, in turns. */
+/** Measures the primary's CPU time per read, in all its processes, with no, one and two replicas in turns: the lowest of all. */
 async function measureReads() {
   const keys = dataset.keys.map(apiKey);
   const lowest = new Map(COMPARED.map(({ name }) => [name, []]));
@@ -45,7 +45,7 @@ async function measureReads() {
       const server = await startOurs(dataset, readUrls(replicas.slice(0, count)));
       for (const question of COMPARED) {
         const requests = requestsOf(question, keys);
-        await measure(server, question, requests, { ...PLAN, seconds: 1 }); // every key is known then
+        await measure(server, question, requests, { ...PLAN, seconds: 1 }); // now every key is cached
         const before = replicas.map(({ pid }) => cpuMicroseconds(pid));
         const {
           databaseCpu,
@@ -69,7 +69,7 @@ async function measureReads() {
     }
 }
 
-/** Over two servers, with one replica late and the other killed half-way. */
+/** Reads own writes on two servers, while one replica lags and the other is killed half-way. */
 async function readOwnWrites() {
   const settings = readUrls(replicas);
   const servers = [await startOurs(dataset, settings), await startOurs(dataset, settings)];

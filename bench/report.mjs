@@ -15,12 +15,12 @@ const COLUMNS = {
 };
 const ALL = Object.keys(COLUMNS);
 const WITHOUT_RATIOS = ALL.filter((name) => !name.startsWith('ratio'));
-/** Shown where there are any. */
+/** Shown only if there are failures. */
 const FAILED = { failed: ({ failed }) => failed.toLocaleString('en') };
 
 /**
  * @param {import('./run.mjs').Results} results
- * @param {{judged: boolean}} options whether it was measured long enough to judge the targets by it
+ * @param {{judged: boolean}} options whether the run was long enough to judge the targets
  */
 export function markdownOf(results, { judged }) {
   const { compared = {}, oauth = {}, signIn, others, offered, size, workers, flat } = results;

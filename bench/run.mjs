@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run bench`: this server beside the peers, in turns, over a database of its own. See docs/performance.md.
+// `npm run bench`: compares this server with the peers, in turns, over its own database. See docs/performance.md.
 import './own-node.mjs';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -27,7 +27,7 @@ import { judge } from './targets.mjs';
 
 /**
  * @typedef {Record<string, import('./measurements.mjs').Result>} Rows by the candidate's name
- * @typedef {object} Results of a run; what was not measured is not there
+ * @typedef {object} Results of a run; what was not measured is absent
  * @property {string} date
  * @property {string} machine
  * @property {{rounds: number, seconds: number, connections: number}} plan
@@ -36,7 +36,7 @@ import { judge } from './targets.mjs';
  * @property {Record<string, Rows>} [oauth] kind of request → servers
  * @property {Rows} [signIn]
  * @property {Rows} [others]
- * @property {Record<string, Rows>} [offered] question → load that was offered
+ * @property {Record<string, Rows>} [offered] question → offered load
  * @property {Record<string, Rows>} [size] list → cases
  * @property {Rows} [workers]
  * @property {{date: string, sizes: number[], compared: Record<string, Rows>}} [flat] of the last run with --flat
@@ -86,7 +86,7 @@ const folder = join(import.meta.dirname, 'results');
 const flatFile = join(folder, 'flat.json');
 mkdirSync(folder, { recursive: true });
 
-/** What was started, to be ended in any case, the last first. */
+/** Everything started, to be ended in any case, last first. */
 const running = [];
 const keep = (what) => {
   running.push(what);
@@ -172,7 +172,7 @@ async function measureOverloads() {
   for (const question of questions) {
     const seconds = flags.short ? { peakSeconds: 3, seconds: 6 } : { peakSeconds: 5, seconds: 15 };
     let found;
-    // A machine that does other things may take the processor away just then: what collapses does so again.
+    // Other load on the machine may take the processor away just then: a real collapse happens again.
     for (let attempt = 0; attempt < 3; attempt++) {
       rows[question.name] = await measureOverload(server, question, dataset, seconds);
       found = faultsOf(question.name, rows[question.name]);

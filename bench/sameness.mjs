@@ -1,11 +1,11 @@
 import { deepStrictEqual } from 'node:assert';
 import { apiKey, ask, COMPARED } from './questions.mjs';
 
-/** One in this many members' credentials is tried. */
+/** Every n-th member's credentials are tried. */
 const SAMPLE = 25;
 
 /**
- * Checks that all servers return the same JSON values. Each server signs cursors in its own way, so
+ * Checks that all servers return the same JSON values. Each server signs cursors differently, so
  * only their presence is compared.
  */
 export async function checkSameness([ours, ...peers], { keys }, tokens) {
@@ -30,7 +30,7 @@ async function compare(first, firstCredential, other, credential, path) {
       `${other.name} answers ${path} otherwise than ${first.name}`,
     );
   };
-  // Statistics show the half minute in which they were computed, which may change between two responses.
+  // Statistics contain the half minute of their computation, which may change between two responses.
   await once().catch(once);
 }
 

@@ -1,6 +1,6 @@
-// What recording changes adds to a write, and counting usage adds to a read (docs/performance.md). On a throw-away PostgreSQL: node bin/with-postgres.mjs node bench/seams.mjs
-//
-// CPU of server and database together, the best of several rounds with the triggers and without, in turns.
+// What recording changes adds to a write, and counting usage to a read (docs/performance.md). On a throw-away PostgreSQL:
+//   node bin/with-postgres.mjs node bench/seams.mjs
+// CPU time of server and database together, the best of several rounds alternating with and without the triggers.
 import './own-node.mjs';
 import { startFresh } from './fresh-server.mjs';
 import { cpuMicroseconds } from './usage.mjs';
@@ -76,7 +76,7 @@ for (const [name, [count, write]] of Object.entries(kinds)) {
 }
 await end();
 
-// Reads: what the guard and the recorder do of each request, of a thousand callers, without the request.
+// Reads: what the guard and the recorder do for each request, for a thousand callers, without the request itself.
 const { Usage } = await import('../dist/src/auth/usage/usage.js');
 const { ApiKeyUsageRecorder } = await import('../dist/src/auth/api-keys/api-key-usage.js');
 const { GrantUsageRecorder } = await import('../dist/src/auth/access-tokens/grant-usage.js');

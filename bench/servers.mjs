@@ -1,4 +1,4 @@
-// Our server as in production, and the peers.
+// This server as in production, and the peers.
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export const EXPRESS = 'Express 5 + pg';
 export const GO = 'Go net/http + pgx';
 export const NAIVE_PROVIDER = 'bare oidc-provider + naive adapter';
 
-/** The name, the program, and what it needs before it can run, which may leave it out; the slowest last. */
+/** Name, program, and preparation, which may exclude the peer; slowest last. */
 export const PEERS = [
   { name: HANDWRITTEN, program: 'peers/hand-written.mjs' },
   { name: EXPRESS, program: 'peers/express.mjs' },
@@ -44,7 +44,7 @@ export async function startAll(dataset, peers) {
   return servers;
 }
 
-/** How the image starts the server: Node's flags and the environment. */
+/** The image's Node flags and environment. */
 function containerSettings() {
   const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
   const [, ...command] = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)[1]);
@@ -56,8 +56,8 @@ function containerSettings() {
 }
 
 /**
- * Started as the image starts it, and nothing is switched off: credentials are validated, limits counted (their ceiling
- * is out of reach), totals exact. Only the log line of each request is not written.
+ * Starts this server as the image does, with nothing switched off: credentials are validated, limits counted (the ceiling is out of
+ * reach), totals exact. Only the log line of each request is not written.
  */
 export async function startOurs(dataset, settings = {}, nodeFlags = []) {
   const port = await freePort();
@@ -90,7 +90,7 @@ async function start(name, program, { url: databaseUrl, secretKey, postgresPid }
       NODE_ENV: 'production',
       DATABASE_URL: databaseUrl,
       SECRET_KEY: secretKey,
-      STATEMENTS, // of the peers that are not JavaScript
+      STATEMENTS, // for peers that are not JavaScript
       ...env,
     },
     cwd: root,
@@ -122,7 +122,7 @@ async function answers(url) {
   );
 }
 
-/** TypeScript with decorators needs a compiler; what it makes stands beside its source, and not in git. */
+/** Compiles TypeScript with decorators; the output is beside its source, and not in git. */
 function compileNest() {
   const options = JSON.parse(readFileSync(join(root, '.swcrc'), 'utf8'));
   const peer = join(folder, 'peers/nest-typeorm');
@@ -137,7 +137,7 @@ function compileNest() {
   }
 }
 
-/** What it makes stands beside its source, and not in git. */
+/** Builds the Go peer; the output is beside its source, and not in git. */
 function buildGo() {
   if (spawnSync('go', ['version']).error) {
     console.error(`Not measured: ${GO}, which needs Go 1.24 (go is not installed).`);

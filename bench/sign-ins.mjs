@@ -1,6 +1,6 @@
-// Sign-ins a second by each way, at the account pages: `npm run build && node bench/sign-ins.mjs`. One server over a PostgreSQL of its
-// own; for the platform's own login a provider that only signs. The best of several rounds, and the server's CPU time for one: a busy
-// machine disturbs that little.
+// Sign-ins per second by each method, at the account pages: `npm run build && node bench/sign-ins.mjs`. One server over its own
+// PostgreSQL; for the platform's own login, a provider that only signs. The best of several rounds, and the server's CPU time for
+// each, which a busy machine affects little.
 import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
@@ -19,7 +19,7 @@ const PASSWORD = 'correct horse battery staple';
 const PORT = 13_100;
 const URL_HERE = `http://localhost:${PORT}`;
 const ISSUER = `http://127.0.0.1:${PORT + 1}`;
-/** Sign-ins of a round. */
+/** Sign-ins per round. */
 const COUNTS = { password: 64, passkey: 512, upstream: 512 };
 
 const { loadConfig } = await import('../dist/src/config/config.js');
@@ -57,7 +57,7 @@ try {
     for (let round = 0; round <= ROUNDS; round++) {
       const [startedAt, cpu] = [performance.now(), cpuMicroseconds(server.pid)];
       await inParallel(COUNTS[way], (i) => signIn((i % MEMBERS) + 1));
-      if (round === 0) continue; // the first one compiles
+      if (round === 0) continue; // warm-up
       best = {
         perSecond: Math.max(best.perSecond, (COUNTS[way] * 1000) / (performance.now() - startedAt)),
         cpu: Math.min(best.cpu, (cpuMicroseconds(server.pid) - cpu) / COUNTS[way]),
@@ -76,7 +76,7 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** Members with a password, a passkey (all with one key: what it takes to verify is the same) and a name at the provider. */
+/** Makes members with a password, a passkey (all with one key: verification costs the same) and a name at the provider. */
 async function prepare() {
   const dataSource = await createDataSource(loadConfig(environment), 'maintenance').initialize();
   await migrate(dataSource);
@@ -175,7 +175,7 @@ async function inParallel(count, task) {
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-/** Whoever brings a code is signed in as whom it names. */
+/** Starts a provider that signs in the member named by the code. */
 async function startProvider() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const jwk = { ...(await exportJWK(publicKey)), kid: 'bench', alg: 'ES256', use: 'sig' };

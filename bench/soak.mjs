@@ -1,8 +1,8 @@
 // An hour of mixed load at a fixed rate, with a fault each minute: finds what grows that should not, and responses that no document
-// declares. Two instances on a throw-away PostgreSQL and Redis; only the second instance is ever killed, so that the first shows what a
-// process uses after an hour.
+// declares. Two instances on a throw-away PostgreSQL and Redis; only the second instance is ever killed, so that the first shows a
+// process's use of resources after an hour.
 //   node bin/with-postgres.mjs node bench/soak.mjs --minutes 60 [--rate 60] [--every <seconds between faults>] [--out <folder>]
-// writes soak.json and soak.svg to the folder, prints the verdict, and exits with 1 where it is bad. Loopback only.
+// writes soak.json and soak.svg to the folder, prints the verdict, and exits with 1 if it is bad. Loopback only.
 import './own-node.mjs';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,11 +31,11 @@ const RATE = Number(options.rate);
 const MEMBERS = 300;
 const EVENTS = 2 * MEMBERS;
 const SAMPLE_MS = 10_000;
-/** Of each minute, when its fault begins, and what is affected at most so long after its end: what the server promises is 2 s. */
+/** When a fault begins in its interval, how long it lasts, and how long effects may last afterwards; the server promises 2 s. */
 const FAULT_AT_MS = Math.min(20, Number(options.every)) * 1000;
 const FAULT_MS = 5_000;
 const AFTERMATH_MS = 4_000;
-/** For so long a refresh that was answered is answered again. */
+/** How long the response to a refresh is repeated. */
 const REPEATED_MS = 10_000;
 /** Share of each kind of work. The requests of a sign-in (pages, code exchange) come on top. */
 const MIX = {
@@ -61,7 +61,7 @@ const READS = [
 
 const folder = mkdtempSync(join(tmpdir(), 'pua-soak-'));
 
-// ---------------------------------------------------------------------------------------------------------------- what is run
+// -------------------------------------------------------------------------------------------------------------- the processes
 
 class Watched extends Instance {
   async sample() {
@@ -83,7 +83,7 @@ class Watched extends Instance {
 
 const database = await freshDatabase();
 const { name } = database;
-/** Sees everything, and is not ended with the others. */
+/** Sees everything, and is exempt from faults. */
 const watcher = new pg.Client({ connectionString: database.superuserUrl, application_name: 'soak' });
 await watcher.connect();
 const redis = await new Redis(folder).start();
@@ -93,7 +93,7 @@ const settings = async () => ({
   LOG_LEVEL: 'error',
   LOG_FORMAT: 'json',
   REDIS_URL: `redis://127.0.0.1:${redis.port}`,
-  // Counted as ever, with a ceiling out of reach: all callers are one address.
+  // Counted as usual, with a ceiling out of reach: all callers share one address.
   RATE_LIMIT_READ: '1000000',
   RATE_LIMIT_WRITE: '1000000',
   RATE_LIMIT_PLATFORM: '1000000',
@@ -126,13 +126,13 @@ const second = await new Watched(
 ).start();
 const instances = [first, second];
 
-// ------------------------------------------------------------------------------------------------------------- what is asked
+// -------------------------------------------------------------------------------------------------------------- the requests
 
-/** Less than the server keeps them (Keep-Alive: timeout=65): who takes an idle connection at the moment in which it is closed is cut off. */
+/** Less than the server's Keep-Alive (timeout=65): a request on an idle connection that is just being closed is cut off. */
 const IDLE_CONNECTION_MS = 60_000;
 const agent = new Agent({ keepAlive: true, timeout: IDLE_CONNECTION_MS });
 const startedAt = performance.now();
-/** @type {{name: string, from: number, to: number}[]} in ms since the start; the last may be under way (`to` is Infinity) */
+/** @type {{name: string, from: number, to: number}[]} in ms since the start; the last may still last (`to` is Infinity) */
 const faults = [];
 const inFault = (from, to = from) =>
   faults.some((fault) => from <= fault.to + AFTERMATH_MS && to >= fault.from);
@@ -147,12 +147,12 @@ function newWindow() {
 }
 
 /**
- * Sends one request, and judges its response: what is neither expected nor declared for a fault is noted.
+ * Sends one request, and records its response if it is neither expected nor declared for a fault.
  *
  * @param {string} what
  * @param {string} url
  * @param {{method?: string, headers?: object, body?: string, form?: object, due?: number, expected?: (status: number | 'cut') => boolean}} request
- * @returns {Promise<{status: number | 'cut', headers: object, body: string}>} `cut` where the connection ended before the response
+ * @returns {Promise<{status: number | 'cut', headers: object, body: string}>} `cut` if the connection ended before the response
  */
 async function send(
   what,
@@ -196,7 +196,7 @@ let turn = 0;
 const nextInstance = () => instances[turn++ % 2];
 const isAnswered = ({ status }) => status !== 503 && status !== 'cut';
 
-/** Asks one instance after the other until one answers. */
+/** Tries one instance after the other until one responds. */
 async function insist(ask) {
   for (let attempt = 0; attempt < 100; attempt++) {
     const answer = await ask(nextInstance());
@@ -206,7 +206,7 @@ async function insist(ask) {
   return undefined;
 }
 
-/** Sign-ins of an app that are alive. */
+/** Live sign-ins of an app. */
 const sessions = [];
 const browsers = [];
 const lost = { signIns: [], writes: [], revocations: [] };
@@ -217,7 +217,7 @@ const busyMembers = new Set();
 let feedVersion = 1;
 const cursors = new Map();
 const json = { 'Content-Type': 'application/json' };
-/** Signs in, or where the browser is signed in already, only allows; and exchanges the code. What breaks in between begins anew. */
+/** Signs in, unless the browser is signed in already, consents, and exchanges the code. Starts again after a failure. */
 async function authorize(browser, member) {
   const reasons = {};
   const because = (reason) => void (reasons[reason] = (reasons[reason] ?? 0) + 1);
@@ -249,7 +249,7 @@ function newBrowser() {
   );
 }
 
-/** Takes a sign-in for oneself while `work` goes on. */
+/** Reserves a sign-in for `work`. */
 async function withSession(work) {
   const free = sessions.filter(({ isBusy }) => !isBusy);
   if (free.length === 0) return;
@@ -323,7 +323,7 @@ const WORK = {
     withSession(async (session) => {
       const form = refreshForm(session.refresh);
       const from = performance.now();
-      // A response that was lost is sent again for ten seconds; whoever was refused for longer signs in again.
+      // A lost response is repeated for ten seconds; a session that was refused for longer signs in again.
       const isLate = () => performance.now() - from > REPEATED_MS;
       const answer = await insist(({ url }) =>
         send('refresh', `${url}/oauth/token`, {
@@ -357,7 +357,7 @@ const WORK = {
     browsers.push(one);
   },
 
-  /** As many as sign in, so that as many are alive; refused everywhere within a second, which is looked at. */
+  /** Revokes as many as sign in, so that their number is constant; checks that both instances refuse them within a second. */
   async revoke() {
     if (sessions.length < 60) return;
     await withSession(async (session) => {
@@ -384,7 +384,7 @@ const WORK = {
   },
 };
 
-// ------------------------------------------------------------------------------------------------------------ what goes wrong
+// ----------------------------------------------------------------------------------------------------------------- the faults
 
 const FAULTS = {
   async 'all connections dropped'() {
@@ -429,7 +429,7 @@ async function fail(minute) {
   );
 }
 
-// --------------------------------------------------------------------------------------------------------------- what is seen
+// ---------------------------------------------------------------------------------------------------------------- the samples
 
 const samples = [];
 const percentile = (list, share) => {
@@ -481,12 +481,12 @@ const begin = (kind, due) => {
     },
   );
 };
-for (let i = 0; i < 30; i++) await authorize(newBrowser(), 1 + i); // so that there is something to refresh
+for (let i = 0; i < 30; i++) await authorize(newBrowser(), 1 + i); // sessions to refresh
 const total = Object.values(MIX).reduce((sum, share) => sum + share, 0);
 const due = Object.fromEntries(Object.keys(MIX).map((kind) => [kind, performance.now() - startedAt]));
 const loadFrom = performance.now() - startedAt;
 let loadTo = loadFrom + MINUTES * 60_000;
-// Ended early, with a verdict on what was.
+// Ends early, with a verdict on the run so far.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (loadTo = 0));
 let nextSample = loadFrom + SAMPLE_MS;
 let nextFault = loadFrom + FAULT_AT_MS;
@@ -514,7 +514,7 @@ while (underWay > 0) await pause(50);
 
 // -------------------------------------------------------------------------------------------------------------------- the verdict
 
-/** Messages wait five seconds after a failure; a lease of a killed instance, twenty. */
+/** Messages wait five seconds after a failure, and twenty for the lease of a killed instance. */
 const pendingSince = performance.now();
 let pending;
 do {
@@ -535,7 +535,7 @@ const { rows: untold } = await watcher.query(
   `SELECT status, count(*)::int FROM webhook_deliveries WHERE status <> 'delivered' GROUP BY status`,
 );
 
-/** The last quarter beside the second: the first one warms up. */
+/** Compares the last quarter with the second; the first is the warm-up. */
 function growth(of, summary = (list) => percentile(list, 0.5)) {
   const values = samples.map(of);
   const quarter = (from) =>
@@ -547,7 +547,7 @@ function growth(of, summary = (list) => percentile(list, 0.5)) {
   return { before: quarter(0.25), after: quarter(0.75) };
 }
 const lowest = (list) => Math.min(...list);
-/** What may be more in the last quarter than in the second: noise of the collector, a page, a connection that is being made. */
+/** Allowed growth from the second quarter to the last: noise of the collector, a page, a connection being opened. */
 const FLAT = {
   'resident memory of the first instance, MB': [growth((s) => s.first.rss), (before) => before * 1.1 + 10],
   'heap of the first instance after collection, MB': [
@@ -559,7 +559,7 @@ const FLAT = {
   'dead rows': [growth((s) => s.dead), (before) => before * 1.5 + 1_000],
   'p99 outside of faults, ms': [growth((s) => s.p99), (before) => before * 2 + 50],
 };
-/** Tables that hold no history: as many rows at the end as at the beginning. */
+/** Tables without history: as many rows at the end as at the beginning. */
 const CONSTANT = [
   'users',
   'events',

@@ -1,21 +1,21 @@
-// What the figures of a run must be, and whether they are.
+// The targets for a run's figures, and whether they are met.
 import { cpus } from 'node:os';
 import { HANDWRITTEN, EXPRESS, NAIVE_PROVIDER, OURS, OURS_WITH_TOKEN } from './servers.mjs';
 
 /** @typedef {{target: string, wanted: string, measured: string, met: boolean, remark?: string}} Judgement */
 
-/** By CPU: what a busy machine changes least. */
+/** By CPU time, which a busy machine affects least. */
 const LISTS = {
   'GET /connections (20)': 1.8,
   'GET /achievements (20)': 1.3,
   'GET /achievements?action=stats': 1.5,
 };
-/** Times p50. */
+/** As multiples of p50. */
 const P99_AT_HALF_LOAD = { 'GET /profile': 4, 'GET /events (20)': 6 };
-/** Of what must cost the same wherever it is: measured again, the same thing differs by this much too. */
+/** Tolerance for equal costs: repeated measurements of the same thing differ as much. */
 const ALIKE = 1.5;
 
-/** Why a target is missed, where it is: by the beginning of its name. What was tried stands in docs/performance.md. */
+/** Why targets are missed, by the beginning of their names. docs/performance.md tells what was tried. */
 const REASONS = {
   'GET /events':
     'PostgreSQL takes half of the time, to make 12 KB of text; a third of the other half is garbage collection',
@@ -98,7 +98,7 @@ export function judge({ compared = {}, oauth = {}, offered, signIn, size, worker
   if (workers) {
     const [one, two] = Object.values(workers);
     const target = 'Two processes, WORKERS=2';
-    // Two processes, PostgreSQL and the load are more than two processors have room for.
+    // Two processes, PostgreSQL and the load need more than two processors.
     judgements.push(
       cpus().length < 4
         ? atMost(1.2, cost(two) / cost(one), `${target}: CPU`, 'one')
@@ -117,7 +117,7 @@ export function judge({ compared = {}, oauth = {}, offered, signIn, size, worker
   return judgements.map((judgement) => ({ remark: reasonOf(judgement), ...judgement }));
 }
 
-/** The longest beginning that fits counts. */
+/** Finds the reason; the longest matching beginning counts. */
 function reasonOf({ target, met }) {
   if (met) return undefined;
   const [reason] = Object.entries(REASONS)
@@ -126,7 +126,7 @@ function reasonOf({ target, met }) {
   return reason?.[1];
 }
 
-/** µs of CPU a request, of server and database. */
+/** CPU time per request in µs, of server and database. */
 export const cost = ({ serverCpu, databaseCpu }) => serverCpu + databaseCpu;
 
 function atLeast(wanted, measured, target, of) {

@@ -1,7 +1,7 @@
-// What it costs that a request can be found again in PostgreSQL's log or in traces: each question to a server without, to one with
-// SQL_REQUEST_IDS, and where a folder is named in which deploy/opentelemetry was installed to one of which every request is traced; in turns, by
-// CPU of server and PostgreSQL a request. `node bench/tracing.mjs [--rounds 4] [--seconds 3] [--traces /opt/opentelemetry]`; needs PostgreSQL
-// and wrk.
+// The cost of finding a request again in PostgreSQL's log or in traces: each kind of request to a server without either, to one
+// with SQL_REQUEST_IDS, and, if a folder with deploy/opentelemetry installed is given, to one that traces every request; in turns,
+// by CPU time of server and PostgreSQL per request. `node bench/tracing.mjs [--rounds 4] [--seconds 3] [--traces
+// /opt/opentelemetry]`; needs PostgreSQL and wrk.
 import './own-node.mjs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const load = { connections: 16, seconds: Number(flags.seconds) };
 
 requireWrk();
 await build();
-/** Takes spans, and forgets them. */
+/** Accepts spans and discards them. */
 const collector = createServer((request, response) => {
   request.resume().on('end', () => response.end('{}'));
 });
@@ -51,7 +51,7 @@ try {
     for (let round = 0; round <= Number(flags.rounds); round++) {
       for (const [name, server] of Object.entries(servers)) {
         const turn = await measure(server, question, requests, round === 0 ? { ...load, seconds: 1 } : load);
-        if (round === 0) continue; // every key is known then
+        if (round === 0) continue; // now every key is cached
         const before = least[name] ?? { serverCpu: Infinity, databaseCpu: Infinity };
         least[name] = {
           serverCpu: Math.min(before.serverCpu, turn.serverCpu),

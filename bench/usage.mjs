@@ -1,22 +1,22 @@
-// What processes used, from /proc (Linux).
+// Resource usage of processes, from /proc (Linux).
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 const TICK_MICROSECONDS = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
-/** CPU time of a process and all below it, those that ended and were waited for included. */
+/** CPU time of a process and all its descendants, including those that ended and were waited for. */
 export function cpuMicroseconds(pid) {
   let ticks = 0;
   for (const one of tree(pid)) {
     const stat = readIfThere(`/proc/${one}/stat`);
-    // After the name, which may hold anything: state is field 0, utime 11, stime 12, and of children that ended 13, 14.
+    // After the name, which may contain anything: state is field 0, utime 11, stime 12, and of children that ended 13, 14.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     for (const at of [11, 12, 13, 14]) ticks += Number(fields[at] ?? 0);
   }
   return ticks * TICK_MICROSECONDS;
 }
 
-/** CPU time that the whole machine spent, and could have spent, since it was started. */
+/** CPU time of the whole machine, used and available, since its start. */
 export function machineMicroseconds() {
   const [, ...fields] = readFileSync('/proc/stat', 'utf8').split('\n')[0].trim().split(/\s+/);
   const [user, nice, system, idle, iowait, irq, softirq, steal] = fields.map(
@@ -26,7 +26,7 @@ export function machineMicroseconds() {
   return { busy, all: busy + idle + iowait };
 }
 
-/** Resident memory of a process and all below it. */
+/** Resident memory of a process and all its descendants. */
 export function memoryMegabytes(pid) {
   let kilobytes = 0;
   for (const one of tree(pid))

@@ -1,4 +1,4 @@
-// How soon a change is heard of by webhook and by sync, on a throw-away PostgreSQL, and what it costs to look for it:
+// How soon a change arrives by webhook and by sync, on a throw-away PostgreSQL, and what looking for it costs:
 //   node bin/with-postgres.mjs node bench/webhooks.mjs
 import './own-node.mjs';
 import { spawn } from 'node:child_process';

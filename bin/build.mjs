@@ -1,5 +1,5 @@
-// Builds `dist/` where it is older than what it is built from; run directly (`npm run build`), always. Types are stripped, not
-// checked: that is `npm run typecheck`, which takes fifty times as long and tells a developer nothing at start.
+// Builds `dist/` if it is older than its sources; run directly (`npm run build`), always. Types are stripped, not checked: that is
+// `npm run typecheck`, which takes fifty times as long and tells a developer nothing at start.
 import {
   existsSync,
   mkdirSync,
@@ -16,13 +16,13 @@ import { dirname, join, relative } from 'node:path';
 const root = dirname(import.meta.dirname);
 const output = join(root, 'dist');
 const stamp = join(output, '.built');
-/** What another process is writing. */
+/** Files that another process is writing. */
 const DRAFT = /\.\d+\.draft$/;
 
-/** Leaves `dist/` as the sources are now. @throws where they cannot be parsed */
+/** Brings `dist/` up to date with the sources. @throws if they cannot be parsed */
 export async function build({ always = false } = {}) {
-  if (!existsSync(join(root, 'src'))) return; // a production image holds only what was built
-  // The client's, since the script of the reference has its sign-in inside.
+  if (!existsSync(join(root, 'src'))) return; // a production image contains only the build
+  // The client's sources too: the script of the API reference includes its sign-in.
   const sources = ['src', 'migrations', 'clients/typescript/src']
     .flatMap((folder) => filesUnder(root, folder))
     .filter((path) => !path.endsWith('.spec.ts'));
@@ -50,7 +50,7 @@ export async function build({ always = false } = {}) {
   writeFileSync(stamp, '');
 }
 
-/** Their paths from `base`. Not by `globSync`: whoever imports this file may be running on Node 20, which lacks it. */
+/** Paths relative to `base`. Not by `globSync`: importers of this file may run on Node 20, which lacks it. */
 function filesUnder(base, folder) {
   if (!existsSync(join(base, folder))) return [];
   return readdirSync(join(base, folder), { recursive: true, withFileTypes: true })
@@ -58,7 +58,7 @@ function filesUnder(base, folder) {
     .map((entry) => join(relative(base, entry.parentPath), entry.name));
 }
 
-/** In one step: another process may be reading the file, or building too. */
+/** Replaces a file atomically: another process may be reading it, or building too. */
 function replace(path, content) {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.draft`;

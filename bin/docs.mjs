@@ -1,5 +1,5 @@
-// `npm run docs`: generates the pages of docs/ that are made from the code, and what the server shows of them. With --print it prints
-// what it would write, as JSON, which a test compares.
+// `npm run docs`: generates the pages of docs/ that are derived from the code, and the server's copies of them. With --print it
+// prints them as JSON instead of writing them, for a test that compares them.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format, resolveConfig } from 'prettier';
@@ -8,11 +8,11 @@ import { recordExamples } from './examples.mjs';
 import { renderGuides } from './guides.mjs';
 
 const root = join(import.meta.dirname, '..');
-/** As `npm run format` has it. */
+/** The same style as `npm run format`. */
 const JSON_STYLE = { parser: 'json', printWidth: 110 };
 const cell = (text) => text.replaceAll('|', '\\|');
 
-/** Path → text of every generated page. */
+/** Returns path → text of every generated page. */
 export async function pages() {
   await build();
   const { SETTINGS } = await import('../dist/src/config/settings.js');
@@ -140,7 +140,7 @@ export async function pages() {
   return { ...made, 'src/site/guides.json': guides };
 }
 
-/** Every command with its arguments, options and example. */
+/** Lists every command with its arguments, options and example. */
 function commandLine(program, exampleOf) {
   const section = (command, name) => {
     const children = command.commands.map((child) => section(child, `${name} ${child.name()}`));
@@ -202,7 +202,7 @@ const LANGUAGES = {
 };
 
 /**
- * A table of the libraries that test/libraries runs, and the part of each program that is the library's: from its line
+ * A table of the libraries that test/libraries runs, and the part of each program that concerns the library: from the line
  * `docs: package · what it does · what it does not` to the line `end`.
  */
 function libraries() {
@@ -256,7 +256,7 @@ function dedented(text) {
     .trim();
 }
 
-/** Which folder of src/ imports which, as a picture: arrows that follow from others are left out. */
+/** A diagram of which folder of src/ imports which, without arrows implied by others. */
 function importsPicture() {
   const imports = new Map();
   for (const file of globSync('src/*/**/*.ts', { cwd: root, exclude: (name) => name.endsWith('.spec.ts') })) {

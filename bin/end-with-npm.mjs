@@ -1,13 +1,13 @@
-// On SIGTERM, npm 11 exits without passing it on to the program that it started, which would keep port and database. So a program
-// that npm or npx started ends itself as soon as they are gone; one that was started directly does not.
+// On SIGTERM, npm 11 exits without forwarding it to the program that it started, which would keep port and database. So a program
+// started by npm or npx ends itself as soon as npm is gone; one that was started directly does not.
 import { readFileSync } from 'node:fs';
 
 const POLL_MS = 1_000;
 const SHELL = /^-?(ba|da|k|z)?sh$/;
 
 /**
- * The processes above this one, as far as npm: its parent, or the shell in between and its parent. Where the one before dies,
- * the system gives a process another parent.
+ * The processes above this one up to npm: its parent, or the shell in between and that shell's parent. If a parent dies, the system
+ * gives its child another one.
  */
 function chain() {
   const parent = process.ppid;
@@ -15,7 +15,7 @@ function chain() {
     const [, name, rest] = /^\d+ \((.*)\) \S (.*)$/s.exec(readFileSync(`/proc/${parent}/stat`, 'utf8'));
     return SHELL.test(name) ? `${parent} ${rest.split(' ')[0]}` : `${parent}`;
   } catch {
-    return `${parent}`; // not Linux: its shells give way to the program
+    return `${parent}`; // not Linux: there, shells are replaced by the program
   }
 }
 

@@ -1,24 +1,24 @@
-// The examples of the reference: calls of the demo's first member, answered by a real server, as `npm run docs` records them.
+// The API reference's examples: calls by the demo's first member to a real server, recorded by `npm run docs`.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const FILE = join(import.meta.dirname, '../src/features/openapi/examples.json');
 
-/** The day of the demo that is recorded: its times are relative to it, so that they are the same at every recording. */
+/** The day of the recorded demo: its times are relative to it, so they are the same in every recording. */
 const DAY = new Date('2026-03-02T00:00:00Z');
-/** So is what is signed with it: cursors. It guards nothing. */
+/** Fixed, so cursors signed with it are always the same, too. It protects nothing. */
 const SECRET_KEY = Buffer.from('Of the examples, and of nothing else').toString('base64');
-/** Made at the moment of the recording: it stays as it was recorded first. */
+/** Values that depend on the time of recording: they stay as first recorded. */
 const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id', 'next', 'sequence', 'at', 'by'];
-/** Beside them, of a key. */
+/** For keys, these too. */
 const OF_KEY = ['created_at', 'expires_at'];
 /** Headers that are particular to a response. */
 const HEADERS = ['Content-Type', 'ETag', 'Link', 'X-Total-Count', 'Allow', 'WWW-Authenticate'];
 
 const EVENT = 900_000_001;
 
-/** Name of the call → its examples: name, summary, path, and what else is sent. */
+/** Operation id → its examples: name, summary, path, and what else is sent. */
 const CALLS = {
   getMe: [
     ['me', 'The member', '/me'],
@@ -104,7 +104,7 @@ const CALLS = {
   ],
 };
 
-/** Starts a server over a demo of its own, calls it, and ends it. @returns the text of {@link FILE} */
+/** Starts a server with its own demo, calls it, and ends it. @returns the text of {@link FILE} */
 export async function recordExamples() {
   const { loadConfig } = await import('../dist/src/config/config.js');
   const { openDatabase } = await import('../dist/src/database/open-database.js');
@@ -186,7 +186,7 @@ async function record(
   };
 }
 
-/** The example as it was recorded before, where nothing but the moment differs. */
+/** The previously recorded example, if only time-dependent values differ. */
 function unchanged(example, known = []) {
   const before = known.find(({ name }) => name === example.name);
   return before && JSON.stringify(before, timeless) === JSON.stringify(example, timeless) ? before : example;

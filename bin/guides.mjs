@@ -1,4 +1,4 @@
-// The guides for callers as the server shows them at /docs: HTML from the Markdown files in docs/.
+// Renders the guides for callers, shown at /docs: HTML from the Markdown files in docs/.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { Marked } from 'marked';
@@ -58,7 +58,7 @@ const GUIDES = [
 ].filter(([, , source]) => existsSync(join(ROOT, source)));
 
 /**
- * @param made path → text of the files that are being made anew
+ * @param made path → text of the files being generated
  * @returns the text of src/site/guides.json
  */
 export async function renderGuides(made) {
@@ -73,7 +73,7 @@ function render([name, title, source, summary], markdown, highlight) {
     gfm: true,
     renderer: {
       heading({ tokens, depth, text }) {
-        if (depth === 1) return ''; // the page has its title
+        if (depth === 1) return ''; // the page has its own title
         const id = text
           .toLowerCase()
           .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
@@ -88,7 +88,7 @@ function render([name, title, source, summary], markdown, highlight) {
         return target === undefined ? inner : `<a href="${target}">${inner}</a>`;
       },
       code: ({ text }) => `<div class="code"><pre tabindex="0"><code>${highlight(text)}</code></pre></div>\n`,
-      html: () => '', // comments for whoever edits the file
+      html: () => '', // comments for editors of the file
     },
   });
   const html = marked
@@ -96,7 +96,7 @@ function render([name, title, source, summary], markdown, highlight) {
     .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
     .replaceAll('<th>', '<th scope="col">')
-    // A row of the table of errors is what the reference leads to.
+    // The API reference links to rows of the table of errors.
     .replaceAll(
       /<tr>\n<td>(\d{3})<\/td>\n<td><code>(\w+)<\/code>/g,
       '<tr id="$2">\n<td>$1</td>\n<td><code>$2</code>',
@@ -104,7 +104,7 @@ function render([name, title, source, summary], markdown, highlight) {
   return { name, title, summary, source, html, sections };
 }
 
-/** Where a link of the file leads on the server; undefined where it leads to a file that the server does not show. */
+/** The address of a link on the server; undefined if it leads to a file that the server does not show. */
 function addressOf(href, source) {
   if (/^(https?:|mailto:|#|\/)/.test(href)) return href;
   const [path, fragment] = href.split('#');

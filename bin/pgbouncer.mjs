@@ -1,4 +1,4 @@
-// A PgBouncer of one's own in front of a PostgreSQL, with the settings of docs/scaling.md, on loopback.
+// Starts a private PgBouncer on loopback, in front of a PostgreSQL, with the settings of docs/scaling.md.
 import { spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort, postgresUser } from './postgres.mjs';
 
-/** Where Debian puts it. */
+/** Debian's path. */
 const PROGRAM = '/usr/sbin/pgbouncer';
 
 /**
- * @param {string} databaseUrl of a PostgreSQL that asks for no password
- * @param {Record<string, string | number>} [settings] in place of those of docs/scaling.md, or beside them
+ * @param {string} databaseUrl of a PostgreSQL that needs no password
+ * @param {Record<string, string | number>} [settings] override or extend those of docs/scaling.md
  * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>} the same database, through it
  */
 export async function startPgbouncer(databaseUrl, settings = {}) {
@@ -52,7 +52,7 @@ export async function startPgbouncer(databaseUrl, settings = {}) {
     url: url.href,
     pid: child.pid,
     stop: async () => {
-      child.kill('SIGTERM'); // at once: whoever is connected is cut off
+      child.kill('SIGTERM'); // immediate: cuts off connected clients
       await ended;
       rmSync(folder, { recursive: true, force: true });
     },

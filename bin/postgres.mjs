@@ -1,4 +1,4 @@
-// A PostgreSQL of one's own: a cluster in a folder, served on loopback, ended with the process that asked for it.
+// Starts a private PostgreSQL: a cluster in a folder, served on loopback, ended with the process that started it.
 import { spawn, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 const ROOT = '/usr/lib/postgresql';
 
-/** A port that nobody listens on now. */
+/** Finds a port that is free now. */
 export function freePort() {
   return new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
@@ -17,7 +17,7 @@ export function freePort() {
 }
 
 /**
- * Starts the cluster in `folder`, which exists; makes it first where there is none, empty or as a streaming standby.
+ * Starts the cluster in `folder`, which must exist; creates it first if missing, empty or as a streaming standby.
  *
  * @param {string} folder
  * @param {Record<string, string | number>} settings as in postgresql.conf
@@ -64,13 +64,13 @@ export async function startPostgres(folder, settings, primary) {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     pid: server.pid,
     stop: async (signal = 'SIGINT') => {
-      server.kill(signal); // fast shutdown, unless said
+      server.kill(signal); // fast shutdown by default
       await ended;
     },
   };
 }
 
-/** The newest PostgreSQL that is installed. */
+/** Finds the binaries of the newest PostgreSQL installed. */
 export function findBinaries() {
   const versions = existsSync(ROOT) ? readdirSync(ROOT).sort((a, b) => Number(b) - Number(a)) : [];
   const found = versions
@@ -79,7 +79,7 @@ export function findBinaries() {
   return found ?? fail(`PostgreSQL is not installed (no initdb below ${ROOT}): apt-get install postgresql`);
 }
 
-/** PostgreSQL refuses to run as root. */
+/** The user to run as, if this one is root: PostgreSQL refuses to run as root. */
 export function postgresUser() {
   if (process.getuid() !== 0) return {};
   const id = (flag) => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);

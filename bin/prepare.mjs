@@ -1,5 +1,5 @@
-// npm's `prepare`, after `npm ci`: makes what the first start would make, which then takes as long as any other. What cannot be
-// made here, `npm start` makes, or says why not.
+// npm's `prepare`, after `npm ci`: makes what the first start would make, so it takes no longer than any other. What cannot be made
+// here, `npm start` makes, or reports why not.
 import { build } from './build.mjs';
 import { keepCompiled } from './compile-cache.mjs';
 
@@ -8,7 +8,7 @@ try {
   keepCompiled();
   const { readySnapshot } = await import('../dist/src/database/embedded-snapshot.js');
   await readySnapshot();
-  await import('../dist/src/app.js'); // so that V8 keeps it
+  await import('../dist/src/app.js'); // so V8 caches it
 } catch (error) {
   console.error(`Not prepared: ${error.message}`);
 }

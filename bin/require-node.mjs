@@ -1,4 +1,4 @@
-// First import of every program: says in one line that Node is too old, before anything fails because of that.
+// First import of every program: reports in one line that Node is too old, before anything fails because of it.
 const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 12)) {
   console.error(

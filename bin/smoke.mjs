@@ -17,7 +17,7 @@ const env = { ...process.env, PORT: String(port) };
 for (const name of ['DATABASE_URL', 'DATA_DIR', 'SECRET_KEY', 'NODE_ENV', 'TEST_DATABASE_URL'])
   delete env[name];
 
-/** Starts the server; resolves with what it printed by the time it is ready. */
+/** Starts the server; resolves when it is ready, with what it printed. */
 function start() {
   const began = performance.now();
   const server = spawn('npm', ['start'], {
@@ -67,7 +67,7 @@ function expect(condition, message) {
   if (!condition) throw new Error(message);
 }
 
-/** Runs what is printed as it is. */
+/** Runs the printed command unchanged. */
 function expectWorkingCurl(printed) {
   const curl = /^ +(export .*)\n +(curl .*)$/m.exec(printed)?.slice(1).join('\n');
   expect(curl, `no curl line is printed:\n${printed}`);

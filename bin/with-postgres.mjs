@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Runs a command over a throw-away PostgreSQL: `node bin/with-postgres.mjs npm test`. The command finds it in
-// TEST_DATABASE_URL, for a role that is not a superuser and owns its databases, as in production. What only a superuser may do
-// is done through TEST_SUPERUSER_URL. The cluster listens on loopback only, and is removed afterwards.
+// Runs a command with a throw-away PostgreSQL: `node bin/with-postgres.mjs npm test`. The command finds its URL in
+// TEST_DATABASE_URL, for a role that is not a superuser and owns its databases, as in production; and in TEST_SUPERUSER_URL, for
+// what only a superuser may do. The cluster listens on loopback only, and is removed afterwards.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const postgres = await startPostgres(folder, {
 
 const superuser = new pg.Client({ connectionString: postgres.url });
 await superuser.connect();
-// Tests make databases and roles, write as a subscriber's worker does, which fires no ordinary triggers, and COPY what a program says.
+// Tests create databases and roles, write as a subscriber's worker does, which fires no ordinary triggers, and COPY from programs.
 await superuser.query(`
   CREATE ROLE pua LOGIN NOSUPERUSER CREATEDB CREATEROLE;
   GRANT SET ON PARAMETER session_replication_role TO pua;

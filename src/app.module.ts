@@ -35,7 +35,7 @@ import { SiteModule } from './site/site.module.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
 import { Config } from './config/config.js';
 
-/** Table of contents. The guards stand in the order in which docs/api-contract.md §1 checks a request. */
+/** Lists all modules. The guards are in the order in which docs/api-contract.md §1 checks a request. */
 @Module({})
 export class AppModule {
   static with(config: Config): DynamicModule {
@@ -61,7 +61,7 @@ export class AppModule {
         WebhooksModule,
         MetricsModule,
         HealthModule,
-        // Last: Express looks through the routes in this order, and few requests are for pages.
+        // Last: Express matches routes in this order, and few requests are for pages.
         OauthModule,
         ...(resetsPasswords(config) ? [PasswordResetModule] : []),
         PersonalDataModule,

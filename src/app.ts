@@ -11,13 +11,13 @@ import { ApiAdapter } from './http/pipeline/api.adapter.js';
 import type { Connections } from './http/pipeline/connections.js';
 import { Config } from './config/config.js';
 
-/** Makes the whole application over one database, ready to listen; for main and for the tests. */
+/** Makes the whole application, ready to listen; for main and for the tests. */
 export async function createApp(config: Config): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config),
     new ApiAdapter(config),
     {
-      bodyParser: false, // bodies are read after the credential was checked
+      bodyParser: false, // bodies are read after the credential is checked
       logger: ['error', 'warn'],
       abortOnError: false,
     },
@@ -30,15 +30,16 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
 /** Requests in flight have this long to finish; operations.md promises an end within 10 s of SHUTDOWN_DELAY. */
 const DRAIN_MS = 9_000;
 
-/** Who was accepted just before the listener was closed has so long until its connection counts as idle. */
+/** Time before connections accepted just before the listener was closed count as idle. */
 const IDLE_MS = 100;
 
-/** A connection on which nothing was asked yet has this long to ask. */
+/** Time for a connection without a request so far to send one. */
 const SILENT_MS = 1_000;
 
 /**
- * Ends it cleanly. For SHUTDOWN_DELAY it serves on, not ready any more, and every answer is the last one on its connection;
- * then there are no new connections, requests in flight are finished, batches written, and the database's connections closed.
+ * Ends the application cleanly. For SHUTDOWN_DELAY it keeps serving, no longer ready, and every response is the last on its
+ * connection; then no new connections are accepted, requests in flight are finished, batches written, and database connections
+ * closed.
  */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
   const database = app.get(Database);
@@ -61,32 +62,32 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
   await database.end();
 }
 
-/** Closes a listener and leaves its connections. The server's own close looks through idle ones first, and meanwhile somebody connects. */
+/** Closes a listener but not its connections. The server's own close first scans idle ones, and clients may connect meanwhile. */
 function listenersClosed(server: Server): Promise<unknown> {
   return new Promise((resolve) => Server.prototype.close.call(server, resolve));
 }
 
-/** Closes a listener that nobody knows: so the code for that is loaded, which takes ten times as long as it runs. */
+/** Closes an unused listener, so the code for closing is loaded: loading takes ten times as long as running it. */
 async function closeStandIn(): Promise<void> {
   const standIn = createServer();
   await once(standIn.listen({ port: 0, host: '127.0.0.1', exclusive: true }), 'listening');
   await listenersClosed(standIn);
 }
 
-/** So long nobody connects, in ms, before the listener is closed; and so long that is waited for, and for the turn below. */
+/** Time without new connections before the listener is closed; longest waits for that, and for the empty turn below; in ms. */
 const QUIET_MS = 50;
 const QUIET_WITHIN_MS = 900;
 const EMPTY_WITHIN_MS = 1_000;
-/** Between two looks, in ms. */
+/** Pause between two looks, in ms. */
 const LOOK_MS = 5;
-/** Longest a turn of the event loop takes in which nothing happened, in ms. */
+/** Longest duration, in ms, of a turn of the event loop in which nothing happened. */
 const EMPTY_TURN_MS = 0.05;
 
 /**
- * Waits for a moment in which nobody is about to be accepted: a listener that closes resets the connections that wait to be, and
- * with them requests. So that there is such a moment, no answer is begun meanwhile: who waits for one does not ask again.
+ * Waits for a moment in which no connection is about to be accepted: closing a listener resets the connections waiting to be
+ * accepted, and their requests. To bring about such a moment, no response is begun meanwhile: clients that wait send nothing new.
  *
- * @returns what begins the answers that were held back; the listener is to be closed first, in the same turn of the event loop
+ * @returns what begins the responses held back; close the listener first, in the same turn of the event loop
  */
 async function quietMoment(connections: Connections): Promise<() => void> {
   const resume = connections.pause();
@@ -94,7 +95,7 @@ async function quietMoment(connections: Connections): Promise<() => void> {
   let { accepted } = connections;
   let quietSince = begun;
   for (let now = begun; now - begun < EMPTY_WITHIN_MS; now = performance.now()) {
-    // Sleeps rather than spins: who has just slept is not about to lose the processor, within the turn that counts.
+    // Sleeps rather than spins: a process that has just slept is unlikely to lose the processor during the measured turn.
     await setTimeout(LOOK_MS);
     const before = performance.now();
     await setImmediate();
@@ -104,7 +105,7 @@ async function quietMoment(connections: Connections): Promise<() => void> {
       quietSince = after;
       continue;
     }
-    // Of a longer turn the machine may have used a part for something else, and somebody came meanwhile.
+    // During a longer turn the machine may have run something else, and a client may have connected.
     const isEmpty = after - before < EMPTY_TURN_MS;
     if (isEmpty && (after - quietSince >= QUIET_MS || after - begun >= QUIET_WITHIN_MS)) break;
   }

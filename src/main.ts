@@ -15,10 +15,10 @@ import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
 import { superviseWorkers } from './workers.js';
 import { OperatorError } from './values/operator-error.js';
 
-/** Takes much of the start, so it is done while the embedded database is opened, and only if this process serves requests. */
+/** Loading takes much of the start, so it runs while the embedded database opens, and only if this process serves requests. */
 const loadApp = () => import('./app.js');
 
-/** Prepares what processes share, then serves, by itself or through workers. */
+/** Prepares what processes share, then serves, in this process or through workers. */
 async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
   if (!config.production) console.log(beginning(config));
@@ -38,7 +38,7 @@ async function start(config: Config): Promise<void> {
     const metrics = new WorkersMetrics();
     const endMetrics = await serveMetrics(config, () => metrics.collect());
     const workers = superviseWorkers(config.workers);
-    endWith(() => workers.end().then(endMetrics)); // the first may serve before the last is ready
+    endWith(() => workers.end().then(endMetrics)); // registered early: the first worker may serve before the last is ready
     await workers.ready;
   } else {
     endWith(await serve(config));
@@ -46,7 +46,7 @@ async function start(config: Config): Promise<void> {
   if (!config.production) console.log(banner(config, demo));
 }
 
-/** @returns how to end it */
+/** @returns what ends it */
 async function serve(config: Config): Promise<() => Promise<void>> {
   const { closeApp, createApp } = await loadApp();
   const app = await createApp(config);
@@ -68,14 +68,14 @@ function onSignal(end: () => Promise<void>): void {
 }
 
 /**
- * Checks the port before anything else: a port that is taken is the most common problem, and nothing should be half done then. It checks by connecting,
- * because a listener would accept clients that keep trying the port, as proxies do, and cut them off when it is closed.
+ * Checks the port before anything else: a taken port is the most common problem, and nothing should be half done then. It checks by
+ * connecting, because a listener would accept clients that keep trying the port, as proxies do, and cut them off when it is closed.
  */
 async function refuseTakenPort(config: Config): Promise<void> {
   const { host, port } = config;
   const probe = createServer();
   try {
-    // Listens on any port first, to check that the address belongs to this machine: no other machine is connected to.
+    // First listens on any port, to check that the address is this machine's, so it never connects to another.
     await new Promise<void>((resolve, reject) => {
       probe.once('error', reject).listen(0, host, resolve);
     });

@@ -2,11 +2,11 @@ import cluster from 'node:cluster';
 import type { Worker } from 'node:cluster';
 import { OperatorError } from './values/operator-error.js';
 
-/** A worker that dies is replaced after this long: at once, it might die again at once, for ever. */
+/** A dead worker is replaced after this long: without a pause, it might die again and again in a tight loop. */
 const REPLACE_MS = 1_000;
 
 export interface Workers {
-  /** When all listen. @throws OperatorError where one ends before it listens; it has said why */
+  /** Resolves when all listen; rejects with OperatorError if one ends before, having reported why itself. */
   readonly ready: Promise<void>;
   end(): Promise<void>;
 }

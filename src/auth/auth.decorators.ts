@@ -9,16 +9,16 @@ export type Access = Scope | PlatformScope | null | 'public';
 
 export const ACCESS = 'auth:access';
 
-/** The route needs a credential with this scope; on a method in place of the class's. A scope of platform keys makes it the platform's. */
+/** The route needs a credential with this scope; on a method, it overrides the class. Platform scopes admit only platform keys. */
 export const RequireScopes = (scope: Scope | PlatformScope) => SetMetadata(ACCESS, scope satisfies Access);
 
 /** The route needs a valid credential of a member, whatever its scopes. */
 export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access);
 
-/** Opens the route to callers without a credential, and ignores one that is sent. There is no other way to do so. */
+/** Opens the route to callers without a credential, and ignores any that is sent. Nothing else opens a route. */
 export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
-/** The caller: a member's `Principal`, or a `PlatformPrincipal` on routes of the platform. Only on routes that need a credential. */
+/** The caller: a member's `Principal`, or a `PlatformPrincipal` on platform routes. Only for routes that need a credential. */
 export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   return requestOf(context).principal!;
 });

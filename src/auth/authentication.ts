@@ -13,8 +13,8 @@ import type { Caller } from './principal.js';
 import { Config } from '../config/config.js';
 
 /**
- * The only way from a credential, as it was sent, to its caller. Whether what is known of a credential holds for this request is
- * decided here and nowhere else, whether it comes from the cache or from the database.
+ * The only way from a credential, as it was sent, to its caller. Only here is it decided whether what is known about a credential,
+ * cached or just looked up, permits this request.
  */
 @Injectable()
 export class Authentication {
@@ -27,7 +27,7 @@ export class Authentication {
 
   /**
    * @returns synchronously where the credential is cached and needs no proof, as most are
-   * @throws Problem invalid_credentials (one answer for every reason), and of a key api_key_in_browser and ip_not_allowed;
+   * @throws Problem invalid_credentials (the same for every reason), for keys also api_key_in_browser and ip_not_allowed;
    * or what the database throws
    */
   authenticate(credential: Credential, request: Request): Caller | Promise<Caller> {
@@ -55,7 +55,7 @@ export class Authentication {
     return kind === 'api_key' ? this.apiKeys : this.accessTokens;
   }
 
-  /** @returns a promise where something remains to be done: checking a proof, or recording an exposure before the request is refused */
+  /** @returns a promise where work remains: checking a proof, or recording an exposure before the request is refused */
   #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> | undefined {
     const { principal, thumbprint, allowed } = known;
     if (principal.kind !== credential.kind) throw this.#refusal(credential, request, 'another kind');

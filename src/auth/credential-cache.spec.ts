@@ -4,7 +4,7 @@ import type { Logger } from '../http/logger.js';
 import { CredentialCache } from './credential-cache.js';
 import { RevocationChannel } from './revocation-channel.js';
 
-/** One that never falls silent, however slow the machine is: it announces nothing by itself. */
+/** A channel that is always trusted, however slow the machine, and announces nothing by itself. */
 class HeardChannel extends RevocationChannel {
   override get trusted(): boolean {
     return true;
@@ -12,7 +12,7 @@ class HeardChannel extends RevocationChannel {
 }
 
 describe('the credential cache', () => {
-  // A credential is remembered for half a minute: that does not pass in here.
+  // A credential is cached for half a minute; the frozen clock keeps that from passing.
   beforeEach(() => void jest.spyOn(performance, 'now').mockReturnValue(0));
   afterEach(() => void jest.restoreAllMocks());
 

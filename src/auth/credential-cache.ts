@@ -7,22 +7,22 @@ import type { Revocation } from './revocation-channel.js';
 import { sha256 } from '../crypto/digests.js';
 import type { DevelopedApp } from '../http/pipeline/request-context.js';
 
-/** Enough for every credential that is in use; each takes about 1 KB. */
+/** Enough for all credentials in use; each takes about 1 KB. */
 const MOST_ENTRIES = 20_000;
 
-/** Bounds how long an entry lives, so that even a change that nobody announces (by a writer with triggers disabled, say) takes effect. */
+/** Bounds the life of an entry, so even an unannounced change (by a writer with triggers disabled, say) takes effect. */
 const LONGEST_MS = 30_000;
 
-/** What was learned of a credential when it was last looked up. */
+/** What the last look-up of a credential found. */
 export interface KnownCredential {
   readonly principal: Caller;
-  /** By `performance.now()`, computed from the remaining life that the database reported: our clock does not decide on expiry. */
+  /** By `performance.now()`, computed from the remaining life that the database reported: the local clock decides no expiry. */
   readonly expiresAtMs: number;
   /** Networks that an API key may be used from; undefined for any. */
   readonly allowed: BlockList | undefined;
   /** JWK thumbprint of the key that a DPoP-bound token requires a proof of. */
   readonly thumbprint?: string;
-  /** Whose requests a member sees who developed it; undefined for the platform's own and those of an admin. */
+  /** The app or key whose developer sees these requests; undefined for the platform's own and an admin's. */
   readonly developedApp: DevelopedApp | undefined;
 }
 
@@ -33,12 +33,10 @@ interface Entry {
 }
 
 /**
- * Remembers valid credentials, so that a request needs one round trip for its data and none for who asks. An entry is
- * trusted only while the revocation channel was heard from within the last second, and for half a minute at most; with
- * the channel cut every credential is looked up. Keys are digests of kind and credential: the memory holds no credential,
- * and an entry for a token never answers for a key.
- *
- * It saves one round trip per request (docs/performance.md).
+ * Caches valid credentials: a request then needs one round trip for its data and none for its caller (docs/performance.md). An
+ * entry is trusted only while the revocation channel was heard from within the last second, and for half a minute at most; while
+ * the channel is cut, every credential is looked up. Keys are digests of kind and credential: no credential is held in memory,
+ * and an entry for a token never matches a key.
  */
 @Injectable()
 export class CredentialCache {
@@ -46,7 +44,7 @@ export class CredentialCache {
     max: MOST_ENTRIES,
     dispose: ({ known }, digest) => this.#unindex(known, digest),
   });
-  /** Which entries a revocation ends, by `<kind>:<id>` of the revocation. */
+  /** Digests of the entries that a revocation ends, by its `<kind>:<id>`. */
   readonly #endedBy = new Map<string, Set<string>>();
   /** Counts revocations: a look-up that began before one must not be stored after it. */
   #epoch = 0;
@@ -55,14 +53,14 @@ export class CredentialCache {
     channel.onRevocation((revocation) => this.revoke(revocation));
   }
 
-  /** @returns undefined where it must be looked up */
+  /** @returns undefined if it must be looked up */
   find(kind: Caller['kind'], credential: string): KnownCredential | undefined {
     if (!this.channel.trusted) return undefined;
     const entry = this.#entries.get(digestOf(kind, credential));
     return entry !== undefined && performance.now() < entry.usableUntilMs ? entry.known : undefined;
   }
 
-  /** Looks a credential up, and remembers the answer unless something was revoked meanwhile. */
+  /** Looks a credential up, and caches the result unless something was revoked meanwhile. */
   async learn(
     kind: Caller['kind'],
     credential: string,
@@ -84,11 +82,11 @@ export class CredentialCache {
     return known;
   }
 
-  /** Removes the entries at once, in this process; the database's notice tells the others. */
+  /** Removes the entries at once in this process; other processes hear of it from the database's notice. */
   revoke(revocation: Revocation): void {
     this.#epoch++;
     if (revocation === 'all') {
-      this.#endedBy.clear(); // first, so that no entry has to be removed from it one by one
+      this.#endedBy.clear(); // first, so entries need not be removed from it one by one
       this.#entries.clear();
       return;
     }

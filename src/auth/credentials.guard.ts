@@ -13,7 +13,7 @@ import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { requestOf, responseOf } from '../http/pipeline/exchange.js';
 
-/** Turns the credential into the caller, or answers 401. A route that does not declare what it needs is refused. */
+/** Resolves the credential to its caller, or responds with 401. A route that does not declare what it needs is refused. */
 @Injectable()
 export class CredentialsGuard implements CanActivate {
   constructor(

@@ -11,7 +11,7 @@ export interface Credential {
 }
 
 /**
- * Finds the one credential in the headers; none is taken from anywhere else.
+ * Finds the credential in the headers, the only place where one is accepted.
  *
  * @returns undefined where there is none
  * @throws Problem ambiguous_credentials for two, or for one sent twice
@@ -32,7 +32,7 @@ export function credentialOf(request: Request): Credential | undefined {
   if (key) return { kind: 'api_key', scheme: 'X-API-Key', secret: key };
   if (!authorization) return undefined;
   const match = /^(Bearer|DPoP) +(\S.*)$/i.exec(authorization);
-  if (!match) return undefined; // another scheme, such as Basic, is not ours
+  if (!match) return undefined; // other schemes, such as Basic, are ignored
   const scheme = match[1]!.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer';
   return { kind: 'oauth_token', scheme, secret: match[2]! };
 }

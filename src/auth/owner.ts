@@ -1,20 +1,20 @@
 import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../values/operator-error.js';
 
-/** A member acting on their own keys and apps, who reaches nothing else. */
+/** A member acting on their own keys and apps, with access to nothing else. */
 export interface Owner {
   readonly userId: number;
   /** The address that they called from. */
   readonly ip: string | null;
 }
 
-/** The member has as many of their own as they may. */
+/** The member has as many as the limit allows. */
 export class LimitReached extends OperatorError {}
 
 /**
- * Makes sure that a member may have one more. It locks the member, so that another transaction doing the same waits until this one has ended.
+ * Makes sure that a member may have one more. Locks the member, so a concurrent transaction doing the same waits for this one.
  *
- * @param manager of the transaction that makes it
+ * @param manager of the transaction that creates it
  * @param isFull SQL: a SELECT of one boolean, `is_full`, for the member $1
  * @throws LimitReached also for a member who is disabled
  */

@@ -1,7 +1,7 @@
 import type { Problem } from '../http/output/problems.js';
 import type { PlatformScope, Scope } from './scopes.js';
 
-/** What is known of any caller. */
+/** What is known about any caller. */
 interface Known {
   readonly kind: 'api_key' | 'oauth_token';
   /** Scopes as X-OAuth-Scopes shows them. */
@@ -15,7 +15,7 @@ interface Known {
   readonly createdAt: string;
 }
 
-/** Who calls: the one member whose data the request may touch, and what it may do. */
+/** A member as the caller: the request may touch only their data, within the scopes. */
 export interface Principal extends Known {
   readonly userId: number;
   readonly scopes: readonly Scope[];
@@ -29,13 +29,13 @@ export interface PlatformPrincipal extends Known {
   readonly keyId: string;
 }
 
-/** Whoever a credential stands for. */
+/** The caller that a credential identifies. */
 export type Caller = Principal | PlatformPrincipal;
 
 declare module 'express-serve-static-core' {
   interface Request {
     principal?: Caller;
-    /** The problem to answer with if the caller's limit is used up. */
+    /** The problem to respond with if the caller's limit is used up. */
     overLimit?: Problem | undefined;
   }
 }

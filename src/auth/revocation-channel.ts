@@ -3,12 +3,12 @@ import { Config } from '../config/config.js';
 import { NoticeChannel } from '../database/notice-channel.js';
 import { Logger } from '../http/logger.js';
 
-/** `<kind>:<id>`: an id may hold a colon itself. Anything else ends all. */
+/** `<kind>:<id>`; an id may contain a colon. Anything else revokes all. */
 const NOTICE = /^(key|user|grant|client):(.+)$/s;
 
 export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; readonly id: string } | 'all';
 
-/** Hears from PostgreSQL which credentials end. */
+/** Listens to PostgreSQL for credentials that end. */
 @Injectable()
 export class RevocationChannel extends NoticeChannel {
   readonly #listeners: ((revocation: Revocation) => void)[] = [];
@@ -17,7 +17,7 @@ export class RevocationChannel extends NoticeChannel {
     config: Config,
     private readonly logger: Logger,
   ) {
-    // The embedded database delivers no notices: without the channel nothing is cached, and nothing is lost.
+    // The embedded database delivers no notices: without the channel nothing is cached, so none is missed.
     super(config.databaseDirectUrl, {
       applicationName: 'public-user-api revocations',
       channel: 'revocations',
@@ -32,7 +32,7 @@ export class RevocationChannel extends NoticeChannel {
   }
 
   protected begin(): void {
-    this.#tell('all'); // whatever ended while nobody listened is unknown
+    this.#tell('all'); // what ended before listening began is unknown
   }
 
   protected hear(payload: string | undefined): void {

@@ -7,8 +7,7 @@ import { Config } from '../config/config.js';
 import { Problem } from '../http/output/problems.js';
 import { requestOf, responseOf } from '../http/pipeline/exchange.js';
 
-/** Lets the caller pass, or answers 403, by the scope that the route declares. A route that declares nothing never gets here: the
- * first guard refuses it. */
+/** Admits the caller or responds with 403, by the scope that the route declares. The first guard refuses routes without one. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
   constructor(private readonly config: Config) {}

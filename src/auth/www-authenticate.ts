@@ -3,7 +3,7 @@ import { Problem } from '../http/output/problems.js';
 import { SUPPORTED_DPOP_ALGORITHMS } from './access-tokens/dpop.js';
 import type { Credential } from './credentials.js';
 
-/** `WWW-Authenticate` of this API (RFC 6750 §3), with the way to its metadata (RFC 9728 §5.1). */
+/** Makes this API's `WWW-Authenticate` (RFC 6750 §3), with the address of its metadata (RFC 9728 §5.1). */
 export function challenge(
   publicUrl: string,
   attributes: Readonly<Record<string, string>> = {},
@@ -19,12 +19,12 @@ export function challenge(
     .join(', ')}`;
 }
 
-/** Makes the 401 of a request without a credential: its challenge names no error (RFC 6750 §3.1). */
+/** Makes the 401 for a request without a credential: its challenge names no error (RFC 6750 §3.1). */
 export function missingCredentials(publicUrl: string): Problem {
   return new Problem('missing_credentials', { headers: { 'WWW-Authenticate': challenge(publicUrl) } });
 }
 
-/** One answer for whatever is wrong with a credential: the reason is for the log alone. */
+/** Makes the one refusal for any invalid credential; only the log learns the reason. */
 export function refusal(
   publicUrl: string,
   { kind, scheme }: Credential,
@@ -40,7 +40,7 @@ export function refusal(
   return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 
-/** Makes the 403 of a credential that lacks a scope, which the challenge names (RFC 6750 §3.1). */
+/** Makes the 403 for a credential that lacks a scope, which the challenge names (RFC 6750 §3.1). */
 export function insufficientScope(publicUrl: string, required: string, granted: readonly string[]): Problem {
   return new Problem('insufficient_scope', {
     detail: `This endpoint needs the scope ${required}.`,

@@ -2,8 +2,8 @@ import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/comm
 import type { Logger } from 'pino';
 
 /**
- * Work in the database beside requests: from the start of the server on, again and again with a pause between, until it ends.
- * What it fails at is told once for failures in a row, and tried again after the pause.
+ * Background work in the database: repeated from the server's start to its end, with a pause between runs. Failures in a row are
+ * logged once; the work is retried after the pause.
  */
 export abstract class BackgroundWork implements OnApplicationBootstrap, OnApplicationShutdown {
   #timer: NodeJS.Timeout | undefined;
@@ -13,7 +13,7 @@ export abstract class BackgroundWork implements OnApplicationBootstrap, OnApplic
 
   /**
    * @param pauseMs between the end of one run and the start of the next
-   * @param failure what the log says where a run fails
+   * @param failure log message when a run fails
    */
   constructor(
     protected readonly logger: Pick<Logger, 'warn'>,
@@ -21,7 +21,7 @@ export abstract class BackgroundWork implements OnApplicationBootstrap, OnApplic
     private readonly failure: string,
   ) {}
 
-  /** One run. Of several steps it does no further one once {@link ended}. */
+  /** One run. Between steps it checks {@link ended}, and stops if it is set. */
   protected abstract work(): Promise<unknown>;
 
   protected get ended(): boolean {

@@ -6,26 +6,26 @@ import type { PrimaryConfig } from './primary.js';
 import { commented } from './request-comments.js';
 import { Unavailable } from './unavailable.js';
 
-/** Where PostgreSQL says that it has ended the wait for a standby: the text of that warning depends on the language. */
+/** Routine of PostgreSQL's warning that it gave up waiting for a standby; the warning's text depends on the language. */
 const CANCELLED_WAIT = 'SyncRepWaitForLSN';
 
-/** So many commits in a row that no standby confirmed, and writes are refused for a while. */
+/** After so many commits in a row that no standby confirmed, writes are refused for a while. */
 const MOST_UNCONFIRMED = 3;
 const REFUSED_MS = 1_000;
 
-// Functions of ours that write, too.
+// Includes this project's functions that write.
 const WRITE =
   /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION|fold_totals|copy_names|take_change_mark|coalesce_changes)\b/i;
 
 /**
- * Whether writes are worth trying. With a synchronous standby that is lost each of them waits until it is cancelled, and would
- * hold a connection all the while: after some of them one a second is let through, to see whether the standby is back.
+ * Whether writes are worth trying. While a synchronous standby is lost, each write waits until it is cancelled, and holds a
+ * connection all the while: after a few of them, one per second is let through, to see whether the standby is back.
  */
 export class WriteGate {
   #unconfirmed = 0;
   #closedUntil = 0;
 
-  /** @throws Unavailable for a write in a second in which none is tried */
+  /** @throws Unavailable for a write while none is let through */
   pass(text: string): void {
     if (this.#unconfirmed < MOST_UNCONFIRMED || !WRITE.test(text)) return;
     const now = performance.now();
@@ -42,32 +42,32 @@ export class WriteGate {
   }
 }
 
-/** What a client of a pool may cost; the pool passes on its own options. */
+/** Limits of a pool's client; the pool passes on its own options. */
 export interface Bounds extends PrimaryConfig {
-  /** A statement that takes longer is given up, in ms; undefined: it may take its time. */
+  /** A statement that takes longer, in ms, is given up; undefined for no limit. */
   readonly answerMs: number | undefined;
   readonly writes: WriteGate;
 }
 
 const CANCEL_TIMEOUT_MS = 1_000;
-/** A server that hears CancelRequests ends a statement at once; one whose answer is lost on the way is given up after this. */
+/** A server that receives CancelRequests ends a statement at once; one whose response is lost is given up after this. */
 const GIVE_UP_MS = 60_000;
 
 type Callback = (error: Error | undefined, result?: QueryResult) => void;
 
 /**
- * A client of a pool whose statements end in time, and whose commits count only where they are confirmed:
+ * A pool's client whose statements end in time, and whose commits count only if confirmed:
  *
- * - What takes too long is cancelled at the server (CancelRequest), and the connection keeps its place in the pool until the
- *   statement really ended. A COMMIT that waits for a lost synchronous standby knows no timeout, and does not notice that its
- *   client left: a pool that connects anew instead uses up all connections of the database in seconds.
- * - A cancelled wait is answered with success and a warning: the transaction stands on the primary, and may be lost with it.
- *   That is no success, but Unavailable: the outcome is unknown, and the same write may be sent again.
+ * - A statement that takes too long is cancelled at the server (CancelRequest), and the connection keeps its place in the pool
+ *   until the statement really ends. A COMMIT that waits for a lost synchronous standby has no time-out, and does not notice that
+ *   its client left: a pool that connects again instead uses up all connections of the database in seconds.
+ * - PostgreSQL responds to a cancelled wait with success and a warning: the transaction is committed on the primary, and may be
+ *   lost with it. Here that is no success, but Unavailable: the outcome is unknown, and the same write may be sent again.
  */
 export class BoundedClient extends PrimaryClient {
   readonly #bounds: Bounds;
   readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;
-  /** The statement that was given up, until it ended. */
+  /** The end of the statement that was given up, while it is awaited. */
   #givenUp: Promise<void> | undefined;
   #cancelledWaits = 0;
   #release: ((error?: Error | boolean) => void) | undefined;
@@ -77,8 +77,8 @@ export class BoundedClient extends PrimaryClient {
     this.#bounds = bounds;
     this.#send = this.query.bind(this) as never;
     this.query = this.#bounded.bind(this) as never;
-    // Between the end of a statement that was given up and the pool's taking the client back nobody else listens, and an error
-    // that nobody hears ends the process. Whoever waits for a statement is told by that.
+    // Between the end of an abandoned statement and the client's return to the pool nothing else listens, and an unhandled 'error'
+    // ends the process. Callers learn of errors from their statements.
     this.on('error', () => undefined);
     this.on('notice', ({ routine }) => {
       if (routine !== CANCELLED_WAIT) return;
@@ -87,7 +87,7 @@ export class BoundedClient extends PrimaryClient {
     });
   }
 
-  /** Set by the pool whenever it lends this client out: gives it back, which closes it where an error is named. */
+  /** Set by the pool whenever it lends this client out: returns it, and closes it if an error is given. */
   get release(): (error?: Error | boolean) => void {
     return (error) => {
       if (!this.#givenUp) this.#release!(error);
@@ -131,7 +131,7 @@ export class BoundedClient extends PrimaryClient {
     });
   }
 
-  /** Resolves when the statement has ended, or can be heard of no more. */
+  /** Resolves when the statement has ended, or its end can no longer be observed. */
   async #cancel(statement: Promise<unknown>): Promise<void> {
     let ended = false;
     const end = statement.then(
@@ -140,13 +140,13 @@ export class BoundedClient extends PrimaryClient {
     );
     const latest = performance.now() + GIVE_UP_MS;
     while (!ended && performance.now() < latest) {
-      if (!(await this.#sendCancelRequest())) break; // nobody is there: what it does there ends with its server
+      if (!(await this.#sendCancelRequest())) break; // no server there: the statement ended with it
       await Promise.race([end, pause(CANCEL_TIMEOUT_MS)]);
     }
     if (!ended) this.connection.stream.destroy();
   }
 
-  /** @returns whether the server has taken it: it closes the connection then */
+  /** @returns whether the server accepted it, after which it closes the connection */
   #sendCancelRequest(): Promise<boolean> {
     const { host, port, processID, secretKey } = this as unknown as Record<'host', string> &
       Record<'port' | 'processID' | 'secretKey', number>;
@@ -158,7 +158,7 @@ export class BoundedClient extends PrimaryClient {
       const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
       socket.setTimeout(CANCEL_TIMEOUT_MS, () => socket.destroy(new Error('it does not answer')));
       socket.on('error', () => resolve(false));
-      socket.on('close', () => resolve(true)); // after an error this says nothing new
+      socket.on('close', () => resolve(true)); // has no effect after an error
       socket.resume().end(request);
     });
   }

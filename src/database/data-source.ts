@@ -162,20 +162,21 @@ const TELL_LOCK_MS = 3_000;
 const SWEEP_STATEMENT_MS = 5_000;
 const SWEEP_LOCK_MS = 300;
 
-/** Feeds that a process writes at once; the others wait. */
+/** Feeds that a process writes at once; others wait. */
 export const FEEDS_AT_ONCE = 2;
 const FEED_STATEMENT_MS = 10_000;
-/** Longer than the database takes to see a deadlock. */
+/** Longer than the database takes to detect a deadlock. */
 const FEED_LOCK_MS = 3_000;
 
 /**
- * The one DataSource.
+ * Makes a DataSource for one of these uses:
  *
- * `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines}. `maintenance`: for
- * migrations, imports and the command line: two direct connections that may take their time. `sweeping`: one direct
- * connection, only while there is something to do, for statements that may take longer than a request and wait for nobody. `feeding`:
- * direct connections for what the platform's backend sends, apart from those of members, so that it never takes theirs. `telling`:
- * direct connections for webhooks, only while there is something to tell.
+ * - `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines};
+ * - `maintenance`: two direct connections without deadlines, for migrations, imports and the command line;
+ * - `sweeping`: one direct connection, open only while there is work, whose statements may take longer than a request but hardly
+ *   wait for locks;
+ * - `feeding`: direct connections for what the platform's backend sends, so that it never takes those of members;
+ * - `telling`: direct connections for webhooks, open only while there are messages.
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
   return new DataSource({
@@ -205,7 +206,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
         idle_in_transaction_session_timeout: 5_000,
         keepAlive: true,
         ...requestPlans(config),
-        // Longer than the server's own limit: it speaks first, unless it is gone, or a COMMIT waits for a standby.
+        // Longer than the server's own limit, which expires first unless the server is gone or a COMMIT waits for a standby.
         ...bounds(config, statement + 50, isDirect(config)),
       };
     case 'sweeping':
@@ -216,7 +217,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
         lock_timeout: SWEEP_LOCK_MS,
         statement_timeout: SWEEP_STATEMENT_MS,
         keepAlive: true,
-        // What a crash undoes is swept again; and a lost synchronous standby holds up nothing here.
+        // What a crash undoes is swept again; and a lost synchronous standby does not block sweeping.
         options: '-c synchronous_commit=off',
         ...bounds(config, SWEEP_STATEMENT_MS + 1_000, true),
       };
@@ -250,16 +251,17 @@ function poolOptions(config: Config, use: DataSourceUse) {
 }
 
 /**
- * A request takes one process of PostgreSQL and no compiler: parallel workers and JIT gain nothing on short statements, and let
- * one caller's list take all cores. A pooler and the embedded database know no such options; docs/scaling.md sets them for the role.
+ * A request uses one PostgreSQL process and no JIT: parallel workers and JIT gain nothing on short statements, and would let one
+ * caller's list take all cores. Poolers and the embedded database do not accept these options; docs/scaling.md sets them for the
+ * role.
  */
 function requestPlans(config: Config): { options?: string } {
   return isDirect(config) ? { options: '-c max_parallel_workers_per_gather=0 -c jit=off' } : {};
 }
 
 /**
- * Whether requests reach PostgreSQL itself, and have a session of their own there: behind a pooler each transaction has another one,
- * and the embedded database has one for all.
+ * Whether requests connect to PostgreSQL directly, each connection with its own session: behind a pooler each transaction gets
+ * another one, and the embedded database has one for all.
  */
 export function isDirect({ databaseUrl, databaseDirectUrl }: Config): boolean {
   return databaseUrl !== undefined && databaseUrl === databaseDirectUrl;
@@ -274,7 +276,7 @@ interface DatabaseAddress {
   readonly database?: string;
 }
 
-/** Where the database is, in TypeORM's words: a URL, or the embedded database's socket. */
+/** The database's address as TypeORM options: a URL, or the embedded database's socket. */
 export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAddress {
   const url = use === 'requests' ? config.databaseUrl : config.databaseDirectUrl;
   if (url) return { url };
@@ -283,5 +285,5 @@ export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAdd
 
 function bounds({ databaseUrl }: Config, answerMs: number | undefined, primary: boolean) {
   if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate(), primary };
-  return { query_timeout: answerMs }; // the embedded one takes no CancelRequest, and has no standby
+  return { query_timeout: answerMs }; // the embedded one accepts no CancelRequest, and has no standby
 }

@@ -6,7 +6,7 @@ import { MemberReads } from './member-reads.js';
 import { isUnavailable } from './unavailable.js';
 import { Config } from '../config/config.js';
 
-/** At start there is time: requests wait for a connection far shorter than a busy machine may need for its first. */
+/** The first connection may take long on a busy machine; requests wait far less for theirs. */
 const PATIENCE_MS = 5_000;
 
 async function connectPatiently(config: Config): Promise<DataSource> {
@@ -21,7 +21,7 @@ async function connectPatiently(config: Config): Promise<DataSource> {
   }
 }
 
-/** The pool outlives the application: {@link closeApp} ends it when the last hook has written. */
+/** The pool outlives the application: {@link closeApp} ends it after the last shutdown hook has written. */
 @Global()
 @Module({
   providers: [

@@ -14,21 +14,21 @@ const WAITERS_PER_CONNECTION = 20;
 /** Share of the connections for long statements. */
 const LONG_SHARE = 0.2;
 
-/** What members' data is read with: the primary has these methods, and so do replicas. */
+/** The methods for reading members' data, from the primary or from replicas. */
 export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 
 /**
- * Statements on TypeORM's own pool, without its layers: the only way in which requests read.
+ * Runs statements on TypeORM's pool without its layers: the only way in which requests read.
  * Writes of several statements go through `dataSource.transaction`.
  */
 @Injectable()
 export class Database {
   readonly #pool: Pool;
   readonly #mostWaiting: number;
-  /** Not on the embedded database, which has one session for all connections; nor if each statement carries its request's id. */
+  /** Undefined for the embedded database, with its one session for all connections, and if statements carry request ids. */
   readonly #pipelined: PipelinedReads | undefined;
   readonly #requestIds: boolean;
-  /** Whether a statement prepared by pg still exists the next time. */
+  /** Whether sessions are not shared, so a statement that pg prepared still exists the next time. */
   readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
   readonly #long: Turnstile;
@@ -52,7 +52,7 @@ export class Database {
   }
 
   /**
-   * A read of the hot path: always the same text, and done in well under a millisecond.
+   * Runs a read of the hot path: constant text, done in well under a millisecond.
    *
    * @throws Unavailable when too many requests wait for a connection already
    */
@@ -63,7 +63,7 @@ export class Database {
   }
 
   /**
-   * Any other statement, on a connection of the pool.
+   * Runs any other statement on a connection of the pool.
    *
    * @throws Unavailable when too many requests wait for a connection already
    */
@@ -72,7 +72,7 @@ export class Database {
   }
 
   /**
-   * Any other statement that is always the same text: a constant, never one with values in it.
+   * Runs any other statement of constant text, as a prepared statement: never one with values in its text.
    *
    * @throws Unavailable when too many requests wait for a connection already
    */
@@ -84,7 +84,7 @@ export class Database {
   }
 
   /**
-   * A statement whose time is proportional to its member's number of rows: only a few at once, so that they leave connections for all others.
+   * Runs a statement that takes time in proportion to the member's rows; only a few at once, to leave connections for all others.
    *
    * @param statement with a name if its text never varies
    * @throws Unavailable when too many of these wait already, or this one waited as long as for a connection
@@ -128,7 +128,7 @@ export class Database {
     return (await this.#pool.query<Row>(query)).rows;
   }
 
-  /** Pool.query runs a statement that had to wait in the context of the request that released the connection, and thus under its id. */
+  /** Pool.query would run a waiting statement in the context, and under the id, of the request that freed the connection. */
   async #queryInContext<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
     const client = await this.#pool.connect();
     let failed = true;

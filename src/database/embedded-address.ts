@@ -12,7 +12,7 @@ const PORT = 5432;
 /** Linux allows 107 bytes for a socket's path, macOS 103. */
 const LONGEST_SOCKET_PATH = 100;
 
-/** Address of the embedded database in `dataDir`, whoever has it open. */
+/** Address of the embedded database in `dataDir`, whichever process has it open. */
 export function embeddedAddress(dataDir: string): EmbeddedAddress {
   const fits = Buffer.byteLength(socketPath(dataDir)) <= LONGEST_SOCKET_PATH;
   const shorter = join(tmpdir(), `pua-${sha256(dataDir, 'hex').slice(0, 16)}`);

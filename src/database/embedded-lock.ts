@@ -4,25 +4,25 @@ import { setTimeout } from 'node:timers/promises';
 import { randomUUID } from '../crypto/random.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** The folder that is the lock of a data folder's embedded database: with one file in it, it is held; empty, or not there, it is free. */
+/** The folder that locks a data folder's embedded database: held while it contains a file, free if it is empty or absent. */
 export function embeddedLock(dataDir: string): string {
   return join(dataDir, 'embedded.holder');
 }
 
-/** A holder that opens or closes the database is waited for, a minute at most: a busy machine takes its time. */
+/** How often to check while a holder opens or closes the database: for a minute, since a busy machine is slow. */
 const MOST_LOOKS = 300;
 const LOOK_MS = 200;
 
 /**
- * Takes the lock of an embedded database, from a holder that was killed too.
+ * Takes the lock of an embedded database, even from a holder that was killed.
  *
- * A folder takes the place of an empty one in one step, and of no other (rename(2)): so of many who offer theirs one succeeds. What
- * a killed holder left is removed by its own name, `<pid>-<UUID>`, which is nobody else's: so of many who do that none can remove
- * what a living one has put there since.
+ * Renaming a folder over another is atomic and succeeds only if the target is empty (rename(2)): so one of many contenders wins.
+ * What a killed holder left is removed by its unique name, `<pid>-<UUID>`: so a contender cannot remove what a living one has put
+ * there since.
  *
  * @param isServed whether a living process serves the database
- * @returns what gives the lock back; undefined where a living process serves the database
- * @throws OperatorError where somebody holds it for a minute and does not serve
+ * @returns what releases the lock; undefined if a living process serves the database
+ * @throws OperatorError if a process holds it for a minute without serving
  */
 export async function takeEmbeddedLock(
   dataDir: string,

@@ -19,11 +19,11 @@ import { startThread } from './embedded-thread.js';
 import { migrate, statementsOf } from './migrate.js';
 import { sha256 } from '../crypto/digests.js';
 
-/** Beside what was built, where only whoever may change the program itself can write. */
+/** Beside the build: only those who may change the program itself can write there. */
 const SNAPSHOTS = join(import.meta.dirname, '../../.snapshots');
-/** What is older, and not of this version, is nobody's any more. */
+/** Anything older that is not of this version is no longer in use. */
 const OLD_MS = 3_600_000;
-/** There is one database, and never another to be made: the files of these two are half of all. */
+/** No other database is ever created, and the files of the two templates are half of all. */
 const WITHOUT_TEMPLATES = [
   'UPDATE pg_database SET datistemplate = false',
   'DROP DATABASE template0',
@@ -31,23 +31,22 @@ const WITHOUT_TEMPLATES = [
 ];
 
 /**
- * Makes `folder`, which is absent or empty, a migrated embedded database without data, as a copy of the snapshot: that takes a
- * tenth of the time in which one is made. Where nothing can be written beside the program, as in an image, the folder stays as
- * it is, for whoever opens it to fill.
+ * Makes `folder`, which is absent or empty, a migrated embedded database without data, by copying the snapshot: a tenth of the time
+ * of making one. If nothing can be written beside the program, as in an image, the folder is left for its opener to fill.
  */
 export async function fillFromSnapshot(folder: string): Promise<void> {
   const snapshot = await readySnapshot();
   if (snapshot === undefined) return;
   const draft = `${folder}.new`;
-  rmSync(draft, { recursive: true, force: true }); // of a process that was killed
+  rmSync(draft, { recursive: true, force: true }); // left by a process that was killed
   cpSync(snapshot, draft, { recursive: true });
   renameSync(draft, folder); // whole, or not at all
 }
 
 /**
- * Makes the snapshot for these migrations where there is none. Several processes may do so at once.
+ * Makes the snapshot for these migrations if there is none. Several processes may do so at once.
  *
- * @returns its folder; undefined where nothing can be written beside the program
+ * @returns its folder; undefined if nothing can be written beside the program
  */
 export async function readySnapshot(): Promise<string | undefined> {
   const snapshot = join(SNAPSHOTS, await version());
@@ -60,14 +59,14 @@ export async function readySnapshot(): Promise<string | undefined> {
     if (!existsSync(snapshot)) renameSync(draft, snapshot);
     removeOld(snapshot);
   } catch (error) {
-    if (!existsSync(snapshot)) throw error; // two were made at the same moment: both are whole, and the first stays
+    if (!existsSync(snapshot)) throw error; // another process was first; its snapshot is complete and stays
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
   return snapshot;
 }
 
-/** Of the embedded PostgreSQL, and of all statements that make the database. */
+/** A digest of the embedded PostgreSQL's version and of all statements that make the database. */
 async function version(): Promise<string> {
   const library = fileURLToPath(import.meta.resolve('@electric-sql/pglite'));
   const parts = [readFileSync(join(library, '../../package.json'), 'utf8'), WITHOUT_TEMPLATES.join()];

@@ -18,7 +18,7 @@ const query = (text: string) => message('Q', text);
 const PARSED = Uint8Array.of(49, 0, 0, 0, 4);
 const REFUSED = Uint8Array.of(69, 0, 0, 0, 4);
 
-/** What PGlite is told of a statement that a connection sends, and binds. */
+/** What PGlite receives when a connection sends and binds a statement. */
 function send(statements: EmbeddedStatements, connection: number, text: string, answer = PARSED): Buffer[] {
   const { bytes, answer: known, answered, afterwards = [] } = statements.translate(connection, parse(text));
   answered?.(answer);
@@ -34,7 +34,7 @@ describe('statements of the embedded database', () => {
     expect(send(statements, 2, 'SELECT $1')).toEqual([parse('SELECT $1', 'kept_1'), bind('kept_1')]);
     expect(send(statements, 1, 'SELECT $1')).toEqual([bind('kept_1')]);
     expect(statements.translate(1, describeOne()).bytes).toEqual(describeOne('kept_1'));
-    expect(statements.translate(3, bind()).bytes).toEqual(bind()); // who has parsed nothing
+    expect(statements.translate(3, bind()).bytes).toEqual(bind()); // this connection has parsed nothing
   });
 
   it('are told apart by their text and the types of their parameters', () => {

@@ -1,11 +1,11 @@
 /** Statements that are kept prepared; each takes some 50 KB. */
 const MOST_KEPT = 300;
-/** Texts that are remembered to have come once. */
+/** Texts remembered as seen once. */
 const MOST_SEEN = 2_000;
-/** After so many uses a statement is prepared anew: what it reads may have grown. */
+/** After so many uses a statement is prepared again: its tables may have grown. */
 const MOST_USES = 500;
 
-/** Queries without parameters that leave what prepared statements mean, and how they are best run, as it was. */
+/** Queries without parameters that change neither the meaning nor the best plan of prepared statements. */
 const HARMLESS = /^\s*(BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SELECT|SHOW)\b/i;
 
 const [PARSE, BIND, DESCRIBE, QUERY, CLOSE] = [...'PBDQC'].map((type) => type.charCodeAt(0));
@@ -20,33 +20,33 @@ interface Kept {
   uses: number;
 }
 
-/** What becomes of a message of a client. */
+/** How a client's message is handled. */
 export interface Translated {
-  /** What PGlite is to be told; undefined: nothing, since it knows. */
+  /** What to send to PGlite; undefined if it need not be sent. */
   readonly bytes: Uint8Array | undefined;
-  /** What the client is answered in its place. */
+  /** Response to the client in place of PGlite's. */
   readonly answer?: Uint8Array;
-  /** To be called with each piece of what PGlite answers, whole messages. */
+  /** To be called with each chunk of PGlite's response; chunks are whole messages. */
   readonly answered?: (data: Uint8Array) => void;
-  /** Messages for PGlite after this one, whose answers nobody waits for. */
+  /** Messages for PGlite after this one, whose responses are discarded. */
   readonly afterwards?: readonly Uint8Array[];
 }
 
 /**
- * Statements that come again, kept prepared in the one session of the embedded database, whichever connection sends them: to parse and
- * plan one takes several times as long as to run it. Clients know nothing of it: they send the statement without a name each time
- * (PostgreSQL's protocol, "Extended Query"), and its name is put in here. A statement that came once only is left as it is.
+ * Keeps recurring statements prepared in the embedded database's one session, whichever connection sends them: parsing and planning
+ * takes several times as long as execution. Clients are unaware: they send the statement unnamed each time (PostgreSQL's protocol,
+ * "Extended Query"), and its name is inserted here. A statement seen only once is passed on unchanged.
  *
- * After any query that could change the meaning or the best plan of a statement (DDL, ANALYZE, a load), all are prepared anew.
+ * After any query that could change the meaning or the best plan of a statement (DDL, ANALYZE, a load), all are prepared again.
  */
 export class EmbeddedStatements {
   readonly #kept = new Map<string, Kept>();
   readonly #seen = new Set<string>();
-  /** By connection: what its unnamed statement is called here. */
+  /** By connection: the name inserted for its unnamed statement. */
   readonly #unnamed = new Map<number, string>();
   #made = 0;
 
-  /** @param message one message of the protocol, whole */
+  /** @param message one whole message of the protocol */
   translate(connection: number, message: Uint8Array): Translated {
     const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
     switch (message[0]) {
@@ -70,7 +70,7 @@ export class EmbeddedStatements {
 
   #parse(connection: number, bytes: Buffer): Translated {
     this.#unnamed.delete(connection);
-    if (bytes[HEAD] !== 0) return { bytes }; // it has a name of its own
+    if (bytes[HEAD] !== 0) return { bytes }; // the client named it
     const statement = bytes.toString('latin1', HEAD + 1); // text and types of parameters
     const kept = this.#kept.get(statement);
     if (kept && ++kept.uses <= MOST_USES) {
@@ -91,7 +91,7 @@ export class EmbeddedStatements {
     return {
       bytes: withName(bytes, HEAD, name),
       answered: (data) => {
-        if (!isParsed(data)) return; // what is wrong with it was answered
+        if (!isParsed(data)) return; // the client received the error
         this.#kept.set(statement, { name, uses: 1 });
         this.#unnamed.set(connection, name);
       },
@@ -99,7 +99,7 @@ export class EmbeddedStatements {
     };
   }
 
-  /** Puts in the name where the message has an empty one. */
+  /** Inserts the statement's name if the message has an empty one. */
   #named(connection: number, bytes: Buffer, at: number): Buffer {
     const name = this.#unnamed.get(connection);
     return name === undefined || bytes[at] !== 0 ? bytes : withName(bytes, at, name);
@@ -113,14 +113,14 @@ export class EmbeddedStatements {
   }
 }
 
-/** The same message with a name in place of the empty one at `at`. */
+/** The message with `name` inserted for the empty one at `at`. */
 function withName(bytes: Buffer, at: number, name: string): Buffer {
   const named = Buffer.concat([bytes.subarray(0, at), Buffer.from(name), bytes.subarray(at)]);
   named.writeInt32BE(named.length - 1, 1);
   return named;
 }
 
-/** One statement, of a kind that changes nothing of the others: behind a semicolon there could be any. */
+/** Whether the query is a single harmless statement: after a semicolon, any other could follow. */
 function isHarmless(query: Buffer): boolean {
   const text = query.toString('latin1', HEAD, query.length - 1).trimEnd();
   const end = text.indexOf(';');

@@ -1,17 +1,17 @@
 import { Worker } from 'node:worker_threads';
 
-/** Where an embedded database has its files, which are made where there are none, and the path of its socket. */
+/** An embedded database's folder, whose files are created if missing, and the path of its socket. */
 export interface EmbeddedFiles {
   readonly folder: string;
   readonly socket: string;
 }
 
-/** What the thread is asked: to open a database under a number, or to end the one of that number. */
+/** A request to the thread: open a database under a number, or close the one with that number. */
 export type ThreadRequest =
   | { readonly id: number; readonly files: EmbeddedFiles; readonly patienceMs?: never }
   | { readonly id: number; readonly patienceMs: number; readonly files?: never };
 
-/** That it is done, or why it could not be. */
+/** Success, or why the request failed. */
 export interface ThreadResponse {
   readonly id: number;
   error?: unknown;
@@ -19,11 +19,11 @@ export interface ThreadResponse {
 
 /** A database that is served in a thread. */
 export interface OpenInThread {
-  /** Ends it: other processes that are connected have so long to finish (5 s, unless said). */
+  /** Closes it; other connected processes have this long to finish, by default 5 s. */
   close(patienceMs?: number): Promise<void>;
 }
 
-/** A thread that serves PGlites on Unix sockets: one in a server, one after the other in tests, which spares each the start of a thread. */
+/** A thread that serves PGlites on Unix sockets: one in a server, several in turn in tests, which saves starting threads. */
 export class EmbeddedThread {
   readonly #worker = new Worker(new URL('./embedded.worker.js', import.meta.url));
   readonly #failed: Promise<never>;
@@ -38,19 +38,19 @@ export class EmbeddedThread {
     this.#failed.catch(() => undefined);
   }
 
-  /** Opens a database. @throws Error where its files cannot be opened */
+  /** Opens a database. @throws Error if its files cannot be opened */
   async open(files: EmbeddedFiles): Promise<OpenInThread> {
     const id = ++this.#opened;
     await this.#ask({ id, files });
     return { close: (patienceMs = 5_000) => this.#ask({ id, patienceMs }) };
   }
 
-  /** Lets the process end though the thread is there. */
+  /** Lets the process exit while the thread runs. */
   unref(): void {
     this.#worker.unref();
   }
 
-  /** Ends the thread, and without ado what is open in it. */
+  /** Ends the thread, without closing its databases. */
   async end(): Promise<void> {
     await this.#worker.terminate();
   }
@@ -71,9 +71,9 @@ export class EmbeddedThread {
 }
 
 /**
- * Serves one PGlite in a thread of its own, which ends with it.
+ * Serves one PGlite in its own thread, which ends with it.
  *
- * @throws Error where the files cannot be opened
+ * @throws Error if the files cannot be opened
  */
 export async function startThread(files: EmbeddedFiles): Promise<OpenInThread> {
   const thread = new EmbeddedThread();

@@ -12,17 +12,17 @@ import { OperatorError } from '../values/operator-error.js';
 
 /** The embedded database (PGlite) while this process holds it open. */
 export interface EmbeddedDatabase extends EmbeddedAddress {
-  /** Other processes that are connected have so long to finish (5 s, unless said). */
+  /** Gives other connected processes this long to finish, by default 5 s. */
   close(patienceMs?: number): Promise<void>;
 }
 
 /**
- * Opens the embedded database in `dataDir` and serves it on a Unix socket there. PGlite has no lock of its
- * own and two processes would lose writes silently, so it has one here ({@link takeEmbeddedLock}). From then on this process keeps
- * all files that it makes to its user.
+ * Opens the embedded database in `dataDir` and serves it on a Unix socket there. PGlite has no lock of its own, and two processes
+ * would lose writes silently, so it is locked here ({@link takeEmbeddedLock}). From then on, only this process's user can read the
+ * files that it creates.
  *
- * @returns `undefined` where another living process serves it already; it can be reached at the same address.
- * @throws OperatorError where it is not installed, others could lay something into its folders, or it cannot be opened
+ * @returns `undefined` if another living process serves it already, at the same address
+ * @throws OperatorError if it is not installed, others could place files in its folders, or it cannot be opened
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
   if (!isInstalled('@electric-sql/pglite')) {
@@ -44,10 +44,10 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
   if (!unlock) return undefined;
   rmSync(socket, { force: true });
   try {
-    process.umask(0o077); // the socket comes into being closed to others
+    process.umask(0o077); // the socket is created inaccessible to others
     if (isEmpty(folder)) await fillFromSnapshot(folder);
     mkdirSync(folder, { recursive: true });
-    chmodSync(folder, 0o700); // of the files inside PGlite sets modes of its own
+    chmodSync(folder, 0o700); // PGlite sets the modes of the files inside
     const { close } = await startThread({ folder, socket });
     return {
       ...address,

@@ -1,4 +1,4 @@
-// Runs PGlite in a thread of its own (EmbeddedThread), so that a query does not stop the server's event loop.
+// Runs PGlite in its own thread (EmbeddedThread), so queries do not block the server's event loop.
 import { existsSync, unlinkSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
@@ -15,14 +15,14 @@ interface Message {
   readonly failed: (error: Error) => void;
 }
 
-/** Types of the messages after which a connection leaves nothing begun: Query, Sync, Terminate, and the start-up. */
+/** Types of the messages that complete an exchange: Query, Sync, Terminate, and the start-up. */
 const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).concat(0));
 
 /**
- * Gives the one session of PGlite to one connection at a time: from the first message of a query to its last, and
- * from BEGIN to the end of the transaction. In place of the socket server's own queue, which in 0.2.17 lets others
- * in between the messages of one query, and rolls back a stranger's transaction when a connection closes; remove it
- * when a version without that is out (the test of embedded.ts tells).
+ * Gives PGlite's one session to one connection at a time: from the first message of a query to its last, and from BEGIN to the end
+ * of the transaction. Replaces the socket server's own queue, which in 0.2.17 interleaves other connections with the messages of a
+ * query, and rolls back another connection's transaction when a connection closes; remove it once a release fixes that (the tests
+ * of embedded.ts tell).
  */
 class Turns {
   readonly #database: PGlite;
@@ -46,14 +46,14 @@ class Turns {
     return this.#waiting.length;
   }
 
-  /** The connection is gone: what it has not said yet is forgotten. */
+  /** The connection is gone: its waiting messages are dropped. */
   clearQueueForHandler(connection: number): void {
     for (const { failed } of this.#waiting.filter((message) => message.connection === connection))
       failed(new Error('the connection is closed'));
     this.#waiting = this.#waiting.filter((message) => message.connection !== connection);
   }
 
-  /** The connection is gone: what it has begun is undone, when its turn comes. */
+  /** The connection is gone: its open transaction is rolled back when its turn comes. */
   async clearTransactionIfNeeded(connection: number): Promise<void> {
     this.#statements.end(connection);
     if (this.#holder !== connection) return;
@@ -79,7 +79,7 @@ class Turns {
     this.#working = false;
   }
 
-  /** @returns how many bytes were answered */
+  /** @returns how many bytes were sent in response */
   async #exchange(connection: number, message: Uint8Array, answer: Message['answer']): Promise<number> {
     const {
       bytes,
@@ -115,20 +115,20 @@ class Turns {
   }
 }
 
-/** Opens a database and serves it. @returns how to end it, see {@link OpenInThread} */
+/** Opens a database and serves it. @returns what closes it, see {@link OpenInThread} */
 async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: number) => Promise<void>> {
   const database = await PGlite.create({
     dataDir: folder,
-    // The files of the log are as small as they can be: there are always some, and a copy of the database has them, too.
+    // The smallest log files possible: there are always some, and every copy of the database includes them.
     initDbStartParams: ['--wal-segsize=1'],
-    // Eight times as much, the default, takes longer to set up than all the rest of the start.
+    // The default, eight times as much, takes longer to set up than everything else at start.
     startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],
   });
   const server = new PGLiteSocketServer({ db: database, path: socket, maxConnections: 100 });
   (server as unknown as { queryQueue: Turns }).queryQueue = new Turns(database);
   await server.start();
   return async (patienceMs) => {
-    if (existsSync(socket)) unlinkSync(socket); // nobody new: other processes that came by it may finish
+    if (existsSync(socket)) unlinkSync(socket); // no new connections: processes connected by it may finish
     const deadline = Date.now() + patienceMs;
     while (server.getStats().activeConnections > 0 && Date.now() < deadline) await pause(2);
     await server.stop();

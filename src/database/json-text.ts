@@ -1,20 +1,20 @@
 /**
- * SQL that makes JSON text. PostgreSQL concatenates it in half the time that `json_build_object` takes, and Node passes it on as it
- * is (docs/performance.md).
+ * SQL that makes JSON text. Concatenation takes PostgreSQL half the time of `json_build_object`, and Node passes the text on
+ * unchanged (docs/performance.md).
  */
 
 /** The source of a part of the text; always SQL over the relations of the surrounding statement. */
 export type JsonSource =
   /** One value: its SQL. */
   | string
-  /** Several keys at once: a text that is stored, or made, as one. */
+  /** Several keys at once: text that is stored, or made, as a whole. */
   | JsonFragment
   /** An object: its keys. */
   | JsonObject
   /** A date and time in a time zone. */
   | { readonly local: string; readonly zone: string };
 
-/** The text of several keys of an object with their values, without braces, or with the opening one. */
+/** The text of several keys of an object with their values, without braces or with the opening one only. */
 export class JsonFragment {
   constructor(
     readonly sql: string,
@@ -26,12 +26,12 @@ export interface JsonObject {
   readonly keys: readonly JsonKey[];
   /** Condition under which it is present; otherwise it is null. */
   readonly when?: string | undefined;
-  /** FROM and WHERE of a query for the one row that its keys are read from; without a row, the object is null. */
+  /** FROM and WHERE of a query for the row that provides its keys; without a row, the object is null. */
   readonly lookup?: string | undefined;
 }
 
 /**
- * How a value becomes JSON: `text` is escaped, `word` and `timestamp` need no quoting inside, `number` and `boolean` are as they are.
+ * How a value becomes JSON: `text` is escaped, `word` and `timestamp` need no escaping, `number` and `boolean` are unquoted.
  * `json` is already JSON text, and never NULL; `items` are such texts separated by commas; `texts` is an array.
  */
 export type JsonKind = 'text' | 'word' | 'timestamp' | 'number' | 'boolean' | 'json' | 'items' | 'texts';
@@ -92,7 +92,7 @@ function valueOf({ kind, nullable, from }: JsonKey): Piece[] {
     case 'number':
       return [{ sql: nullable ? `COALESCE(${sql}::text, 'null')` : sql }];
     case 'boolean':
-      // Half of what a cast costs, which allocates the text.
+      // Half the cost of a cast, which allocates the text.
       return [{ sql: `CASE WHEN ${sql} THEN 'true' ELSE 'false' END` }];
     case 'json':
       return [{ sql }];
@@ -107,7 +107,7 @@ function inQuotes(sql: string, nullable: boolean): Piece[] {
   return nullable ? [{ sql: quoted(sql) }] : [{ literal: '"' }, { sql }, { literal: '"' }];
 }
 
-/** Merges adjacent literals: each `||` costs time. */
+/** Concatenates the pieces; adjacent literals are merged, since each `||` costs time. */
 function concatenate(pieces: readonly Piece[]): string {
   const parts: string[] = [];
   let literal = '';
@@ -124,7 +124,7 @@ function concatenate(pieces: readonly Piece[]): string {
   return parts.join(' || ');
 }
 
-/** In parentheses where `||` and `::` require them. */
+/** Adds parentheses where `||` and `::` require them. */
 function operand(sql: string): string {
   return /^[\w.]+$/.test(sql) ? sql : `(${sql})`;
 }

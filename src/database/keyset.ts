@@ -1,6 +1,6 @@
 /**
- * How one sort orders its rows. Nulls stand last in both directions, and ties are broken by ascending id: so
- * every row has exactly one position, whatever happens to the others.
+ * How one sort orders its rows. Nulls come last in both directions, and ties are broken by ascending id, so every row has exactly
+ * one position, whatever happens to the others.
  */
 export interface Sort {
   /** SQL of the value. */
@@ -11,9 +11,9 @@ export interface Sort {
   readonly nullable?: boolean;
 }
 
-/** A position in a list: at a row that was there, whose key and id it keeps. */
+/** A position in a list: the key and id of a row that was there. */
 export interface Place {
-  /** Which rows are meant: after or before the position; `from` and `until` include it. */
+  /** Which rows: after or before the position; `from` and `until` include it. */
   readonly side: 'after' | 'before' | 'from' | 'until';
   /** The key as PostgreSQL wrote it, to the microsecond. */
   readonly key: string | null;
@@ -23,7 +23,7 @@ export interface Place {
 /** The side on which the other rows are. */
 export const OPPOSITE = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
 
-/** SQL of a key as a cursor keeps it. */
+/** SQL of a key's text in a cursor. */
 export function keyText(sort: Sort): string {
   return sort.type === 'timestamptz'
     ? `to_char(${sort.key} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`

@@ -44,17 +44,17 @@ export type SortOf<Query> = Omit<Sort, 'nullable'> & {
   readonly nullable?: boolean | ((query: Query) => boolean);
 };
 
-/** The definition of a list; every text is our own SQL, with the member's id as `$1`. */
+/** The definition of a list; every text is trusted SQL, with the member's id as `$1`. */
 export interface ListDeclaration<Query extends ListQuery> {
   /** Part of its prepared statements' names, so it has to be unique. */
   readonly name: string;
   /** SQL of the JSON text of one item, over `rows` and `shown`; PostgreSQL evaluates it only for the rows of the page. */
   readonly item: string;
-  /** The rows of the list: those of the member. */
+  /** The member's rows that make up the list. */
   readonly rows: string;
-  /** Condition on their owner; together with the id, it finds a row by an index. */
+  /** Condition on the owner; with the id, it finds a row by an index. */
   readonly own: string;
-  /** Condition on which of them the member may see. */
+  /** Condition on the rows that the member may see. */
   readonly access: string;
   /** What else an item needs, as the rest of a FROM: one row for each item. */
   readonly shown?: string;
@@ -70,7 +70,7 @@ export interface ListDeclaration<Query extends ListQuery> {
    * gives. Without it, one scan of all matching rows serves both the total and the page.
    */
   readonly total?: string;
-  /** Whether there are few {@link rows} for everybody: a catalogue, not something that members accumulate. */
+  /** Whether every member has few {@link rows}: a catalogue, not something that members accumulate. */
   readonly few?: boolean;
 }
 
@@ -78,14 +78,14 @@ export interface ListDeclaration<Query extends ListQuery> {
  * What a list's statement returns: one row. The rows of the page are counted in the direction of reading.
  */
 export interface PageRow extends Record<string, unknown> {
-  /** JSON texts of the items in the list's order, with commas between them, in UTF-8 where they can stay so; null without any. */
+  /** JSON texts of the items in the list's order, separated by commas, as UTF-8 bytes where possible; null if there are none. */
   items: Buffer | string | null;
   /** How many rows were found: one more than the page has if there are further ones. */
   found: number;
   /** Key and id of the page's first row, */
   near_key: string | null;
   near_id: number | null;
-  /** and of its last one where the page is full. */
+  /** and of its last row if the page is full. */
   far_key: string | null;
   far_id: number | null;
   total: number;
@@ -172,7 +172,7 @@ function sortOf<Query>({ nullable = false, ...sort }: SortOf<Query>, query: Quer
   return { ...sort, nullable: typeof nullable === 'function' ? nullable(query) : nullable };
 }
 
-/** One statement for one page; see {@link PageRow}. After the values of the conditions come the limit, and id and key of the place. */
+/** Makes the statement of one page; see {@link PageRow}. Its values: those of the conditions, the limit, id and key of the place. */
 function pageStatement<Query extends ListQuery>(
   declaration: ListDeclaration<Query>,
   sort: Sort,
@@ -194,7 +194,7 @@ function pageStatement<Query extends ListQuery>(
   const nulls = sort.nullable ? ` NULLS ${backwards ? 'FIRST' : 'LAST'}` : '';
   const order = (key: string, tie: string) =>
     `ORDER BY ${key} ${direction}${nulls}, ${tie} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt} + 1`;
-  // Cursors need only the two rows at which they can be.
+  // Cursors need only the page's first and last row.
   const keyOf = (row: string) => keyText({ ...sort, key: `max(key) FILTER (WHERE place = ${row})` });
   const page = (placed: string) => `(
   SELECT count(*) AS found, string_agg(item, ',' ORDER BY place${backwards ? ' DESC' : ''}) FILTER (WHERE place <= ${limitAt}) AS items,

@@ -10,19 +10,19 @@ import { Replica } from './replica.js';
 import { Turnstile } from './turnstile.js';
 import { Config } from '../config/config.js';
 
-/** How often the positions of the replicas are checked, and that they still are replicas. */
+/** How often the replicas' positions are checked, and whether they still are replicas. */
 const LOOK_MS = 250;
-/** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): ids with a common factor are spread, too. */
+/** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;
 /** How many connections of each replica's pool long statements may use; more go to the primary. */
 const LONG_SHARE = 0.2;
 
 /**
- * Reads members' data from replicas if there are any (DATABASE_READ_URL), otherwise from the primary. Nothing else is read
- * here, in particular not who may see it.
+ * Reads members' data from replicas if there are any (DATABASE_READ_URL), otherwise from the primary. It reads nothing
+ * else; in particular, authorization is never read from a replica.
  *
- * Members always see what was written for them: a replica is used only if it is known to have it. If anything is unknown, late or broken,
- * the primary is used; no read fails because of a replica.
+ * Members always see what was written for them: a replica is used only if it is known to have it. If anything is unknown, late or
+ * broken, the primary is used; no read fails because of a replica.
  */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
@@ -63,7 +63,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   /**
    * Chooses where to read a member's data.
    *
-   * @param recent whether it is a list that promises what changed since a moment: from no replica that is more than 1.5 s behind
+   * @param recent whether the list promises all changes since a time: then no replica more than 1.5 s behind is used
    */
   of(userId: number, { recent = false } = {}): Reads {
     if (this.#log === undefined) return this.database;
@@ -89,13 +89,13 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Ensures that no instance reads older data of a member, or of all, than the primary has at the time of this call: whoever
-   * has written for them, or was notified of a change, then sees it.
+   * Ensures that no instance reads data of a member, or of all, older than the primary has at the time of this call: a writer, or a
+   * caller notified of a change, then sees that change.
    *
-   * Resolves when every replica has it, or when every instance knows not to use those that do not: in a quarter of a second at most.
+   * Resolves when every replica has it, or when every instance knows not to use those that do not: in a quarter of a second at
+   * most.
    *
-   * @throws what the database throws if it could not be announced: the data is written, but whoever wrote it must not be told
-   * so yet
+   * @throws what the database throws if the announcement failed: the data is written, but success must not be reported yet
    */
   async advance(whom: Written): Promise<void> {
     const log = this.#log;
@@ -116,11 +116,12 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#log?.trusted;
   }
 
-  /** Reads of members' data, by where they were answered, and how far each replica is behind, in seconds (see {@link Replica.lag}). */
+  /** Numbers of reads of members' data, by the server that answered them. */
   get reads(): Readonly<Record<'primary' | 'replica', number>> {
     return this.#reads;
   }
 
+  /** How far each replica is behind, in seconds (see {@link Replica.lag}). */
   async lags(): Promise<number[]> {
     const position = this.#log?.position;
     const need = position === undefined ? undefined : this.#log?.needFor(position);
@@ -134,7 +135,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     if (need) for (const replica of this.#replicas) replica.look(need);
   }
 
-  /** Several at once are one statement; one in progress accepts no more. @returns the position that covers them */
+  /** Batches concurrent announcements into one statement; one under way takes no more. @returns the position that covers them */
   #announce(whom: Written): Promise<number> {
     this.#whom.add(whom);
     this.#announcing ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
@@ -179,14 +180,14 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   ): Promise<Row[]> {
     for (const index of this.#order(userId)) {
       const ask = () => this.#replicas[index]!.query<Row>(query, need);
-      // One that fails has taken its time, and another may, too.
+      // A failed attempt has used up its time; one on the next replica may, too.
       const rows = await (isLong ? this.#long[index]!.take(ask).catch(() => undefined) : ask());
       if (rows !== undefined) return rows.length === 0 ? this.#primary(primary) : this.#fromReplica(rows);
     }
     return this.#primary(primary);
   }
 
-  /** Each member has a preferred replica, so that what they see does not jump between versions, and its caches are used well. */
+  /** Each member has a preferred replica, so what they see does not jump between versions, and its caches are used well. */
   #order(userId: number): number[] {
     const count = this.#replicas.length;
     const first = (Math.imul(userId, SPREAD) >>> 16) % count;

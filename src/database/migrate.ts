@@ -7,12 +7,12 @@ import { readSchema } from './schema.js';
 import { OperatorError } from '../values/operator-error.js';
 
 /**
- * Runs pending migrations, each in its own transaction: its locks are released when it has ended, and one
- * that is killed leaves a database in which the next call continues. In an empty database, all of them are one
- * transaction: nobody waits for anything there, and whoever connects at the same moment finds the whole schema or none.
+ * Runs pending migrations, each in its own transaction: its locks are released when it ends, and after one is killed the next call
+ * continues where it stopped. In an empty database, all of them are one transaction: nothing waits for its locks, and a client that
+ * connects meanwhile finds the whole schema or none.
  *
- * @returns the names of those that this call ran, without those that another process ran in the meantime
- * @throws OperatorError where the database is newer than the program
+ * @returns the names of those that this call ran, without those run by another process meanwhile
+ * @throws OperatorError if the database is newer than the program
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
   const names: string[] = [];
@@ -29,11 +29,11 @@ export async function migrate(dataSource: DataSource): Promise<string[]> {
   }
 }
 
-/** How long a statement of a migration waits for a lock; everybody else who wants that table waits behind it. */
+/** How long a migration's statement waits for a lock; all other statements on that table wait behind it. */
 const LOCK_TIMEOUT_MS = 3_000;
 /** For sorts and indexes of whole tables. */
 const MEMORY = '256MB';
-/** Pause between two attempts, in which those who waited get their turn. */
+/** Pause between two attempts, for waiting statements to run. */
 const PAUSE_MS = 1_000;
 const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
@@ -47,10 +47,10 @@ export interface UndoableMigration {
 }
 
 /**
- * What {@link rollback} would do.
+ * Finds the migration that {@link rollback} would undo.
  *
- * @returns undefined where none has run
- * @throws OperatorError where the database is newer than the program
+ * @returns undefined if none has run
+ * @throws OperatorError if the database is newer than the program
  */
 export async function lastMigration(dataSource: DataSource): Promise<UndoableMigration | undefined> {
   const { applied, unknown } = await readSchema(dataSource);
@@ -61,20 +61,20 @@ export async function lastMigration(dataSource: DataSource): Promise<UndoableMig
   return { name, undoing: await statementsOf(new Last(), 'down') };
 }
 
-/** What a migration would do, or undo: its statements, of which it runs none here. */
+/** Returns a migration's statements, to apply or to undo it, without running any. */
 export async function statementsOf(migration: MigrationInterface, way: 'up' | 'down'): Promise<string> {
   const statements: string[] = [];
-  // Migrations are plain SQL and read nothing: recording their statements shows everything that they would do.
+  // Migrations are plain SQL and read nothing: their recorded statements are all that they would do.
   const listener = { query: (sql: string) => Promise.resolve(statements.push(sql.trim())) };
   await migration[way](listener as unknown as QueryRunner);
   return statements.join(';\n');
 }
 
 /**
- * Undoes the migration that ran last, and loses the data in what it drops.
+ * Undoes the migration that ran last; data in what that drops is lost.
  *
- * @returns its name, or undefined where none has run
- * @throws OperatorError where the database is newer than the program
+ * @returns its name, or undefined if none has run
+ * @throws OperatorError if the database is newer than the program
  */
 export async function rollback(dataSource: DataSource): Promise<string | undefined> {
   return alone(dataSource, async (executor, manager) => {
@@ -86,11 +86,10 @@ export async function rollback(dataSource: DataSource): Promise<string | undefin
 }
 
 /**
- * Checks and writes in one transaction, so that concurrent callers find it done. On PostgreSQL, the lock makes
- * them wait. The embedded database has one session for all connections, in which a lock excludes nobody; there, the
- * transaction itself does.
+ * Checks and writes in one transaction, so concurrent callers find the work done. On PostgreSQL, the lock makes them wait. The
+ * embedded database has one session for all connections, in which a lock excludes nothing; there, the transaction itself does.
  *
- * If a lock cannot be had, the transaction is rolled back and tried again.
+ * If a lock cannot be obtained, the transaction is rolled back and retried.
  */
 async function alone<T>(
   dataSource: DataSource,
@@ -105,7 +104,7 @@ async function alone<T>(
           `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL work_mem = '${MEMORY}'; SET LOCAL maintenance_work_mem = '${MEMORY}'`,
         );
         const executor = new MigrationExecutor(dataSource, manager.queryRunner);
-        executor.transaction = 'all'; // the one that has begun
+        executor.transaction = 'all'; // the one already begun
         return await work(executor, manager);
       });
     } catch (error) {

@@ -15,8 +15,8 @@ export interface NoticeChannelOptions {
 }
 
 /**
- * Listens for notifications of PostgreSQL (LISTEN, on its own connection). Notifications and responses arrive in order on one connection, so a
- * heartbeat that was answered proves that every notification sent before it has arrived.
+ * Listens for PostgreSQL's notifications (LISTEN, on its own connection). Notifications and responses arrive in order on a
+ * connection, so the response to a heartbeat proves that every notification sent before it has arrived.
  */
 export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdown {
   #client: Client | undefined;
@@ -25,7 +25,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
-  /** @param url PostgreSQL itself, without a pooler; undefined: there is nothing to hear */
+  /** @param url PostgreSQL itself, without a pooler; undefined if there is nothing to listen to */
   protected constructor(
     private readonly url: string | undefined,
     private readonly options: NoticeChannelOptions,
@@ -47,10 +47,10 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
     return performance.now() < this.#trustedUntil;
   }
 
-  /** A new connection listens: what was announced while none did is unknown. */
+  /** Called when a new connection listens: anything announced while none did was missed. */
   protected abstract begin(): void;
 
-  /** Sends a heartbeat; resolves when it is answered. */
+  /** Sends a heartbeat; resolves when the response arrives. */
   protected async beat(client: Client): Promise<void> {
     await client.query('SELECT');
   }
@@ -67,7 +67,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
     const { applicationName, channel, trustMs } = this.options;
     let client: Client | undefined;
     try {
-      // Reads the files of certificates that the URL names: they may be away.
+      // Reads the certificate files that the URL names, which may be missing.
       client = new Client({
         connectionString: url,
         application_name: applicationName,

@@ -12,11 +12,11 @@ export interface OpenDatabase {
 }
 
 /**
- * Makes the database ready for a server: opens the embedded one and holds its lock, or checks that the other one
- * answers; migrates outside production, and refuses to start over a schema that does not fit.
+ * Makes the database ready for a server: opens the embedded one and holds its lock, or checks that the external one
+ * responds; migrates outside production, and refuses to start on a schema that does not fit.
  *
- * @param meanwhile what takes a while and needs no database: the embedded one is opened in a thread of its own, and nobody waits for an
- *   answer with a deadline yet, which a busy event loop would miss
+ * @param meanwhile slow work that needs no database: the embedded one opens in its own thread meanwhile, and no response is awaited
+ *   yet whose deadline a busy event loop could miss
  * @throws OperatorError
  */
 export async function openDatabase(
@@ -47,7 +47,7 @@ export async function openDatabase(
   return { close: async () => embedded?.close() };
 }
 
-/** A maintenance connection. @throws OperatorError where the database cannot be reached */
+/** Opens a maintenance connection. @throws OperatorError if the database cannot be reached */
 export async function connect(config: Config): Promise<DataSource> {
   try {
     return await createDataSource(config, 'maintenance').initialize();

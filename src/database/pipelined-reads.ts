@@ -16,10 +16,10 @@ const MOST_IN_FLIGHT = 64;
 const STALLED_MS = 250;
 const WATCH_MS = 100;
 const RECONNECT_MS = 500;
-/** PostgreSQL, appendix A: a data exception, and a read that a replica ended since what it reads is cleaned up on the primary. */
+/** PostgreSQL, appendix A: a data exception, and a read that a replica cancelled because the primary removed its rows. */
 const OF_THE_STATEMENT = /^(22|40001$)/;
 
-/** A read as those who subscribe to {@link READS} are told of it, without its values. */
+/** A read as subscribers of {@link READS} see it, without its values. */
 export interface TracedRead {
   readonly name: string;
   readonly text: string;
@@ -27,8 +27,8 @@ export interface TracedRead {
 }
 
 /**
- * Each read, for whoever traces requests (deploy/opentelemetry): what pg itself sends can be seen from outside, what is sent here
- * cannot. Told in the context of whoever asked.
+ * Publishes each read for tracing of requests (deploy/opentelemetry): pg's own statements can be instrumented from outside, these
+ * cannot. Published in the caller's context.
  */
 const READS = tracingChannel<unknown, TracedRead>('public-user-api:pipelined-read');
 
@@ -38,7 +38,7 @@ interface ReadAddress {
   readonly primary: boolean;
   /** Whether a pooler gives each transaction another session. */
   readonly sharedSessions: boolean;
-  /** For each session, as on the command line of PostgreSQL. */
+  /** Session options, as on PostgreSQL's command line. */
   readonly options?: string;
 }
 
@@ -47,9 +47,9 @@ interface Lane {
 }
 
 /**
- * Sends short reads to PostgreSQL one after the other, without waiting for the previous response (pipeline mode of the
- * wire protocol). Only for prepared reads of sub-millisecond length: a slow one would hold up all that follow. One
- * that stalls costs the connection; the reads waiting on it go to the pool instead.
+ * Sends short reads to PostgreSQL without waiting for the previous response (pipeline mode of the wire protocol). Only for prepared
+ * reads of sub-millisecond length: a slow one would hold up all that follow. One that stalls costs the connection; reads waiting on
+ * it go to the pool instead.
  *
  * A timer for each statement would also expire when this process is too busy to read responses that have arrived, and would
  * break both connections just then. So connections are watched instead, and not while the event loop is late.
@@ -96,7 +96,7 @@ export class PipelinedReads {
     return connection && connection.underWay < MOST_IN_FLIGHT ? connection : undefined;
   }
 
-  /** Reads on a connection that {@link next} gave. */
+  /** Reads on a connection returned by {@link next}. */
   rowsOf<Row extends QueryResultRow>(
     connection: ReadConnection,
     statement: NamedStatement,
@@ -105,7 +105,7 @@ export class PipelinedReads {
   ): Promise<Row[]> {
     if (!READS.hasSubscribers) return this.#ask(connection, statement, values, otherwise);
     const { name, text } = statement;
-    // What a connection says comes in the context in which it was opened.
+    // A connection's events arrive in the context in which it was opened.
     const inContext = AsyncResource.bind(otherwise);
     return READS.tracePromise(() => this.#ask(connection, statement, values, inContext), {
       name,
@@ -126,8 +126,8 @@ export class PipelinedReads {
           resolve(rows);
           return;
         }
-        // Either the statement is at fault, which the other way of reading will report, and the connection is fine; or it is broken,
-        // stalled or refused, which the pool reports to a caller who still has time.
+        // Either the statement is at fault, which the other way of reading will report, and the connection is fine; or it is
+        // broken, stalled or refused, which the pool reports to a caller who still has time.
         if (!OF_THE_STATEMENT.test(fault.code ?? '')) connection.destroy();
         resolve(otherwise());
       });
@@ -169,7 +169,7 @@ export class PipelinedReads {
         },
         () => {
           lost = true;
-          if (lane.connection === undefined) return; // it never was up: whoever opened it is told
+          if (lane.connection === undefined) return; // it was never up: `open` rejects
           lane.connection = undefined;
           this.#reconnect(lane);
         },
@@ -187,7 +187,7 @@ export class PipelinedReads {
     const now = performance.now();
     const late = now - this.#watchedAt > 2 * WATCH_MS;
     this.#watchedAt = now;
-    if (late) this.#lateAt = now; // what was answered is still to be read
+    if (late) this.#lateAt = now; // responses that have arrived are still to be read
     for (const { connection } of this.#lanes) {
       if (!connection || connection.underWay === 0) continue;
       if (now - Math.max(connection.progressAt, this.#lateAt) > STALLED_MS) connection.destroy();

@@ -3,14 +3,14 @@ import { NoticeChannel } from './notice-channel.js';
 
 /** How often the primary is asked for the position of its log. */
 const HEARTBEAT_MS = 50;
-/** How long an instance that receives no notifications keeps using replicas; a writer whose notification may have been lost waits as long. */
+/** How long an instance without notifications keeps using replicas; a writer whose notification may be lost waits as long. */
 export const TRUST_MS = 250;
 /** A replica that is further behind is not used. */
 export const MOST_LAG_SECONDS = 5;
 const MOST_LAG_MS = MOST_LAG_SECONDS * 1_000;
 /** The same for lists that promise all changes since a time: that promise has a margin of two seconds (migration mark-changes). */
 const MOST_RECENT_LAG_MS = 1_500;
-/** Marks of changes that are a second apart are kept for an hour (migration mark-changes): a proof is found for as long. */
+/** Change marks a second apart are kept for an hour (migration mark-changes): a proof can be found for that long. */
 const PROOF_MS = 600_000;
 /** More marked members than this count as all members. */
 const MOST_MARKS = 10_000;
@@ -37,8 +37,8 @@ FROM (SELECT ${POSITION} AS position OFFSET 0) here CROSS JOIN unnest(string_to_
 const READ_POSITION = { name: 'read-position', text: `SELECT ${POSITION} AS position` };
 
 /**
- * A mark of changes with a unique time: a server that has it has followed this primary, and not another one that took over or was restored.
- * Like reads, this does not wait for a standby.
+ * Writes a change mark with a unique time: a server that has it has followed this primary, not another one that took over or was
+ * restored. Like reads, this does not wait for a standby.
  */
 const PROVE = `BEGIN; SET LOCAL synchronous_commit = local;
 INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text RETURNING taken_at::text AS proof; COMMIT`;
@@ -49,28 +49,28 @@ interface Place {
   readonly at: number;
 }
 
-/** Whether an instance is notified of what others write; otherwise, why not. */
+/** Whether an instance is notified of others' writes; if not, why. */
 export type ChannelState = { readonly heard: true } | { readonly heard: false; readonly reason: string };
 
 /** What a replica has to prove before it is used. */
 export interface Need {
   /** Position in the log of the primary, in bytes. */
   readonly position: number;
-  /** The connection to the primary from which the position is known. */
+  /** Number of the connection to the primary that reported the position. */
   readonly epoch: number;
   /** `taken_at` of a row of `change_marks` that this primary wrote. */
   readonly proof: string;
 }
 
 /**
- * Which position a replica must have reached for a read: that of the primary a few seconds ago, and everything written since for the
- * member. The instance that wrote it announces that (NOTIFY); while the channel is cut, or its heartbeat late, there is no
- * answer, and the primary is used.
+ * Determines the log position that a replica must have reached for a read: the primary's position a few seconds ago, and everything
+ * written since for the member. The writing instance announces its writes (NOTIFY); while the channel is cut, or its heartbeat is
+ * late, there is no position, and the primary is used.
  *
- * Writes older than the permitted lag are covered by the first condition, so none is remembered for longer.
+ * Writes older than the permitted lag are covered by the first condition, so none is kept for longer.
  */
 export class PrimaryLog extends NoticeChannel {
-  /** Of the last {@link MOST_LAG_MS}, the oldest first. */
+  /** Positions of the last {@link MOST_LAG_MS}, oldest first. */
   #places: Place[] = [];
   #recent = 0;
   #marks = new Map<number, Place>();
@@ -122,7 +122,7 @@ export class PrimaryLog extends NoticeChannel {
       return;
     }
     const before = this.#marks.get(whom)?.position ?? 0;
-    this.#marks.delete(whom); // so that it moves to the end: entries are ordered by time
+    this.#marks.delete(whom); // it moves to the end: entries are ordered by time
     this.#marks.set(whom, { position: Math.max(position, before), at });
   }
 
@@ -157,7 +157,7 @@ export class PrimaryLog extends NoticeChannel {
     this.#forget(at);
   }
 
-  /** The position covered by the permitted lag, which is known for as long as a heartbeat is valid. */
+  /** Drops positions and marks older than the permitted lag, less the time for which a heartbeat is valid. */
   #forget(now: number): void {
     const places = this.#places;
     while (places.length > 1 && now - places[0]!.at > MOST_LAG_MS - TRUST_MS) places.shift();

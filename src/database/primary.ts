@@ -3,23 +3,23 @@ import type { ClientConfig } from 'pg';
 import { Unavailable } from './unavailable.js';
 
 export interface PrimaryConfig extends ClientConfig {
-  /** Whether it may connect to the primary alone. Not behind a pooler, which says what was so when it connected itself. */
+  /** Whether to accept only the primary. Not behind a pooler, which repeats what was true when it connected itself. */
   readonly primary: boolean;
 }
 
 /**
- * A client that connects to no standby. What a standby knows may be old: a credential that was revoked is still good there. And
- * whoever was led to one for a moment, while another machine became the primary, would stay there.
+ * A client that refuses standbys. Data on a standby may be stale: a revoked credential is still valid there. And a client led to
+ * one for a moment, while another machine became the primary, would stay there.
  *
- * PostgreSQL says by itself, to everybody who connects, whether it is one (`in_hot_standby`, since 14): nothing is asked.
+ * PostgreSQL reports to every new connection whether it is a standby (`in_hot_standby`, since 14): no query is needed.
  */
 export class PrimaryClient extends pg.Client {
   #standby = false;
-  /** Why it cannot be what was wanted: it connects to nothing then. */
+  /** Why its configuration is invalid: then it does not connect. */
   readonly #fault: Error | undefined;
 
   constructor({ primary, ...config }: PrimaryConfig) {
-    // A pool makes clients where nobody hears what is thrown, which would end the process.
+    // A pool makes clients where nothing catches errors: throwing would end the process.
     const fault = faultOf(config);
     super(fault ? {} : config);
     this.#fault = fault;
@@ -29,7 +29,7 @@ export class PrimaryClient extends pg.Client {
     });
   }
 
-  /** @throws Unavailable where it is a standby, or where a file of a certificate that the URL names cannot be read */
+  /** @throws Unavailable if it is a standby, or a certificate file that the URL names cannot be read */
   override connect(): Promise<pg.Client>;
   override connect(callback: Connected): void;
   override connect(callback?: Connected): Promise<pg.Client> | void {
@@ -56,7 +56,7 @@ export class PrimaryClient extends pg.Client {
   }
 }
 
-/** pg reads the files of certificates that a URL names whenever it makes a client: they may be away by then. */
+/** pg reads the certificate files that a URL names whenever it makes a client; they may be missing by then. */
 function faultOf(config: ClientConfig): Error | undefined {
   try {
     void new pg.Client(config);

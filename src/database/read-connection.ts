@@ -7,32 +7,32 @@ import type { PrimaryConfig } from './primary.js';
 export interface NamedStatement {
   readonly name: string;
   readonly text: string;
-  /** A column that is left as PostgreSQL sends it: its text in UTF-8, as bytes. */
+  /** A column whose value is left as PostgreSQL sends it: its text as UTF-8 bytes. */
   readonly bytes?: string;
 }
 
-/** How the rows of a prepared statement are made of what PostgreSQL sends. */
+/** How a prepared statement's rows are parsed. */
 interface Columns {
   readonly names: readonly string[];
-  /** Undefined: the bytes as they are. */
+  /** Undefined for raw bytes. */
   readonly parsers: readonly (((text: string) => unknown) | undefined)[];
-  /** What PostgreSQL said of them. */
+  /** PostgreSQL's RowDescription. */
   readonly description: Buffer;
 }
 
 interface Read {
   readonly statement: NamedStatement;
   readonly bind: Buffer;
-  /** Whether it was sent a second time: the session that it met the first time did not know the statement, or knew it otherwise. */
+  /** Whether this is the second attempt: on the first, the session did not know the statement, or knew other columns. */
   again: boolean;
   rows: QueryResultRow[];
   fault: (Error & { readonly code?: string }) | undefined;
-  /** Of a statement that this is the first execution of: that PostgreSQL has taken it is still to be heard. */
+  /** Whether it also prepares its statement, and PostgreSQL has not confirmed that yet. */
   parsing: boolean;
   readonly done: Done;
 }
 
-/** What a read came to: what PostgreSQL answers where it refused, or why the connection was lost; else its rows. */
+/** Receives a read's result: PostgreSQL's error or why the connection was lost, otherwise its rows. */
 export type Done<Row extends QueryResultRow = QueryResultRow> = (
   fault: (Error & { readonly code?: string }) | undefined,
   rows: Row[],
@@ -44,17 +44,17 @@ const DATA_ROW = 0x44;
 const ERROR_RESPONSE = 0x45;
 const ROW_DESCRIPTION = 0x54;
 const READY_FOR_QUERY = 0x5a;
-/** What may come beside them, and says nothing here: BindComplete, CloseComplete, CommandComplete, NoData, notices and settings. */
+/** Other messages, ignored here: BindComplete, CloseComplete, CommandComplete, NoData, notices and settings. */
 const OTHERS = new Set(['2', '3', 'C', 'n', 'N', 'S', 'A', 'I'].map((letter) => letter.charCodeAt(0)));
 
-/** Describe of the unnamed portal; Execute of it, whole; Sync. */
+/** Describe the unnamed portal; execute it for all rows; Sync. */
 const DESCRIBE = Buffer.from('D\0\0\0\x06P\0', 'latin1');
 const EXECUTE_AND_SYNC = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
 
-/** SQLSTATE of a session that has not prepared the statement, and of one whose columns were others when it did. */
+/** SQLSTATE if the session has not prepared the statement, or prepared it with other columns. */
 const PREPARE_AGAIN = new Set(['26000', '0A000']);
 
-/** Asked of a connection before it is used: whether what is read here is what PostgreSQL says. */
+/** Run on a connection before its use: checks that responses are parsed correctly here. */
 const CHECK = {
   name: 'check',
   text: `SELECT $1::text AS text, $2::integer AS number, NULL::text AS nothing, $3::bytea = '\\x00ff' AS same, $1::text AS bytes`,
@@ -65,26 +65,26 @@ const CHECKED = [LETTERS, 2 ** 30, Buffer.from([0, 255])];
 const EXPECTED = { text: LETTERS, number: 2 ** 30, nothing: null, same: true, bytes: Buffer.from(LETTERS) };
 
 /**
- * A connection on which prepared statements are executed one behind the other, without waiting for the answer before (pipeline mode,
- * PostgreSQL §55.2.4). pg connects it, with TLS and authentication; from then on its messages are written and read here: a read is
- * a quarter of what it costs through pg, and what is long can stay bytes, from PostgreSQL's socket to that of whoever asked.
+ * A connection that executes prepared statements without waiting for the previous response (pipeline mode, PostgreSQL §55.2.4). pg
+ * connects it, with TLS and authentication; from then on, messages are written and read here: a read costs a quarter of what it
+ * costs through pg, and long values can stay bytes from PostgreSQL's socket to the caller's.
  *
- * A statement is one that always has the same text under the same name. What it returns is asked for once on each connection:
- * PostgreSQL refuses one whose columns change (0A000).
+ * A statement always has the same text under the same name. Its columns are requested once per connection: PostgreSQL refuses a
+ * statement whose columns have changed (0A000).
  *
  * Behind a pooler that gives each transaction another session (`sharedSessions`), statements stay prepared in the sessions all the
- * same: their names are made of their texts, so that whoever prepared one, it is the right one. A session that does not know it says
- * so before anything is executed (26000), and is told then. That needs nothing of the pooler. What the columns are is asked for each
- * time, since sessions may have learnt of a change of a table one after the other.
+ * same: their names derive from their texts, so any client's statement of that name is the right one. A session that does not know
+ * it says so before anything is executed (26000), and it is prepared then. That requires nothing of the pooler. Columns are
+ * requested each time, since sessions may learn of a changed table one after the other.
  */
 export class ReadConnection {
   readonly #client: Client;
   readonly #parsed = new Set<string>();
   readonly #columns = new Map<string, Columns>();
   readonly #names = new Map<string, string>();
-  /** In the order in which they were asked. */
+  /** In the order sent. */
   readonly #reads: Read[] = [];
-  /** To be written when this turn of the event loop has asked everything. */
+  /** Written at the end of this turn of the event loop. */
   #unsent: Buffer[] = [];
   /** The beginning of a message whose end has not arrived. */
   #rest: Buffer | undefined;
@@ -100,9 +100,9 @@ export class ReadConnection {
   }
 
   /**
-   * @param onLost is called once, when the connection is gone, whoever ended it
+   * @param onLost is called once, when the connection is gone, whichever side ended it
    * @param sharedSessions whether a pooler gives each transaction another session
-   * @throws what pg throws; or where it is not understood what PostgreSQL says
+   * @throws what pg throws, or Error if a response cannot be parsed
    */
   static async open(
     config: PrimaryConfig,
@@ -116,7 +116,7 @@ export class ReadConnection {
     await client.connect();
     const { stream } = client.connection;
     stream.removeAllListeners('data').on('data', (bytes: Buffer) => connection.#receive(bytes));
-    // The second time without a description.
+    // The second time, no description is requested.
     for (let time = 0; time < 2; time++) {
       const rows = await new Promise<QueryResultRow[]>((resolve, reject) => {
         connection.read(CHECK, CHECKED, (fault, rows) => (fault ? reject(fault) : resolve(rows)));
@@ -138,7 +138,7 @@ export class ReadConnection {
     return this.#reads.length;
   }
 
-  /** When an answer came last, or the first of those under way was asked; by `performance.now()`. */
+  /** When the last response arrived, or the first statement under way was sent; by `performance.now()`. */
   get progressAt(): number {
     return this.#progressAt;
   }
@@ -146,8 +146,8 @@ export class ReadConnection {
   /**
    * Executes a statement, behind those under way.
    *
-   * @param done is told in a later turn, unless the connection is lost already
-   * @returns false where one of the values has to be written in a way that only pg knows: then nothing is done
+   * @param done is called in a later turn of the event loop, or at once if the connection is lost already
+   * @returns false if a value must be encoded in a way that only pg knows; then nothing is sent
    */
   read<Row extends QueryResultRow>(
     statement: NamedStatement,
@@ -172,7 +172,7 @@ export class ReadConnection {
     if (parsing) {
       this.#parsed.add(statement.name);
       const name = this.#nameOf(statement);
-      // Of the sessions behind a pooler this one may have it; and to close one that is not there is no error.
+      // This session may have the statement already; closing one that does not exist is no error.
       if (this.sharedSessions) this.#unsent.push(closeOf(name));
       this.#unsent.push(parseOf(name, statement.text));
     }
@@ -182,7 +182,7 @@ export class ReadConnection {
     this.#reads.push(read);
   }
 
-  /** What it is called in the session. */
+  /** The statement's name in the session. */
   #nameOf({ name, text }: NamedStatement): string {
     if (!this.sharedSessions) return name;
     let shared = this.#names.get(name);
@@ -193,18 +193,18 @@ export class ReadConnection {
     return shared;
   }
 
-  /** Ends it when what is under way was answered. */
+  /** Ends the connection after the responses to everything under way. */
   async end(): Promise<void> {
     await this.#client.end();
   }
 
-  /** Ends it at once: whoever waits for an answer gets none. */
+  /** Ends the connection at once: reads under way fail. */
   destroy(): void {
     this.#client.connection.stream.destroy();
     this.#lose(new Error('the connection was given up'));
   }
 
-  /** The statements of all requests that came together are one system call, and wake PostgreSQL once. */
+  /** Statements of concurrent requests take one system call, and wake PostgreSQL once. */
   #send(): void {
     const { stream } = this.#client.connection;
     const unsent = this.#unsent;
@@ -238,7 +238,7 @@ export class ReadConnection {
     if (at < all.length) this.#rest = all.subarray(at);
   }
 
-  /** One message: its body is from `at` to `end`. */
+  /** Handles one message, whose body is from `at` to `end`. */
   #take(bytes: Buffer, message: number, at: number, end: number): void {
     const read = this.#reads[0];
     if (OTHERS.has(message)) return;
@@ -249,7 +249,7 @@ export class ReadConnection {
         return;
       case READY_FOR_QUERY:
         this.#reads.shift();
-        // What was not prepared is not known by its name.
+        // The statement was not prepared.
         if (read.parsing) this.#parsed.delete(read.statement.name);
         this.#progressAt = performance.now();
         if (this.sharedSessions && !read.again && PREPARE_AGAIN.has(read.fault?.code ?? '')) {
@@ -312,7 +312,7 @@ function rowOf(bytes: Buffer, start: number, { names, parsers }: Columns): Query
   return row;
 }
 
-/** Of its fields the two that are looked at: SQLSTATE and message. */
+/** Reads the two fields in use: SQLSTATE and message. */
 function errorOf(bytes: Buffer, start: number, end: number): Error {
   const fields = new Map(
     bytes
@@ -337,11 +337,11 @@ function parseOf(name: string, text: string): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Bind to the unnamed portal. @returns undefined where a value is neither text, number, truth, bytes nor null */
+/** Makes a Bind to the unnamed portal. @returns undefined if a value is neither text, number, boolean, bytes nor null */
 function bindOf(name: string, values: readonly unknown[]): Buffer | undefined {
   const parameters: (string | Buffer | null)[] = [];
   const sizes: number[] = [];
-  // Type, length, the names of portal and statement, how many formats, parameters and formats of columns (all text).
+  // Type, length, names of portal and statement, and the counts of formats, parameters and column formats (all text).
   let size = 5 + 1 + name.length + 1 + 2 + 2 + 2;
   for (const value of values) {
     let parameter: string | Buffer | null;

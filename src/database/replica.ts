@@ -7,11 +7,11 @@ import type { Need } from './primary-log.js';
 import type { ReadConnection } from './read-connection.js';
 import { commented } from './request-comments.js';
 
-/** Pause between two checks of a session's position, in ms: they serve everybody who waits. */
+/** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
 const LOOK_AGAIN_MS = 2;
-/** How long a check is valid, in ms: a server may be promoted, and cease to be a replica. */
+/** How long a check is valid, in ms: a server may be promoted and cease to be a replica. */
 const LOOK_COUNTS_MS = 1_000;
-/** A long statement that takes longer than this here is sent to the primary while there is time; in ms. */
+/** A long statement that takes longer than this here, in ms, is sent to the primary while there is still time. */
 const LONGEST_MS = 300;
 const IDLE_MS = 10_000;
 
@@ -19,8 +19,8 @@ const IDLE_MS = 10_000;
 const SESSION = '-c default_transaction_read_only=on -c max_parallel_workers_per_gather=0 -c jit=off';
 
 /**
- * How far the session's server has replayed the log, and whether it is the log of the primary that wrote the proof ($1). A standby replays
- * a commit before it reports it: what the session reads afterwards includes everything up to there.
+ * How far the session's server has replayed the log, and whether it is the log of the primary that wrote the proof ($1). A standby
+ * replays a commit before it reports it, so later reads of the session include everything up to there.
  */
 const LOOK = {
   name: 'look-at-replica',
@@ -46,7 +46,7 @@ interface Seen {
   readonly askedAt: number;
 }
 
-/** One streaming replica. It returns data that is as recent as required, or nothing, and then the primary is used. */
+/** One streaming replica. It returns data as recent as required, or nothing; then the primary is used. */
 export class Replica {
   readonly #lanes: PipelinedReads;
   readonly #pool: pg.Pool;
@@ -74,11 +74,11 @@ export class Replica {
       query_timeout: LONGEST_MS + 50,
       keepAlive: true,
     });
-    this.#pool.on('error', () => undefined); // it broke while idle: the pool has dropped it already
+    this.#pool.on('error', () => undefined); // an idle connection broke: the pool has dropped it already
     this.#pool.on('connect', (client) => client.on('error', () => undefined)); // lent out: the next statement fails
   }
 
-  /** Returns a session that is known to have what is required. If there is none, checks them for the next time. */
+  /** Returns a session known to be recent enough. If there is none, starts checks for the next call. */
   sessionWith(need: Need): ReadConnection | undefined {
     for (let turn = 0; turn < 2; turn++) {
       const session = this.#lanes.next();
@@ -95,7 +95,7 @@ export class Replica {
     for (const session of this.#lanes.connections) void this.#look(session, need);
   }
 
-  /** Reads in a session from {@link sessionWith}. @param otherwise reads elsewhere if it could not be read here, for whatever reason */
+  /** Reads in a session from {@link sessionWith}. @param otherwise reads elsewhere if this read fails for any reason */
   rows<Row extends QueryResultRow>(
     session: ReadConnection,
     statement: { name: string; text: string },
@@ -106,12 +106,12 @@ export class Replica {
   }
 
   /**
-   * Any other statement, in a session of the pool.
+   * Runs any other statement in a session of the pool.
    *
-   * @returns undefined if it could not be read here, for whatever reason
+   * @returns undefined if the read failed for any reason
    */
   async query<Row extends QueryResultRow>(query: QueryConfig, need: Need): Promise<Row[] | undefined> {
-    // Its pool may take long to notice that a server is down.
+    // The pool may take long to notice that a server is down.
     if (this.#pool.waitingCount > 0 || this.sessionWith(need) === undefined) return undefined;
     try {
       const client = await this.#pool.connect();
@@ -131,7 +131,7 @@ export class Replica {
     }
   }
 
-  /** Waits until it has what is required. @returns false if it does not in time, by `performance.now()` */
+  /** Waits until the replica has what is required. @returns false if not before `latest`, by `performance.now()` */
   async reaches(need: () => Need | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();
@@ -150,7 +150,7 @@ export class Replica {
   }
 
   /**
-   * Measures how far it is behind a position of the primary.
+   * Measures how far the replica is behind a position of the primary.
    *
    * @returns seconds; Infinity if it is down or not a replica of this primary
    */
@@ -171,7 +171,7 @@ export class Replica {
     return seen !== undefined && fulfils(seen, need);
   }
 
-  /** @returns undefined if it does not respond */
+  /** @returns undefined if the server does not respond */
   async #look(session: ReadConnection, { proof, epoch }: Need): Promise<Look | undefined> {
     const askedAt = performance.now();
     this.#lookedAt.set(session, askedAt);

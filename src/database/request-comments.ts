@@ -10,8 +10,8 @@ export function inRequest<T>(id: string, work: () => T): T {
 }
 
 /**
- * A statement as it is sent: within {@link inRequest}, followed by the id of the request. It can then not be prepared, because that depends on
- * a constant text.
+ * Returns a statement as it is sent: within {@link inRequest}, with the request's id appended. It can then not be prepared, which
+ * requires constant text.
  */
 export function commented<Query extends string | QueryConfig>(query: Query): Query {
   const comment = comments.getStore();
@@ -23,7 +23,7 @@ export function commented<Query extends string | QueryConfig>(query: Query): Que
   return whole as Query;
 }
 
-/** In the format of sqlcommenter: nothing in the value can end the value or the comment. */
+/** Makes a comment in sqlcommenter's format: nothing in the value can end the value or the comment. */
 export function commentOf(id: string): string {
   const value = encodeURIComponent(id).replace(
     /[!'()*]/g,

@@ -7,13 +7,13 @@ export interface Schema {
   readonly pending: readonly string[];
   /** In the database, but not in this build: the database is newer than the program. */
   readonly unknown: readonly string[];
-  /** Those of them that this program is not compatible with: all that are not marked as compatible with older versions. */
+  /** Those of {@link unknown} not marked as compatible with older versions. */
   readonly incompatible: readonly string[];
 }
 
 /** Why the program cannot use a database. */
 export interface Misfit {
-  /** What the database does, as in “the database lacks migrations”. */
+  /** Predicate about the database, as in “the database lacks migrations”. */
   readonly predicate: string;
   readonly migrations: readonly string[];
   readonly remedy: string;
@@ -58,7 +58,7 @@ export function misfitOf({ pending, incompatible }: Schema): Misfit | undefined 
   return undefined;
 }
 
-/** Refuses to use a database that does not match the program. @throws OperatorError that says why, and what to do */
+/** Refuses to use a database that does not match the program. @throws OperatorError with the reason and the remedy */
 export function requireFit(schema: Schema): void {
   const misfit = misfitOf(schema);
   if (!misfit) return;

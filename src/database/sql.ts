@@ -3,15 +3,15 @@
  */
 
 /**
- * The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. The rule
- * itself is the function `event_visible`, whose result is stored in the row.
+ * The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. The
+ * rule itself is the function `event_visible`, whose result is stored in the row.
  */
 export const EVENT_ACCESS = 'p.user_id = $1 AND p.is_visible';
 
-/** The URL of the event `e`, for those of its participants `p` who may know it. */
+/** The URL of the event `e`, for participants `p` who may see it. */
 export const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;
 
-/** A maintained total of a member: the sum of what was folded and of what has changed since, exact in the statement's snapshot. */
+/** A member's maintained total: the sum of folded rows and of changes since, exact in the statement's snapshot. */
 export function totalOfMember(
   column: 'events_count' | 'connections_count' | 'achievements_count',
   userId = '$1',
@@ -19,7 +19,7 @@ export function totalOfMember(
   return `COALESCE((SELECT sum(${column}) FROM user_totals WHERE user_id = ${userId}), 0)`;
 }
 
-/** How many are going to the event `e`: like {@link totalOfMember}. */
+/** The number of members going to the event `e`, maintained like {@link totalOfMember}. */
 export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_totals WHERE event_id = e.id), 0)';
 
 /**
@@ -29,12 +29,12 @@ export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_total
  */
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
-/** What a text sorts by: its lower-cased code points. */
+/** SQL of a text's sort key: its lower-cased code points. */
 export function foldedText(sql: string): string {
   return `(fold_case(${sql}) COLLATE "C")`;
 }
 
-/** Case-insensitive substring, `%` and `_` literal; in a text that is already folded. */
+/** SQL of a case-insensitive substring match in text that is already folded; `%` and `_` are literal. */
 export function contains(folded: string, placeholder: string): string {
   return `strpos(${folded}, fold_case(${placeholder})) > 0`;
 }

@@ -14,7 +14,7 @@ export class Turnstile {
   }
 
   /**
-   * Runs `work` when there is a place.
+   * Runs `work` when a place is free.
    *
    * @throws Unavailable if too many are waiting, or no place became free in time
    */

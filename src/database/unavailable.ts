@@ -1,6 +1,6 @@
 import { isNativeError } from 'node:util/types';
 
-/** The database (or another store) cannot answer now; the same request may succeed later. */
+/** The database (or another store) cannot respond now; the same request may succeed later. */
 export class Unavailable extends Error {
   override name = 'Unavailable';
 }
@@ -9,7 +9,7 @@ export class Unavailable extends Error {
 const NETWORK_ERRORS = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
-  'ENOENT', // the embedded database's socket is not there
+  'ENOENT', // the embedded database's socket is missing
   'ENOTFOUND',
   'EAI_AGAIN',
   'EHOSTUNREACH',
@@ -19,22 +19,22 @@ const NETWORK_ERRORS = new Set([
 ]);
 
 /**
- * Classes and codes of PostgreSQL (appendix A) after which trying again later is right: connection, resources,
- * operator intervention (57014 is statement_timeout too), system errors, a standby (25006), lost races, locks,
- * and a login that fails because the server is being set up again.
+ * Classes and codes of PostgreSQL (appendix A) for which a later retry is right: connection, resources, operator intervention
+ * (57014 includes statement_timeout), system errors, a standby (25006), lost races, locks, and a login that fails because the
+ * server is being set up again.
  */
 const TRANSIENT_STATES = /^(08|53|57|58|28|3D|25006|40001|40P01|55P03|25P03|25P04)/;
 
 /**
- * Errors without a code: pg's own, and TypeORM's where the connection broke between two statements of a transaction: the query runner
- * has released it by then, and refuses the next one.
+ * Errors without a code: pg's own, and TypeORM's if the connection broke between two statements of a transaction: the query runner
+ * was released by then and refuses the next statement.
  */
 const TRANSIENT_MESSAGES =
   /^(timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client was closed|Client has encountered a connection error|Cannot use a pool after|Connection ended|Query runner already released|Database connection provided by a query runner was already released)/;
 
-/** Whether `error` (or what caused it) means that the database is away, overloaded or busy. */
+/** Whether `error` (or its cause) means that the database is unreachable, overloaded or busy. */
 export function isUnavailable(error: unknown): boolean {
-  // Not instanceof: what Node itself throws is of another realm under a test runner.
+  // Not instanceof: under a test runner, errors thrown by Node come from another realm.
   for (let cause = error; isNativeError(cause); cause = cause.cause) {
     if (cause instanceof Unavailable || TRANSIENT_MESSAGES.test(cause.message)) return true;
     const { code } = cause as { code?: unknown };

@@ -1,17 +1,17 @@
-/** WHERE of a statement whose parts depend on the request: the conditions are ours, the values the caller's. */
+/** Builds a WHERE that depends on the request: conditions are constants of the code, values come from the caller. */
 export class WhereBuilder {
   readonly #conditions: string[];
   readonly values: unknown[];
   readonly #always: number;
 
-  /** @param always holds for every request (access first), over the first `values` */
+  /** @param always conditions of every request (access first), over the first `values` */
   constructor(always: readonly string[], values: readonly unknown[]) {
     this.#conditions = [...always];
     this.#always = always.length;
     this.values = [...values];
   }
 
-  /** Adds a condition where the caller gave a value; `sql` gets the value's placeholder. */
+  /** Adds a condition if the caller gave a value; `sql` receives the value's placeholder. */
   whereGiven(value: unknown, sql: (placeholder: string) => string): void {
     if (value === undefined) return;
     this.values.push(value);
@@ -22,7 +22,7 @@ export class WhereBuilder {
     if (sql !== undefined) this.#conditions.push(`(${sql})`);
   }
 
-  /** Whether nothing narrows the list. */
+  /** Whether no condition was added. */
   get unfiltered(): boolean {
     return this.#conditions.length === this.#always;
   }

@@ -16,8 +16,8 @@ import { Platform } from './platform.js';
 type Headers = Record<string, string>;
 
 /**
- * Ends an application of which nobody wants anything any more. `closeApp` first waits for those who are about to ask: a sixth of a
- * second, which is spent where that is what a test is about.
+ * Ends an application that is no longer needed. `closeApp` first waits for callers about to connect: a sixth of a second, worth
+ * spending only in tests about that.
  */
 export async function endApp(app: NestExpressApplication): Promise<void> {
   const server = app.getHttpServer();
@@ -28,7 +28,7 @@ export async function endApp(app: NestExpressApplication): Promise<void> {
   await app.get(Database).end();
 }
 
-/** A running application over a database of its own, and what a test does with it. */
+/** A running application over its own database, and what tests do with it. */
 export class TestApi {
   readonly platform: Platform;
   readonly #validators = new Map<string, Promise<ResponseCheck>>();
@@ -36,7 +36,7 @@ export class TestApi {
   private constructor(
     readonly app: NestExpressApplication,
     readonly config: Config,
-    /** A connection beside the application's, for what only the platform or an admin does. */
+    /** A connection besides the application's, for what only the platform or an admin does. */
     readonly dataSource: DataSource,
     readonly environment: Record<string, string>,
     private readonly end: () => Promise<void>,
@@ -44,7 +44,7 @@ export class TestApi {
     this.platform = new Platform(dataSource);
   }
 
-  /** @param beside over whose database it runs, and which is closed after it; a database of its own takes as long as all the rest */
+  /** @param beside shares its database and is closed after it; an own database takes as long as everything else */
   static async start(overrides: Partial<Config> = {}, beside?: TestApi): Promise<TestApi> {
     const database = beside
       ? { environment: beside.environment, drop: () => Promise.resolve() }
@@ -69,7 +69,7 @@ export class TestApi {
     return `http://127.0.0.1:${port}`;
   }
 
-  /** A key of the member with these scopes (all of them, unless said). */
+  /** Makes a key of the member with these scopes, by default all. */
   async key(userId: number, scopes: readonly string[] = ALL_SCOPES): Promise<string> {
     const { key } = await new ApiKeysService(this.dataSource, this.config).create({
       userId,
@@ -83,7 +83,7 @@ export class TestApi {
     return key;
   }
 
-  /** A key of the platform itself. */
+  /** Makes a platform key. */
   async platformKey(scopes: readonly string[] = ALL_PLATFORM_SCOPES): Promise<string> {
     const { key } = await new ApiKeysService(this.dataSource, this.config).create({
       userId: null,
@@ -97,7 +97,7 @@ export class TestApi {
     return key;
   }
 
-  /** POST of a feed with a key of the platform: each line as it stands, or as JSON. */
+  /** POST of a feed with a platform key: strings are sent as they are, other lines as JSON. */
   feed(key: string, lines: readonly unknown[], headers: Headers = {}): Promise<Response> {
     const body = lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
     return this.send(
@@ -108,7 +108,7 @@ export class TestApi {
     );
   }
 
-  /** Sends a request as it stands. Every answer is compared with the OpenAPI document. */
+  /** Sends a request unchanged. Every response is compared with the OpenAPI document. */
   async send(method: string, path: string, headers: Headers = {}, body?: string | Buffer): Promise<Response> {
     const verb = method.toLowerCase() as 'get';
     let request = supertest(this.app.getHttpServer())[verb](path).set(headers);
@@ -121,7 +121,7 @@ export class TestApi {
     return response;
   }
 
-  /** GET with a key: `/events?limit=5` stands for `/api/public/events?limit=5`. */
+  /** GET with a key: `/events?limit=5` is `/api/public/events?limit=5`. */
   get(path: string, key: string, headers: Headers = {}): Promise<Response> {
     return this.send('GET', `/api/public${path}`, { 'X-API-Key': key, ...headers });
   }

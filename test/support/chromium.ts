@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 
 const EXECUTABLE = '/usr/bin/chromium';
 
-/** With a profile of its own, and no calls home. */
+/** Launches Chromium with its own profile, and without its background requests. */
 export async function launchChromium(): Promise<Browser> {
   if (!existsSync(EXECUTABLE)) throw new Error(`${EXECUTABLE} is not there: apt-get install chromium`);
   return chromium.launch({

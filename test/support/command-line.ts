@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll } from '@jest/globals';
 
-/** What a process of ours gets of this one's environment. There are many of them: what was compiled is kept. */
+/** What child processes get of this one's environment. There are many, so compiled code is cached. */
 export const PROCESS = {
   PATH: process.env.PATH,
   TMPDIR: process.env.TMPDIR,
@@ -23,12 +23,12 @@ const HOST = Symbol.for('process that runs pua');
 const kept = globalThis as { [HOST]?: ChildProcess | undefined };
 let last: Promise<unknown> = Promise.resolve();
 let isBusy = false;
-/** What a test has given up may be under way for long: the next file gets another process. */
+/** A command abandoned by a test may run for long: the next file gets another process. */
 afterAll(() => {
   if (isBusy) kept[HOST]?.kill();
 });
 
-/** One process for all files of a worker, which ends with it: to start another takes the better part of a second. */
+/** One process for all files of a worker, which ends with it: starting another takes most of a second. */
 function host(): ChildProcess {
   if (!kept[HOST]?.connected || kept[HOST].killed) {
     kept[HOST] = fork(join(import.meta.dirname, 'pua-host.mjs'), {
@@ -43,8 +43,8 @@ function host(): ChildProcess {
 }
 
 /**
- * Runs `pua` as it is built, in a process that has it loaded already: one command after the other. Nothing of this
- * process's environment is passed on.
+ * Runs the built `pua` in a process that has it loaded already, one command after the other. Nothing of this process's environment
+ * is passed on.
  */
 export function pua(
   environment: Readonly<Record<string, string>>,
@@ -65,9 +65,9 @@ export function pua(
   return ended;
 }
 
-/** Starts `pua` as a shell does, as a process of its own; whoever calls reads what it writes, and ends it. */
+/** Starts `pua` in its own process, as a shell does; the caller reads its output and ends it. */
 export function startPua(environment: Readonly<Record<string, string>>, args: readonly string[]) {
-  // As `npm test` itself: an embedded database that lives for one command is not worth optimizing.
+  // Like `npm test` itself: an embedded database that lives for one command is not worth optimizing.
   return spawn(process.execPath, ['--liftoff-only', join(process.cwd(), 'bin/pua.mjs'), ...args], {
     cwd: process.env.TEST_FOLDER,
     env: { ...PROCESS, ...environment },
@@ -75,7 +75,7 @@ export function startPua(environment: Readonly<Record<string, string>>, args: re
   });
 }
 
-/** Runs `pua` as a shell does, as a process of its own. */
+/** Runs `pua` in its own process, as a shell does. */
 export async function puaProcess(
   environment: Readonly<Record<string, string>>,
   args: readonly string[],
@@ -89,7 +89,7 @@ export async function puaProcess(
   return { code, stdout, stderr };
 }
 
-/** What a command that must succeed prints with `--json`. */
+/** Runs a command that must succeed, with `--json`. @returns what it prints */
 export async function puaJson<T>(
   environment: Readonly<Record<string, string>>,
   args: readonly string[],

@@ -16,35 +16,36 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Whether the tests run over a real PostgreSQL (`npm run test:pg`); else over the embedded database. */
+/** Whether the tests use a real PostgreSQL (`npm run test:pg`); otherwise the embedded database. */
 export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
 
 const where = (here: boolean) => ({ describe: here ? describe : describe.skip, it: here ? it : it.skip });
 
 /**
- * `postgres.describe` and `postgres.it` have what the embedded database has not (a second session, locks, notices), and what takes
- * a browser, Redis or many processes: these are not wherever Node is. A run that leaves them out says how many they are.
+ * `postgres.describe` and `postgres.it` are for what the embedded database lacks (a second session, locks, notices), and for what
+ * needs a browser, Redis or many processes, which are not available wherever Node is. A run that skips them reports how many they
+ * are.
  */
 export const postgres = where(onPostgres);
 
-/** `embedded.it` is for what is so on the embedded database alone. */
+/** `embedded.it` is for what is specific to the embedded database. */
 export const embedded = where(!onPostgres);
 
-/** Whether this run leaves out nothing that can be run here: on PostgreSQL, and with `THOROUGH=1 npm test`. */
+/** Whether this run skips nothing that can be run here: on PostgreSQL, and with `THOROUGH=1 npm test`. */
 export const isThorough = onPostgres || process.env.THOROUGH === '1';
 
 /**
- * `thorough.describe` and `thorough.it` have what any database answers alike and the embedded one takes long for: further cases of
- * what `npm test` has a case of, rare paths, long random histories. A run that leaves them out says how many they are.
+ * `thorough.describe` and `thorough.it` are for what is the same on any database and slow on the embedded one: further cases of
+ * what `npm test` covers, rare paths, long random histories. A run that skips them reports how many they are.
  */
 export const thorough = where(isThorough);
 
-/** A migrated database of its own, without data. */
+/** Creates a private migrated database without data. */
 export function createTestDatabase(): Promise<TestDatabase> {
   return create({ migrated: true });
 }
 
-/** One that nobody has migrated. */
+/** Creates a private database without a schema. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return create({ migrated: false });
 }
@@ -63,7 +64,7 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
     await query(admin, `CREATE DATABASE ${name} TEMPLATE ${migrated ? 'template_pua' : 'template0'}`);
     return {
       environment: { ...common, DATABASE_URL: server.replace(/\/postgres$/, `/${name}`) },
-      // Ends whoever is still in it, autovacuum included: an owner may not.
+      // FORCE ends remaining sessions, autovacuum included, which an owner may not.
       drop: () =>
         query(
           { ...common, DATABASE_URL: process.env.TEST_SUPERUSER_URL! },
@@ -88,18 +89,18 @@ async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase
   };
 }
 
-/** The configuration for such an environment, patient: the machine that runs the tests may be slow. */
+/** The configuration for such an environment, with long deadlines: the machine that runs the tests may be slow. */
 export function testConfig(environment: Record<string, string>, overrides: Partial<Config> = {}): Config {
   const config = loadConfig(environment);
   const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15_000 };
-  // Tests of limits ask for some; the others call as often as they need.
+  // Tests of limits set some; the others call as often as they need.
   const rateLimits = { read: 1e6, write: 1e6, auth: 1e6 };
-  // What half a second is for is tested where it is there.
+  // The shortest refusal, half a second, is set only in tests of it.
   const patient = { databaseDeadlines: deadlines, signInPatience: 10_000, shortestRefusal: 0 };
   return { ...config, ...patient, rateLimits, platformRateLimit: 1e6, ...overrides };
 }
 
-/** Resolves when somebody waits for a lock in this database: what a test is about has come that far. */
+/** Resolves when a session waits for a lock in this database: then what is tested has come that far. */
 export async function waitingForLock(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
   const deadline = Date.now() + 10_000;
   for (;;) {
@@ -111,7 +112,7 @@ export async function waitingForLock(dataSource: { query<T>(sql: string): Promis
   }
 }
 
-/** For what only a superuser may do in a database on PostgreSQL; its owner, as whom tests run, is none. */
+/** Runs what only a superuser may do in a database on PostgreSQL; its owner, whose role tests use, is none. */
 export async function asSuperuser<T>(
   { environment }: Pick<TestDatabase, 'environment'>,
   work: (dataSource: DataSource) => Promise<T>,

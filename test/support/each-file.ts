@@ -1,8 +1,8 @@
-// Jest's `setupFilesAfterEnv`: what holds for the tests of every file.
+// Jest's `setupFilesAfterEnv`: setup for every test file.
 import { afterEach, expect } from '@jest/globals';
 import fc from 'fast-check';
 
-// The same in a whole run, which prints it (global-setup.mjs).
+// The same seed in a whole run, which prints it (global-setup.mjs).
 fc.configureGlobal({ seed: Number(process.env.FUZZ_SEED) });
 
 afterEach(() => {

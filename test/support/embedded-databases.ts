@@ -7,7 +7,7 @@ import type { EmbeddedFiles, OpenInThread } from '../../src/database/embedded-th
 const KEPT = Symbol.for('embedded databases');
 const kept = globalThis as { [KEPT]?: Promise<EmbeddedDatabases> };
 
-/** Opens an embedded database of this worker, in the process that has those of all workers (`embedded-host.mjs`). */
+/** Opens an embedded database for this worker, in the process that hosts those of all workers (`embedded-host.mjs`). */
 export async function openEmbedded(files: EmbeddedFiles): Promise<OpenInThread> {
   kept[KEPT] ??= EmbeddedDatabases.connect(process.env.TEST_EMBEDDED_HOST!);
   return (await kept[KEPT]).open(files);
@@ -18,7 +18,7 @@ interface Waiting {
   readonly failed: (error: Error) => void;
 }
 
-/** One connection for all files of a worker: the thread at its other end lasts as long, and another takes longer to start than a database. */
+/** One connection for all files of a worker: the thread at its other end lives as long, and starts more slowly than a database. */
 class EmbeddedDatabases {
   readonly #waiting = new Map<number, Waiting>();
   #opened = 0;
@@ -34,7 +34,7 @@ class EmbeddedDatabases {
     socket.once('close', () => {
       for (const { failed } of this.#waiting.values()) failed(new Error('the embedded databases have ended'));
     });
-    socket.on('error', () => undefined); // its end tells of it
+    socket.on('error', () => undefined); // 'close' reports it
     socket.unref();
   }
 
@@ -50,7 +50,7 @@ class EmbeddedDatabases {
     return { close: () => this.#ask({ id }) };
   }
 
-  /** Until it is answered, the process does not end. */
+  /** Keeps the process alive until the response. */
   async #ask(request: { id: number; files?: EmbeddedFiles }): Promise<void> {
     this.socket.ref();
     try {

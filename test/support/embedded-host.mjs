@@ -1,5 +1,5 @@
-// Serves the embedded databases of all test files: in the process that starts the workers, which has little else to do. There V8
-// compiles and optimizes the WebAssembly of PGlite once for all of them, and keeps that for the whole run.
+// Serves the embedded databases of all test files, in the process that starts the workers, which has little else to do. There V8
+// compiles and optimizes PGlite's WebAssembly once for all of them, and keeps that for the whole run.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const wasm = join(import.meta.dirname, '../../node_modules/@electric-sql/pglite/dist/pglite.wasm');
-/** While somebody holds it compiled, V8 gives every database of this process the same code, with all that it has optimized so far. */
+/** While the compiled module is referenced, V8 gives every database of this process the same code, as far as it is optimized. */
 const COMPILED = Symbol.for('embedded database, compiled');
 let server;
 
-/** Listens on this socket. Who connects has a thread for as long as the connection lasts, and opens databases in it, line by line. */
+/** Listens on this socket. Each connection has a thread while it lasts, and opens databases in it, line by line. */
 export async function startEmbeddedHost(socket) {
   const { EmbeddedThread } = await import('../../dist/src/database/embedded-thread.js');
   globalThis[COMPILED] = new WebAssembly.Module(readFileSync(wasm));
@@ -34,14 +34,14 @@ export async function startEmbeddedHost(socket) {
       );
       if (connection.writable) connection.write(`${JSON.stringify({ id, error })}\n`);
     });
-    connection.on('error', () => undefined); // of a worker that was ended
+    connection.on('error', () => undefined); // a worker was ended
     connection.once('close', () => thread.end());
   });
   await once(server.listen(socket), 'listening');
   server.unref();
 }
 
-/** Ends it when the last worker has gone, which ends its thread. */
+/** Ends it when the last worker, which ends its own thread, is gone. */
 export function stopEmbeddedHost() {
   server?.close();
 }

@@ -7,16 +7,16 @@ import { keepCompiled } from '../../bin/compile-cache.mjs';
 import { startEmbeddedHost } from './embedded-host.mjs';
 import { removeFolders } from './global-teardown.mjs';
 
-/** Of property tests, unless `FUZZ_SEED` says another: a number, or `random`. */
+/** Default seed of property tests; `FUZZ_SEED` overrides it with a number or `random`. */
 const SEED = 20_261_121;
 
 const MEMORY = '/dev/shm';
-/** More than all embedded databases that are open at a time; a container has 64 MB, if nobody says otherwise. */
+/** More than all embedded databases open at a time; containers have 64 MB by default. */
 const ENOUGH_BYTES = 2e9;
 
 /**
- * The temporary folder of this run, in which everything temporary of tests is, and of the programs that they start: whatever one of
- * them leaves behind goes with it, however the run ends.
+ * Makes the temporary folder of this run, for all temporary files of tests and of the programs that they start: whatever they leave
+ * behind is removed with it, however the run ends.
  */
 function makeFolders() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -31,7 +31,7 @@ function makeFolders() {
   process.env.TMPDIR = folder;
 }
 
-/** A folder that is no disk, where there is one: an embedded database writes a little, again and again. */
+/** Makes a folder in memory where possible: an embedded database writes often, a little at a time. */
 function inMemory(name) {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
@@ -44,9 +44,9 @@ function inMemory(name) {
   }
 }
 
-/** Migrates one database, once, unless it is there from before: each test file starts from a copy of it. */
+/** Migrates one database, unless one exists already: each test file starts from a copy of it. */
 export default async function setUp() {
-  await build(); // what is tested is what was built
+  await build(); // tests run the build
   keepCompiled();
   const { FUZZ_SEED = String(SEED) } = process.env;
   process.env.FUZZ_SEED = FUZZ_SEED === 'random' ? String(randomInt(2 ** 31)) : FUZZ_SEED;

@@ -9,7 +9,7 @@ import type { TestApi } from './api.js';
 
 /** One record of an import. */
 export type ImportedRecord = Record<string, unknown>;
-/** File → its records; a text stands for a line as it is. */
+/** File → its records; a string is written as a line unchanged. */
 export type ImportedFiles = Record<string, readonly (ImportedRecord | string)[]>;
 
 const TABLES = ['users', 'achievements', 'events', 'participants', 'connections', 'user_achievements'];
@@ -60,17 +60,17 @@ export const earned = (user_id: number, achievement_id: number, more: ImportedRe
   ...more,
 });
 
-/** A hash of bcrypt, well formed, of no password. */
+/** A well-formed bcrypt hash that matches no password. */
 export const BCRYPT_HASH = '$2b$10$abcdefghijklmnopqrstuu5Lo0g67CiD3M4RpN1BmBb4Crp5w7dbK';
 
-/** Two members, an event, an achievement: what every other record can refer to. */
+/** Two members, an event, an achievement: other records can refer to them. */
 export const BASE: ImportedFiles = {
   users: [user(1), user(2)],
   events: [event(1)],
   achievements: [achievement(1)],
 };
 
-/** Writes the files into a folder of their own. @returns its path */
+/** Writes the files into a new folder. @returns its path */
 export function writeFolder(files: ImportedFiles, compress = false): string {
   const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'import-'));
   for (const [name, records] of Object.entries(files)) {
@@ -92,7 +92,7 @@ export function importFiles(
   return importRecords(dataSource, folderSource(writeFolder(files)), options);
 }
 
-/** Removes all that an import brings, and what hangs on it. */
+/** Removes everything imported, and what depends on it. */
 export async function removeImported(dataSource: DataSource): Promise<void> {
   await dataSource.query('DELETE FROM user_achievements; DELETE FROM connections; DELETE FROM participants');
   await dataSource.query(
@@ -101,7 +101,7 @@ export async function removeImported(dataSource: DataSource): Promise<void> {
   await dataSource.query('DELETE FROM api_keys; DELETE FROM users');
 }
 
-/** All the platform's data, with the version of every row: what was rewritten unchanged is a change too. Not what is done beside requests. */
+/** All the platform's data after background work, with the version of every row, so rewriting a row counts as a change. */
 export async function everythingIn({ dataSource, platform }: TestApi): Promise<ImportedRecord> {
   await platform.settle();
   const digests = TABLES.map(
@@ -115,7 +115,7 @@ export async function everythingIn({ dataSource, platform }: TestApi): Promise<I
   return row!;
 }
 
-/** What tests of imports do with the API under test, which exists only when they run. */
+/** Helpers for import tests; the API under test exists only once they run. */
 export const importsInto = (api: () => TestApi) => ({
   load: (files: ImportedFiles, options: ImportOptions = {}) => importFiles(api().dataSource, files, options),
   rows: <Row = ImportedRecord>(sql: string) => api().dataSource.query<Row[]>(sql),

@@ -6,21 +6,21 @@ export interface Outcome {
   readonly body: string;
 }
 
-/** So much of what cannot be answered now is waited for before it is asked again; Retry-After says a second. */
+/** Pause before a refused request is repeated; Retry-After is a second. */
 const AGAIN_MS = 100;
 
-/** Callers that ask one thing after the other until all is over, and what became of it. */
+/** Callers that send one request after the other until the end, and their results. */
 export class Load {
-  /** How often each kind was answered with success. */
+  /** Number of successful requests of each kind. */
   readonly answered: Record<string, number> = {};
-  /** 503 with Retry-After: asked again, and what it would have used up is still good. */
+  /** 503 responses with Retry-After: repeated, and what the request would have used up is still valid. */
   busy = 0;
-  /** Whatever else was answered, or broke. */
+  /** Other responses and errors. */
   readonly failed: unknown[] = [];
   #isOver = false;
   readonly #callers: Promise<void>[] = [];
 
-  /** One more caller. What `ask` throws is a request that failed. */
+  /** Adds a caller. If `ask` throws, the request failed. */
   add(kind: string, ask: () => Promise<Outcome>): void {
     this.answered[kind] ??= 0;
     this.#callers.push(this.#go(kind, ask));
@@ -41,7 +41,7 @@ export class Load {
     }
   }
 
-  /** Resolves when each kind was answered so often since. */
+  /** Resolves after so many more successes of each kind. */
   async meanwhile(times: number): Promise<void> {
     const before = { ...this.answered };
     const isThere = () =>
@@ -49,7 +49,7 @@ export class Load {
     while (!isThere() && this.failed.length === 0) await pause(10);
   }
 
-  /** Resolves when what was asked is answered. */
+  /** Ends the load; resolves when all requests under way are answered. */
   async end(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#callers);

@@ -1,5 +1,6 @@
-// Takes the lock of the data folder argv[2] again and again, and sees that nobody else has it: a mark in the folder, with the pid,
-// is made when it is taken and removed before it is given back. Of eight times that it has it, it is killed in one.
+// Takes the lock of the data folder argv[2] again and again, and checks that no other process has it: a mark in the folder, with
+// the pid, is made after taking the lock and removed before releasing it. One time in eight, it kills itself while holding the
+// lock.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -23,7 +24,7 @@ for (let times = 0; times < 12; times++) {
   } catch {
     const other = Number(readFileSync(mark, 'utf8'));
     if (isAlive(other)) throw new Error(`${process.pid} and ${other} hold it`);
-    writeFileSync(mark, String(process.pid)); // of one that was killed
+    writeFileSync(mark, String(process.pid)); // left by a process that was killed
   }
   await setTimeout(Math.random() * 3);
   if (Math.random() < 0.125) process.kill(process.pid, 'SIGKILL');

@@ -1,8 +1,8 @@
-// Jest's `testEnvironment` without a context of its own: tests run among Node's own globals, as the program does.
+// Jest's `testEnvironment` without its own context: tests run with Node's own globals, as the program does.
 import { ModernFakeTimers } from '@jest/fake-timers';
 import { ModuleMocker } from 'jest-mock';
 
-/** What Jest itself hangs on the globals for one test file. */
+/** Globals that Jest sets for one test file. */
 const PER_FILE = ['TEST_TIMEOUT_SYMBOL', 'EVENT_HANDLERS'].map((name) => Symbol.for(name));
 
 export default class NativeEnvironment {

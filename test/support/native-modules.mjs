@@ -1,5 +1,5 @@
-// Lets Node itself load the tests and what they test: `src/` as it was built into `dist/`, once for all files of a worker; the
-// files of `test/` and the `*.spec.ts` beside the code anew for each test file, so that none meets what another left behind.
+// Makes Node itself load the tests and the code under test: `src/` as built into `dist/`, once for all files of a worker; the files
+// of `test/` and the `*.spec.ts` again for each test file, so that none meets what another left behind.
 import { existsSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
@@ -20,9 +20,9 @@ process.setSourceMapsEnabled(true);
 registerHooks({ resolve, load });
 
 /**
- * Loads a test file, and what it imports of the other files of tests.
+ * Loads a test file, and the other files of tests that it imports.
  *
- * @param {object} provided what `@jest/globals` is for it
+ * @param {object} provided the file's `@jest/globals`
  */
 export async function importTest(path, provided) {
   runs++;

@@ -1,5 +1,5 @@
-// Jest's `testRunner`: its own (jest-circus), which loads itself and the test file through Node in place of a context that begins
-// with nothing loaded. That would cost each of some 70 files three seconds of a processor.
+// Jest's `testRunner`: jest-circus, loaded together with the test file by Node itself instead of in a new context with nothing
+// loaded, which would cost each of some 70 files three seconds of CPU time.
 import { createRequire } from 'node:module';
 import { importTest } from './native-modules.mjs';
 
@@ -20,7 +20,7 @@ export default function run(globalConfig, config, environment, runtime, testPath
   return circus(globalConfig, config, environment, native, testPath, sendMessageToJest);
 }
 
-/** The list of a file's tests is a variable of that module. */
+/** Loads a module again: it has a file's list of tests in a variable. */
 function requireAnew(path) {
   delete require.cache[path];
   return require(path);

@@ -1,12 +1,12 @@
 /**
- * Jest's reporter for what a run leaves out: on the embedded database there is no second session, Redis or browser, on PostgreSQL
- * nothing is embedded. One line says how many tests that were, and which command runs them.
+ * Jest's reporter of skipped tests: on the embedded database there is no second session, Redis or browser; on PostgreSQL nothing is
+ * embedded. Prints in one line how many were skipped, and which command runs them.
  */
 export default class NotRunReporter {
   #partly;
 
   constructor({ testNamePattern }) {
-    this.#partly = Boolean(testNamePattern); // most are left out because nobody asked for them
+    this.#partly = Boolean(testNamePattern); // most tests are skipped because of the pattern
   }
 
   onRunComplete(_, { numPendingTests: count }) {

@@ -10,13 +10,13 @@ import type { Config } from '../../src/config/config.js';
 import { TestApi } from './api.js';
 
 export const PASSWORD = 'correct horse battery staple';
-/** The cheapest argon2id: what is tested here is not how slow it is. */
+/** The cheapest argon2id: its cost is not under test. */
 const passwordHash = hash(PASSWORD, { memoryCost: 64, timeCost: 1, parallelism: 1 });
 
 export const REDIRECT_URI = 'https://app.example/callback';
 export const ALL = 'openid profile:read profile:write events:read connections:read achievements:read';
 
-/** An application with PUBLIC_URL where it really listens, a member and what signs them in. */
+/** An application that listens at its PUBLIC_URL, a member, and what signs them in. */
 export class OauthTest {
   readonly dataSource: DataSource;
 
@@ -24,7 +24,7 @@ export class OauthTest {
     this.dataSource = api.dataSource;
   }
 
-  /** @param beside over whose database it runs, and which is closed after it */
+  /** @param beside shares its database and is closed after it */
   static async start(overrides: Partial<Config> = {}, beside?: OauthTest): Promise<OauthTest> {
     const port = await freePort();
     const config = { port, publicUrl: `http://127.0.0.1:${port}`, ...overrides };
@@ -45,7 +45,7 @@ export class OauthTest {
     return { id, username };
   }
 
-  /** A public web client, unless said. */
+  /** Registers a client, by default a public web client. */
   async client(fields: Partial<NewClient> = {}): Promise<string> {
     return new ClientsService(this.dataSource, this.api.config).create({
       name: 'Test app',
@@ -58,7 +58,7 @@ export class OauthTest {
     });
   }
 
-  /** openid-client as it is, told only that the test's http is meant. */
+  /** openid-client with its defaults, except that it may use the test's http. */
   configuration(
     clientId: string,
     authentication: client.ClientAuth = client.None(),
@@ -69,7 +69,7 @@ export class OauthTest {
     });
   }
 
-  /** @param server where it really connects, when it is not the test's own application */
+  /** @param server where it really connects, if not to the test's application */
   browser(server = this.issuer): Browser {
     return new Browser(this.issuer, server);
   }
@@ -92,7 +92,7 @@ export class OauthTest {
     return { url, verifier };
   }
 
-  /** A code, fresh from sign-in and consent, with what redeems it. */
+  /** Signs in and consents. @returns a code and what redeems it */
   async code(
     clientId: string,
     username: string,
@@ -112,7 +112,7 @@ export class OauthTest {
     };
   }
 
-  /** Sends a form to an endpoint as it stands. */
+  /** Sends a form to an endpoint unchanged. */
   async post(
     path: string,
     form: Record<string, string>,
@@ -145,7 +145,7 @@ export class OauthTest {
     );
   }
 
-  /** Signs a member in, in a browser of its own, and redeems the code. */
+  /** Signs a member in, in a new browser, and redeems the code. */
   async tokens(
     clientId: string,
     username: string,
@@ -156,7 +156,7 @@ export class OauthTest {
     return body;
   }
 
-  /** What the API says to an access token: the status of GET /me. */
+  /** The status of GET /me with an access token. */
   async me(accessToken: string, origin = this.issuer): Promise<number> {
     const response = await fetch(new URL('/api/public/me', origin), {
       headers: { Authorization: `Bearer ${accessToken}` },
@@ -165,7 +165,7 @@ export class OauthTest {
     return response.status;
   }
 
-  /** Lets time pass for what is stored, by the database's clock. */
+  /** Makes stored rows older, by the database's clock. */
   async age(table: 'oauth_tokens' | 'oauth_state' | 'oauth_sessions', seconds: number): Promise<void> {
     const consumed =
       table === 'oauth_sessions' ? '' : ', consumed_at = consumed_at - make_interval(secs => $1)';
@@ -173,7 +173,7 @@ export class OauthTest {
       `UPDATE ${table} SET expires_at = expires_at - make_interval(secs => $1)${consumed}`,
       [seconds],
     );
-    // What is remembered of a credential knows when it ends: here the end was moved.
+    // Cached credentials contain their expiry, which was changed here.
     this.api.app.get(CredentialCache).revoke('all');
   }
 }
@@ -264,7 +264,7 @@ export class Browser {
     throw new Error('redirects do not end');
   }
 
-  /** @param form which one: by its place on the page, or by its action */
+  /** @param form the form's position on the page, or its action */
   submit(
     page: FormPage,
     fields: Record<string, string | string[]>,
@@ -279,9 +279,9 @@ export class Browser {
   }
 
   /**
-   * Goes through sign-in and consent, whichever are asked for.
+   * Goes through sign-in and consent, if required.
    *
-   * @returns the address to which the client's redirect leads
+   * @returns the address that the client is redirected to
    */
   async authorize(url: URL | string, options: SignInOptions): Promise<URL> {
     let at = await this.open(url);
@@ -323,7 +323,7 @@ function fill(page: FormPage, fields: Record<string, string | string[]>, which: 
   for (const [tag] of form.matchAll(/<input[^>]*type="hidden"[^>]*>/g))
     body.set(unescapeHtml(/name="([^"]*)"/.exec(tag)![1]!), unescapeHtml(/value="([^"]*)"/.exec(tag)![1]!));
   for (const [name, values] of Object.entries(fields)) {
-    body.delete(name); // what is filled in takes the place of what stood there
+    body.delete(name); // filled-in values replace those on the page
     for (const value of [values].flat()) body.append(name, value);
   }
   return { action: unescapeHtml(/action="([^"]*)"/.exec(form)![1]!), body };
@@ -333,11 +333,11 @@ function unescapeHtml(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))).replaceAll('&amp;', '&');
 }
 
-/** Below those that the system gives to outgoing connections, which would take one before it is listened on. */
+/** Below the system's range for outgoing connections, which could take a port before it is listened on. */
 const PORTS = [11_000, 32_000] as const;
 const given = new Set<number>();
 
-/** A port that nobody listens on, and that nobody else is given. */
+/** Returns a free port, and never the same one twice. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(...PORTS);
@@ -353,7 +353,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** A PKCE pair made by hand, for what openid-client would not send. */
+/** Makes a PKCE pair by hand, for what openid-client would not send. */
 export function pkcePair() {
   const verifier = randomBytes(32).toString('base64url');
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };

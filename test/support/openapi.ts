@@ -5,18 +5,18 @@ interface Operation {
   readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object }>>;
 }
 
-/** What is read here of an OpenAPI document. */
+/** The parts of an OpenAPI document used here. */
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: object };
 }
 
-/** @throws Error where the response to such a request is not what the document says */
+/** @throws Error if the response to such a request does not match the document */
 export type ResponseCheck = (url: string, method: string, response: Response) => void;
 
 /**
- * Those of earlier test files of this worker, by what they were made of: to compile the schemas of a response takes longer than to ask
- * for it, and they are the same in nearly all files.
+ * The checks of this worker's earlier test files, by document: compiling the schemas of a response takes longer than the request,
+ * and nearly all files use the same.
  */
 const KEPT = Symbol.for('checks of responses');
 const global = globalThis as { [KEPT]?: Map<string, ResponseCheck> };
@@ -24,7 +24,7 @@ const kept = (global[KEPT] ??= new Map<string, ResponseCheck>());
 
 /** @param prefix of the paths that the document describes */
 export function responseCheck(prefix: string, { paths, components }: ApiDocument): ResponseCheck {
-  // What else is in it, as the addresses of this server, says nothing of responses.
+  // The rest of the document, such as this server's addresses, does not concern responses.
   const described = { paths, components: { schemas: components.schemas } };
   const key = prefix + JSON.stringify(described);
   const check = kept.get(key) ?? makeCheck(prefix, described);
@@ -46,7 +46,7 @@ function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
     const operation = template && document.paths[template]![method === 'HEAD' ? 'get' : method.toLowerCase()];
     const type = String(response.headers['content-type'] ?? '').split(';')[0]!;
     if (!operation) {
-      // Not a documented call: whatever it is answered must still be a problem, or have no content.
+      // Not a documented call: an error must still be a problem, or have no content.
       if (response.status >= 400 && path.startsWith(prefix))
         compare('#/components/schemas/Problem', response);
       return;

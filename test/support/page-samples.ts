@@ -23,10 +23,10 @@ const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const safari =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
 
-/** What a stranger would write where a name is expected. */
+/** Hostile input in place of a name. */
 export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
 
-/** What somebody typed into a form is shown to them again as it is. */
+/** Text typed into a form, which is shown again unchanged. */
 const TYPED = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>`;
 
 const signIn = { name: 'sign-in', action: '/interaction/u/sign-in', csrf: 'token' } as const;
@@ -78,7 +78,7 @@ const request = {
   error_id: null,
 } as const;
 
-/** Every page in every state that looks different. */
+/** Every page in every visibly different state. */
 export const SAMPLES: Readonly<Record<string, Page>> = {
   'sign-in': { ...signIn, client: web, cancel: '/interaction/u/cancel' },
   'sign-in with the platform’s own login': {

@@ -7,7 +7,7 @@ import type { Browser, FormPage } from './oauth.js';
 /** Flags of authenticator data (WebAuthn level 3, §6.1). */
 const FLAGS = { present: 0x01, verified: 0x04, backupEligible: 0x08, backedUp: 0x10, attested: 0x40 };
 
-/** What a proof says otherwise than it should. */
+/** Deviations of a proof from a valid one. */
 export interface Changes {
   readonly origin?: string;
   readonly rpId?: string;
@@ -15,7 +15,7 @@ export interface Changes {
   readonly challenge?: string;
   readonly crossOrigin?: boolean;
   readonly userHandle?: string;
-  /** In place of those of the authenticator. */
+  /** Replaces the authenticator's flags. */
   readonly flags?: number;
   readonly credentialId?: Buffer;
   readonly signature?: Buffer;
@@ -42,7 +42,7 @@ const cbor = {
     Buffer.concat([cbor.head(3, Buffer.byteLength(value)), Buffer.from(value)]),
 };
 
-/** A statement with a certificate in it, as `packed` attestation has one (WebAuthn level 3, §8.2). */
+/** A statement with a certificate, as in `packed` attestation (WebAuthn level 3, §8.2). */
 export function withCertificate(certificate: Buffer): readonly [string, Buffer] {
   const statement = Buffer.concat([
     cbor.head(5, 3),
@@ -57,15 +57,15 @@ export function withCertificate(certificate: Buffer): readonly [string, Buffer] 
   return ['packed', statement];
 }
 
-/** An authenticator with one passkey (ES256), as a page's script would hear of it. */
+/** An authenticator with one passkey (ES256), as a page's script sees it. */
 export class Authenticator {
   readonly credentialId = randomBytes(32);
   readonly #key: KeyObject;
   readonly #publicKey: Buffer;
-  /** Whom it signs in: base64url. */
+  /** User handle of the member that it signs in, in base64url. */
   userHandle = '';
 
-  /** @param signCount of the next proof; 0 where it does not count @param backup whether it may be, and is, copied */
+  /** @param signCount of the next proof; 0 without a counter @param backup whether it may be, and is, copied */
   constructor(
     readonly origin: string,
     public signCount = 0,
@@ -164,7 +164,7 @@ export class Authenticator {
   }
 }
 
-/** An application on a host with a name: browsers make no passkey for an address. @param beside see {@link OauthTest.start} */
+/** Starts an application on a named host: browsers make no passkey for an address. @param beside see {@link OauthTest.start} */
 export async function startWithPasskeys(
   overrides: Partial<Config> = {},
   beside?: OauthTest,
@@ -175,7 +175,7 @@ export async function startWithPasskeys(
 
 export const csrfOf = (page: FormPage): string => /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
 
-/** Posts a form with the page's token, and goes no further. */
+/** Posts a form with the page's token, without following redirects. */
 export function post(browser: Browser, page: FormPage, path: string, fields: Record<string, string> = {}) {
   return browser.send(path, {
     method: 'POST',
@@ -184,7 +184,7 @@ export function post(browser: Browser, page: FormPage, path: string, fields: Rec
   });
 }
 
-/** What the script of the page is told by the server. */
+/** The options that the page's script gets from the server. */
 export async function optionsFor(browser: Browser, page: FormPage): Promise<Required<Options>> {
   const path = /id="passkey"[^>]*data-options="([^"]+)"/.exec(page.html)?.[1];
   if (path === undefined) throw new Error(`there is no passkey form: ${page.html}`);
@@ -193,12 +193,12 @@ export async function optionsFor(browser: Browser, page: FormPage): Promise<Requ
   return (await response.json()) as Required<Options>;
 }
 
-/** Where the passkey form of the page is sent. */
+/** The action of the page's passkey form. */
 export function actionOf(page: FormPage): string {
   return /id="passkey"[^>]*action="([^"]+)"/.exec(page.html)![1]!;
 }
 
-/** A browser whose member has signed in with the password at the page where that is changed. */
+/** Signs a member in with the password at the security page. */
 export async function atSecurity(oauth: OauthTest, username: string, browser = oauth.browser()) {
   const signIn = (await browser.open('/account/security')) as FormPage;
   const page = (await browser.submit(signIn, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
@@ -219,7 +219,7 @@ export async function addPasskey(
   return added;
 }
 
-/** A member with a passkey, and their authenticator. */
+/** Makes a member with a passkey, and their authenticator. */
 export async function memberWithPasskey(
   oauth: OauthTest,
   authenticator = new Authenticator(oauth.issuer),

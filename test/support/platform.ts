@@ -3,7 +3,7 @@ import { ADVISORY_LOCKS } from '../../src/database/advisory-locks.js';
 
 type Fields = Record<string, unknown>;
 
-/** Writes what the platform itself would write: members, events, who takes part, connections, achievements. */
+/** Writes what the platform itself would write: members, events, participants, connections, achievements. */
 export class Platform {
   #count = 0;
 
@@ -14,7 +14,7 @@ export class Platform {
       .id as number;
   }
 
-  /** A scheduled public event next year, unless said; its organizer takes part only where said. */
+  /** Adds an event, by default scheduled, public and next year; its organizer becomes a participant only on request. */
   async event(fields: Fields = {}): Promise<number> {
     const organizer = fields.organizer_id ?? (await this.user());
     const row = await this.#insert('events', {
@@ -35,12 +35,12 @@ export class Platform {
       user_id: userId,
       role: 'attendee',
       rsvp_status: fields.role === undefined || fields.role === 'attendee' ? 'going' : null,
-      changed_in: null, // it was there before anybody asked what is new
+      changed_in: null, // it predates all reads of changes
       ...fields,
     });
   }
 
-  /** Both sides of a connection that `requester` asked for; accepted, unless said. */
+  /** Adds both sides of a connection that `requester` asked for, by default accepted. */
   async connection(requester: number, addressee: number, fields: Fields = {}): Promise<number> {
     const status = (fields.status as string | undefined) ?? 'accepted';
     const connectedAt = status === 'accepted' ? (fields.connected_at ?? '2024-02-01T10:00:00Z') : null;
@@ -80,31 +80,31 @@ export class Platform {
     await this.#insert('user_achievements', { user_id: userId, achievement_id: achievementId, ...fields });
   }
 
-  /** Folds what was counted, as every server does each second; waits for one that is at it. */
+  /** Folds totals, as every server does each second; waits for a server that is folding. */
   async fold(): Promise<void> {
     await this.#alone(ADVISORY_LOCKS.foldTotals, 'SELECT fold_totals(1000000) AS steps');
   }
 
-  /** Copies the names of renamed members, as every server does each second; waits for one that is at it. */
+  /** Copies the names of renamed members, as every server does each second; waits for a server that is copying. */
   async copyNames(): Promise<void> {
     await this.#alone(ADVISORY_LOCKS.copyNames, 'SELECT copy_names(1000000) AS steps');
   }
 
-  /** The same until the last of them is copied for good: when all transactions have ended that may have read a name of before. */
+  /** The same until all are copied for good: when all transactions have ended that may have read an old name. */
   async settleNames(): Promise<void> {
     const left = () => this.dataSource.query<unknown[]>('SELECT FROM renamed_users');
     while ((await left()).length > 0) await this.copyNames();
   }
 
-  /** Totals and names: nothing of what was written so far changes a row later, beside requests. */
+  /** Settles totals and names: no background work changes rows later because of earlier writes. */
   async settle(): Promise<void> {
     await this.fold();
     await this.settleNames();
   }
 
   /**
-   * Until every transaction has ended that is under way now, those of other databases of the cluster, too: then what they changed is
-   * told.
+   * Waits until every transaction now under way has ended, including those in other databases of the cluster: then their changes
+   * are visible to readers of changes.
    */
   async settleChanges(): Promise<void> {
     const number = async (sql: string) =>
@@ -113,7 +113,7 @@ export class Platform {
     while ((await number('pg_snapshot_xmin(pg_current_snapshot())')) <= now);
   }
 
-  /** Coalesces changes, as every server does each second; waits for one that is at it. */
+  /** Coalesces changes, as every server does each second; waits for a server that is coalescing. */
   async coalesceChanges(): Promise<void> {
     await this.dataSource.transaction(async (manager) => {
       await manager.query(`SELECT FROM change_places WHERE name = 'coalesced' FOR UPDATE`);
@@ -121,7 +121,7 @@ export class Platform {
     });
   }
 
-  /** Until there is nothing left to do. */
+  /** Repeats the step until nothing is left to do. */
   async #alone(lock: number, step: string): Promise<void> {
     for (let steps = Infinity; steps > 0;) {
       steps = await this.dataSource.transaction(async (manager) => {

@@ -5,16 +5,16 @@ import type { PROXIES } from './proxies.js';
 import { ServerProcess } from './server.js';
 
 interface Options {
-  /** How many servers there are settings for beyond the two that are started. */
+  /** Number of servers with settings besides the two that are started. */
   readonly spare?: number;
   /** Settings of every server besides the usual ones. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly keepaliveSeconds?: number;
 }
 
-/** Two server processes over one database, behind a real proxy whose certificate this process trusts until {@link ProxiedServers.close}. */
+/** Two server processes over one database, behind a real proxy, whose certificate is trusted until {@link ProxiedServers.close}. */
 export class ProxiedServers {
-  /** May be changed by the test: all that are in it at the end are ended. */
+  /** The test may change it: all servers in it at the end are ended. */
   readonly servers: ServerProcess[] = [];
   readonly #trusted = getCACertificates('default');
   #proxy: Proxy | undefined;

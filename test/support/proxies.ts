@@ -13,22 +13,22 @@ export const NGINX_FILE = 'deploy/nginx/public-user-api.conf';
 export const CADDY_FILE = 'deploy/caddy/Caddyfile';
 
 interface Ports {
-  /** Of the proxy: where it speaks TLS, and where it leads to that. */
+  /** The proxy's TLS port, and the plain one that redirects to it. */
   readonly tls: number;
   readonly plain: number;
-  /** Of the servers behind it. */
+  /** Ports of the servers behind it. */
   readonly servers: readonly number[];
-  /** For how long idle connections to a server are kept, in place of what the file says: SHUTDOWN_DELAY is shorter in tests, too. */
+  /** How long idle connections to a server are kept; overrides the file, since SHUTDOWN_DELAY is shorter in tests, too. */
   readonly keepaliveSeconds: number;
 }
 
-/** A proxy of {@link PROXIES}: how it is started over the file of deploy/, in which only names, addresses and paths are put in. */
+/** How a proxy of {@link PROXIES} is started with its file of deploy/, in which only names, addresses and paths are replaced. */
 interface Program {
   /** @returns the command, in the folder */
   prepare(folder: string, ports: Ports): readonly string[];
-  /** The certificate that its clients have to trust. */
+  /** The certificate that its clients must trust. */
   readonly certificate: string;
-  /** Files in the folder into which it writes what it did. */
+  /** Its log files in the folder. */
   readonly logs: readonly string[];
 }
 
@@ -64,10 +64,10 @@ include ${folder}/site.conf;
   logs: ['public-user-api.log', 'public-user-api.error.log', 'main.log'],
 };
 
-/** apt-get install caddy: of `localhost` it makes the certificate itself. */
+/** apt-get install caddy: for `localhost` it makes the certificate itself. */
 const CADDY: Program = {
   prepare(folder, { plain, keepaliveSeconds }) {
-    // None of the machine's: not its trusted certificates, nor the ports that Caddy takes by default.
+    // Nothing shared with the machine: neither its trusted certificates nor Caddy's default ports.
     const own = `\tadmin off\n\tskip_install_trust\n\tdefault_bind 127.0.0.1\n\thttp_port ${plain}\n`;
     writeFileSync(
       join(folder, 'Caddyfile'),
@@ -87,7 +87,7 @@ export interface Answer {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Record<string, string | string[] | undefined>;
-  /** Names and values in turn, as they came. */
+  /** Names and values in turn, as received. */
   readonly rawHeaders: readonly string[];
   readonly body: string;
 }
@@ -95,17 +95,17 @@ export interface Answer {
 export interface Asked {
   readonly headers?: Record<string, string>;
   readonly body?: string | Buffer;
-  /** The body is not all of what Content-Length says: the response is awaited before the rest is sent, which never is. */
+  /** The body is shorter than Content-Length: the rest is never sent, and the response is awaited meanwhile. */
   readonly unfinished?: boolean;
-  /** Address of this machine from which it is sent. */
+  /** Local address that it is sent from. */
   readonly from?: string;
 }
 
-/** A real proxy with TLS, on ports of its own, over the file of deploy/ that operators take. */
+/** A real proxy with TLS, on its own ports, with the file of deploy/ that operators use. */
 export class Proxy {
   /** What it wrote to stdout and stderr. */
   #printed = '';
-  /** When it was stopped. */
+  /** Its log when it was stopped. */
   #finalLog: string | undefined;
   readonly #agents = new Map<string | undefined, Agent>();
 
@@ -113,13 +113,13 @@ export class Proxy {
     private readonly child: ChildProcess,
     private readonly program: Program,
     private readonly folder: string,
-    /** As callers see it. */
+    /** The proxy's https origin. */
     readonly url: string,
-    /** Where http leads to it. */
+    /** The http origin that redirects to it. */
     readonly plainUrl: string,
   ) {}
 
-  /** @param port where it speaks TLS: PUBLIC_URL of the servers is `https://localhost:<port>` */
+  /** @param port its TLS port: PUBLIC_URL of the servers is `https://localhost:<port>` */
   static async start(
     name: keyof typeof PROXIES,
     port: number,
@@ -161,19 +161,19 @@ export class Proxy {
     return proxy;
   }
 
-  /** What a client that calls it has to trust, in PEM. */
+  /** The certificate that clients must trust, in PEM. */
   get certificate(): string {
     return readFileSync(join(this.folder, this.program.certificate), 'utf8');
   }
 
-  /** All that it wrote: what it printed, and its files. */
+  /** Everything it wrote: its output and its log files. */
   get log(): string {
     if (this.#finalLog !== undefined) return this.#finalLog;
     const files = this.program.logs.map((name) => join(this.folder, name)).filter((path) => existsSync(path));
     return [this.#printed, ...files.map((path) => readFileSync(path, 'utf8'))].join('\n');
   }
 
-  /** One request, on a connection that is kept: its path goes out as it stands. */
+  /** Sends one request on a kept-alive connection, with its path unchanged. */
   ask(
     method: string,
     path: string,
@@ -200,7 +200,7 @@ export class Proxy {
     });
   }
 
-  /** Its log is whole then. */
+  /** Stops it; its log is complete then. */
   async stop(): Promise<void> {
     for (const agent of this.#agents.values()) agent.destroy();
     if (this.child.exitCode === null && this.child.signalCode === null) {
@@ -212,12 +212,12 @@ export class Proxy {
   }
 }
 
-/** Checks the files of deploy/ as an operator does before they are taken. @returns what the programs say */
+/** Checks the files of deploy/ as an operator does before using them. @returns what the programs report */
 export function examine(): { nginx: string; caddy: string; formatted: string } {
   const folder = mkdtempSync(join(tmpdir(), 'pua-proxy-'));
   try {
     mkdirSync(join(folder, 'data'));
-    // Caddy asks them for their health as soon as it has read the file.
+    // Caddy checks the servers' health as soon as it has read the file.
     const SERVERS = '127.0.0.1:1 127.0.0.1:2';
     const env = { PATH: process.env.PATH, HOME: folder, XDG_DATA_HOME: join(folder, 'data'), SERVERS };
     const said = (command: readonly string[]) =>

@@ -1,4 +1,4 @@
-// Runs one `pua` after the other without starting a process for each: environment, input and output are each command's own.
+// Runs one `pua` after the other without starting a process for each; each command has its own environment, input and output.
 import { Readable } from 'node:stream';
 import { run } from '../../dist/src/cli/run.js';
 

@@ -1,4 +1,4 @@
-// Runs one `pua` after the other on the terminal that this process has. Each is followed by a line with its exit code.
+// Runs one `pua` after the other on this process's terminal. Each is followed by a line with its exit code.
 import { readFileSync } from 'node:fs';
 
 const { run } = await import('../../dist/src/cli/run.js');

@@ -4,13 +4,13 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** What a registry is given to answer in, in milliseconds. */
+/** Deadline for a package registry, in milliseconds. */
 export const REGISTRY_MS = 240_000;
 
 /**
- * Makes a virtual environment of Python in a folder.
+ * Makes a Python virtual environment in a folder.
  *
- * @param requirements file that names what is installed into it, by version and hash
+ * @param requirements file with what to install, by version and hash
  * @returns the folder of its programs, `python` among them
  */
 export async function makePython(folder: string, requirements: string): Promise<string> {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 
-/** A message as a receiver got it. */
+/** A message as received. */
 export interface Received {
   /** `webhook-id`. */
   readonly id: string;
@@ -22,10 +22,10 @@ export interface Received {
   };
 }
 
-/** A receiver of webhooks on this machine: keeps what comes, and answers 204 unless said. */
+/** A local receiver of webhooks: keeps what it receives, and responds with 204 by default. */
 export class Receiver {
   readonly received: Received[] = [];
-  /** Requests that are not answered yet, and the most there ever were. */
+  /** Requests not yet answered, and their highest number so far. */
   underWay = 0;
   mostUnderWay = 0;
   respond: (received: Received, response: ServerResponse) => void = (_, response) =>
@@ -64,17 +64,17 @@ export class Receiver {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hooks`;
   }
 
-  /** What was told, in its order. */
+  /** The messages received, in order. */
   get told(): string[] {
     return this.received.map(({ message: { type, data } }) => `${type} ${data.id} of ${data.member_id}`);
   }
 
-  /** Resolves when it is so; asked with each message, and each answer. */
+  /** Resolves when `isSo`, which is checked at each message and each response. */
   async until(isSo: () => boolean): Promise<void> {
     while (!isSo()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Resolves when so many messages have come. */
+  /** Resolves when so many messages have been received. */
   async untilReceived(count: number): Promise<void> {
     await this.until(() => this.received.length >= count);
   }
@@ -89,7 +89,7 @@ export class Receiver {
   }
 }
 
-/** Whether the published library of Standard Webhooks accepts the message under the secret. */
+/** Whether the published Standard Webhooks library accepts the message with the secret. */
 export function isVerified(secret: string, { body, headers }: Received): boolean {
   try {
     new Webhook(secret).verify(body, headers as Record<string, string>);

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { freePort } from './oauth.js';
 
-/** A Redis of its own, that keeps nothing. */
+/** A private Redis without persistence. */
 export class RedisServer {
   private constructor(
     private readonly child: ChildProcess,
@@ -14,7 +14,7 @@ export class RedisServer {
     const port = await freePort();
     const flags = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
     const child = spawn('redis-server', flags, { stdio: ['ignore', 'pipe', 'inherit'] });
-    child.once('error', () => undefined); // told below: apt-get install redis-server
+    child.once('error', () => undefined); // reported below: apt-get install redis-server
     let output = '';
     for await (const chunk of child.stdout) {
       output += String(chunk);

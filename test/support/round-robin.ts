@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { pipeline } from 'node:stream';
 import { freePort } from './oauth.js';
 
-/** A balancer that sends each request to the next instance, so that no two of a flow that follow each other meet the same one. */
+/** A balancer that sends each request to the next instance, so consecutive requests of a flow reach different ones. */
 export class RoundRobin {
   /** Origins of the instances. */
   targets: readonly string[] = [];
@@ -15,7 +15,7 @@ export class RoundRobin {
   ) {}
 
   static async start(): Promise<RoundRobin> {
-    // No connection is used again that its other end may be closing at that moment.
+    // Long keep-alive here, none to instances: no connection is reused that its other end may just be closing.
     const server = createServer({ keepAliveTimeout: 60_000 });
     const balancer = new RoundRobin(server, await freePort());
     server.on('request', (asked, answer) => {

@@ -1,5 +1,5 @@
-// Jest's `testSequencer`: its own, by how long each file took the last time, and where that is not known, as in a fresh clone, by size.
-// These take longer than their size says, and at the end of a run would leave the other processor idle.
+// Jest's `testSequencer`: Jest's own, which orders files by their last duration, or by size where that is unknown, as in a fresh
+// clone. These take longer than their size suggests, and at the end of a run would leave the other processor idle.
 import Sequencer from '@jest/test-sequencer';
 
 const LONG = ['/test/repository/docs.spec.ts', '/src/http/pipeline/connections.spec.ts'];

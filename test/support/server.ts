@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { PROCESS } from './command-line.js';
 import { freePort } from './oauth.js';
 
-/** The program as it is run, in a process of its own. */
+/** The program, run in its own process. */
 export class ServerProcess {
-  /** What it wrote to stdout: its log. */
+  /** Its output to stdout: the log. */
   output = '';
-  /** What it wrote to stderr. */
+  /** Its output to stderr. */
   errors = '';
 
   private constructor(
@@ -17,8 +17,8 @@ export class ServerProcess {
   ) {}
 
   /**
-   * @param environment settings; PORT is chosen where it is 0
-   * @param root of the tree whose build it is
+   * @param environment settings; if PORT is 0, one is chosen
+   * @param root of the tree whose build is run
    */
   static async start(environment: Record<string, string>, root = process.cwd()): Promise<ServerProcess> {
     const port = Number(environment.PORT) || (await freePort());
@@ -46,7 +46,7 @@ export class ServerProcess {
     return this.child.pid!;
   }
 
-  /** When it resolves, {@link output} is whole. @returns its exit code; null where the signal ended it */
+  /** When it resolves, {@link output} is complete. @returns the exit code; null if the signal ended it */
   async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.child.exitCode === null && this.child.signalCode === null) {
       this.child.kill(signal);

@@ -15,7 +15,7 @@ export class TcpProxy {
     private target: URL,
   ) {}
 
-  /** @param target postgres://… that it passes everything on to */
+  /** @param target postgres://… that it forwards to */
   static async start(target: string): Promise<TcpProxy> {
     const server = createServer();
     const proxy = new TcpProxy(server, new URL(target));
@@ -31,7 +31,7 @@ export class TcpProxy {
     return url.toString();
   }
 
-  /** Nothing arrives any more, on either side, and nobody is told. */
+  /** Stops forwarding in both directions, without an error. */
   stall(): void {
     this.#stalled = true;
     for (const pair of this.#pairs) for (const socket of pair) socket.pause();
@@ -42,7 +42,7 @@ export class TcpProxy {
     for (const pair of this.#pairs) for (const socket of pair) socket.resume();
   }
 
-  /** Whatever passes takes so much longer, each way. */
+  /** Delays everything by this much, each way. */
   slow(delayMs: number): void {
     this.#delayMs = delayMs;
   }
@@ -53,7 +53,7 @@ export class TcpProxy {
     for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
   }
 
-  /** New connections that were refused. */
+  /** Number of refused connections. */
   get refused(): number {
     return this.#refused;
   }
@@ -62,7 +62,7 @@ export class TcpProxy {
     this.#refusing = false;
   }
 
-  /** Leads new connections to another PostgreSQL; those that are there stay where they are. */
+  /** Leads new connections to another PostgreSQL; existing ones remain. */
   leadTo(target: string): void {
     this.target = new URL(target);
   }
@@ -85,7 +85,7 @@ export class TcpProxy {
       let passed: Promise<unknown> = Promise.resolve();
       from.on('data', (bytes) => {
         const due = this.#delayMs === 0 ? undefined : setTimeout(this.#delayMs);
-        passed = Promise.all([passed, due]).then(() => to.write(bytes)); // never ahead of what came before
+        passed = Promise.all([passed, due]).then(() => to.write(bytes)); // never ahead of earlier data
       });
       from.on('error', () => undefined);
       from.on('close', () => {

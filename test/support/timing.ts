@@ -1,20 +1,20 @@
 import { setTimeout } from 'node:timers/promises';
 
 /**
- * What a promise in wall time is given beside it: other tests, databases and browsers take the same two processors. What breaks
- * such a promise takes much longer: 30 s where a notice is not heard, for ever where a wait has no bound.
+ * Tolerance added to promised wall times: other tests, databases and browsers use the same two processors. A broken promise takes
+ * much longer: 30 s if a notice is lost, for ever if a wait is unbounded.
  */
 export const SLOW_MACHINE_MS = 5_000;
 
-/** The latest moment, by `performance.now()`, for what is promised within so many milliseconds from now. */
+/** The deadline, by `performance.now()`, for what is promised within so many milliseconds from now. */
 export function latestFor(promisedMs: number): number {
   return performance.now() + promisedMs + SLOW_MACHINE_MS;
 }
 
-/** Between two looks. Who looks without a pause keeps from its work what the test waits for: there are two processors. */
+/** Pause between two looks. Without one, the test would take processor time from what it waits for: there are two processors. */
 const LOOK_MS = 10;
 
-/** Asks again and again until there is an answer: what is waited for happens in another process, and tells nobody. */
+/** Asks repeatedly until there is a result: what is awaited happens in another process, without a notification. */
 export async function eventually<T>(
   ask: () => Promise<T | undefined> | T | undefined,
   withinMs = 45_000,

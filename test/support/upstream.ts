@@ -11,23 +11,23 @@ import type { FormPage } from './oauth.js';
 export const SECRET = 'a secret that only the platform’s login and its client know'.replace(/\W/g, '-');
 const CLIENT = 'public-user-api';
 
-/** What is wrong with the provider's next answers. */
+/** Faults of the provider's next responses. */
 export interface Faults {
-  /** Connections are cut off at these paths. */
+  /** Connections for these paths are cut off. */
   readonly away?: RegExp;
   /** Requests to these paths are never answered. */
   readonly silent?: RegExp;
-  /** These paths answer with this status, and a page. */
+  /** Requests to these paths get this status, and a page. */
   readonly broken?: readonly [path: RegExp, status: number];
-  /** The keys that are published are others. */
+  /** Other keys are published than the signing keys. */
   readonly otherKeys?: boolean;
-  /** What an ID token says is changed before it is signed. */
+  /** Changes the claims of an ID token before it is signed. */
   readonly claims?: (claims: JWTPayload) => JWTPayload;
-  /** The token endpoint's answer is changed. */
+  /** Changes the token endpoint's response. */
   readonly answer?: (answer: Record<string, unknown>) => Record<string, unknown>;
 }
 
-/** What a provider keeps, in memory. */
+/** A provider's storage, in memory. */
 function memory(): (model: string) => Adapter {
   const kept = new Map<string, AdapterPayload>();
   return (model) => {
@@ -46,11 +46,11 @@ function memory(): (model: string) => Adapter {
   };
 }
 
-/** The platform's own login, as somebody else wrote it: oidc-provider with hardly an option, and members who sign in by themselves. */
+/** The platform's own login as an independent implementation: oidc-provider with few options; members sign in automatically. */
 export class UpstreamServer {
-  /** Who signs in next. */
+  /** The account that signs in next. */
   account: { sub: string; claims?: Record<string, unknown> } = { sub: 'nobody' };
-  /** What they do at the provider. */
+  /** What the member does at the provider. */
   decision: { amr?: string[]; acr?: string; ts?: number } | { error: string; error_description: string } = {};
   faults: Faults = {};
   /** Parameters of the last authorization request. */
@@ -98,7 +98,7 @@ export class UpstreamServer {
     this.server.closeAllConnections();
   }
 
-  /** Signs with another key from now on, and publishes that alone. */
+  /** Signs with another key from now on, and publishes only that one. */
   async rotate(): Promise<void> {
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
     this.#key = {
@@ -112,7 +112,7 @@ export class UpstreamServer {
     this.#provider.on('backchannel.error', (_ctx, error) => console.error(error));
   }
 
-  /** Goes through the provider's pages in a browser of its own, unless said. @returns where it leads back to */
+  /** Goes through the provider's pages, by default in a new browser. @returns the address that it leads back to */
   async visit(url: URL, browser = new Browser(this.issuer, this.issuer)): Promise<URL> {
     this.asked = url.searchParams;
     const back = await browser.open(url);
@@ -120,7 +120,7 @@ export class UpstreamServer {
     return back;
   }
 
-  /** A logout token for its client, of its own making. */
+  /** Makes a logout token for its client. */
   async logoutToken(claims: JWTPayload, header: Record<string, unknown> = {}): Promise<string> {
     const now = Math.floor(Date.now() / 1000);
     return this.#sign(
@@ -160,7 +160,7 @@ export class UpstreamServer {
       cookies: { keys: ['cookies of the upstream'] },
       clientAuthMethods: ['client_secret_basic'],
       pkce: { required: () => true },
-      // Default: no address of this machine.
+      // By default, loopback addresses are refused.
       fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
       acrValues: ['gold'],
       claims: {
@@ -222,7 +222,7 @@ export class UpstreamServer {
     await this.#provider.callback()(request, response);
   }
 
-  /** Lets the answer through as it is changed. */
+  /** Sends the response with its changes applied. */
   #changed(response: ServerResponse, claims: Faults['claims'], answer: Faults['answer']): void {
     const end = response.end.bind(response);
     response.end = ((body: string | Buffer) => {
@@ -240,7 +240,7 @@ export class UpstreamServer {
   }
 }
 
-/** A server whose platform has a login of its own. */
+/** Starts a server whose platform has its own login. */
 export async function startWithUpstream(
   settings: Partial<UpstreamConfig> = {},
   overrides: Parameters<typeof OauthTest.start>[0] = {},
@@ -257,7 +257,7 @@ export async function startWithUpstream(
   return { oauth, upstream };
 }
 
-/** Where the link of a sign-in page leads that begins at the platform's own login. */
+/** The address of a sign-in page's link to the platform's own login. */
 export function upstreamLink(page: FormPage): string {
   const [, href] = /href="([^"]*\/upstream)"/.exec(page.html) ?? [];
   if (href === undefined) throw new Error(`there is no link to the platform’s login: ${page.html}`);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { onPostgres } from './database.js';
 import type { Platform } from './platform.js';
 
-// What programs write who know neither copies nor totals: the random statements of the tests that compare every total with its count.
+// Writes by programs unaware of copies and totals: random statements for the tests that compare every total with a recount.
 
 export const MEMBERS = 12;
 export const EVENTS = 4;
@@ -17,11 +17,11 @@ const role = fc.constantFrom(
   "'attendee', 'maybe'",
   "'invitee', 'pending'",
 );
-/** The lower id first: who writes several rows does it in one order. */
+/** The lower id first: statements on several rows use one order. */
 const pair = fc.uniqueArray(member, { minLength: 2, maxLength: 2 }).map((two) => two.sort((a, b) => a - b));
 const between = ([one, other]: number[]) => `(user_id, peer_id) IN ((${one}, ${other}), (${other}, ${one}))`;
 
-/** What the platform does one thing at a time. Where another was first it may fail, and then changes nothing. */
+/** Single actions of the platform. If another was first, one may fail, and then changes nothing. */
 export const oneThing = fc.oneof(
   fc
     .tuple(member, event, role)
@@ -86,7 +86,7 @@ VALUES (${m}, ${a}, 1, ${at}) ON CONFLICT (user_id, achievement_id) DO UPDATE SE
     .map(([m, a]) => `DELETE FROM user_achievements WHERE user_id = ${m} AND achievement_id = ${a}`),
 );
 
-/** Many rows at once, in whatever order: two of these may wait for each other's rows, and one of them is undone. */
+/** Many rows at once, in any order: two of these may deadlock, and then one is rolled back. */
 export const manyThings = fc.oneof(
   oneThing,
   ...(onPostgres
@@ -133,7 +133,7 @@ export const FOREIGN_KEY_VIOLATION = '23503';
 export const DEADLOCK = '40P01';
 export const SERIALIZATION_FAILURE = '40001';
 
-/** The members, events and achievements that the statements are about. */
+/** Writes the members, events and achievements that the statements use. */
 export async function writeThem(platform: Platform): Promise<void> {
   for (let id = 1; id <= MEMBERS; id++) await platform.user({ id });
   for (let id = 1; id <= EVENTS; id++) await platform.event({ id, organizer_id: id });

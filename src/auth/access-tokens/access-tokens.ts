@@ -92,7 +92,7 @@ export class AccessTokens implements Authenticator {
   }
 
   /**
-   * RFC 9449 §7.1: the request carries a proof, not used before, of the key that the token is bound to.
+   * Checks that the request carries an unused proof of the key that the token is bound to (RFC 9449 §7.1).
    *
    * @throws Problem invalid_credentials
    */
@@ -110,7 +110,7 @@ export class AccessTokens implements Authenticator {
         : undefined;
     if (proof?.thumbprint !== thumbprint) throw refuse('no valid proof');
     const keys = this.#keys.everyKeyOf('DPoP', `${thumbprint} ${proof.id}`);
-    // A proof counts from PROOF_SECONDS before its iat to as long after it.
+    // A proof is valid from PROOF_SECONDS before its iat until PROOF_SECONDS after it.
     const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw refuse('a proof that was used before');
   }

@@ -1,6 +1,6 @@
 /**
- * The id of a proof or an assertion, which may be used once: $1 its keys, $2 the seconds for which it is to be known. A row where this
- * is the first use: of two at the same moment the insert decides.
+ * Records the id of a proof or an assertion, which may be used once. $1: its keys; $2: seconds to remember it for. Returns a row
+ * for the first use only; of two concurrent uses, the insert lets one through.
  */
 export const USE_ONCE = `WITH first AS (
   INSERT INTO oauth_state (key, model, expires_at)

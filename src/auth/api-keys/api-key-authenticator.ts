@@ -40,7 +40,7 @@ const FIND_KEY = {
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
-/** Compared with when the id is unknown, so that an unknown id takes as long as a wrong secret. */
+/** Compared with if the id is unknown, so an unknown id takes as long as a wrong secret. */
 const NO_HASH = Buffer.alloc(32);
 
 /** API keys, looked up in one indexed read. */
@@ -90,14 +90,14 @@ export class ApiKeyAuthenticator implements Authenticator {
         clientId: null,
         expiresAt: row.expires_at,
         createdAt: row.created_at,
-      } as Caller, // a CHECK keeps scopes of the platform out of members' keys, and members' scopes out of the platform's
+      } as Caller, // a CHECK keeps platform scopes out of members' keys, and members' scopes out of platform keys
       expiresAtMs: performance.now() + row.seconds_left * 1000,
       allowed: row.allowed_cidrs.length > 0 ? networksOf(row.allowed_cidrs) : undefined,
       developedApp,
     };
   }
 
-  /** The key was sent by a browser, so others may have seen it. */
+  /** Records that a browser sent the key, so others may have seen it. */
   recordExposure({ credentialId, userId }: Caller, origin: string): Promise<void> {
     return this.usage.recordExposure(credentialId, userId, origin);
   }
@@ -112,7 +112,7 @@ function networksOf(cidrs: readonly string[]): BlockList {
   return networks;
 }
 
-/** Whether the address is inside one of the networks. @param address as `addressOf` gives it: IPv4 in IPv6 is IPv4 */
+/** Whether the address is inside one of the networks. @param address as `addressOf` returns it: IPv4-mapped IPv6 as IPv4 */
 export function isInside(networks: BlockList, address: string | undefined): boolean {
   return address !== undefined && networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }

@@ -18,14 +18,14 @@ export interface ParsedKey {
   readonly environment: KeyEnvironment;
 }
 
-/** A new key: `pua_<live|test>_<id>_<secret><checksum>`. */
+/** Makes a key: `pua_<live|test>_<id>_<secret><checksum>`. */
 export function makeKey(environment: KeyEnvironment): { key: string; id: string } {
   const id = randomText(ID_LENGTH, ALPHABET);
   const body = `pua_${environment}_${id}_${randomText(SECRET_LENGTH, ALPHABET)}`;
   return { key: body + checksum(body), id };
 }
 
-/** Reads a key. @returns undefined where the text is no key or its checksum is wrong: it was never issued, no look-up is needed */
+/** Reads a key. @returns undefined if the text is no key or its checksum is wrong: never issued, so no look-up is needed */
 export function parseKey(text: string): ParsedKey | undefined {
   const match = text.length < 100 ? WHOLE.exec(text) : null;
   if (!match || checksum(text.slice(0, -CHECKSUM_LENGTH)) !== match[4]) return undefined;

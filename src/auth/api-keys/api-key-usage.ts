@@ -8,11 +8,11 @@ import { UsageTally } from '../usage/usage-tally.js';
 
 interface KeyUse {
   readonly key_id: string;
-  /** Of the last time. */
+  /** Of the last use. */
   ip: string | undefined;
 }
 
-/** A key's hash under the previous pepper, and the one that takes its place. */
+/** A key's hash under the previous pepper, and its replacement. */
 interface Rehash {
   readonly before: Buffer;
   readonly after: Buffer;
@@ -50,7 +50,7 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLU
     else this.begin(keyId, { key_id: keyId, ip });
   }
 
-  /** Replaces the hash of a key that was made under the previous pepper by one under the current pepper. */
+  /** Replaces a key's hash under the previous pepper with one under the current pepper, at the next flush. */
   rehash(keyId: string, before: Buffer, after: Buffer, pepperId: Buffer): void {
     this.#rehashes.set(keyId, { before, after, pepperId });
   }
@@ -58,7 +58,7 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLU
   /**
    * Records the first exposure only: `exposed_at` says since when others may have had the key.
    *
-   * @param origin the header Origin, or Sec-Fetch-Site, as it was sent
+   * @param origin the Origin or Sec-Fetch-Site header, as sent
    */
   async recordExposure(keyId: string, userId: number | null, origin: string): Promise<void> {
     await this.database.rows(
@@ -101,7 +101,7 @@ WHERE k.id = r.id AND k.hash = r.before`,
   }
 }
 
-/** The origin of the page that sent the request, or its site, and nothing else of the header. */
+/** The origin of the page that sent the request, or its Sec-Fetch-Site value; anything else is dropped. */
 function originOf(sent: string): string {
   if (['null', 'cross-site', 'same-site', 'same-origin', 'none'].includes(sent)) return sent;
   const { origin = 'null' } = URL.parse(sent) ?? {};

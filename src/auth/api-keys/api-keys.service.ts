@@ -16,18 +16,18 @@ import type { KeyEnvironment } from './api-key-format.js';
 type Actor = NewAuthEvent['actor'];
 
 export interface NewKey {
-  /** null: a key of the platform itself, with scopes of its own. */
+  /** null: a platform key, with platform scopes. */
   readonly userId: number | null;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly environment: KeyEnvironment;
   /** IPv4 and IPv6 networks or addresses; host bits are cleared. */
   readonly cidrs: readonly string[];
-  /** From now, by the database's clock; or why it never ends. */
+  /** From now, by the database's clock; without it, `noExpiryReason` says why the key never expires. */
   readonly expiresInSeconds?: number;
   readonly noExpiryReason?: string;
   readonly actor: Actor;
-  /** The member who makes it for themselves; none: an admin or the server makes it. */
+  /** The member who makes it for themselves; undefined if an admin or the server makes it. */
   readonly owner?: Owner | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface KeyDetails {
   readonly id: string;
   /** `replaced`: rotated, and accepted until `expires_at`. */
   readonly status: 'active' | 'replaced' | 'expired' | 'revoked' | 'owner_disabled';
-  /** null, as the next: a key of the platform itself. */
+  /** null, as is `username`, for a platform key. */
   readonly user_id: number | null;
   readonly username: string | null;
   readonly name: string;
@@ -59,7 +59,7 @@ export interface KeyDetails {
   readonly self_issued: boolean;
 }
 
-/** Keys of a member's own that are accepted at the same time. */
+/** How many self-made keys of a member are accepted at the same time. */
 export const MOST_OWN_KEYS = 10;
 /** Rows of ended keys are kept, so a member may make only this many in 24 hours. */
 const MOST_A_DAY = 50;
@@ -69,10 +69,10 @@ const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at
 /** Limits a member to the keys that they made for themselves; admins and the server see all of them. */
 const reachedBy = (owner: Owner | undefined) => (owner ? { user_id: owner.userId, self_issued: true } : {});
 
-/** Of an event: from where a member did it. */
+/** The address of an event that a member caused. */
 const from = (owner: Owner | undefined) => (owner ? { ip: owner.ip } : {});
 
-/** There is no such key, or it is not one of the member's own. */
+/** There is no such key, or the member did not make it. */
 export class UnknownKey extends OperatorError {
   constructor(id: string) {
     super(`There is no key ${id}: \`pua keys list\` shows all`);
@@ -90,8 +90,8 @@ const DETAILS = `SELECT k.id,
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s ON s.key_id = k.id`;
 
 /**
- * Issues, lists, rotates and revokes API keys; used by the command line, and by the pages where members make their own. Where an `owner`
- * is named, everything but what that member made for themselves is unknown.
+ * Issues, lists, rotates and revokes API keys; used by the command line, and by the pages where members make their own. Calls with
+ * an `owner` see only the keys that this member made for themselves.
  */
 export class ApiKeysService {
   readonly #pepper: Pepper;
@@ -105,7 +105,7 @@ export class ApiKeysService {
 
   /**
    * @returns the key itself, which is shown once and stored nowhere
-   * @throws LimitReached where its owner has as many as they may
+   * @throws LimitReached where its owner has as many as the limits allow
    */
   async create(wanted: NewKey): Promise<{ key: string; id: string }> {
     return this.dataSource.transaction(async (manager) => {
@@ -143,12 +143,12 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
   }
 
   /**
-   * Lists the keys of one member or of all, the newest first.
+   * Lists the keys of one member or of all, newest first.
    *
-   * @param own only those that the member made, and that have not ended more than a week ago
+   * @param own only those that the member made, without those that ended more than a week ago
    * @param ofPlatform only the platform's own
-   * @param expiringWithin only those that are accepted now and will not be so many seconds from now, the first to end first; what
-   *   was rotated is left out, since its successor is there
+   * @param expiringWithin only those that expire within so many seconds, soonest first, without rotated ones, which have a
+   *   successor
    */
   list({
     userId,
@@ -180,10 +180,10 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
   }
 
   /**
-   * Makes a key like this one, with a life as long as this one had; this one is accepted until the overlap or its
+   * Makes a key like this one, with the same lifetime. The old key is accepted until the overlap or its
    * own expiry ends, whichever is first.
    *
-   * @throws UnknownKey, OperatorError where it is revoked, expired or rotated already, LimitReached where its owner made too many today
+   * @throws UnknownKey, OperatorError if it is revoked, expired or rotated already, LimitReached if its owner made too many today
    */
   async rotate(
     id: string,
@@ -192,7 +192,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
     owner?: Owner,
   ): Promise<{ key: string; id: string }> {
     return this.dataSource.transaction(async (manager) => {
-      // While both are accepted there is one more.
+      // While both are accepted there is one more key.
       if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS + (overlapSeconds === 0 ? 1 : 0));
       const old = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
       if (!old) throw new UnknownKey(id);
@@ -228,7 +228,7 @@ RETURNING user_id`,
   /**
    * Ends a key at once and for good.
    *
-   * @returns false where it was revoked already: its first reason stays
+   * @returns false if it was revoked already: its first reason stays
    * @throws UnknownKey
    */
   async revoke(id: string, reason: string, actor: Actor, owner?: Owner): Promise<boolean> {
@@ -254,7 +254,7 @@ RETURNING user_id`,
   }
 
   /**
-   * Ends a key of a member at once and for good, by the member.
+   * Ends a member's key at once and for good, whoever made it.
    *
    * @returns whether the member had such a key that was not revoked yet
    */
@@ -276,7 +276,7 @@ RETURNING user_id`,
     });
   }
 
-  /** @throws LimitReached where so many of the member's own are accepted, or too many were made today */
+  /** @throws LimitReached if `most` of the member's own keys are accepted already, or too many were made within a day */
   #takePlace(manager: EntityManager, owner: Owner, most: number): Promise<void> {
     return takePlace(
       manager,

@@ -2,12 +2,12 @@ import type { Membership } from './membership.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
 import type { Answer, Ask } from './shared-counts.js';
 
-/** What became of one call. */
+/** The outcome of one call. */
 export interface Count {
   readonly admitted: boolean;
   /**
-   * Calls left in this window over all instances, as far as this one knows: until it hears from the store again, it assumes that the
-   * others go on at their last known pace.
+   * Calls left in this window across all instances, as far as this one knows: until it hears from the store again, it assumes that
+   * the others continue at their last known pace.
    */
   readonly left: number;
   /** Whole seconds until the next window, at least 1. */
@@ -15,28 +15,28 @@ export interface Count {
 }
 
 /**
- * Of what is left of a quota, an instance takes at most a twentieth in advance: while another instance holds that and does
- * not use it, 95 % can be used.
+ * The largest share of the remaining quota that an instance takes in advance: a twentieth. While another instance holds that much
+ * unused, 95 % can still be used.
  */
 const LARGEST_SHARE = 20;
-/** Calls that were taken and not used for this long are given back: sooner where less than half of the quota is left. */
+/** Calls taken but unused for this long are given back; sooner where less than half of the quota is left. */
 const IDLE_MS = 5_000;
 const SCARCE_IDLE_MS = 1_000;
-/** How often idle calls are given back, and the store is asked what others took. */
+/** How often idle calls are given back, and the store is asked what other instances took. */
 const TICK_MS = 500;
-/** Who calls a few times a second has plenty left, and the store is asked more rarely: most callers do. */
+/** Most callers call only a few times a second and have plenty left: for them the store is asked less often. */
 const FEW = 4;
 const RARELY_MS = 2_000;
-/** Keys that are remembered in a window; each takes some 200 bytes. Beyond them, the oldest are forgotten. */
+/** Keys remembered in a window; each takes some 200 bytes. Beyond that, the oldest are forgotten. */
 const MOST_KEYS = 100_000;
 
 interface Entry {
   readonly key: string;
-  /** Taken from the shared store, and not used yet. */
+  /** Taken from the shared store and not used yet. */
   leased: number;
-  /** Not taken by anybody at the last answer of the store, less what was admitted since without having been taken. */
+  /** Not taken by any instance when the store last responded, less what was admitted since without being taken. */
   left: number;
-  /** Admitted without having been taken, and not told to the store yet. */
+  /** Admitted without being taken, and not reported to the store yet. */
   spent: number;
   /** By `performance.now()`: the moment for which {@link left} is the store's figure. */
   knownSince: number;
@@ -47,50 +47,50 @@ interface Entry {
   takenByOthers: number | undefined;
   /** What the others are expected to take before the store is asked again. */
   othersPace: number;
-  /** By the last answer that granted any. */
+  /** Calls granted by the last response that granted any. */
   granted: number;
-  /** Calls to take in advance along with the next ones that are needed; doubles as long as they are used. */
+  /** Calls to take in advance with the next ones needed; doubles as long as they are used. */
   ahead: number;
   /** By `performance.now()`. */
   usedAt: number;
-  /** A call was refused since the store was last asked: somebody may have given back since. */
+  /** A call was refused since the store was last asked: other instances may have given calls back since. */
   refused: boolean;
-  /** To be looked at by the next tick. */
+  /** The next tick examines it. */
   active: boolean;
-  /** Calls that wait until some are taken, in the order in which they came. */
+  /** Calls waiting until some are taken, in order of arrival. */
   readonly waiting: ((count: Count) => void)[];
 }
 
 /**
- * One limit: a quota of calls for each key in fixed windows, for all instances together.
+ * One limit: a quota of calls per key in fixed windows, shared by all instances.
  *
  * An instance takes calls of a key from the shared store before it admits them, a few at a time: so all instances
- * together never admit more than the quota, and most calls wait for nothing. What is taken is given back when it is not
- * used. A key whose quota is used up is refused from memory until its window ends. Whatever is needed at the same
- * time goes to the store in one statement, and only one is under way.
+ * together never admit more than the quota, and most calls need not wait. Unused calls are given back. A key whose quota is used
+ * up is refused from memory until its window ends. Everything needed at the same time goes to the store in one statement, and
+ * only one statement is under way at a time.
  *
- * An instance that is alone, and was when it learned what is left of a key, or when the window began, asks for nothing: it
- * admits by itself, and tells the store twice a second, and before another one is let in (see {@link Membership}). One that is
- * killed takes with it what it has not told.
+ * An instance that is alone, and has been since it learned what is left of a key or since the window began, need not ask: it
+ * admits by itself, and reports to the store twice a second and before another instance is let in (see {@link Membership}). If
+ * it is killed, what it has not reported is lost.
  *
- * Where the store is away, or slower than `patienceMs`, this instance limits alone with what it knew was left, and
- * tells the store what it admitted when that is back. Without a store (one instance) it always does.
+ * Where the store is unreachable, or slower than `patienceMs`, this instance limits alone with what it knew was left, and reports
+ * what it admitted once the store is back. Without a store (one instance) it always limits alone.
  */
 export class Limit {
   #window = Math.floor(Date.now() / 1000 / WINDOW_SECONDS);
   /** By `performance.now()`. */
   #endsAt = performance.now() + WINDOW_SECONDS * 1000 - (Date.now() % (WINDOW_SECONDS * 1000));
   #entries = new Map<string, Entry>();
-  /** For the next statement, and in the one under way. */
+  /** Keys for the next statement, and below those in the one under way. */
   readonly #toAsk = new Set<Entry>();
   #asked: ReadonlyMap<string, Entry> = new Map();
   #active: Entry[] = [];
   #alone: boolean;
-  /** By `performance.now()`: since when a key that is new here is known to be unused; -Infinity where only the store knows. */
+  /** By `performance.now()`: since when a key that is new here is known to be unused; -Infinity if only the store knows. */
   #unusedSince = -Infinity;
   /** The store has said when its window ends. */
   #heard = false;
-  /** Settles when the statement under way, or about to be, is done with. */
+  /** Settles when the statement under way, or about to be sent, is finished. */
   #sending: Promise<void> | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
 
@@ -98,7 +98,7 @@ export class Limit {
    * @param quota calls of a key in a window
    * @param patienceMs longest time that a call waits for the store
    * @param shared the counts of all instances; undefined where there can be no other
-   * @param onChange is told when the store is away (why), and when it is back (undefined)
+   * @param onChange called with the reason when the store becomes unreachable, and with undefined when it is back
    */
   constructor(
     readonly quota: number,
@@ -112,12 +112,12 @@ export class Limit {
     shared.beforeOthers(() => this.#tellSpent());
   }
 
-  /** Whether all instances limit together; false while the store is away. */
+  /** Whether all instances limit together; false while the store is unreachable. */
   get together(): boolean {
     return !this.#alone;
   }
 
-  /** Counts a call of `key`. Most are counted at once; never rejected. */
+  /** Counts a call of `key`, mostly without waiting; the promise never rejects. */
   take(key: string): Count | Promise<Count> {
     const now = performance.now();
     if (now >= this.#endsAt) this.#turn(now);
@@ -149,11 +149,11 @@ export class Limit {
     }
   }
 
-  /** Gives back all that was taken. */
+  /** Gives back all unused calls. */
   async end(): Promise<void> {
     clearInterval(this.#timer);
     if (!this.shared || this.#alone) return;
-    await this.#quiet(); // what is under way may take more
+    await this.#quiet(); // the statement under way may take more
     for (const entry of this.#entries.values()) {
       entry.usedAt = -Infinity;
       if (entry.leased > 0 || entry.spent > 0) this.#ask(entry);
@@ -163,7 +163,7 @@ export class Limit {
 
   async #tellSpent(): Promise<void> {
     for (const entry of this.#entries.values()) if (entry.spent > 0) this.#ask(entry);
-    await this.#sending; // where one is under way, the next one takes them along
+    await this.#sending; // if a statement is under way, these go with the next one
     await this.#sending;
   }
 
@@ -171,7 +171,7 @@ export class Limit {
     for (let sending = this.#sending; sending; sending = this.#sending) await sending;
   }
 
-  /** Whether nobody else has used this key since this instance learned what is left. */
+  /** Whether no other instance has used this key since this one learned what is left. */
   #nobodyElse({ knownSince }: Entry): boolean {
     return this.shared?.aloneSince(knownSince) ?? true;
   }
@@ -214,7 +214,7 @@ export class Limit {
     return entry;
   }
 
-  /** Forgets the oldest key, but none with calls that the store has not been told of. */
+  /** Forgets the oldest key, but none with unreported calls. */
   #forgetOne(): void {
     this.#unusedSince = -Infinity;
     for (let looked = 0; looked < 100; looked++) {
@@ -225,7 +225,7 @@ export class Limit {
     }
   }
 
-  /** The state of a key that nobody has used in this window. */
+  /** The state of a key that is unused in this window. */
   #unused() {
     return {
       leased: 0,
@@ -251,7 +251,7 @@ export class Limit {
 
   #ask(entry: Entry): void {
     this.#toAsk.add(entry);
-    // Whatever else is asked in this turn of the event loop joins the same statement.
+    // Everything asked in this turn of the event loop joins the same statement.
     this.#sending ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => this.#send());
   }
 
@@ -263,7 +263,7 @@ export class Limit {
     const sentAt = performance.now();
     const asks = entries.map((entry) => this.#askOf(entry, sentAt));
     let answered = false;
-    // setImmediate: an answer that arrived while this process was busy is read first.
+    // setImmediate: a response that arrived while this process was busy is read first.
     const late = setTimeout(
       () => setImmediate(() => answered || this.#goAlone(`no answer within ${this.patienceMs} ms`)),
       this.patienceMs,
@@ -275,7 +275,7 @@ export class Limit {
       if (performance.now() - sentAt < this.patienceMs) this.#goTogether();
     } catch (error) {
       answered = true;
-      // It may or may not have been done. Reporting calls twice is safe; giving them back twice would not be.
+      // The statement may have taken effect. Reporting calls twice is safe; giving them back twice would not be.
       if (window === this.#window) for (const { key, spent } of asks) this.#asked.get(key)!.spent += spent;
       this.#goAlone((error as Error).message);
     } finally {
@@ -310,7 +310,7 @@ export class Limit {
     this.#heard = true;
     for (const { key, used, granted } of told) {
       const entry = this.#asked.get(key)!;
-      // The store has counted what was granted: calls that were admitted meanwhile without are among them.
+      // The store has counted what was granted; that covers calls admitted without being taken in the meantime.
       const paid = Math.min(entry.spent, Math.max(0, granted));
       entry.spent -= paid;
       entry.leased += Math.max(0, granted) - paid;
@@ -321,7 +321,7 @@ export class Limit {
       entry.taken += granted;
       const byOthers = used - entry.taken;
       const lately = Math.max(0, byOthers - (entry.takenByOthers ?? byOthers));
-      // They are expected to go on at this pace, for longer where more was taken here, and to be about to take another share.
+      // The others are expected to continue at this pace, for longer if more was taken here, and to take another share soon.
       const slower =
         granted === 0 && this.#hasPlenty(entry) ? Math.max(1, RARELY_MS / Math.max(TICK_MS, since)) : 1;
       const longer = entry.granted === 0 ? slower : Math.max(slower, granted / entry.granted);
@@ -333,7 +333,7 @@ export class Limit {
     for (const entry of this.#asked.values()) this.#serve(entry);
   }
 
-  /** Answers waiting calls with what there is now; those for which there may be more go on waiting. */
+  /** Resolves waiting calls from what is left now; where the store may grant more, they keep waiting. */
   #serve(entry: Entry): void {
     while (entry.waiting.length > 0) {
       const count = this.#decide(entry);
@@ -362,12 +362,12 @@ export class Limit {
   #turn(now: number): void {
     const windows = 1 + Math.floor((now - this.#endsAt) / (WINDOW_SECONDS * 1000));
     this.#endsAt += windows * WINDOW_SECONDS * 1000;
-    // The clock is the store's from its first answer on; before that this one's is only a guess.
+    // From the store's first response on, its clock decides; until then the local clock is only a guess.
     const known = this.#heard ? this.#endsAt - WINDOW_SECONDS * 1000 : -Infinity;
     this.#begin(this.#window + windows, known);
   }
 
-  /** Begins a window, in which nothing is used yet. Calls that still wait are counted in it. */
+  /** Begins a window with nothing used. Calls still waiting are counted in it. */
   #begin(window: number, beganAt: number): void {
     this.#window = window;
     this.#entries = new Map();

@@ -6,20 +6,20 @@ import { randomUUID } from '../../crypto/random.js';
 const PRESENCE_MS = 1_500;
 /** How many times in that period an instance reports its presence. */
 const BEATS = 15;
-/** How many times in that period it asks again while another one is alone, which yields with its next report. */
+/** How many times in that period it asks again while another is alone; that one yields at its next report. */
 const QUESTIONS = 60;
 
 /**
- * This instance among all that share the counts: whether it is the only one, and so may count by itself, and that it takes
- * from the shared counts only while the others know of it.
+ * This instance among all that share the counts. It knows whether it is the only one, and so may count by itself, and makes sure
+ * that it takes from the shared counts only while the others know of it.
  *
- * Whoever is alone holds a lease of {@link PRESENCE_MS}, renewed ten times a second. One that comes then is not let in
- * until the other has told all that it has counted, or its lease has run out: so no call is admitted by one that does not know
- * what the other has admitted. All leases are judged by the store's clock, here from when it was asked: too early at worst.
+ * An instance that is alone holds a lease of {@link PRESENCE_MS}, renewed ten times a second. A newcomer is not let in until the
+ * lone instance has reported all that it counted, or its lease has run out: so none admits calls without knowing what another has
+ * admitted. Leases are judged by the store's clock, and here from when it was asked: so at worst one ends too early here.
  */
 export class Membership {
   readonly #instance = randomUUID();
-  /** By `performance.now()`: the lease, and since when and until when it is held alone. */
+  /** By `performance.now()`: the end of the lease, and since when and until when this instance is alone. */
   #presentUntil = -Infinity;
   #aloneSince = Infinity;
   #aloneUntil = -Infinity;
@@ -35,17 +35,17 @@ export class Membership {
     this.#timer = setInterval(() => void this.#attend().catch(() => undefined), presenceMs / BEATS).unref();
   }
 
-  /** `tell` tells the store what was counted alone; before others are let in. */
+  /** Registers `tell`, which reports to the store what was counted alone, before others are let in. */
   beforeOthers(tell: () => Promise<void>): void {
     this.#countsToTell.push(tell);
   }
 
-  /** Waits until this instance is let in: at most for the length of a lease, if the store answers. */
+  /** Waits until this instance is let in: at most for the length of a lease, if the store responds. */
   async join(): Promise<void> {
     await this.#attend().catch(() => undefined);
   }
 
-  /** Whether nobody else has counted anything since `since`, by `performance.now()`, nor does now. */
+  /** Whether this instance has been the only one counting since `since` (by `performance.now()`), and still is. */
   aloneSince(since: number): boolean {
     return this.#aloneSince <= since && performance.now() < this.#aloneUntil;
   }
@@ -55,7 +55,7 @@ export class Membership {
     if (performance.now() >= this.#presentUntil) await this.#attend();
     const answer = await this.shared.settle(quota, window, asks);
     if (performance.now() < this.#presentUntil) return answer;
-    // This late, another instance may be alone by now: what was granted must not be used.
+    // So late, another instance may be alone by now: what was granted must not be used.
     const told = answer.told.map((one) => ({ ...one, granted: Math.min(0, one.granted) }));
     return { ...answer, told };
   }

@@ -9,9 +9,9 @@ const SWEEP_BATCH = 10_000;
 const NUMBER = `floor(extract(epoch FROM now()) / ${WINDOW_SECONDS})`;
 
 /**
- * One row a key. By the database's clock; a row that another instance moved on to the next window while this statement
- * waited for it counts there. In the order of keys, so that instances wait for one another and never deadlock. What is only
- * asked after, as each key in use is now and then, is read and not written.
+ * One row per key, by the database's clock. A row that another instance moved on to the next window while this statement waited for
+ * it is counted in that window. Keys are in order, so instances wait for one another and never deadlock. A key that is only
+ * queried, as each key in use is now and then, is read and not written.
  * $1 quota, $2 window, $3 keys, $4 spent, $5 wanted.
  */
 const SETTLE = `WITH asked AS (
@@ -44,7 +44,7 @@ SELECT key, window_number::integer, used, granted,
   ((window_number + 1) * ${WINDOW_SECONDS} - extract(epoch FROM now()))::float8 * 1000 AS milliseconds_left FROM told`;
 
 /**
- * All in one row, which whoever comes at the same moment waits for: so none overlooks another. $1 instance, $2 whether it
+ * One row for all instances, so concurrent statements wait for one another and none overlooks another. $1 instance, $2 whether it
  * yields, $3 whether it leaves, $4 milliseconds.
  */
 const ATTEND = `INSERT INTO rate_limit_instances AS i (latest, latest_until, others_until, alone)
@@ -66,7 +66,7 @@ interface Row extends Told {
   readonly milliseconds_left: number;
 }
 
-/** On a connection of its own: where requests wait for the pool's, limits still hold. */
+/** Uses its own connection: limits still hold while requests wait for one from the pool. */
 export class PostgresCounts implements SharedCounts {
   readonly #pool: pg.Pool;
   #swept = 0;
@@ -77,7 +77,7 @@ export class PostgresCounts implements SharedCounts {
   ) {
     const { connect, lock, statement } = config.databaseDeadlines;
     this.#pool = new pg.Pool({
-      // Not through a pooler: a session of its own has its two statements prepared, and waits for nobody.
+      // Not through a pooler: its own session keeps its two statements prepared and never waits for others.
       connectionString: config.databaseDirectUrl,
       application_name: 'public-user-api limits',
       max: 1,
@@ -132,7 +132,7 @@ export class PostgresCounts implements SharedCounts {
     await this.#pool.end();
   }
 
-  /** Deletes, once in a window, the keys that nobody used in the last one. Rows that another instance has locked are left to it. */
+  /** Deletes, once per window, the keys unused in the last one. Rows locked by another instance are left to it. */
   async #sweep(window: number): Promise<void> {
     if (window === this.#swept) return;
     this.#swept = window;
@@ -146,7 +146,7 @@ export class PostgresCounts implements SharedCounts {
         deleted = rows.length;
       }
     } catch {
-      // The next window will do.
+      // It is retried in the next window.
     }
   }
 }

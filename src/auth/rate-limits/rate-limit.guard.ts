@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { requestOf } from '../../http/pipeline/exchange.js';
 
-/** Answers 429 if the limit was used up when the call was counted. It runs after the scope was checked. */
+/** Responds with 429 if the limit was used up when the call was counted. Runs after the scope check. */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

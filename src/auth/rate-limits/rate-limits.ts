@@ -19,7 +19,7 @@ import type { SharedCounts } from './shared-counts.js';
 import { Config } from '../../config/config.js';
 
 /**
- * Requests allowed per unit of RATE_LIMIT_AUTH. The limit is against floods, not ordinary use: a sign-in takes some ten requests, and a
+ * Requests allowed per unit of RATE_LIMIT_AUTH. The limit stops floods, not ordinary use: a sign-in takes some ten requests, and a
  * partner's backend refreshes the tokens of all its members from one address.
  */
 const OAUTH_REQUESTS_PER_REFUSAL = 100;
@@ -30,15 +30,15 @@ const PATIENCE = 2 / 3;
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
 type CredentialKind = LabelsOf<'rate_limit_refusals_total'>['credential'];
 
-/** Whose calls are counted, and under which of their credentials. */
+/** The caller and credential that calls are counted for. */
 interface CountedCaller extends Pick<Caller, 'userId' | 'credentialId'> {
   readonly kind: CredentialKind;
 }
 
 /**
- * The limits of docs/api-contract.md §10, per user and credential, and of failed authentication and of requests to the
- * authorization server per address. They hold for all instances together (see {@link Limit}): over Redis where there is
- * one, else over PostgreSQL. The embedded database has one server: its memory is all there is to know.
+ * The limits of docs/api-contract.md §10: calls per user and credential; failed authentications, and requests to the authorization
+ * server, per address. All instances share them (see {@link Limit}), through Redis where there is one, else through PostgreSQL. The
+ * embedded database has a single server, so memory suffices.
  */
 @Injectable()
 export class RateLimits implements OnModuleInit, OnApplicationShutdown {
@@ -90,9 +90,9 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Counts a call with a valid credential and says what is left (RateLimit, RateLimit-Policy).
+   * Counts a call with a valid credential and sets RateLimit and RateLimit-Policy.
    *
-   * @returns the problem to answer where the limit is used up; the caller decides when, since scope goes first
+   * @returns the problem to respond with where the limit is used up; the caller decides when, since the scope is checked first
    */
   countCall(
     name: 'read' | 'write' | 'platform',
@@ -113,9 +113,9 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Counts `error` where it refuses a credential: a database that is away says nothing about one.
+   * Counts `error` if it refuses a credential; an unreachable database says nothing about one.
    *
-   * @returns what to answer: `error`, or 429 where there were too many
+   * @returns what to respond with: `error`, or 429 after too many
    */
   async afterRefusal(
     error: unknown,
@@ -128,9 +128,9 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Counts a calendar link that leads nowhere as a refused credential.
+   * Counts an unknown calendar link as a refused credential.
    *
-   * @returns what to answer where there were too many
+   * @returns the problem to respond with after too many
    */
   async afterUnknownLink(address: string | undefined): Promise<Problem | undefined> {
     const seconds = await this.#secondsOver('failed_authentication', 'calendar_link', address);
@@ -138,9 +138,9 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Counts a request to the authorization server or its pages, whatever comes of it.
+   * Counts a request to the authorization server or its pages, whatever its outcome.
    *
-   * @returns the whole seconds until the next one may come where there were too many
+   * @returns after too many, the whole seconds until the next one is accepted
    */
   countOauthRequest(address: string | undefined): Promise<number | undefined> {
     return this.#secondsOver('oauth_requests', 'none', address);
@@ -157,7 +157,7 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
     return count.resetSeconds;
   }
 
-  /** Logs once when the store is away, and once when it is back. */
+  /** Logs once when the store becomes unreachable, and once when it is back. */
   #tell(limit: LimitName, reason: string | undefined): void {
     if (reason === undefined) this.logger.info({ limit }, 'rate limits are shared again');
     else this.logger.warn({ limit, reason }, 'rate limits are not shared: this instance limits alone');

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.js';
 import { WINDOW_SECONDS } from './shared-counts.js';
 import type { Answer, Ask, Presence, SharedCounts, Word } from './shared-counts.js';
 
-/** One hash a key. By the clock of Redis. ARGV: quota, window, then spent and wanted of each key. */
+/** One hash per key, timed by Redis's clock. ARGV: quota, window, then spent and wanted of each key. */
 const SETTLE = `
 local time = redis.call('TIME')
 local seconds = tonumber(time[1])
@@ -27,7 +27,7 @@ for i, key in ipairs(KEYS) do
 end
 return answer`;
 
-/** One hash. By the clock of Redis, in ms. ARGV: instance, word, milliseconds. As ATTEND of PostgreSQL. */
+/** One hash, timed by Redis's clock in ms. ARGV: instance, word, milliseconds. The same logic as ATTEND for PostgreSQL. */
 const ATTEND = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -64,7 +64,7 @@ interface Scripts {
 export class RedisCounts implements SharedCounts {
   private constructor(private readonly redis: Redis & Scripts) {}
 
-  /** Connects, or keeps trying in the background. Without Redis its client is not loaded. */
+  /** Connects, or keeps trying in the background. The client library is loaded only where Redis is used. */
   static async connect(
     url: string,
     { connect, statement }: Config['databaseDeadlines'],

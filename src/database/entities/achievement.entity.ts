@@ -31,7 +31,7 @@ export class Achievement {
   @Column('text', { nullable: true })
   criteria: string | null;
 
-  /** Steps until it is earned; NULL where it has none. */
+  /** Steps until it is earned; NULL if it has none. */
   @Column('integer', { nullable: true })
   target: number | null;
 
@@ -45,18 +45,18 @@ export class Achievement {
   @Column({ type: 'bigint', default: 0, insert: false, update: false })
   earners_count: number;
 
-  /** What a hidden one does not tell before it is earned, as JSON text without braces; made by the database. */
+  /** What a hidden achievement conceals until it is earned, as JSON text without braces; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   revealed: string;
 }
 
-/** What a member did towards an achievement. */
+/** A member's progress towards an achievement. */
 @Entity('user_achievements')
 export class UserAchievement {
   @PrimaryColumn('bigint')
   user_id: number;
 
-  /** A copy of the member's, filled in by a trigger and kept true by the foreign key. */
+  /** A copy of the member's `is_disabled`, filled in by a trigger and kept true by the foreign key. */
   @Column('boolean')
   user_is_disabled: boolean;
 

@@ -2,13 +2,13 @@ import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from '
 import type { Relation } from 'typeorm';
 import { User } from './user.entity.js';
 
-/** A partner's key to one member's data, or one of the platform itself. The key itself is stored nowhere. */
+/** A partner's key to one member's data, or a platform key. The key itself is not stored. */
 @Entity('api_keys')
 export class ApiKey {
   @PrimaryColumn('text')
   id: string;
 
-  /** null: the platform's own, which `api_keys_owner_check` gives other scopes. */
+  /** null for a platform key, to which `api_keys_owner_check` allows other scopes. */
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
@@ -25,7 +25,7 @@ export class ApiKey {
   @Column('text', { array: true })
   scopes: string[];
 
-  /** HMAC-SHA-256 of the whole key; {@link ApiKey.pepper_id} tells with which pepper. */
+  /** HMAC-SHA-256 of the whole key; {@link ApiKey.pepper_id} identifies the pepper. */
   @Column('bytea', { select: false })
   hash: Buffer;
 
@@ -41,7 +41,7 @@ export class ApiKey {
   @Column('timestamptz', { default: () => 'now()' })
   created_at: Date;
 
-  /** null: never, and {@link ApiKey.no_expiry_reason} says why. */
+  /** null if it never expires; {@link ApiKey.no_expiry_reason} says why. */
   @Column('timestamptz', { nullable: true })
   expires_at: Date | null;
 

@@ -1,8 +1,7 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
 /**
- * One line of the audit trail: who did what when, without secrets. Never changed, and deleted at the earliest when it is
- * a week old.
+ * One line of the audit trail: who did what when, without secrets. Never changed, and deleted no sooner than after a week.
  */
 @Entity('auth_events')
 export class AuthEvent {
@@ -32,7 +31,7 @@ export class AuthEvent {
   @Column('inet', { nullable: true })
   ip: string | null;
 
-  /** What an error page or answer showed the caller. */
+  /** The error id that an error page or response showed the caller. */
   @Column('text', { nullable: true })
   error_id: string | null;
 

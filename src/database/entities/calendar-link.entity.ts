@@ -2,7 +2,7 @@ import { Column, Entity, JoinColumn, ManyToOne, PrimaryGeneratedColumn, Unique }
 import type { Relation } from 'typeorm';
 import { User } from './user.entity.js';
 
-/** A link under which calendar programs read a member's events. The secret in it is stored nowhere. */
+/** A link under which calendar programs read a member's events. Its secret is not stored. */
 @Entity('calendar_links')
 @Unique('calendar_links_slot_key', ['user_id', 'slot'])
 export class CalendarLink {
@@ -16,7 +16,7 @@ export class CalendarLink {
   @JoinColumn({ name: 'user_id' })
   user: Relation<User>;
 
-  /** There are as many as a member may have links. */
+  /** There are as many slots as a member may have links. */
   @Column('smallint')
   slot: number;
 

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** Which transactions had ended at a moment: what was committed after it is known by that. */
+/** The transactions that had ended at a moment: by it, later commits are recognized. */
 @Entity('change_marks')
 export class ChangeMark {
   @PrimaryColumn('timestamptz')

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 
-/** Something that changed of what members' APIs show. Written by the database alone. */
+/** A change to what members see through the API. Written by the database alone. */
 @Entity('changes')
 export class Change {
   /** Number of the transaction (xid8). */
@@ -10,7 +10,7 @@ export class Change {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   sequence: number;
 
-  /** In whose list it is; null: everybody's in whose lists it is. */
+  /** The member in whose list it is; null for all members in whose lists it is. */
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
@@ -27,7 +27,7 @@ export class Change {
   changed_at: Date;
 }
 
-/** How far each of those who go through all changes has come. */
+/** How far each reader of all changes has come. */
 @Entity('change_places')
 export class ChangePlace {
   @PrimaryColumn('text')

@@ -1,6 +1,6 @@
 import { Entity, PrimaryColumn } from 'typeorm';
 
-/** A migration over which older programs may go on working: see `readSchema`. */
+/** A migration that older programs are compatible with: see `readSchema`. */
 @Entity('compatible_migrations')
 export class CompatibleMigration {
   @PrimaryColumn('text')

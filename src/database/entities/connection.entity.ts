@@ -20,15 +20,15 @@ export class Connection {
   @Column('bigint')
   peer_id: number;
 
-  /** Copies of the other person's, filled in by a trigger and kept true by the foreign key. */
+  /** Copies of the peer's columns, filled in by a trigger and kept true by the foreign key. */
   @Column('boolean')
   peer_is_disabled: boolean;
 
-  /** As `User.folded_name`. */
+  /** A copy of `User.folded_name`. */
   @Column('text')
   peer_name: string;
 
-  /** As `User.folded_username`. */
+  /** A copy of `User.folded_username`. */
   @Column('text')
   peer_username: string;
 

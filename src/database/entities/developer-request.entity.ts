@@ -3,7 +3,7 @@ import type { Relation } from 'typeorm';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
-/** One of the last requests of an app or a key whose developer is a member: what they look for faults in. */
+/** A recent request of an app or a key whose developer is a member, for their troubleshooting. */
 @Entity('developer_requests')
 export class DeveloperRequest {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
@@ -37,23 +37,23 @@ export class DeveloperRequest {
   @Column('smallint')
   status: number;
 
-  /** Code of the problem, or of the OAuth error; null where it was answered. */
+  /** Code of the problem or of the OAuth error; null if the request succeeded. */
   @Column('text', { nullable: true })
   error: string | null;
 
-  /** Why, in a word of ours. */
+  /** Why, as one of the words in docs/audit.md. */
   @Column('text', { nullable: true })
   reason: string | null;
 
-  /** What of the request it was about. */
+  /** The part of the request that was at fault. */
   @Column('text', { nullable: true })
   parameter: string | null;
 
-  /** That as it was sent, without what could be a secret. */
+  /** The value sent, without what could be a secret. */
   @Column('text', { nullable: true })
   value: string | null;
 
-  /** As the response showed it. */
+  /** The error id that the response showed. */
   @Column('text', { nullable: true })
   error_id: string | null;
 }

@@ -99,7 +99,7 @@ export class Event {
   @Column('timestamptz', { nullable: true })
   deleted_at: Date | null;
 
-  /** What lists show of the event, as JSON text open at the end; made by the database. */
+  /** The event as lists show it, as JSON text without the closing brace; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   card: string;
 
@@ -115,20 +115,20 @@ export class Event {
   @Column({ type: 'boolean', insert: false, update: false, select: false })
   is_deleted: boolean;
 
-  /** The transaction in which it changed last; null where it did not since it came here. */
+  /** The transaction that last changed it; null if unchanged since it was first stored. */
   @Column('bigint', { nullable: true, select: false })
   changed_in: number | null;
 
-  /** How often it was changed since it came here; counted by the database. */
+  /** Number of changes since it was first stored; counted by the database. */
   @Column('integer', { default: 0, select: false })
   revision: number;
 
-  /** What `title` sorts by and is searched in; made by the database. */
+  /** The form of `title` for sorting and searching; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   folded_title: string;
 }
 
-/** A member's relation to an event: what gives access to it. */
+/** A member's relation to an event, which gives access to it. */
 @Entity('participants')
 export class Participant {
   @PrimaryColumn('bigint')
@@ -153,7 +153,7 @@ export class Participant {
   @Column('timestamptz', { nullable: true })
   checked_in_at: Date | null;
 
-  /** Copies of the event's, filled in by a trigger and kept true by the foreign key. */
+  /** Copies of the event's columns, filled in by a trigger and kept true by the foreign key. */
   @Column('timestamptz')
   starts_at: Date;
 
@@ -163,11 +163,11 @@ export class Participant {
   @Column('boolean')
   event_is_deleted: boolean;
 
-  /** What the access rule says of these and `role`; made by the database. */
+  /** The access rule applied to these and `role`; made by the database. */
   @Column({ type: 'boolean', insert: false, update: false, select: false })
   is_visible: boolean;
 
-  /** The transaction in which it came or changed last; null where the member came with it. */
+  /** The transaction that last added or changed it; null if it was added with the member. */
   @Column('bigint', {
     nullable: true,
     select: false,

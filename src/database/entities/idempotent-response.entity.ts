@@ -2,7 +2,7 @@ import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import type { Relation } from 'typeorm';
 import { ApiKey } from './api-key.entity.js';
 
-/** What was answered to a request with an Idempotency-Key, for a day. */
+/** The response to a request with an Idempotency-Key, kept for a day. */
 @Entity('idempotent_responses')
 export class IdempotentResponse {
   @PrimaryColumn('text')

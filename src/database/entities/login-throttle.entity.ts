@@ -1,9 +1,9 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** Failures to sign in, of an account, an address or a device: see `SignInThrottle`. */
+/** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
 @Entity('login_throttle')
 export class LoginThrottle {
-  /** HMAC of whom it counts: nobody can read here who was tried. */
+  /** HMAC of the account, address or device, so none can be read here. */
   @PrimaryColumn('bytea')
   key: Buffer;
 
@@ -13,11 +13,11 @@ export class LoginThrottle {
   @Column('timestamptz')
   window_ends_at: Date;
 
-  /** Blocks in a row: each is longer than the one before. */
+  /** Consecutive blocks: each is longer than the one before. */
   @Column('integer', { default: 0 })
   blocks: number;
 
-  /** Of the attempts, those under way: when each counts as a failure, because nobody settled it. */
+  /** For each attempt under way, when it counts as a failure unless settled before. */
   @Column('timestamptz', { array: true, default: () => "'{}'::timestamptz[]" })
   under_way: Date[];
 }

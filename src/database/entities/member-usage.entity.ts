@@ -19,7 +19,7 @@ export class MemberUsage {
   @PrimaryColumn('text')
   app_kind: 'client' | 'key';
 
-  /** Of the client or the key, which may be gone. */
+  /** Id of the client or the key, which may have been deleted. */
   @PrimaryColumn('text')
   app_id: string;
 

@@ -1,8 +1,8 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /**
- * A refusal that concerns no member, to be found by its error id. Anybody can cause any number of them, so they stand in a
- * ring: one that comes takes the place of the oldest.
+ * A refusal that concerns no member, to be found by its error id. Anyone can cause any number of them, so they are stored in a
+ * ring: a new one replaces the oldest.
  */
 @Entity('oauth_refusals')
 export class OauthRefusal {
@@ -12,7 +12,7 @@ export class OauthRefusal {
   @Column('timestamptz', { default: () => 'now()' })
   occurred_at: Date;
 
-  /** What the error page or answer showed. */
+  /** The error id that the error page or response showed. */
   @Column('text')
   error_id: string;
 
@@ -20,19 +20,19 @@ export class OauthRefusal {
   @Column('text')
   route: string;
 
-  /** Code of the answer. */
+  /** Error code of the response. */
   @Column('text')
   error: string;
 
-  /** A word of ours (docs/audit.md). */
+  /** One of the words in docs/audit.md. */
   @Column('text')
   reason: string;
 
-  /** As it was sent, which may be no client; without what could be a secret. */
+  /** As sent, so it may name no client; without what could be a secret. */
   @Column('text', { nullable: true })
   client_id: string | null;
 
-  /** As it was sent, without query and fragment and what could be a secret. */
+  /** As sent, without query, fragment and what could be a secret. */
   @Column('text', { nullable: true })
   redirect_uri: string | null;
 

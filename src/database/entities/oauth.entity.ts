@@ -24,7 +24,7 @@ export class OauthClient {
   @Column('text', { array: true, default: () => "'{}'" })
   allowed_origins: string[];
 
-  /** What it may ask of the API. */
+  /** Scopes that it may request. */
   @Column('text', { array: true })
   scopes: string[];
 
@@ -38,23 +38,23 @@ export class OauthClient {
   @Column('timestamptz', { nullable: true })
   disabled_at: Date | null;
 
-  /** Its own page. */
+  /** URL of its home page. */
   @Column('text', { nullable: true })
   client_uri: string | null;
 
-  /** What it does with members' data. */
+  /** URL of its privacy policy. */
   @Column('text', { nullable: true })
   policy_uri: string | null;
 
-  /** An image of 64 KB at most, served from here. */
+  /** An image of at most 64 KB, served by this server. */
   @Column('bytea', { nullable: true })
   logo: Buffer | null;
 
-  /** What its ID tokens are signed with. */
+  /** Algorithm that signs its ID tokens. */
   @Column('text', { default: 'ES256' })
   id_token_signed_response_alg: 'ES256' | 'RS256';
 
-  /** Of a client whose id is the address of a document: when that was read last. Null for one that an admin registered. */
+  /** When the document was last read, for a client whose id is its document's address; null for a registered client. */
   @Column('timestamptz', { nullable: true })
   document_read_at: Date | null;
 
@@ -66,12 +66,12 @@ export class OauthClient {
   @JoinColumn({ name: 'owner_id' })
   owner: Relation<User> | null;
 
-  /** Whoever else disabled it, its owner cannot enable it. */
+  /** Whether its owner disabled it: what others disabled, the owner cannot enable. */
   @Column('boolean', { default: false })
   disabled_by_owner: boolean;
 }
 
-/** What a member answered when a client asked last. */
+/** A member's latest response to a client's request for consent. */
 @Entity('oauth_consents')
 export class OauthConsent {
   @PrimaryColumn('bigint')
@@ -101,7 +101,7 @@ export class OauthConsent {
   updated_at: Date;
 }
 
-/** One sign-in of one member in one client on one device: a family of tokens. Its id opens nothing. */
+/** One sign-in of one member in one client on one device: a family of tokens. Its id is no credential. */
 @Entity('oauth_grants')
 export class OauthGrant {
   @PrimaryColumn('text')
@@ -131,7 +131,7 @@ export class OauthGrant {
   expires_at: Date;
 }
 
-/** When a grant's tokens were used last, written in batches. */
+/** When a grant's tokens were last used, written in batches. */
 @Entity('oauth_grant_usage')
 export class OauthGrantUsage {
   @PrimaryColumn('text')
@@ -174,8 +174,8 @@ export class OauthToken {
   expires_at: Date;
 
   /**
-   * The answer to the refresh that consumed this token, under a key that only the token itself gives; null again when it
-   * cannot be asked for any more, some ten seconds later.
+   * The response to the refresh that consumed this token, encrypted with a key derived from the token itself; null again when it
+   * can no longer be requested, some ten seconds later.
    */
   @Column('bytea', { nullable: true })
   successor: Buffer | null;
@@ -190,7 +190,7 @@ export class OauthSession {
   @Column('bytea', { unique: true })
   key: Buffer;
 
-  /** How forms and logs name the session: it opens nothing. */
+  /** Names the session in forms and logs; it is no credential. */
   @Column('uuid', { unique: true, default: () => 'gen_random_uuid()' })
   public_id: string;
 
@@ -220,16 +220,16 @@ export class OauthSession {
   @Column('inet', { nullable: true })
   ip: string | null;
 
-  /** Where it came of the platform's own login: HMAC of what that calls the member. */
+  /** For a session from the platform's own login: HMAC of that login's subject. */
   @Column('bytea', { nullable: true })
   upstream_subject_key: Buffer | null;
 
-  /** The same of the session there. */
+  /** For the same: HMAC of the session there. */
   @Column('bytea', { nullable: true })
   upstream_session_key: Buffer | null;
 }
 
-/** What lives for minutes: interactions, pushed authorization requests, ids of proofs that were used. */
+/** State that lives for minutes: interactions, pushed authorization requests, ids of used proofs. */
 @Entity('oauth_state')
 export class OauthState {
   @PrimaryColumn('bytea')
@@ -245,7 +245,7 @@ export class OauthState {
     | 'PasskeyRegistration'
     | 'PasswordReset';
 
-  /** Of an interaction: the member on whose sign-in it goes on. */
+  /** For an interaction: the member whose sign-in continues it. */
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
@@ -264,7 +264,7 @@ export class OauthState {
   expires_at: Date;
 }
 
-/** A key that signs ID tokens. At most one is next, current and previous. */
+/** A key that signs ID tokens. At most one each is next, current and previous. */
 @Entity('signing_keys')
 export class SigningKey {
   @PrimaryColumn('text')

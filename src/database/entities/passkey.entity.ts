@@ -2,7 +2,7 @@ import { Column, Entity, JoinColumn, ManyToOne, PrimaryGeneratedColumn, Unique }
 import type { Relation } from 'typeorm';
 import { User } from './user.entity.js';
 
-/** A passkey of a member (a credential record of WebAuthn level 3, §4). Nothing in it opens anything: the private key is the member's. */
+/** A passkey of a member (a credential record of WebAuthn level 3, §4). It contains no secret: the private key is the member's. */
 @Entity('passkeys')
 @Unique('passkeys_credential_id_key', ['credential_id'])
 export class Passkey {
@@ -19,7 +19,7 @@ export class Passkey {
   @Column('bytea')
   credential_id: Buffer;
 
-  /** What the authenticator calls the member: random, one for all passkeys of a member. */
+  /** User handle: random, the same for all passkeys of a member. */
   @Column('bytea')
   user_handle: Buffer;
 
@@ -27,23 +27,23 @@ export class Passkey {
   @Column('bytea')
   public_key: Buffer;
 
-  /** 0: the authenticator does not count. */
+  /** Signature counter; 0 if the authenticator has none. */
   @Column('bigint')
   sign_count: number;
 
-  /** How the browser reached the authenticator: `internal`, `hybrid`, `usb`, `nfc`, `ble`. */
+  /** Transports to the authenticator: `internal`, `hybrid`, `usb`, `nfc`, `ble`. */
   @Column('text', { array: true, default: () => "'{}'" })
   transports: string[];
 
-  /** Whether the authenticator may copy it to other devices; never changes. */
+  /** Whether the authenticator may copy it to other devices (backup eligible); never changes. */
   @Column('boolean')
   backup_eligible: boolean;
 
-  /** Whether it has. */
+  /** Whether it was copied (backed up). */
   @Column('boolean')
   backed_up: boolean;
 
-  /** What the member calls it. */
+  /** The member's name for it. */
   @Column('text')
   name: string;
 

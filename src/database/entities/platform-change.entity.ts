@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 
-/** Something that a member did, for the platform to take home. */
+/** An action of a member, for the platform's backend to fetch. */
 @Entity('platform_changes')
 export class PlatformChange {
   /** Number of the transaction (xid8). */
@@ -16,15 +16,15 @@ export class PlatformChange {
   @Column('bigint')
   user_id: number;
 
-  /** Of the app or key with which it was done. */
+  /** Id of the app or key used. */
   @Column('text', { nullable: true })
   by_id: string | null;
 
-  /** Of profile.updated: what changed, and what it is now. */
+  /** For profile.updated: the changed fields and their new values. */
   @Column('jsonb', { nullable: true })
   fields: Record<string, string | null> | null;
 
-  /** Of a consent: what was allowed, or is allowed no more. */
+  /** For a consent: the scopes granted or withdrawn. */
   @Column('text', { array: true, nullable: true })
   scopes: string[] | null;
 

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** What all instances together have used of a limit in a window: see `PostgresCounts`. Unlogged: gone after a crash. */
+/** Calls of a limit that all instances together have used in a window: see `PostgresCounts`. Unlogged: gone after a crash. */
 @Entity('rate_limit_counts')
 export class RateLimitCount {
   /** Limit and caller. */
@@ -11,33 +11,33 @@ export class RateLimitCount {
   @Column('bigint')
   window_number: number;
 
-  /** Calls that instances took, whether they were made yet or not. */
+  /** Calls that instances took, made or not. */
   @Column('integer')
   used: number;
 
-  /** Of the latest taking, how many calls there were; negative where so many were given back. */
+  /** Calls taken by the latest statement; negative if calls were given back. */
   @Column('integer', { default: 0 })
   granted: number;
 }
 
-/** One row: which instances share the counts. One that is alone need not ask for each call. Unlogged. */
+/** One row: which instances share the counts. An instance that is alone need not ask for each call. Unlogged. */
 @Entity('rate_limit_instances')
 export class RateLimitInstances {
   @PrimaryColumn('boolean', { default: true })
   one: boolean;
 
-  /** The instance that was heard last, unless one is alone: then that one. */
+  /** The instance that is alone, otherwise the one heard from last. */
   @Column('uuid')
   latest: string;
 
   @Column('timestamptz')
   latest_until: Date;
 
-  /** Until when any other is to be reckoned with. */
+  /** Until when other instances may be present. */
   @Column('timestamptz')
   others_until: Date;
 
-  /** The latest one counts by itself until {@link latest_until}. */
+  /** The latest instance counts by itself until {@link latest_until}. */
   @Column('boolean')
   alone: boolean;
 }

@@ -1,12 +1,12 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** The version in which a feed brought a record last, also of one that is gone. */
+/** The version of a record that a feed last brought, even if the record was deleted. */
 @Entity('record_versions')
 export class RecordVersion {
   @PrimaryColumn('text')
   type: string;
 
-  /** 0: the record is no member's. */
+  /** 0 if the record belongs to no member. */
   @PrimaryColumn('bigint')
   user_id: number;
 

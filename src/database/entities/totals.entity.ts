@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** One row: how many members are active, which is what every rarity is a share of. */
+/** One row: the number of active members, of which every rarity is a share. */
 @Entity('platform_totals')
 export class PlatformTotals {
   @PrimaryColumn('boolean', { default: true })

@@ -11,11 +11,11 @@ export class User {
   @Column('text')
   username: string;
 
-  /** What another system calls the member, such as the subject of the platform's own login. */
+  /** The member's id in another system, such as the subject of the platform's own login. */
   @Column('text', { nullable: true })
   external_id: string | null;
 
-  /** Where a mail is sent with which the member sets a new password. No API shows it. */
+  /** Address for password-reset mails. No API shows it. */
   @Column('text', { nullable: true })
   email: string | null;
 
@@ -25,7 +25,7 @@ export class User {
   @Column('text', { nullable: true })
   last_name: string | null;
 
-  /** The name that the platform stored; {@link User.display_name} is what is shown. */
+  /** The name that the platform stored; {@link User.display_name} is shown. */
   @Column('text', { nullable: true })
   stored_display_name: string | null;
 
@@ -41,7 +41,7 @@ export class User {
   @Column('text', { nullable: true, select: false })
   password_hash: string | null;
 
-  /** When the member switched the password off: the hash stays, and opens nothing. */
+  /** When the member disabled the password: the hash stays, but is not accepted. */
   @Column('timestamptz', { nullable: true })
   password_off_at: Date | null;
 
@@ -51,15 +51,15 @@ export class User {
   @Column('timestamptz', { nullable: true })
   disabled_at: Date | null;
 
-  /** Sign-ins from before this moment count no longer; null: every one does. */
+  /** Sign-ins from before this time are no longer valid; null if all are. */
   @Column('timestamptz', { nullable: true })
   sign_ins_valid_since: Date | null;
 
-  /** When everything but the id was taken away, for good. */
+  /** When everything but the id was erased, for good. */
   @Column('timestamptz', { nullable: true })
   erased_at: Date | null;
 
-  /** Counts the changes of what the member sees of the profile; If-Match compares it. */
+  /** Counts changes of the profile as the member sees it; If-Match compares it. */
   @Column({ type: 'bigint', default: 1, insert: false, update: false })
   version: number;
 
@@ -67,7 +67,7 @@ export class User {
   @Column('text', { array: true, default: () => "'{}'" })
   edited_fields: string[];
 
-  /** What lists show of the person, as JSON text; made by the database. */
+  /** The member as lists show them, as JSON text; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   card: string;
 
@@ -75,11 +75,11 @@ export class User {
   @Column({ type: 'boolean', insert: false, update: false, select: false })
   is_disabled: boolean;
 
-  /** What `username` is compared and searched by; made by the database. */
+  /** The form of `username` for comparing and searching; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   folded_username: string;
 
-  /** What `display_name` sorts by and is searched in; made by the database. */
+  /** The form of `display_name` for sorting and searching; made by the database. */
   @Column({ type: 'text', insert: false, update: false, select: false })
   folded_name: string;
 }

@@ -3,7 +3,7 @@ import type { Relation } from 'typeorm';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
-/** A receiver that is told of changes. */
+/** A receiver of messages about changes. */
 @Entity('webhook_endpoints')
 export class WebhookEndpoint {
   @PrimaryColumn('text')
@@ -12,11 +12,11 @@ export class WebhookEndpoint {
   @Column('text')
   url: string;
 
-  /** Of the messages that it gets. */
+  /** Types of the messages that it receives. */
   @Column('text', { array: true })
   types: string[];
 
-  /** Whose eyes it sees members with, as {@link WebhookEndpoint.key_id}; neither: the platform's. */
+  /** The client that it sees members as; or {@link WebhookEndpoint.key_id}; if neither, it sees them as the platform. */
   @Column('text', { nullable: true })
   client_id: string | null;
 
@@ -35,7 +35,7 @@ export class WebhookEndpoint {
   @Column('bytea', { select: false })
   secret: Buffer;
 
-  /** Encrypted; signs beside the other until {@link WebhookEndpoint.previous_secret_until}. */
+  /** Encrypted; signs in addition to the current one until {@link WebhookEndpoint.previous_secret_until}. */
   @Column('bytea', { nullable: true, select: false })
   previous_secret: Buffer | null;
 
@@ -45,7 +45,7 @@ export class WebhookEndpoint {
   @Column('timestamptz', { default: () => 'now()' })
   created_at: Date;
 
-  /** Since when no message was taken. */
+  /** Since when no message was accepted. */
   @Column('timestamptz', { nullable: true })
   failing_since: Date | null;
 
@@ -56,7 +56,7 @@ export class WebhookEndpoint {
   disabled_because: 'admin' | 'failing' | null;
 }
 
-/** A message to an endpoint, which was sent or is to be. */
+/** A message to an endpoint, sent or pending. */
 @Entity('webhook_deliveries')
 export class WebhookDelivery {
   /** The order in which an endpoint's messages are sent. */
@@ -76,7 +76,7 @@ export class WebhookDelivery {
   @Column('text')
   type: string;
 
-  /** The member whose lists it is about; 0: of nobody alone. */
+  /** The member whose lists it is about; 0 if of no single member. */
   @Column('bigint')
   user_id: number;
 
@@ -86,29 +86,29 @@ export class WebhookDelivery {
   @Column('timestamptz')
   changed_at: Date;
 
-  /** withheld: the credential might not know of it any more. dead: it was given up. */
+  /** withheld: the credential may no longer see it. dead: delivery was given up. */
   @Column('text', { default: 'pending' })
   status: 'pending' | 'delivered' | 'dead' | 'withheld';
 
-  /** That have ended. */
+  /** Attempts that have ended. */
   @Column('integer', { default: 0 })
   attempts: number;
 
   @Column('timestamptz', { default: () => 'now()' })
   due_at: Date;
 
-  /** Until then one instance is sending it. */
+  /** Until when one instance is sending it. */
   @Column('timestamptz', { nullable: true })
   leased_until: Date | null;
 
   @Column('timestamptz', { nullable: true })
   attempted_at: Date | null;
 
-  /** Of the last attempt. */
+  /** Status code of the last attempt. */
   @Column('integer', { nullable: true })
   response_status: number | null;
 
-  /** Why the last attempt had no answer. */
+  /** Why the last attempt got no response. */
   @Column('text', { nullable: true })
   error: string | null;
 

@@ -6,8 +6,8 @@ import { Logger } from '../../http/logger.js';
 const PAUSE_MS = 1_000;
 
 /**
- * Notes each second which transactions have ended, so that `updated_since` knows what was committed after a moment (migration
- * mark-changes). Every instance tries, one of them a second writes; where none did, answers hold a little more.
+ * Records each second which transactions have ended, so `updated_since` can find what was committed after a time (migration
+ * mark-changes). Every instance tries, and one per second writes; if none did, responses contain a little more.
  */
 @Injectable()
 export class ChangeMarks extends BackgroundWork {

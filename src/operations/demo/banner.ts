@@ -2,20 +2,20 @@ import type { Config } from '../../config/config.js';
 import { styled } from '../../http/terminal.js';
 import { DEMO_PASSWORD, DEMO_USERNAMES } from './demo-data.js';
 
-/** What there is of the demo. */
+/** What the demo offers. */
 export interface DemoFacts {
-  /** A test key of the first demo member; undefined where that member is gone or disabled. */
+  /** A test key of the first demo member; undefined if that member is missing or disabled. */
   readonly key: string | undefined;
-  /** Usernames of those who can sign in with the demo's password. */
+  /** Usernames of members who can sign in with the demo's password. */
   readonly members: readonly string[];
 }
 
-/** Said at once, since what follows takes a moment. Never in production. */
+/** Returns the line printed first, since the start takes a moment. Never printed in production. */
 export function beginning(config: Config): string {
   return `Starting on ${databaseOf(config)} …`;
 }
 
-/** What a developer sees at every start, when the server is ready. Never printed in production. */
+/** Returns what a developer sees once the server is ready. Never printed in production. */
 export function banner(config: Config, demo: DemoFacts | undefined): string {
   const { publicUrl } = config;
   const { key, members = [] } = demo ?? {};

@@ -1,12 +1,12 @@
 /**
- * The demo: fixed but for its times, which are relative to the day on which it is seeded. Ids and keys stay out of an
- * import's way.
+ * The demo's data: fixed except for times, which are relative to the day of seeding. Ids and keys are chosen so that imports do not
+ * collide with them.
  */
 
 export const FIRST_ID = 900_000_001;
-/** Up to here ids are the demo's, in every table. */
+/** The demo's last possible id, in every table. */
 export const LAST_ID = 900_000_999;
-/** Printed at start: the demo is refused where anybody but this machine's own user could use it. */
+/** Printed at start, so the demo is refused where others than this machine's user could reach it. */
 export const DEMO_PASSWORD = 'correct-horse-battery';
 export const DEMO_USERNAMES = ['ada', 'grace'] as const;
 
@@ -17,7 +17,7 @@ Linus Oja, Karen Jones, Bjarne Olsen, Lynn Conway, John Kay, Sophie Wilson, Clau
     .split(/,\s+/)
     .map((name) => name.split(' ') as [string, string]);
 
-/** Ids of members end here. */
+/** The last member's id. */
 export const LAST_MEMBER_ID = FIRST_ID + NAMES.length - 1;
 
 const BIOS = [
@@ -29,10 +29,10 @@ const BIOS = [
 
 const DAY = 86_400_000;
 
-/** An id of the demo: of the n-th member, event, connection or achievement. */
+/** The id of the n-th member, event, connection or achievement. */
 const id = (n: number) => FIRST_ID + n - 1;
 
-/** Makes the members: rows of `users`, who joined in the years before `today` and share one password. */
+/** Makes the members: rows of `users`, who joined before `today` and share one password. */
 export function demoUsers(today: Date, passwordHash: string) {
   return NAMES.map(([first_name, last_name], i) => ({
     id: id(i + 1),
@@ -86,9 +86,9 @@ interface DemoEvent {
   /** Days from the day of seeding. */
   day: number;
   status: string;
-  /** Ada's relation; none: the event is there, and she does not see it. */
+  /** Ada's relation to the event; without one, she does not see it. */
   ada?: [role: string, rsvp: string | null];
-  /** Members, by number, who are going. */
+  /** Numbers of the members who are going. */
   going?: number[];
   more?: Record<string, unknown>;
 }
@@ -223,7 +223,7 @@ export function demoEvents(today: Date) {
   });
 }
 
-/** Makes who takes part in the events: rows of `participants`. */
+/** Makes the events' participants: rows of `participants`. */
 export function demoParticipants(today: Date) {
   return EVENTS.flatMap(({ day, ada, going = [] }, i) => {
     const starts_at = at(today, day, 17);
@@ -235,7 +235,7 @@ export function demoParticipants(today: Date) {
       responded_at: rsvp_status && rsvp_status !== 'pending' ? at(today, Math.min(day - 3, -2), 10) : null,
       checked_in_at: rsvp_status === 'going' && day < 0 ? starts_at : null,
       starts_at,
-      changed_in: null, // the members come with it: nobody has asked yet what is new
+      changed_in: null, // seeded with the members, so not a change for them
     });
     return [
       ...(ada ? [relation(1, ...ada)] : []),
@@ -244,7 +244,7 @@ export function demoParticipants(today: Date) {
   });
 }
 
-/** Makes the connections of the members: rows of `connections`, two for each, one a side. */
+/** Makes the connections of the members: rows of `connections`, two for each, one per side. */
 export function demoConnections(today: Date) {
   const sources = ['event', 'search', 'invite', 'import', null];
   const between = (n: number, requester: number, addressee: number, accepted: boolean) => {
@@ -416,7 +416,7 @@ export function demoAchievements(today: Date) {
   }));
 }
 
-/** Makes what the members have earned, or are on the way to: rows of `user_achievements`. */
+/** Makes the members' earned achievements and progress: rows of `user_achievements`. */
 export function demoProgress(today: Date) {
   return ACHIEVEMENTS.flatMap(({ target, earners, adaEarned, adaProgress, pin }, i) => {
     const earned = (user: number, pin_position: number | null) => ({

@@ -14,14 +14,14 @@ import {
 import { OperatorError } from '../../values/operator-error.js';
 
 /**
- * Fills a database that has no member with the demo, all or nothing.
+ * Seeds the demo into a database without members, all or nothing.
  *
- * @param today the day to which all its times are relative
+ * @param today the day that all its times are relative to
  */
 export async function seedDemo(dataSource: DataSource, today = new Date()): Promise<void> {
   const passwordHash = await hashPassword(DEMO_PASSWORD);
   await dataSource.transaction(async (manager) => {
-    // Two servers that start at once: the second waits here, and then finds members.
+    // If two servers start at once, the second waits here, and then finds members.
     await manager.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
     const [{ empty } = { empty: false }] = await manager.query<{ empty: boolean }[]>(
       'SELECT NOT EXISTS (SELECT FROM users) AS empty',
@@ -33,17 +33,17 @@ export async function seedDemo(dataSource: DataSource, today = new Date()): Prom
     await insert(manager, 'connections', demoConnections(today));
     await insert(manager, 'achievements', demoAchievements(today));
     await insert(manager, 'user_achievements', demoProgress(today));
-    await manager.query('SELECT fold_totals(10000)'); // so that the first look at it shows its rarities
+    await manager.query('SELECT fold_totals(10000)'); // rarities are shown from the start
   });
 }
 
-/** Tells whether the members of the demo are there. */
+/** Tells whether the demo's members exist. */
 export async function hasDemo(dataSource: DataSource): Promise<boolean> {
   const rows = await dataSource.query<unknown[]>('SELECT FROM users WHERE id = $1', [FIRST_ID]);
   return rows.length > 0;
 }
 
-/** Lists the usernames of the demo's members whom its password lets in, the first one first. */
+/** Lists the usernames of demo members who can sign in with its password, in order of id. */
 export async function demoMembers(dataSource: DataSource): Promise<string[]> {
   const members = await dataSource.query<{ username: string; password_hash: string }[]>(
     `SELECT username, password_hash FROM users
@@ -51,16 +51,16 @@ WHERE id BETWEEN $1 AND $2 AND disabled_at IS NULL AND password_hash IS NOT NULL
     [FIRST_ID, LAST_MEMBER_ID],
   );
   const open = new Set<string>();
-  // They were seeded with one and the same hash: as a rule one is verified.
+  // All were seeded with the same hash, so usually only one is verified.
   for (const hash of new Set(members.map(({ password_hash }) => password_hash)))
     if ((await verifyPassword(hash, DEMO_PASSWORD)).matches) open.add(hash);
   return members.filter(({ password_hash }) => open.has(password_hash)).map(({ username }) => username);
 }
 
 /**
- * For a server that others can reach, over a database in which a demo was seeded before.
+ * Refuses a database seeded with the demo, for a server that others can reach.
  *
- * @throws OperatorError where the printed password lets anybody in
+ * @throws OperatorError if the demo's password lets anyone in
  */
 export async function refuseDemoMembers(dataSource: DataSource): Promise<void> {
   if ((await demoMembers(dataSource)).length === 0) return;
@@ -70,7 +70,7 @@ export async function refuseDemoMembers(dataSource: DataSource): Promise<void> {
   );
 }
 
-/** Rows may lack columns: what is absent gets the column's default. */
+/** Inserts rows; columns that a row lacks get their defaults. */
 async function insert(
   manager: EntityManager,
   table: string,

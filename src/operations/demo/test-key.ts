@@ -12,11 +12,11 @@ import { OperatorError } from '../../values/operator-error.js';
 const LIFETIME_SECONDS = 90 * 86_400;
 
 /**
- * Finds or makes the test key of the first demo member that every start prints. It is kept in DATA_DIR, readable by its owner only; where
- * it was revoked, has expired, or is of another database, a new one is made.
+ * Finds or makes the first demo member's test key, which every start prints. It is kept in DATA_DIR, readable by its owner only; if
+ * it was revoked, has expired, or belongs to another database, a new one is made.
  *
- * @returns undefined where that member is gone or disabled
- * @throws OperatorError where DATA_DIR cannot be written to
+ * @returns undefined if that member is missing or disabled
+ * @throws OperatorError if DATA_DIR cannot be written to
  */
 export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
   const owners = await dataSource.query<unknown[]>(

@@ -11,7 +11,7 @@ export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** What to do; null where nothing is to be done. */
+  /** What to do; null if nothing. */
   readonly mend: string | null;
 }
 
@@ -29,13 +29,13 @@ const fail = (name: string, message: string, mend: string): Check => ({
   mend,
 });
 
-/** Reports a check that could not even be made. */
+/** Reports a check that could not be run. */
 export function failed(name: string, error: Error): Check {
   const [message, mend] = error.message.split(/: (?=[^:]*$)/);
   return fail(name, message!, mend ?? 'fix what the message says, then run the doctor again');
 }
 
-/** Checks what the settings alone tell. */
+/** Checks the settings alone. */
 export function checkSettings(config: Config): Check[] {
   const database = config.databaseUrl ? 'PostgreSQL' : `the embedded database in ${config.dataDir}`;
   return [
@@ -47,7 +47,7 @@ export function checkSettings(config: Config): Check[] {
 function checkProxy({ publicUrl, trustProxy }: Config): Check {
   const { protocol, hostname } = new URL(publicUrl);
   const local = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  // The server itself speaks plain HTTP: who reaches it by https comes through a proxy.
+  // The server itself speaks plain HTTP: https callers come through a proxy.
   if (protocol === 'https:' && trustProxy === 0)
     return warn(
       'proxy',
@@ -63,21 +63,21 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} trusted`);
 }
 
-/** Under which SECRET_KEY the published signing keys stand. */
+/** The numbers of published signing keys by the SECRET_KEY that encrypts them. */
 export interface SealState extends SealCounts {
   /** When SECRET_KEY changed, as far as is known. */
   readonly movedAt: Date | undefined;
 }
 
 export interface DoctorOptions {
-  /** Whether what can be put right without a decision of anybody's is put right first. */
+  /** Whether to correct first what needs no decision. */
   readonly mend?: boolean;
   readonly sealState: () => Promise<SealState>;
-  /** Of the secrets of webhooks. */
+  /** The same for webhook secrets. */
   readonly webhookSeals: () => Promise<SealCounts>;
 }
 
-/** Checks what the database tells; keys, copies and totals in one snapshot. */
+/** Checks the database; keys, copies and totals in one snapshot. */
 export async function checkDatabase(
   dataSource: DataSource,
   config: Config,
@@ -107,13 +107,13 @@ export async function checkDatabase(
   return [...server, migrations, ...mended, ...secret, ...data];
 }
 
-/** What {@link checkVitals} found. `isWhole`: of all that it looks at; else something came in between. */
+/** What {@link checkVitals} found. `isWhole`: whether it ran all its checks. */
 export interface Vitals {
   readonly isWhole: boolean;
   readonly checks: readonly Check[];
 }
 
-/** Of all that {@link checkDatabase} checks what costs next to nothing however much is stored, and may change in a night. */
+/** Runs those checks of {@link checkDatabase} that are cheap at any size of database, and whose results may change overnight. */
 export async function checkVitals(
   dataSource: DataSource,
   config: Config,
@@ -230,7 +230,7 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
 
 const MEND = 'run `pua doctor --mend`: it recounts and copies again without blocking other writers';
 
-/** What still needs SECRET_KEY_PREVIOUS, beside API keys. */
+/** Checks what still needs SECRET_KEY_PREVIOUS, besides API keys. */
 async function checkSecret(dataSource: DataSource, config: Config, state: SealState): Promise<Check[]> {
   const checks = [checkSigningKeys(state)];
   if (!config.secrets.hasPrevious || !state.movedAt) return checks;
@@ -262,7 +262,7 @@ const checkSigningKeys = (state: SealCounts) => checkSeals('signing keys', state
 const checkWebhookSecrets = (state: SealCounts) =>
   checkSeals('webhook secrets', state, 'nothing is sent to their receivers');
 
-/** @param consequence of what cannot be decrypted */
+/** @param consequence if some cannot be decrypted */
 function checkSeals(
   name: string,
   { current, previous, next, unknown }: SealCounts,

@@ -5,7 +5,7 @@ import type { Check } from './doctor.js';
 
 const PATIENCE_MS = 2_000;
 
-/** Which cluster and which database of it: those of a streaming replica are the primary's own. */
+/** Identifies the cluster and the database in it: a streaming replica has the primary's. */
 const IDENTITY = `(SELECT system_identifier::text FROM pg_control_system())
   || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
@@ -13,11 +13,11 @@ interface ReplicaState {
   identity: string;
   is_standby: boolean;
   has_all: boolean;
-  /** Of what was replayed last, in seconds. */
+  /** Age of the last replayed transaction, in seconds. */
   age: number;
 }
 
-/** Checks that each of DATABASE_READ_URL is a replica of the database, and how far behind; the server goes on without those that are not. */
+/** Checks that each of DATABASE_READ_URL is a replica, and how far behind it is; the server does without those that are not. */
 export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
   if (urls.length === 0) return [];
   const [primary] = await dataSource.query<{ identity: string; position: string }[]>(
@@ -62,7 +62,7 @@ async function lookAt(url: string, position: string): Promise<ReplicaState> {
     connectionTimeoutMillis: PATIENCE_MS,
     query_timeout: PATIENCE_MS,
   });
-  client.on('error', () => undefined); // who waits for an answer is told
+  client.on('error', () => undefined); // the pending query reports it
   try {
     await client.connect();
     const { rows } = await client.query<ReplicaState>(

@@ -6,15 +6,15 @@ const NUMBERED = ['users', 'events', 'connections', 'achievements'];
 
 export interface LateSequence {
   readonly sequence: string;
-  /** As text: they may be beyond what JavaScript counts. */
+  /** As text: both may exceed JavaScript's safe integers. */
   readonly last: string;
   readonly highest: string;
 }
 
-/** The demo's own ids are far beyond those of any sequence, on purpose. */
+/** Without the demo's ids, which are deliberately far beyond those of any sequence. */
 const HIGHEST = `max(id) FILTER (WHERE id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID})`;
 
-/** Finds sequences that will give an id that is taken. */
+/** Finds sequences that will return an id already in use. */
 export async function findLateSequences(manager: EntityManager): Promise<LateSequence[]> {
   const each = NUMBERED.map(
     (table) => `SELECT '${table}_id_seq' AS sequence, last_value::text AS last, (${HIGHEST})::text AS highest
@@ -23,12 +23,12 @@ FROM ${table}, ${table}_id_seq GROUP BY last_value HAVING ${HIGHEST} > last_valu
   return manager.query<LateSequence[]>(each.join(' UNION ALL '));
 }
 
-/** Moves late sequences past the ids. @returns for each, one row */
+/** Moves late sequences past the highest ids. @returns 1 for each sequence moved */
 export async function mendSequences(manager: EntityManager): Promise<Record<string, number>> {
   const late = await findLateSequences(manager);
   for (const { sequence } of late) {
     const table = sequence.replace(/_id_seq$/, '');
-    // Never backwards: others may have taken numbers meanwhile.
+    // Never backwards: other sessions may have drawn numbers meanwhile.
     await manager.query(
       `SELECT setval('${sequence}', highest) FROM (SELECT ${HIGHEST} AS highest FROM ${table}) h
 WHERE highest > (SELECT last_value FROM ${sequence})`,
@@ -47,13 +47,13 @@ WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORD
   );
 }
 
-/** Triggers of ours that fire where changes are replicated into this database alone. */
+/** Triggers that fire only for changes replicated into this database. */
 const ON_REPLICATION_ONLY = '_on_replication$';
-/** Those that fire there, too: what counts, copies, refuses, and records changes of what is there. */
+/** Triggers that fire for those, too: they count, copy, refuse, and record changes. */
 const ALWAYS =
   '(_count|_attendee|_derive|_queue_names|_copy_\\w+|_refuse_\\w+|_record_change|_record_removal)$';
 
-/** Finds triggers that somebody disabled, or enabled in another way than the migrations do. */
+/** Finds triggers that were disabled, or enabled otherwise than by the migrations. */
 export async function findDisabledTriggers(
   manager: EntityManager,
 ): Promise<{ table: string; trigger: string; statement: string }[]> {

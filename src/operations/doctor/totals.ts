@@ -1,15 +1,15 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 
-/** A number that triggers maintain, and how it is counted from what it sums up. */
+/** A number that triggers maintain, and how to recount it from its rows. */
 export interface Total {
-  /** `table.column` where it is read. */
+  /** `table.column` that it is read from. */
   readonly name: string;
-  /** Query for (id, kept, counted) of the ids after $1 and up to $2. */
+  /** Query for (id, kept, counted) of the ids after $1 up to $2. */
   readonly recount: string;
   /**
-   * Statement that appends what is missing, for the ids after $1 and up to $2. Kept and counted are taken in one snapshot, and
-   * whoever writes meanwhile changes both alike: so what is appended is right, whatever else goes on.
+   * Statement that appends what is missing, for the ids after $1 up to $2. Kept and counted come from one snapshot, and concurrent
+   * writers change both alike: so what is appended is right whatever else happens.
    */
   readonly mend: string;
 }
@@ -35,7 +35,7 @@ const total = (
   };
 };
 
-/** The one row of the platform stands for every id. */
+/** The platform's single row, with id 1. */
 const ACTIVE_USERS = `SELECT 1::bigint AS id, count(*) AS counted,
     (SELECT active_users_count FROM platform_totals)
       + COALESCE((SELECT sum(active_users_count) FROM platform_total_deltas), 0) AS kept
@@ -64,13 +64,13 @@ export const TOTALS: readonly Total[] = [
   },
 ];
 
-/** Columns that a row copies from what it refers to; foreign keys keep them true. */
+/** Columns that a row copies from the row that it refers to; foreign keys keep them true. */
 export interface Copy {
-  /** `table.columns` for people. */
+  /** Readable name: `table (columns)`. */
   readonly name: string;
-  /** Query for (id, other) of the rows whose copy is not what it copies: of members after $1 and up to $2. */
+  /** Query for (id, other) of the rows whose copy differs from the original, for members after $1 up to $2. */
   readonly wrong: string;
-  /** Statement that copies anew, for members after $1 and up to $2. */
+  /** Statement that copies again, for members after $1 up to $2. */
   readonly mend: string;
 }
 
@@ -113,7 +113,7 @@ const NOTHING = '0';
 const EVERYTHING = '9223372036854775807';
 
 export interface Drift {
-  /** Of the total. */
+  /** Name of the total. */
   readonly name: string;
   /** Owners whose number is wrong. */
   readonly wrong: number;
@@ -121,7 +121,7 @@ export interface Drift {
   readonly example: { readonly id: string; readonly kept: number; readonly counted: number };
 }
 
-/** Counts every maintained total anew; all in one snapshot where the manager's transaction is REPEATABLE READ. */
+/** Recounts every maintained total; in one snapshot if the manager's transaction is REPEATABLE READ. */
 export async function findDrift(manager: EntityManager): Promise<Drift[]> {
   const drifts: Drift[] = [];
   for (const { name, recount } of TOTALS) {
@@ -135,7 +135,7 @@ FROM (${recount}) r WHERE kept <> counted`,
   return drifts;
 }
 
-/** Compares every copy with what it copies. */
+/** Compares every copy with its original. */
 export async function findStaleCopies(manager: EntityManager): Promise<{ name: string; wrong: number }[]> {
   const stale: { name: string; wrong: number }[] = [];
   for (const { name, wrong } of COPIES) {
@@ -148,7 +148,7 @@ export async function findStaleCopies(manager: EntityManager): Promise<{ name: s
   return stale;
 }
 
-/** Counts how many sides of connections have no other side that says the same. */
+/** Counts the sides of connections that have no matching other side. */
 export async function countLoneSides(manager: EntityManager): Promise<number> {
   const [row] = await manager.query<{ sides: number }[]>(
     `SELECT count(*) AS sides FROM connections c WHERE NOT EXISTS (SELECT FROM connections o
@@ -160,16 +160,16 @@ export async function countLoneSides(manager: EntityManager): Promise<number> {
   return row!.sides;
 }
 
-/** Owners in one statement of a mend. */
+/** Owners per repair statement. */
 const BATCH = 10_000;
 const ATTEMPTS = 5;
-/** The copied row changed meanwhile, or a deadlock with a statement of many rows: the batch is right when it is done anew. */
+/** The copied row changed meanwhile, or a deadlock with a statement of many rows: repeating the batch succeeds. */
 const TRY_AGAIN = ['23503', '40P01', '40001'];
 
 /**
- * Puts copies and totals right, in batches and beside everybody who writes.
+ * Corrects copies and totals, in batches and without blocking writers.
  *
- * @returns rows that were put right, by the name of the copy or total; without those that were right
+ * @returns numbers of corrected rows by the name of the copy or total, without zeros
  */
 export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Record<string, number>> {
   const lock = dataSource.createQueryRunner();

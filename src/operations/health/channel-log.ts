@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { MemberReads } from '../../database/member-reads.js';
 import { Logger } from '../../http/logger.js';
 
-/** Says in the log when an instance stops hearing what others write of members, and when it hears it again. */
+/** Logs when notifications of member writes by other instances stop arriving, and when they arrive again. */
 @Injectable()
 export class ChannelLog {
   constructor(reads: MemberReads, logger: Logger) {

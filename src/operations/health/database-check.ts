@@ -7,22 +7,22 @@ import { readSchema } from '../../database/schema.js';
 import { Recent } from './recent.js';
 import { Config } from '../../config/config.js';
 
-/** A balancer hears of a change so much later at most; a flood of questions costs twelve statements a second. */
+/** Longest delay until a balancer learns of a change; a flood of probes costs at most twelve statements a second. */
 const MAX_AGE_MS = 250;
 
 export interface DatabaseState {
-  /** Not a standby, nor set to be read only. */
+  /** Neither a standby nor set to read only. */
   readonly writable: boolean;
   /**
-   * Every migration of this version has run. Newer ones are no matter here: an upgrade migrates first and restarts one server after
-   * the other then, and those that still run must not end all at once.
+   * Every migration of this version has run. Newer ones do not matter here: an upgrade migrates first and then restarts the servers
+   * one by one; those still running must not all become unready at once.
    */
   readonly migrated: boolean;
 }
 
 /**
- * Whether the database can serve, asked on a connection of its own: that the pool is busy says nothing about it, and no flood
- * of requests stands before the question.
+ * Checks whether the database can serve, on its own connection: a busy pool says nothing about that, and no flood of requests
+ * delays the check.
  */
 @Injectable()
 export class DatabaseCheck implements OnApplicationShutdown {
@@ -41,10 +41,10 @@ export class DatabaseCheck implements OnApplicationShutdown {
       query_timeout: statement + 50,
       keepAlive: true,
     });
-    this.#pool.on('error', () => undefined); // it broke while idle: the next question makes another
+    this.#pool.on('error', () => undefined); // an idle connection broke: the next check opens another
   }
 
-  /** @throws as pg does where the database is away or does not answer in time */
+  /** @throws as pg does if the database is unreachable or does not respond in time */
   read(): Promise<DatabaseState> {
     return this.#recent.find();
   }
@@ -55,7 +55,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
 
   async #look(): Promise<DatabaseState> {
     const client = await this.#pool.connect();
-    const broken = () => undefined; // whoever asks on it is told
+    const broken = () => undefined; // the pending query reports it
     client.on('error', broken);
     let writable = false;
     try {
@@ -66,7 +66,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
       return { writable, migrated: pending.length === 0 };
     } finally {
       client.off('error', broken);
-      // The next question may be led to another machine, which is the primary.
+      // The next connection may lead to another machine, which is the primary.
       client.release(!writable);
     }
   }

@@ -13,13 +13,13 @@ export class HealthController {
     private readonly readiness: Readiness,
   ) {}
 
-  /** The process answers: nothing else is looked at, so that a database that is away restarts no server. */
+  /** The process responds. Nothing else is checked, so an unreachable database restarts no server. */
   @Get('livez')
   live(): object {
     return { status: 'ok' };
   }
 
-  /** Requests may be sent here: the database answers and can be written to, the schema fits, no end is near. */
+  /** Requests may be sent here: the database is reachable and writable, the schema fits, and the server is not ending. */
   @Get('readyz')
   async ready(): Promise<object> {
     if (this.readiness.ending)

@@ -2,9 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Connections } from '../../http/pipeline/connections.js';
 
 /**
- * Whether requests may be sent here. Once the end is near `/readyz` says so to whoever distributes requests, and every answer
- * to whoever asked: `Connection: close` (RFC 9112 §9.6), since a request written to a connection that is closed that moment
- * is lost.
+ * Whether requests may be sent here. Once the server is ending, `/readyz` tells balancers so, and every response tells its client:
+ * `Connection: close` (RFC 9112 §9.6), since a request sent on a connection that is being closed is lost.
  */
 @Injectable()
 export class Readiness {

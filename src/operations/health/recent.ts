@@ -1,6 +1,5 @@
 /**
- * What `look` found, no older than `maxAgeMs`; however many ask, it looks once at a time. A failure is remembered as long as a
- * finding.
+ * The result of `look`, no older than `maxAgeMs`; concurrent callers share one look. A failure is kept as long as a result.
  */
 export class Recent<Finding> {
   #finding: Promise<Finding> | undefined;

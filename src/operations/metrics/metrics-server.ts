@@ -4,10 +4,10 @@ import type { Config } from '../../config/config.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /**
- * Answers GET /metrics on METRICS_PORT with what `collect` gives; does nothing where there is no such port.
+ * Serves the result of `collect` at GET /metrics on METRICS_PORT; does nothing if that is not set.
  *
- * @returns how to end it
- * @throws OperatorError where the port cannot be used
+ * @returns what ends it
+ * @throws OperatorError if the port cannot be used
  */
 export async function serveMetrics(
   { metricsPort, host }: Config,

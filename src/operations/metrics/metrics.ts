@@ -64,7 +64,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }
 
-  /** Whether anybody is told: else nothing is measured. */
+  /** Whether metrics are exposed; otherwise nothing is measured. */
   get enabled(): boolean {
     return this.config.metricsPort !== undefined;
   }
@@ -77,7 +77,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
         const request = message as Request;
         this.#underWay--;
         const { startedAt, problem, route: named } = context;
-        // A route of ours, or one name for all that is none: what callers make up must not become labels.
+        // A known route, or one name for everything else: what callers make up must not become a label.
         const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
         const labels = { method: methodOf(request), route, status: String(response.statusCode) };
         const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9;
@@ -88,7 +88,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     };
   }
 
-  /** Makes Prometheus' side of every row of the table. */
+  /** Registers a Prometheus metric for every entry of {@link METRICS}. */
   #register(): void {
     const { meter } = this;
     const counters = new Map<MetricName, Counter>();
@@ -123,7 +123,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
             for (const [of, value] of readings) this.inc(of, value);
           },
         });
-        // There from the start: a first time that makes the series would be no increase to rate().
+        // Present from the start: rate() would not see the first count of a new series as an increase.
         for (const combination of combinationsOf(labels)) counter.inc(combination, 0);
         counters.set(name, counter);
       }
@@ -134,7 +134,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     });
   }
 
-  /** A worker's metrics are asked for by the primary process, which has the port. */
+  /** The primary process, which has the port, requests the workers' metrics. */
   async onApplicationBootstrap(): Promise<void> {
     if (!this.enabled) return;
     if (cluster.isWorker) tellPrimary(this.registry);
@@ -159,7 +159,7 @@ function methodOf({ method }: Request): Method {
   return known ?? 'other';
 }
 
-/** Every set of labels that can be; none where a label has values that are not listed. */
+/** Every possible set of labels; none if the values of a label are not listed. */
 function combinationsOf(
   labels: Readonly<Record<string, readonly string[] | string>>,
 ): Record<string, string>[] {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The version in package.json, which stands above `src/` and above `dist/src/` alike. */
+/** The version in package.json, which is above both `src/` and `dist/src/`. */
 export const VERSION = readVersion(import.meta.dirname);
 
 function readVersion(folder: string): string {

@@ -4,10 +4,10 @@ import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { METRICS } from '../../http/metrics.js';
 
-/** A worker that does not answer by then counts with what it said last: a scrape never waits for one that hangs. */
+/** A worker that does not respond in time is counted with its last values: a scrape never waits for one that hangs. */
 const PATIENCE_MS = 1_000;
 
-/** What a worker's registry holds, as prom-client gives and takes it. */
+/** A worker's registry in prom-client's format. */
 type Snapshot = readonly { readonly name: string; readonly type: string }[];
 
 interface Question {
@@ -18,7 +18,7 @@ interface Reply extends Question {
   readonly snapshot: Snapshot;
 }
 
-/** Tells the primary, from a worker, what `registry` holds whenever it asks. */
+/** Sends the metrics in `registry` from a worker to the primary process whenever it asks. */
 export function tellPrimary(registry: Registry): void {
   process.on('message', (message: Partial<Question> | null) => {
     const scrape = message?.scrape;
@@ -31,14 +31,14 @@ export function tellPrimary(registry: Registry): void {
 }
 
 /**
- * The metrics of all workers as those of one process. What only grows never shrinks: a worker that has ended, or that does
- * not answer, counts on with what it said last, or rate() would see a server that began anew. (prom-client's own
- * clusterMetrics fails as a whole for one that hangs, and forgets those that ended.)
+ * The metrics of all workers as those of one process. Counters never shrink: those of a worker that has ended, or that does not
+ * respond, keep their last values, or rate() would see a restart. (prom-client's own clusterMetrics fails as a whole if one worker
+ * hangs, and forgets those that ended.)
  */
 export class WorkersMetrics {
-  /** By the worker's id, as long as it lives. */
+  /** Last snapshots by worker id, while the worker lives. */
   readonly #said = new Map<number, Snapshot>();
-  /** What grows of those that have ended. */
+  /** Counters, histograms and summaries of workers that have ended. */
   #ended: Snapshot[] = [];
   #scrapes = 0;
   #collecting: Promise<string> | undefined;
@@ -51,7 +51,7 @@ export class WorkersMetrics {
     });
   }
 
-  /** Whoever asks at the same time gets the same answer. */
+  /** Concurrent calls share one collection. */
   collect(): Promise<string> {
     this.#collecting ??= this.#collect().finally(() => (this.#collecting = undefined));
     return this.#collecting;
@@ -73,7 +73,7 @@ export class WorkersMetrics {
     ]).metrics();
   }
 
-  /** @returns which of them answered in time */
+  /** @returns the ids of those that responded in time */
   async #ask(workers: readonly Worker[]): Promise<Set<number>> {
     const scrape = ++this.#scrapes;
     const answered = new Set<number>();
@@ -112,6 +112,6 @@ function grows({ type }: Snapshot[number]): boolean {
 }
 
 async function snapshotOf(registry: Registry): Promise<Snapshot> {
-  // By its types `type` is a number; what prom-client gives are names.
+  // prom-client declares `type` as a number, but returns names.
   return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
 }

@@ -1,42 +1,42 @@
 import { setTimeout } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 
-/** Rows that one statement deletes: some 20 ms of work, and what it has locked is given back soon. */
+/** Rows that one statement deletes: some 20 ms of work, so its locks are released soon. */
 const BATCH = 1_000;
-/** So long at most nothing is done between two batches. */
+/** Longest pause between two batches. */
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Rows that nothing asks for any more. An index has to serve `only` and `moment`, or sweeping ends as the table grows. */
+/** Rows that are no longer needed. An index must serve `only` and `moment`, or sweeping fails as the table grows. */
 export interface ExpiredRows {
-  /** How metrics and the log call them. */
+  /** Their name in metrics and in the log. */
   readonly name: string;
   readonly table: string;
-  /** The column that says when a row ends, or when it was made. */
+  /** The column with the time at which a row expires or was created. */
   readonly moment: string;
-  /** SQL: the rows from before it are deleted. */
+  /** SQL: rows from before this time are deleted. */
   readonly before: string;
-  /** SQL: a condition of the index that is meant. */
+  /** SQL: the condition of the partial index. */
   readonly only?: string;
-  /** SQL: the columns of deleted rows that {@link also} uses as `gone`, and what is to be done in the same statement. */
+  /** SQL: columns of deleted rows, which `statement` reads as `gone`, and what else the same statement does. */
   readonly also?: { readonly columns: string; readonly statement: string };
 }
 
 const MINUTE = `interval '1 minute'`;
 
 /**
- * A grant ends with its last token. It is not deleted here but by its own `expires_at`, since the deletion of one that is
- * alive is announced to every instance. What expired less than a minute ago may still be in the hands of a request: neither
- * it nor its grant is touched.
+ * A grant ends with its last token. It is not deleted here but when its own `expires_at` has passed, since deleting a live grant is
+ * announced to every instance. A token that expired less than a minute ago may still be in use by a request: neither it nor its
+ * grant is touched.
  */
 const END_GRANTS = `UPDATE oauth_grants SET expires_at = now() WHERE ctid = ANY(ARRAY(
     SELECT g.ctid FROM oauth_grants g WHERE g.id IN (SELECT grant_id FROM gone) AND g.expires_at > now()
       AND NOT EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at >= now() - ${MINUTE})
     FOR UPDATE SKIP LOCKED))`;
 
-/** Everything that expires, in the order in which it is swept. Of settings' ages: {@link auditEventsOlderThan}, {@link changesOlderThan}. */
+/** Everything that expires, in sweeping order. For ages from settings: {@link auditEventsOlderThan}, {@link changesOlderThan}. */
 export const EXPIRED_ROWS: readonly ExpiredRows[] = [
   {
-    // A code that comes a second time within ten minutes betrays a theft: that it was used must still be known.
+    // A code that is used twice within ten minutes reveals a theft, so its use is remembered for as long.
     name: 'authorization_codes',
     table: 'oauth_tokens',
     only: `model = 'AuthorizationCode'`,
@@ -56,14 +56,14 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
   { name: 'oauth_sessions', table: 'oauth_sessions', moment: 'expires_at', before: 'now()' },
   { name: 'oauth_state', table: 'oauth_state', moment: 'expires_at', before: 'now()' },
   {
-    // Until then a next block is longer than the one before.
+    // Until then, each block is longer than the one before.
     name: 'login_throttle',
     table: 'login_throttle',
     moment: 'window_ends_at',
     before: `now() - interval '1 hour'`,
   },
   {
-    // So long the same Idempotency-Key gets the same answer.
+    // For as long, the same Idempotency-Key gets the same response.
     name: 'idempotent_responses',
     table: 'idempotent_responses',
     moment: 'created_at',
@@ -85,7 +85,7 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
   },
 ];
 
-/** What members' apps, and the platform, read by cursors: which of them can lead to nothing more is remembered (`change_places`). */
+/** Returns the changes that members' apps and the platform read by cursor; `change_places` records up to where they are swept. */
 export function changesOlderThan(seconds: number): ExpiredRows[] {
   return [
     ['changes', 'swept'],
@@ -105,7 +105,7 @@ export function changesOlderThan(seconds: number): ExpiredRows[] {
   }));
 }
 
-/** The database refuses the deletion of audit events that are younger than a week. */
+/** Returns audit events older than so many seconds; the database refuses to delete any younger than a week. */
 export function auditEventsOlderThan(seconds: number): ExpiredRows {
   return {
     name: 'auth_events',
@@ -115,7 +115,7 @@ export function auditEventsOlderThan(seconds: number): ExpiredRows {
   };
 }
 
-/** Writes SQL that deletes one batch, from the moment $1 on, oldest first; rows that somebody else is at are left to them. */
+/** Writes SQL that deletes one batch from time $1 on, oldest first, without rows that another transaction has locked. */
 export function batchStatement({ table, moment, before, only = 'true', also }: ExpiredRows): string {
   return `WITH expired AS MATERIALIZED (
   SELECT ctid, ${moment} AS moment FROM ${table} WHERE ${only} AND ${moment} < ${before} AND ${moment} >= $1
@@ -126,15 +126,14 @@ export function batchStatement({ table, moment, before, only = 'true', also }: E
 SELECT count(*)::integer AS deleted, max(moment)::text AS last FROM expired`;
 }
 
-/** Writes SQL for since when the oldest row could be gone. */
+/** Writes SQL for the time since when the oldest row has been deletable. */
 export function oldestStatement({ table, moment, before, only = 'true' }: ExpiredRows): string {
   return `SELECT now() - (${before} - ${moment}) AS since FROM ${table} WHERE ${only} AND ${moment} < ${before} ORDER BY ${moment} LIMIT 1`;
 }
 
 /**
- * Deletes expired rows batch by batch, with a pause after each that is as long as the batch took: half of the time belongs to
- * others. Each batch begins where the one before ended, since the index still leads to what was deleted for as long as any
- * transaction could see it.
+ * Deletes expired rows in batches, each followed by a pause as long as the batch took: half of the time is left to others. Each
+ * batch begins where the previous one ended, since the index still contains deleted rows while any transaction could see them.
  *
  * @param more asked after each batch whether to go on
  * @returns how many rows were deleted

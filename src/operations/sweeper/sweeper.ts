@@ -14,24 +14,24 @@ import {
 import type { ExpiredRows } from './expired-rows.js';
 import { Config } from '../../config/config.js';
 
-/** So long one kind of rows is swept; what is left of them waits for the next time, and the others do not. */
+/** Longest time for one kind of rows; the rest waits for the next sweep, so other kinds need not wait. */
 const LONGEST_SWEEP_MS = 10_000;
 
-/** How sweeping one kind of rows goes, in this process. */
+/** This process's state of sweeping one kind of rows. */
 export interface Sweeping {
   /** Rows that were deleted since the start. */
   deleted: number;
   /** Sweeps since the start that ended with an error. */
   failures: number;
   lastSuccessAt: Date | undefined;
-  /** Since when the oldest row could be gone that was there when it was last looked for; undefined where there was none. */
+  /** Since when the oldest row found at the last look has been deletable; undefined if there was none. */
   overdueSince: Date | undefined;
 }
 
 /**
- * Deletes expired rows every {@link Config.sweepIntervalSeconds}, on a connection of its own, in batches that wait for
- * nobody. Every instance sweeps; rows that another one is at are left to it. Each kind of rows has a time of its own, and an
- * error of one keeps no other from being swept.
+ * Deletes expired rows every {@link Config.sweepIntervalSeconds}, on its own connection, in batches that skip locked rows: they are
+ * left to the instance that is deleting them. Every instance sweeps. Each kind of rows has its own time limit, and an error with
+ * one kind does not prevent sweeping the others.
  */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -92,12 +92,12 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     await (await this.#dataSource?.catch(() => undefined))?.destroy();
   }
 
-  /** By the name of the rows. */
+  /** By {@link ExpiredRows.name}. */
   get sweeping(): ReadonlyMap<string, Readonly<Sweeping>> {
     return this.#sweeping;
   }
 
-  /** @returns how many rows were deleted, by their name */
+  /** @returns how many rows were deleted, by {@link ExpiredRows.name} */
   async sweep(): Promise<Record<string, number>> {
     const deleted: Record<string, number> = {};
     for (const rows of this.#rows) {
@@ -123,7 +123,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
         'expired rows could not be swept',
       );
     }
-    // Where it cannot be read, the last that was known stands, and its age grows.
+    // If it cannot be read, the last known time remains, and its age grows.
     await this.#lookForOldest(rows, sweeping).catch(() => undefined);
     return deleted;
   }
@@ -134,7 +134,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     sweeping.overdueSince = oldest?.since;
   }
 
-  /** Made when it is first needed: the database may be away then. The pool in it makes anew what breaks. */
+  /** Connects when first needed, since the database may be unreachable at start. Its pool replaces broken connections. */
   #connection(): Promise<DataSource> {
     this.#dataSource ??= createDataSource(this.config, 'sweeping')
       .initialize()
@@ -146,7 +146,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   #wait(): void {
-    // Not all instances at the same moment.
+    // Randomized, so instances do not sweep all at once.
     const milliseconds = this.config.sweepIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2);
     this.#timer = setTimeout(() => {
       this.#running = this.sweep().finally(() => this.#ended || this.#wait());
