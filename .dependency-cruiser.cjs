@@ -92,7 +92,7 @@ module.exports = {
     ),
     only(
       'site',
-      ['features', 'oauth', 'auth', 'http', 'config', 'crypto'],
+      ['features', 'oauth', 'auth', 'http', 'config', 'crypto', 'values'],
       'what strangers see shows the API and leads to the sign-in',
     ),
     {

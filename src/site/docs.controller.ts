@@ -11,6 +11,7 @@ import type { Endpoint } from '../features/openapi/reference.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { lazily } from '../values/lazily.js';
 import { DOCS_CLIENT } from '../oauth/docs-client.js';
 import { GUIDES } from './guides.js';
 import { Site } from './site.js';
@@ -22,7 +23,7 @@ import { snippetsOf } from './snippets.js';
 @OutsideApi()
 @ApiExcludeController()
 export class DocsController {
-  readonly #pages = new Map<string, Promise<UnchangingDocument>>();
+  readonly #pages = new Map<string, () => Promise<UnchangingDocument>>();
 
   constructor(
     private readonly config: Config,
@@ -65,8 +66,8 @@ export class DocsController {
     make: () => Promise<UnchangingDocument>,
   ): Promise<void> {
     let page = this.#pages.get(name);
-    if (!page) this.#pages.set(name, (page = make()));
-    (await page).send(request, response);
+    if (!page) this.#pages.set(name, (page = lazily(make)));
+    (await page()).send(request, response);
   }
 
   async #reference(): Promise<UnchangingDocument> {

@@ -14,6 +14,7 @@ import { queryOfHandler } from '../../http/input/query.js';
 import { problemsOf, schemaOf, variantsOf } from '../../http/output/openapi.js';
 import { loadSwagger } from '../../http/output/swagger.js';
 import type { Swagger } from '../../http/output/swagger.js';
+import { lazily } from '../../values/lazily.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
 import { apiNameOf, Config } from '../../config/config.js';
@@ -26,8 +27,6 @@ type Json = Record<string, unknown>;
 @Injectable()
 export class OpenApiDocument {
   #application: INestApplication | undefined;
-  #answer: Promise<JsonResponse> | undefined;
-  #ofPlatform: Promise<JsonResponse> | undefined;
 
   constructor(
     private readonly config: Config,
@@ -38,14 +37,11 @@ export class OpenApiDocument {
     this.#application = application;
   }
 
-  answer(): Promise<JsonResponse> {
-    return (this.#answer ??= this.#make((swagger) => this.#ofMembers(swagger), API_PREFIX));
-  }
+  /** Of the routes for members’ credentials. */
+  readonly answer = lazily(() => this.#make((swagger) => this.#ofMembers(swagger), API_PREFIX));
 
-  /** The document of the calls for the platform's own backend. */
-  platformAnswer(): Promise<JsonResponse> {
-    return (this.#ofPlatform ??= this.#make((swagger) => this.#platform(swagger), PLATFORM_PREFIX));
-  }
+  /** Of what the platform's own backend calls. */
+  readonly platformAnswer = lazily(() => this.#make((swagger) => this.#platform(swagger), PLATFORM_PREFIX));
 
   /** The document as its readers get it: plain JSON, a fresh copy. */
   async read(): Promise<Json> {

@@ -3,6 +3,7 @@ import { Public } from '../../auth/auth.decorators.js';
 import { apiNameOf, Config } from '../../config/config.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { RespondsWith } from '../../http/output/openapi.js';
+import { lazily } from '../../values/lazily.js';
 import { OpenApiDocument } from './openapi-document.js';
 import { postmanCollection } from './postman.js';
 import { endpointsOf } from './reference.js';
@@ -11,7 +12,15 @@ import { endpointsOf } from './reference.js';
 @Controller('api/public')
 @Public()
 export class OpenApiController {
-  #collection: Promise<JsonResponse> | undefined;
+  readonly #collection = lazily(async () =>
+    JsonResponse.unchanging(
+      postmanCollection(
+        apiNameOf(this.config),
+        this.config.publicUrl,
+        endpointsOf(await this.document.read()),
+      ),
+    ),
+  );
 
   constructor(
     private readonly config: Config,
@@ -35,14 +44,7 @@ export class OpenApiController {
     'Every call with its parameters and responses, for import into Postman, Insomnia or Bruno.',
   )
   getPostmanCollection(): Promise<JsonResponse> {
-    return (this.#collection ??= this.#makeCollection());
-  }
-
-  async #makeCollection(): Promise<JsonResponse> {
-    const endpoints = endpointsOf(await this.document.read());
-    return JsonResponse.unchanging(
-      postmanCollection(apiNameOf(this.config), this.config.publicUrl, endpoints),
-    );
+    return this.#collection();
   }
 }
 

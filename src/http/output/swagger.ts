@@ -1,20 +1,20 @@
 import type * as swaggerModule from '@nestjs/swagger';
+import { lazily } from '../../values/lazily.js';
 
 export type Swagger = typeof swaggerModule;
 type Decorator = (target: object, name?: string | symbol, method?: PropertyDescriptor) => void;
 
 const decorations: ((swagger: Swagger) => void)[] = [];
-let swagger: Promise<Swagger> | undefined;
 
 /**
  * Loads Nest’s package for OpenAPI, and applies its decorators to what was declared so far. It brings 500 modules, which take
  * 0.1 to 0.2 s of a start and 5 MB of heap in each process, and most processes are never asked for a document.
  */
-export async function loadSwagger(): Promise<Swagger> {
-  const loaded = await (swagger ??= import('@nestjs/swagger'));
-  for (const decorate of decorations.splice(0)) decorate(loaded);
-  return loaded;
-}
+export const loadSwagger = lazily(async (): Promise<Swagger> => {
+  const swagger = await import('@nestjs/swagger');
+  for (const decorate of decorations.splice(0)) decorate(swagger);
+  return swagger;
+});
 
 /** The decorator of this name, applied in {@link loadSwagger}, in the order in which classes are decorated. */
 function deferred<Name extends keyof Swagger>(name: Name): Swagger[Name] {
