@@ -8,7 +8,7 @@ import { AppModule } from './app.module.js';
 import { configureApp } from './configure-app.js';
 import { Readiness } from './operations/health/readiness.js';
 import { ApiAdapter } from './http/pipeline/api.adapter.js';
-import type { Connections } from './http/pipeline/connections.js';
+import type { FrontDoor } from './http/pipeline/front-door.js';
 import { Config } from './config/config.js';
 
 /** Makes the whole application, ready to listen; for main and for the tests. */
@@ -22,7 +22,7 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
       abortOnError: false,
     },
   );
-  app.get(Readiness).watch((app.getHttpAdapter() as ApiAdapter).frontDoor.connections);
+  app.get(Readiness).watch((app.getHttpAdapter() as ApiAdapter).frontDoor);
   configureApp(app);
   return app;
 }
@@ -43,16 +43,16 @@ const SILENT_MS = 1_000;
  */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
   const database = app.get(Database);
-  const { connections } = (app.getHttpAdapter() as ApiAdapter).frontDoor;
+  const { frontDoor } = app.getHttpAdapter() as ApiAdapter;
   const server = app.getHttpServer();
   app.get(Readiness).end();
   await setTimeout(app.get(Config).shutdownDelaySeconds * 1000);
   await closeStandIn();
-  const resume = await quietMoment(connections);
+  const resume = await quietMoment(server, frontDoor);
   const closed = listenersClosed(server);
   resume();
   const idle = globalThis.setTimeout(() => server.closeIdleConnections(), IDLE_MS);
-  const silent = globalThis.setTimeout(() => connections.closeSilent(), SILENT_MS);
+  const silent = globalThis.setTimeout(() => frontDoor.connections.closeSilent(), SILENT_MS);
   const late = globalThis.setTimeout(() => server.closeAllConnections(), DRAIN_MS);
   await closed;
   clearTimeout(idle);
@@ -89,25 +89,21 @@ const EMPTY_TURN_MS = 0.05;
  *
  * @returns what begins the responses held back; close the listener first, in the same turn of the event loop
  */
-async function quietMoment(connections: Connections): Promise<() => void> {
-  const resume = connections.pause();
+async function quietMoment(server: Server, frontDoor: FrontDoor): Promise<() => void> {
+  const resume = frontDoor.pause();
   const begun = performance.now();
-  let { accepted } = connections;
-  let quietSince = begun;
+  let acceptedAt = begun;
+  server.on('connection', () => (acceptedAt = performance.now()));
   for (let now = begun; now - begun < EMPTY_WITHIN_MS; now = performance.now()) {
     // Sleeps rather than spins: a process that has just slept is unlikely to lose the processor during the measured turn.
     await setTimeout(LOOK_MS);
     const before = performance.now();
     await setImmediate();
     const after = performance.now();
-    if (connections.accepted > accepted) {
-      ({ accepted } = connections);
-      quietSince = after;
-      continue;
-    }
+    if (acceptedAt >= before) continue;
     // During a longer turn the machine may have run something else, and a client may have connected.
     const isEmpty = after - before < EMPTY_TURN_MS;
-    if (isEmpty && (after - quietSince >= QUIET_MS || after - begun >= QUIET_WITHIN_MS)) break;
+    if (isEmpty && (after - acceptedAt >= QUIET_MS || after - begun >= QUIET_WITHIN_MS)) break;
   }
   return resume;
 }

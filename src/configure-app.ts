@@ -3,6 +3,7 @@ import { Database } from './database/database.js';
 import { OpenApiDocument } from './features/openapi/openapi-document.js';
 import { apiHeaders, isUnderApi } from './http/pipeline/api-headers.js';
 import type { ApiAdapter } from './http/pipeline/api.adapter.js';
+import { KINDS } from './http/pipeline/front-door.js';
 import { refuseBusy } from './http/pipeline/busy.js';
 import { compose } from './http/pipeline/compose.js';
 import { responseDeadline } from './http/pipeline/response-deadline.js';
@@ -26,13 +27,18 @@ export function configureApp(app: NestExpressApplication): void {
   const { refusals, admissions } = (app.getHttpAdapter() as unknown as ApiAdapter).frontDoor;
   refusals.api = refusals.platform = refuseBusy(config.publicUrl);
   refusals.oauth = refusals.pages = refuseBusyOauth;
-  app
-    .get(Meter)
-    .read('overload_refusals_total', () =>
-      Object.values(admissions).flatMap(({ refused }) =>
-        Object.entries(refused).map(([reason, count]) => [{ reason }, count] as const),
-      ),
-    );
+  const meter = app.get(Meter);
+  for (const kind of KINDS) {
+    meter.read('overload_refusals_total', () => [[{ reason: kind }, admissions[kind].refused]]);
+    meter.read('admission', () => {
+      const { atWork, waiting, held } = admissions[kind].state();
+      return [
+        [{ kind, state: 'at_work' }, atWork],
+        [{ kind, state: 'waiting' }, waiting],
+        [{ kind, state: 'unread_connections' }, held],
+      ];
+    });
+  }
   const ofApi = compose(apiHeaders, responseDeadline(config.databaseDeadlines.answer, filter));
   const ofOthers = app.get(OauthRoutes).handler();
   app.use(

@@ -64,8 +64,17 @@ export const METRICS = {
   },
   overload_refusals_total: {
     type: 'counter',
-    help: 'Requests refused because of overload, by reason: `overload`, `caller_share` and `address_share` on arrival; `database_pool` and `password_hashing` later',
+    help: 'Requests refused because of overload, by reason: `api`, `platform`, `oauth` and `pages` after waiting too long for their turn among requests of that kind; `database_pool` and `password_hashing` later',
     labels: { reason: NAMES },
+  },
+  admission: {
+    type: 'gauge',
+    help: 'Requests that are worked on, and that wait for their turn, by kind; and connections that are not read for now, because of overload',
+    labels: {
+      kind: ['api', 'platform', 'oauth', 'pages'],
+      state: ['at_work', 'waiting', 'unread_connections'],
+    },
+    together: 'sum',
   },
   sign_ins_total: {
     type: 'counter',

@@ -4,7 +4,7 @@ import { AHEAD, HORIZON, ORIGIN } from '../changes/changes.js';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/output/problems.js';
-import { leavePlace } from '../http/pipeline/request-context.js';
+import { withoutPlace } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { SignedCursors } from '../http/signed-cursors.js';
 import type { PlatformChangeItem, PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
@@ -67,13 +67,14 @@ export class PlatformChangesService {
     let page = await this.#read(place, limit, types);
     if (page.data.length === 0 && wait > 0) {
       extendDeadline(request, 1000 * wait);
-      leavePlace(request.context); // a waiting request does no work
       const deadline = performance.now() + 1000 * wait;
       const gone = new AbortController();
       request.context.whenOver.push(() => gone.abort());
       while (
         page.data.length === 0 &&
-        (await this.news.after(page.next[1], deadline - performance.now(), gone.signal))
+        (await withoutPlace(request, () =>
+          this.news.after(page.next[1], deadline - performance.now(), gone.signal),
+        ))
       )
         page = await this.#read(page.next, limit, types);
     }

@@ -88,7 +88,7 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
   NotReady: [requests('route="/readyz", status="200"', 1)],
   // Who asks for the platform’s changes waits for them.
   RequestsSlow: [...durations(0.5), ...durations(100, '/api/platform/changes')],
-  Overloaded: [series('overload_refusals_total', 'reason="overload"', growing(0.5))],
+  Overloaded: [series('overload_refusals_total', 'reason="api"', growing(0.5))],
   DatabasePoolExhausted: [
     series('database_pool_connections', 'state="waiting"', '0 0 0 5 '.repeat(TIMES / 4)),
   ],
@@ -123,7 +123,7 @@ const UNWELL: typeof WELL = {
   ],
   NotReady: [requests('route="/readyz", status="503"', 1)],
   RequestsSlow: durations(5),
-  Overloaded: [series('overload_refusals_total', 'reason="overload"', growing(20))],
+  Overloaded: [series('overload_refusals_total', 'reason="api"', growing(20))],
   DatabasePoolExhausted: [series('database_pool_connections', 'state="waiting"', always(3))],
   RevocationChannelCut: [series('revocation_channel_up', '', always(0))],
   RateLimitsNotShared: [series('rate_limits_shared', 'limit="read"', always(0))],

@@ -240,13 +240,23 @@ describe('GET /api/platform/changes', () => {
       const { userId, key: ada } = await member();
       const answer = list(`?after=${start}&wait=30`);
       await waiting();
-      const idle = () => admission().underWay === 0 && oauth.api.app.get(Database).poolState().busy === 0;
+      const idle = () =>
+        admission().state().atWork === 0 && oauth.api.app.get(Database).poolState().busy === 0;
       await eventually(() => idle() || undefined);
       await put(ada, { bio: 'at last' });
       expect(said((await answer).data)).toEqual([
         expect.objectContaining({ member_id: userId, fields: { bio: 'at last' } }),
       ]);
-      expect(admission().underWay).toBe(0);
+      expect(admission().state().atWork).toBe(0);
+    });
+
+    postgres.it('answers everybody who waited for the same change, however many', async () => {
+      const { key: ada } = await member();
+      const answers = Array.from({ length: 100 }, () => get(`?after=${start}&wait=30`));
+      await eventually(() => oauth.api.app.get(PlatformNews).waiting === 100 || undefined);
+      await put(ada, { bio: 'for all' });
+      const statuses = (await Promise.all(answers)).map(({ status }) => status);
+      expect(new Set(statuses)).toEqual(new Set([200]));
     });
 
     thorough.it('answers with nothing when the time is over, and goes on from there', async () => {

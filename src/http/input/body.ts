@@ -9,6 +9,7 @@ import type { Model } from '../output/fields.js';
 import { RespondsWithProblems } from '../output/openapi.js';
 import { Problem } from '../output/problems.js';
 import type { ProblemDetail } from '../output/problems.js';
+import { receiving } from '../pipeline/request-context.js';
 import type { Length } from '../../values/vocabulary.js';
 import { CodePoints, faultOf, HttpUrlAsWritten, Storable, VALIDATION } from './rules.js';
 import type { Fault } from './rules.js';
@@ -100,16 +101,16 @@ export const NdjsonBody = (Line: Model, mostBytes: number): ParameterDecorator =
 };
 
 async function readBytes(request: Request, response: Response, read = readRaw): Promise<Buffer> {
-  const { context } = request;
-  context.readingBody = true;
-  await new Promise<void>((resolve, reject) => {
-    read(request, response, (error?: unknown) => {
-      context.readingBody = false;
-      context.waitsSince = performance.now();
-      if (error === undefined || error === null) resolve();
-      else reject(bodyProblem(error as { type?: string; status?: number; code?: string }));
-    });
-  });
+  await receiving(
+    request,
+    () =>
+      new Promise<void>((resolve, reject) => {
+        read(request, response, (error?: unknown) => {
+          if (error === undefined || error === null) resolve();
+          else reject(bodyProblem(error as { type?: string; status?: number; code?: string }));
+        });
+      }),
+  );
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 

@@ -1,87 +1,170 @@
-import { describe, expect, it } from '@jest/globals';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Admission } from './admission.js';
-import type { Place } from './admission.js';
 
-const CAPACITY = { steady: 64, burst: 256 };
+const MOST = 4;
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
-/** The test's own time: a machine that stands still for a moment calms nobody. */
-let now = 0;
-const admit = () => new Admission(CAPACITY, () => now);
-/** Everybody is somebody else. */
-let callers = 0;
-const anybody = () => ({
-  address: `10.0.${callers >> 8}.${callers++ & 255}`,
-  credential: undefined as string | undefined,
-});
 
 describe('admission', () => {
-  const entered = (admission: Admission, count: number, caller = anybody) =>
-    Array.from({ length: count }, () => admission.enter(caller())).filter(
-      (place): place is Place => typeof place !== 'string',
+  /** The test's own time. */
+  let now: number;
+  let admission: Admission;
+  let begun: string[];
+  let refused: string[];
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    now = 0;
+    admission = new Admission(MOST, () => now);
+    begun = [];
+    refused = [];
+  });
+  afterEach(() => void jest.useRealTimers());
+
+  const enter = (name: string, address = '10.0.0.1', credential = '') =>
+    admission.enter(
+      { address, credential },
+      () => void begun.push(name),
+      () => void refused.push(name),
     );
-  /** Asks on and on, more than can be taken, for longer than a burst lasts. */
-  const overload = async (admission: Admission, caller = anybody) => {
-    for (const until = now + 300; now < until; now += 10) {
-      for (const place of entered(admission, 300, caller)) admission.leave(place);
-      await nextTurn();
+  const enterAll = (count: number, name: string, address?: string, credential?: string) => {
+    for (let i = 0; i < count; i++) enter(`${name}${i}`, address, credential);
+  };
+  const leave = async (count = 1) => {
+    for (let i = 0; i < count; i++) admission.leave();
+    await nextTurn();
+  };
+  const pass = (milliseconds: number) => {
+    for (const until = now + milliseconds; now < until;) {
+      now += 10;
+      jest.advanceTimersByTime(10);
     }
   };
 
-  it('takes a burst whole, as far as the database can', () => {
-    const admission = admit();
-    expect(entered(admission, 300)).toHaveLength(256);
-    expect(admission.refused).toEqual({ overload: 44, caller_share: 0, address_share: 0 });
+  /** Somebody always waits, for long enough to be overload. */
+  const overload = async () => {
+    enterAll(MOST + 1, 'busy');
+    for (let i = 0; i < 12; i++) {
+      pass(10);
+      enter(`more${i}`);
+      await leave();
+    }
+  };
+
+  it('begins as many as may be at work, and the others when their turn comes', async () => {
+    enterAll(6, 'r');
+    expect(begun).toEqual(['r0', 'r1', 'r2', 'r3']);
+    expect(admission.state()).toEqual({ atWork: 4, waiting: 2, held: 0 });
+    await leave(2);
+    expect(begun.slice(4)).toEqual(['r4', 'r5']);
+    expect(refused).toEqual([]);
   });
 
-  it('takes no more than keeps the database busy where more comes than can be answered, until it is calm again', async () => {
-    const admission = admit();
-    await overload(admission);
+  it('begins no more in one turn of the event loop than may be at work, even of those that end at once', async () => {
+    for (let i = 0; i < 2 * MOST; i++)
+      admission.enter(
+        { address: '10.0.0.1', credential: '' },
+        () => {
+          begun.push(`r${i}`);
+          admission.leave();
+        },
+        () => undefined,
+      );
+    expect(begun).toHaveLength(MOST);
     await nextTurn();
-    const places = entered(admission, 300);
-    expect(places).toHaveLength(64);
-    for (const place of places) admission.leave(place);
-    await nextTurn();
-    now += 520;
-    expect(entered(admission, 300)).toHaveLength(256);
+    expect(begun).toHaveLength(2 * MOST);
   });
 
-  it('counts what was answered at once until the turn of the event loop is over', async () => {
-    const admission = admit();
-    for (const place of entered(admission, 256)) admission.leave(place);
-    expect(admission.enter(anybody())).toBe('overload');
-    await nextTurn();
-    expect(admission.underWay).toBe(0);
-    expect(typeof admission.enter(anybody())).toBe('object');
+  it('refuses nobody for a pause of the process, and after that who has waited for a quarter of a second', async () => {
+    enterAll(7, 'r');
+    pass(240);
+    expect(refused).toEqual([]);
+    pass(20);
+    expect([refused, admission.refused]).toEqual([['r4', 'r5', 'r6'], 3]);
+    await leave(4);
+    expect(admission.state()).toEqual({ atWork: 0, waiting: 0, held: 0 });
   });
 
-  it('always leaves room for others where one caller floods, however it came to overload', async () => {
-    const admission = admit();
-    const flood = () => ({ address: '10.1.1.1', credential: 'flood' });
-    await overload(admission, flood);
-    await nextTurn();
-    const [flooding] = [entered(admission, 300, flood)];
-    expect(flooding).toHaveLength(43); // 2/3 of 64
-    expect(admission.refused.caller_share).toBeGreaterThan(0);
-    // From the same address, too.
-    const neighbour = () => ({ address: '10.1.1.1', credential: 'neighbour' });
-    expect(entered(admission, 8, neighbour)).toHaveLength(8);
-    expect(entered(admission, 8)).toHaveLength(8);
+  it('gives other addresses their turn, whatever credentials one makes up, and others at one address theirs', async () => {
+    enterAll(MOST, 'busy');
+    for (let i = 0; i < 50; i++) enter(`made-up${i}`, '10.1.1.1', `credential ${i}`);
+    enter('elsewhere', '10.2.2.2');
+    await leave(2);
+    expect(begun.slice(MOST)).toEqual(['made-up0', 'elsewhere']);
+    begun = [];
+    enterAll(50, 'flood', '10.3.3.3', 'one');
+    enter('neighbour', '10.3.3.3', 'other');
+    await leave(4);
+    expect(begun).toContain('neighbour');
   });
 
-  it('always leaves room for other addresses, whatever credentials one makes up', async () => {
-    const admission = admit();
-    let n = 0;
-    const inventive = () => ({ address: '10.1.1.1', credential: `made-up-${n++}` });
-    await overload(admission, inventive);
-    await nextTurn();
-    expect(entered(admission, 300, inventive)).toHaveLength(52); // 4/5 of 64
-    expect(admission.refused.address_share).toBeGreaterThan(0);
-    expect(entered(admission, 8)).toHaveLength(8);
+  it('begins and refuses each in its own asynchronous context', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    enterAll(MOST, 'busy');
+    for (const name of ['a', 'b'])
+      requests.run(name, () =>
+        admission.enter(
+          { address: name, credential: '' },
+          () => seen.push(requests.getStore()),
+          () => seen.push(`${requests.getStore()} refused`),
+        ),
+      );
+    await requests.run('somebody else', () => leave());
+    pass(260);
+    expect(seen).toEqual(['a', 'b refused']);
   });
 
-  it('lets one caller alone use enough to keep the process busy', async () => {
-    const admission = admit();
-    const alone = () => ({ address: '10.1.1.1', credential: 'alone' });
-    expect(entered(admission, 150, alone)).toHaveLength(150);
+  describe('in overload', () => {
+    const connection = (reads: string[], name: string) => ({
+      pause: () => reads.push(`${name} paused`),
+      resume: () => reads.push(`${name} read`),
+    });
+    const answered = (reads: string[], name: string, address = '10.0.0.1') =>
+      admission.answered(connection(reads, name), { address, credential: '' });
+
+    it('leaves a connection that was answered unread until there is room, one of each address in turn', async () => {
+      await overload();
+      const reads: string[] = [];
+      for (const name of ['a1', 'a2']) answered(reads, name, 'a');
+      answered(reads, 'b1', 'b');
+      expect(reads).toEqual(['a1 paused', 'a2 paused', 'b1 paused']);
+      await leave(MOST + 1);
+      expect(reads.slice(3)).toEqual(['a1 read', 'b1 read', 'a2 read']);
+    });
+
+    it('leaves none unread for more than a second', async () => {
+      await overload();
+      const reads: string[] = [];
+      answered(reads, 'a');
+      enterAll(20, 'waits');
+      for (let i = 0; i < 9; i++) {
+        pass(100);
+        enterAll(20, 'waits');
+      }
+      expect(reads).toEqual(['a paused']);
+      pass(120);
+      expect(reads).toEqual(['a paused', 'a read']);
+    });
+
+    it('reads on as before once nobody waits any more', async () => {
+      await overload();
+      await leave(admission.state().atWork);
+      await leave(admission.state().atWork);
+      const reads: string[] = [];
+      answered(reads, 'a');
+      expect(reads).toEqual([]);
+    });
+  });
+
+  it('leaves no connection unread where there is no overload', async () => {
+    enterAll(6, 'r');
+    pass(50);
+    await leave(2);
+    const reads: string[] = [];
+    admission.answered(
+      { pause: () => reads.push('paused'), resume: () => reads.push('read') },
+      { address: '10.0.0.1', credential: '' },
+    );
+    expect(reads).toEqual([]);
   });
 });

@@ -1,122 +1,133 @@
-/** How many requests of one kind are worked on at once. */
-export interface Capacity {
-  /**
-   * While requests arrive faster than they are answered: enough to keep the database busy, and no more, since further ones would only
-   * be answered later.
-   */
-  readonly steady: number;
-  /** In a burst: as many as the pool and the pipelined connections take without any of them timing out. */
-  readonly burst: number;
-}
+import { AsyncResource } from 'node:async_hooks';
+import { Waitlist } from './waitlist.js';
 
-/** How long a burst may last, in ms; after that it is overload. */
-const BURST_MS = 200;
-/** Overload ends once nothing has been refused, or over the steady capacity, for this long, in ms. */
-const CALM_MS = 500;
+/** How long a request may wait before it is refused, in ms. */
+const PATIENCE_MS = 250;
+/** If requests have been waiting all the time for this long, it is overload, in ms. */
+const STANDING_MS = 100;
+/** How long a connection is left unread in overload, in ms. */
+const LONGEST_HOLD_MS = 1_000;
+/** Pause between two looks for what has waited too long, in ms. */
+const LOOK_MS = 10;
 
-/**
- * One caller, or one address, may have at most this many times as many requests under way as there are places left: a single flooding
- * caller gets 2/3 of the places and a single address 4/5, two callers get 2/5 each, and so on; there is always a place for the next one
- * (dynamic thresholds, as for shared buffers in switches: Choudhury and Hahne 1998).
- */
-const SHARE_OF_CALLER = 2;
-const SHARE_OF_ADDRESS = 4;
-
-/** The caller of a request; kept only while it is under way. */
+/** Who sent a request: from which network address, and with which credential, valid or not; empty where there is none. */
 export interface Caller {
-  /** Network address. */
   readonly address: string;
-  /** The credential as it was sent, valid or not; undefined where there is none. */
-  readonly credential: string | undefined;
+  readonly credential: string;
 }
 
-export type Refusal = 'overload' | 'caller_share' | 'address_share';
+/** A connection that can be left unread: what its client sends then waits in the kernel, where it costs nothing. */
+export interface Readable {
+  pause(): unknown;
+  resume(): unknown;
+}
 
-/** A place among the requests under way. */
-export interface Place {
-  readonly admission: Admission;
-  readonly caller: Caller;
+/** A request in its asynchronous context, for whoever traces it. */
+class Waiting extends AsyncResource {
+  constructor(
+    readonly since: number,
+    readonly begin: () => void,
+    readonly refuse: () => void,
+  ) {
+    super('WaitingRequest');
+  }
 }
 
 /**
- * The requests of one kind that this process works on. A request that would delay all others is refused before any work is
- * done for it: a server that refuses late, or at the cost of a response, ends up answering nobody.
+ * The requests of one kind that this process works on: as many as keep it and the database busy. Others wait for their turn, for a
+ * bounded time: addresses take turns, and at one address its credentials do, so neither a flood nor made-up credentials delay
+ * anybody else by more than a few requests. A pause of the process refuses nobody.
  *
- * A place is given back at the end of the event loop turn in which the response was written, so that one turn never begins more requests
- * than there are places, even of those that wait for nothing.
+ * If there is always somebody waiting, it is overload. A refusal costs nearly as much as a response, so then connections are not even
+ * read: each that was answered is left alone until the turn of its address has come, for a second at most.
  */
 export class Admission {
-  readonly refused: Record<Refusal, number> = { overload: 0, caller_share: 0, address_share: 0 };
-  readonly #capacity: Capacity;
-  readonly #byAddress = new Map<string, number>();
-  readonly #byCredential = new Map<string, number>();
-  #underWay = 0;
-  #left: Place[] = [];
-  #strict = false;
-  /** Since when the steady capacity has been full, and when it last was. */
-  #crowdedSince = 0;
-  #crowdedAt = -Infinity;
+  /** Requests that were refused because they had waited too long. */
+  refused = 0;
+  readonly #waiting = new Waitlist<Waiting>();
+  readonly #held = new Waitlist<{ readonly since: number; readonly connection: Readable }>();
+  #atWork = 0;
+  #left = 0;
+  /** Since when there is always somebody waiting. */
+  #standingSince = 0;
+  #isOverloaded = false;
+  #looking: NodeJS.Timeout | undefined;
 
-  /** @param now a monotonic clock, in milliseconds */
+  /**
+   * @param mostAtWork requests at a time
+   * @param now a monotonic clock, in milliseconds
+   */
   constructor(
-    capacity: Capacity,
+    private readonly mostAtWork: number,
     private readonly now: () => number = () => performance.now(),
-  ) {
-    this.#capacity = capacity;
+  ) {}
+
+  /** For metrics and tests. */
+  state(): Record<'atWork' | 'waiting' | 'held', number> {
+    return { atWork: this.#atWork - this.#left, waiting: this.#waiting.size, held: this.#held.size };
   }
 
-  get underWay(): number {
-    return this.#underWay;
-  }
-
-  /** @returns a place, to be given back by {@link leave}, or why there is none */
-  enter(caller: Caller): Place | Refusal {
-    const { steady, burst } = this.#capacity;
-    if (this.#underWay >= steady) this.#crowd();
-    else if (this.#strict && this.now() - this.#crowdedAt > CALM_MS) this.#strict = false;
-    const refusal = this.#refusal(caller, (this.#strict ? steady : burst) - this.#underWay);
-    if (refusal !== undefined) {
-      this.refused[refusal]++;
-      this.#crowd();
-      return refusal;
-    }
-    this.#underWay++;
-    add(this.#byAddress, caller.address, 1);
-    if (caller.credential !== undefined) add(this.#byCredential, caller.credential, 1);
-    return { admission: this, caller };
-  }
-
-  /** Gives the place back; to be called once. */
-  leave(place: Place): void {
-    if (this.#left.push(place) > 1) return;
-    setImmediate(() => {
-      for (const { caller } of this.#left) {
-        add(this.#byAddress, caller.address, -1);
-        if (caller.credential !== undefined) add(this.#byCredential, caller.credential, -1);
+  /** Calls `begin`, at once or when it is the caller's turn, or else `refuse`; what has begun ends with {@link leave}. */
+  enter({ address, credential }: Caller, begin: () => void, refuse: () => void): void {
+    if (this.#waiting.size === 0) {
+      if (this.#atWork < this.mostAtWork) {
+        this.#atWork++;
+        begin();
+        return;
       }
-      this.#underWay -= this.#left.length;
-      this.#left = [];
-    });
+      this.#standingSince = this.now();
+    }
+    this.#waiting.add(new Waiting(this.now(), begin, refuse), address, credential);
+    this.#lookLater();
   }
 
-  #refusal({ address, credential }: Caller, places: number): Refusal | undefined {
-    if (places <= 0) return 'overload';
-    if ((this.#byAddress.get(address) ?? 0) >= SHARE_OF_ADDRESS * places) return 'address_share';
-    if (credential !== undefined && (this.#byCredential.get(credential) ?? 0) >= SHARE_OF_CALLER * places)
-      return 'caller_share';
-    return undefined;
+  /**
+   * Ends what `enter` has begun. Counts from the end of the event loop's turn, so that one turn never begins more requests than may
+   * be at work, even of those that wait for nothing.
+   */
+  leave(): void {
+    if (this.#left++ === 0) setImmediate(() => this.#goOn());
   }
 
-  #crowd(): void {
+  /** Is to be told of each connection that has its response and nothing more to do. */
+  answered(connection: Readable, { address }: Caller): void {
+    if (!this.#isOverloaded) return;
+    connection.pause();
+    this.#held.add({ since: this.now(), connection }, address);
+    this.#lookLater();
+  }
+
+  #goOn(): void {
+    this.#atWork -= this.#left;
+    this.#left = 0;
+    if (this.#waiting.size > 0 && this.now() - this.#standingSince > STANDING_MS) this.#isOverloaded = true;
+    while (this.#waiting.size > 0 && this.#atWork < this.mostAtWork) {
+      const next = this.#waiting.next()!;
+      this.#atWork++;
+      next.runInAsyncScope(next.begin);
+    }
+    if (this.#isOverloaded) this.#readOn(this.mostAtWork - this.#waiting.size);
+  }
+
+  /** Reads as many connections again as can be served. */
+  #readOn(most: number): void {
+    for (let i = 0; i < most && this.#held.size > 0; i++) this.#held.next()!.connection.resume();
+    if (this.#held.size === 0 && this.#waiting.size === 0) this.#isOverloaded = false;
+  }
+
+  #lookLater(): void {
+    if (!this.#looking) this.#looking = setTimeout(() => this.#look(), LOOK_MS);
+  }
+
+  #look(): void {
+    this.#looking = undefined;
     const now = this.now();
-    if (now - this.#crowdedAt > CALM_MS) this.#crowdedSince = now;
-    this.#crowdedAt = now;
-    this.#strict = now - this.#crowdedSince > BURST_MS;
+    for (const late of this.#waiting.takeOlderThan(now - PATIENCE_MS)) {
+      this.refused++;
+      late.runInAsyncScope(late.refuse);
+    }
+    for (const { connection } of this.#held.takeOlderThan(now - LONGEST_HOLD_MS)) connection.resume();
+    if (this.#atWork < this.mostAtWork) this.#readOn(this.mostAtWork);
+    if (this.#waiting.size > 0 || this.#held.size > 0) this.#lookLater();
   }
-}
-
-function add(counts: Map<string, number>, key: string, difference: number): void {
-  const count = (counts.get(key) ?? 0) + difference;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
 }

@@ -48,6 +48,7 @@ export class ApiAdapter extends ExpressAdapter {
       headersTimeout: requestDeadlines.headers,
       requestTimeout: requestDeadlines.whole,
       keepAliveTimeout: 65_000,
+      highWaterMark: 65_536, // Node 20 would stop in the middle of the longest form, before it has arrived
       requireHostHeader: false, // the front door requires it: Node would answer all such requests of a connection in one turn
     });
     server.maxRequestsPerSocket = 100_000;

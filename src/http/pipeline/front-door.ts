@@ -1,9 +1,9 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { Admission } from './admission.js';
-import type { Caller, Capacity } from './admission.js';
+import type { Caller } from './admission.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
-import { CONNECTION_BOUNDS, Connections } from './connections.js';
+import { Connections } from './connections.js';
 import { inRequest } from '../../database/request-comments.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leavePlace } from './request-context.js';
@@ -13,17 +13,16 @@ import type { RequestContext } from './request-context.js';
  * Kinds of requests that are admitted separately, so that a flood of one leaves the others alone: the API, the platform's backend, the
  * authorization server, and the pages with everything else.
  */
-export type Kind = 'api' | 'platform' | 'oauth' | 'pages';
+export const KINDS = ['api', 'platform', 'oauth', 'pages'] as const;
+export type Kind = (typeof KINDS)[number];
 
-/** A process that answers 600 requests a second answers 64 in 110 ms; a token request takes twice as much work. */
-export const CAPACITIES: Readonly<Record<Kind, Capacity>> = {
-  // One caller's share of a burst, 2/3, is as much as the two pipelined connections take.
-  api: { steady: 64, burst: 192 },
-  // Feeds write for seconds, one or two at a time: the others wait.
-  platform: { steady: 32, burst: 64 },
-  oauth: { steady: 32, burst: 256 },
+/** Requests of each kind at work at a time: as many as keep the process and its database connections busy. */
+export const MOST_AT_WORK: Readonly<Record<Kind, number>> = {
+  api: 64,
+  platform: 32,
+  oauth: 32,
   // Sign-ins mostly wait: half a second each, whatever the password.
-  pages: { steady: 128, burst: 256 },
+  pages: 128,
 };
 
 /** Always answered: a check of whether the process is alive must not be told that it is busy. Both cost next to nothing. */
@@ -31,9 +30,6 @@ const HEALTH: readonly string[] = ['/livez', '/readyz'];
 
 /** Answers 503, in the form of its kind, at a fraction of the cost of a response. */
 export type Refuse = (request: IncomingMessage, response: ServerResponse) => void;
-
-/** How much of a body is waited for: no form is longer, and a longer body is refused when it is read. */
-const AWAITED_BODY_BYTES = 16_384;
 
 /** RFC 6797. Without subdomains: they may be somebody else's, or have no certificate. */
 const HSTS = 'max-age=31536000';
@@ -51,10 +47,10 @@ export interface FrontDoorOptions {
 export class FrontDoor {
   readonly connections: Connections;
   readonly admissions: Readonly<Record<Kind, Admission>> = {
-    api: new Admission(CAPACITIES.api),
-    platform: new Admission(CAPACITIES.platform),
-    oauth: new Admission(CAPACITIES.oauth),
-    pages: new Admission(CAPACITIES.pages),
+    api: new Admission(MOST_AT_WORK.api),
+    platform: new Admission(MOST_AT_WORK.platform),
+    oauth: new Admission(MOST_AT_WORK.oauth),
+    pages: new Admission(MOST_AT_WORK.pages),
   };
   /** How each kind is refused; without a body until the application sets it. */
   readonly refusals: Record<Kind, Refuse> = {
@@ -65,57 +61,88 @@ export class FrontDoor {
   };
   readonly #application: RequestListener;
   readonly #options: FrontDoorOptions;
-  readonly #addresses = new WeakMap<Socket, string>();
+  /** Begin the responses that are held back for now; undefined where there is no pause. */
+  #paused: (() => void)[] | undefined;
+  /** Whether each response is the last one on its connection. */
+  #isEnding = false;
 
   constructor(server: Server, application: RequestListener, options: FrontDoorOptions) {
     this.#application = application;
     this.#options = options;
-    this.connections = new Connections(
-      server,
-      (request, response) => this.#receive(request, response),
-      CONNECTION_BOUNDS,
-      {
-        // Not the end of sending: a client that does not read the response keeps no place.
-        written: (request, response) => {
-          request.context.whenWritten?.(request, response);
-          leavePlace(request.context);
-        },
-        closed: (request, response) => this.#end(request, response),
-      },
-    );
+    this.connections = new Connections(server, (request, response) => {
+      if (this.#paused) this.#paused.push(AsyncResource.bind(() => this.#receive(request, response)));
+      else this.#receive(request, response);
+    });
+  }
+
+  /**
+   * Begins no response until the returned function is called; meanwhile, clients that wait for one cause no other work. Requests under
+   * way go on.
+   */
+  pause(): () => void {
+    const paused: (() => void)[] = (this.#paused ??= []);
+    return () => {
+      this.#paused = undefined;
+      for (const begin of paused.splice(0)) begin();
+    };
+  }
+
+  /** From now on every response, including those under way, says that it is the last one on its connection (RFC 9112 §9.6). */
+  end(): void {
+    this.#isEnding = true;
+    for (const response of this.connections.lastResponses()) response.shouldKeepAlive = false;
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
+    if (response.closed) return; // its client left during a pause
     describeRequest(request);
-    const { expect } = request.headers;
-    if (expect !== undefined && request.httpVersionMinor >= 1) {
-      if (expect.toLowerCase() !== '100-continue') {
+    const { context, headers, httpVersionMinor } = request;
+    if (this.#isEnding) response.shouldKeepAlive = false;
+    const kind = kindOf(context);
+    const admission = kind && this.admissions[kind];
+    // Not at the end of sending: a client that does not read the response keeps no place.
+    response.on('prefinish', () => {
+      context.whenWritten?.(request, response);
+      leavePlace(context);
+      this.connections.bound(response);
+    });
+    response.on('close', () => {
+      context.isOver = true;
+      leavePlace(context);
+      for (const tell of context.whenOver) tell(request, response);
+      if (admission && this.connections.isIdle(request.socket))
+        admission.answered(request.socket, context.caller);
+    });
+    if (headers.expect !== undefined && httpVersionMinor >= 1) {
+      if (headers.expect.toLowerCase() !== '100-continue') {
         response.writeHead(417, ['Content-Length', '0']).end();
         return;
       }
       response.writeContinue();
     }
-    if (request.httpVersionMinor >= 1 && request.headers.host === undefined) {
+    if (!hasOneHost(request)) {
       response.writeHead(400, ['Connection', 'close', 'Content-Length', '0']).end(); // RFC 9112 §3.2
       return;
     }
-    const kind = kindOf(request.context);
-    // A request that needs no credential takes its place only when its body has arrived: otherwise a body that never ends would keep it.
-    if (kind === 'api' || kind === 'platform' || !hasBody(request)) this.#admit(kind, request, response);
-    else whenBodyArrived(request, () => this.#admit(kind, request, response));
+    context.caller = this.#callerOf(request);
+    if (!admission) {
+      this.#begin(request, response);
+      return;
+    }
+    const begin = () => {
+      context.place = admission;
+      if (context.isOver) leavePlace(context);
+      else this.#begin(request, response);
+    };
+    context.awaitBody = () => this.connections.awaitBody(request);
+    context.refuse = () => {
+      if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
+      this.refusals[kind](request, response);
+    };
+    admission.enter(context.caller, begin, context.refuse);
   }
 
-  #admit(kind: Kind | undefined, request: IncomingMessage, response: ServerResponse): void {
-    if (kind !== undefined) {
-      const admission = this.admissions[kind];
-      const place = admission.enter(this.#callerOf(request));
-      if (typeof place === 'string') {
-        if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
-        this.refusals[kind](request, response);
-        return;
-      }
-      request.context.place = place;
-    }
+  #begin(request: IncomingMessage, response: ServerResponse): void {
     response.gather('X-Request-Id', request.context.id);
     if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
     if (this.#options.sqlRequestIds)
@@ -123,36 +150,21 @@ export class FrontDoor {
     else this.#application(request, response);
   }
 
-  #end(request: IncomingMessage, response: ServerResponse): void {
-    // A request that a pause held back has no context yet.
-    const context = request.context as RequestContext | undefined;
-    if (!context) return;
-    leavePlace(context);
-    for (const tell of context.whenOver) tell(request, response);
-  }
-
   #callerOf({ headers, socket }: IncomingMessage): Caller {
     const key = headers['x-api-key'];
     return {
-      address: this.#addressOf(headers['x-forwarded-for'], socket),
-      credential: typeof key === 'string' ? key : headers.authorization,
+      address: this.connections.addressOf(socket, this.#forwardedFor(headers['x-forwarded-for'])),
+      credential: typeof key === 'string' ? key : (headers.authorization ?? ''),
     };
   }
 
-  #addressOf(forwardedFor: string | string[] | undefined, socket: Socket): string {
+  /** As in addressOf: where an entry is no address, the nearest proxy behind it. */
+  #forwardedFor(header: string | string[] | undefined): string | undefined {
     const { trustProxy } = this.#options;
-    if (trustProxy > 0 && typeof forwardedFor === 'string') {
-      // As in addressOf: where an entry is no address, the nearest proxy behind it.
-      const hops = forwardedFor.split(',').slice(-trustProxy).map(parseAddress);
-      const address = hops.find((hop) => hop !== undefined);
-      if (address !== undefined) return networkOf(address);
-    }
-    let address = this.#addresses.get(socket);
-    if (address === undefined) {
-      address = networkOf(parseAddress(socket.remoteAddress ?? ''));
-      this.#addresses.set(socket, address);
-    }
-    return address;
+    if (trustProxy === 0 || typeof header !== 'string') return undefined;
+    const hops = header.split(',').slice(-trustProxy).map(parseAddress);
+    const address = hops.find((hop) => hop !== undefined);
+    return address === undefined ? undefined : networkOf(address);
   }
 }
 
@@ -164,22 +176,12 @@ function kindOf({ path, valid }: RequestContext): Kind | undefined {
   return HEALTH.includes(path) ? undefined : 'pages';
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
-  const length = headers['content-length'];
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
-}
-
-/** Calls `then` once the whole body has been received, or more of it than anybody accepts; it is not read yet. */
-function whenBodyArrived(request: IncomingMessage, then: () => void): void {
-  const look = () => {
-    if (!request.complete && request.readableLength < AWAITED_BODY_BYTES) return;
-    request.removeListener('readable', look).removeListener('end', look);
-    // A stream forgets in the next tick that it had such a listener.
-    setImmediate(() => {
-      if (!request.socket.destroyed) then();
-    });
-  };
-  request.on('readable', look).on('end', look); // an empty body ends without being readable
+/** HTTP/1.1 requires one; of several, the server and a proxy in front could each believe another one (RFC 9112 §3.2). */
+function hasOneHost({ httpVersionMinor, rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts++;
+  return hosts === 1 || (hosts === 0 && httpVersionMinor < 1);
 }
 
 function refuseBarely(_request: IncomingMessage, response: ServerResponse): void {

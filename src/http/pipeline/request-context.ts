@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from '../../crypto/random.js';
-import type { Place } from './admission.js';
+import type { Admission, Caller } from './admission.js';
+import { Problem } from '../output/problems.js';
 
 /** An app, or a key, that a member made for themselves. */
 export interface DevelopedApp {
@@ -32,14 +33,22 @@ export interface RequestContext {
   concerns: string | undefined;
   /** Why a credential was refused, which the response does not say. */
   refusal: string | undefined;
-  /** The body is being read: a slow client is no reason for a 503. */
+  /** The body is still to come: see {@link receiving}. */
   readingBody: boolean;
   /** Since when it has waited for its response, by `performance.now()`: see {@link responseDeadline}. */
   waitsSince: number;
   /** Its index among those that wait. */
   placeUnderWay: number;
-  /** Held until it was answered: see {@link Admission}. */
-  place: Place | undefined;
+  /** Who sent it. */
+  caller: Caller;
+  /** Where it has a place while the server works on it. */
+  place: Admission | undefined;
+  /** Counts it among those whose bodies are still to come, until what it returns is called. */
+  awaitBody: () => () => void;
+  /** Answers 503, in the form of its kind. */
+  refuse: () => void;
+  /** It was answered, or its client is gone. */
+  isOver: boolean;
   /** The scope that the response uses; null for none. */
   scope: string | null;
   /** To be called when its response is written, before the caller can have it. */
@@ -54,10 +63,58 @@ declare module 'node:http' {
   }
 }
 
-/** Gives back a request's place among those under way, when it was answered, or only waits from now on. */
+const NOBODY: Caller = { address: '', credential: '' };
+const NOTHING = () => undefined;
+
+/** Gives back a request's place among those at work. */
 export function leavePlace(context: RequestContext): void {
-  context.place?.admission.leave(context.place);
+  context.place?.leave();
   context.place = undefined;
+}
+
+/**
+ * Waits for something that is no work of this server, without the request's place, and then for its turn to get one again.
+ *
+ * @throws Problem temporarily_unavailable, which has been answered, if its turn has not come in time, or its client has left
+ */
+export async function withoutPlace<Result>(
+  { context, socket }: IncomingMessage,
+  wait: () => Promise<Result>,
+): Promise<Result> {
+  const { place, caller } = context;
+  leavePlace(context);
+  const result = await wait();
+  if (place && !socket.destroyed)
+    await new Promise<void>((resolve) => {
+      const begin = () => {
+        context.place = place;
+        resolve();
+      };
+      place.enter(caller, begin, () => {
+        context.refuse();
+        resolve();
+      });
+    });
+  if (context.isOver) leavePlace(context);
+  if (place && !context.place) throw new Problem('temporarily_unavailable');
+  return result;
+}
+
+/**
+ * Reads a request's body with `read`. A slow client is no reason for a 503, and nobody else's: until the body has arrived, the request
+ * has no place, and its deadline does not run.
+ */
+export async function receiving<Body>(request: IncomingMessage, read: () => Promise<Body>): Promise<Body> {
+  if (request.complete) return read();
+  const { context } = request;
+  context.readingBody = true;
+  const arrived = context.awaitBody();
+  try {
+    return await withoutPlace(request, () => read().finally(arrived));
+  } finally {
+    context.readingBody = false;
+    context.waitsSince = performance.now();
+  }
 }
 
 /** The beginning of a target in absolute form, which servers have to accept too (RFC 9112 §3.2.2); without user and password. */
@@ -92,7 +149,11 @@ export function describeRequest(request: IncomingMessage): void {
     readingBody: false,
     waitsSince: 0,
     placeUnderWay: 0,
+    caller: NOBODY,
     place: undefined,
+    awaitBody: () => NOTHING,
+    refuse: NOTHING,
+    isOver: false,
     scope: null,
     whenWritten: undefined,
     whenOver: [],

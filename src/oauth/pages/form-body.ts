@@ -2,6 +2,7 @@ import { createParamDecorator } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
 import express from 'express';
 import type { Request, Response } from 'express';
+import { receiving } from '../../http/pipeline/request-context.js';
 import { PageFault } from './page-faults.js';
 
 /** The fields of the request's form; a field that was sent twice is an array. */
@@ -19,10 +20,14 @@ const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterL
 export const FormBody = createParamDecorator((_: unknown, context: ExecutionContext): Promise<Form> => {
   const http = context.switchToHttp();
   const request = http.getRequest<Request>();
-  return new Promise((resolve, reject) => {
-    readForm(request, http.getResponse<Response>(), (fault?: unknown) => {
-      if (fault) reject(new PageFault(400, 'unreadableForm'));
-      else resolve({ ...(request.body as Form | undefined) });
-    });
-  });
+  return receiving(
+    request,
+    () =>
+      new Promise((resolve, reject) => {
+        readForm(request, http.getResponse<Response>(), (fault?: unknown) => {
+          if (fault) reject(new PageFault(400, 'unreadableForm'));
+          else resolve({ ...(request.body as Form | undefined) });
+        });
+      }),
+  );
 });

@@ -2,6 +2,7 @@ import { createParamDecorator } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
 import express from 'express';
 import type { Request, Response as Answer } from 'express';
+import { receiving } from '../../http/pipeline/request-context.js';
 import { PageFault } from './page-faults.js';
 
 /** A form with one small file. */
@@ -12,12 +13,16 @@ export const UploadBody = createParamDecorator(
   async (_: unknown, context: ExecutionContext): Promise<FormData> => {
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
-    await new Promise<void>((resolve, reject) => {
-      readUpload(request, http.getResponse<Answer>(), (fault?: unknown) => {
-        if (fault) reject(new PageFault(400, 'unreadableForm'));
-        else resolve();
-      });
-    });
+    await receiving(
+      request,
+      () =>
+        new Promise<void>((resolve, reject) => {
+          readUpload(request, http.getResponse<Answer>(), (fault?: unknown) => {
+            if (fault) reject(new PageFault(400, 'unreadableForm'));
+            else resolve();
+          });
+        }),
+    );
     const { body, headers } = request as { body: unknown; headers: Request['headers'] };
     if (!Buffer.isBuffer(body)) throw new PageFault(400, 'unreadableForm');
     try {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
 import type { Request } from 'express';
+import { receiving } from '../../http/pipeline/request-context.js';
 import { ROUTES } from './provider.js';
 
 const BODY_LIMIT = 16_384;
@@ -72,7 +73,9 @@ export async function parameterFault(request: Request): Promise<string | undefin
     if (!request.is('application/x-www-form-urlencoded')) return undefined; // the library refuses it
     if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
       return 'the body must be in UTF-8';
-    const body = await readAhead(request, (read) => withoutEmptyPassword(request, read));
+    const body = await receiving(request, () =>
+      readAhead(request, (read) => withoutEmptyPassword(request, read)),
+    );
     if (body === undefined) return `the body must have 1 to ${BODY_LIMIT} bytes`;
     parameters = ofForm(body.toString());
   } else {

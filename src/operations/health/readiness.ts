@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Connections } from '../../http/pipeline/connections.js';
+import type { FrontDoor } from '../../http/pipeline/front-door.js';
 
 /**
  * Whether requests may be sent here. Once the server is ending, `/readyz` tells balancers so, and every response tells its client:
@@ -8,20 +8,20 @@ import type { Connections } from '../../http/pipeline/connections.js';
 @Injectable()
 export class Readiness {
   #ending = false;
-  #connections: Connections | undefined;
+  #frontDoor: FrontDoor | undefined;
 
   /** Whether the process was told to end. */
   get ending(): boolean {
     return this.#ending;
   }
 
-  /** @param connections of the server that listens */
-  watch(connections: Connections): void {
-    this.#connections = connections;
+  /** @param frontDoor of the server that listens */
+  watch(frontDoor: FrontDoor): void {
+    this.#frontDoor = frontDoor;
   }
 
   end(): void {
     this.#ending = true;
-    this.#connections?.end();
+    this.#frontDoor?.end();
   }
 }
