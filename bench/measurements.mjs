@@ -51,7 +51,7 @@ const OPEN_CONNECTIONS = 256;
 /**
  * Latency at fixed request rates, whether or not the server keeps up (an open loop): kind of request → share of the peak.
  *
- * @returns {Promise<Record<string, Record<string, {rate: number, p50: number, p99: number, failed: number}>>>} `rate` is the
+ * @returns {Promise<Record<string, Record<string, {rate: number, p50: number, p99: number, refused: number, failed: number}>>>} `rate` is the
  * answered rate; latencies are in ms from when each request was due
  */
 export async function measureOffered(server, dataset, plan) {
@@ -75,7 +75,8 @@ export async function measureOffered(server, dataset, plan) {
         rate: answered.count / seconds,
         p50: answered.p50,
         p99: answered.p99,
-        failed: refused.count + failed + unanswered,
+        refused: refused.count,
+        failed: failed + unanswered,
       };
     }
   }

@@ -11,9 +11,10 @@ const COLUMNS = {
   'server CPU µs': ({ serverCpu }) => serverCpu.toFixed(0),
   'database CPU µs': ({ databaseCpu }) => databaseCpu.toFixed(0),
   'memory MB': ({ memory }) => memory.toFixed(0),
+  refused: ({ refused }) => refused.toLocaleString('en'),
   'others %': ({ others }) => (100 * others).toFixed(0),
 };
-const ALL = Object.keys(COLUMNS);
+const ALL = Object.keys(COLUMNS).filter((name) => name !== 'refused');
 const WITHOUT_RATIOS = ALL.filter((name) => !name.startsWith('ratio'));
 /** Shown only if there are failures. */
 const FAILED = { failed: ({ failed }) => failed.toLocaleString('en') };
@@ -38,7 +39,7 @@ export function markdownOf(results, { judged }) {
         WITHOUT_RATIOS,
       ),
     others && section('The other calls', others, WITHOUT_RATIOS),
-    ...several(offered, ['requests/s', 'p50 ms', 'p99 ms'], ', so much offered in an open loop'),
+    ...several(offered, ['requests/s', 'p50 ms', 'p99 ms', 'refused'], ', so much offered in an open loop'),
     ...several(size, ['requests/s', 'p50 ms', 'server CPU µs', 'database CPU µs'], ', one member'),
     workers && section('Several processes (GET /profile)', workers, ALL),
     ...several(flat?.compared, ALL, `, two databases (${flat?.date})`),

@@ -86,6 +86,14 @@ export function judge({ compared = {}, oauth = {}, offered, signIn, size, worker
     const half = Object.values(offered?.[question] ?? {}).find(({ share }) => share === 0.5);
     if (half) judgements.push(atMost(wanted, half.p99 / half.p50, `${question} at half load: p99`, 'p50'));
   }
+  for (const [question, rows] of Object.entries(offered ?? {}))
+    for (const { share, refused, failed } of Object.values(rows).filter((row) => row.share <= 0.75))
+      judgements.push({
+        target: `${question} at ${100 * share} % of the peak: refused or failed`,
+        wanted: '0',
+        measured: String(refused + failed),
+        met: refused + failed === 0,
+      });
 
   const memory = Math.max(...Object.values(compared).map((results) => results[OURS]?.memory ?? 0));
   if (memory > 0)
