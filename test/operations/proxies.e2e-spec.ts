@@ -17,7 +17,7 @@ import { ProxiedServers } from '../support/proxied-servers.js';
 import { CADDY_FILE, examine, Proxy } from '../support/proxies.js';
 import type { Answer, Asked } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
-import { eventually } from '../support/timing.js';
+import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
 
 jest.setTimeout(300_000); // many processes start
 
@@ -25,6 +25,10 @@ jest.setTimeout(300_000); // many processes start
 const CALLER = '127.0.0.2';
 const FORGED = '203.0.113.7';
 const KB = 1024;
+/** How long the proxies wait for a response to begin. */
+const PATIENCE_MS = 5_000;
+/** Longer than it takes a proxy to give a server up, and to try it again. */
+const FROZEN_MS = 15_000;
 /** Of each message anew, or of the connection alone (RFC 9110 §7.6.1). */
 const OF_THE_HOP = ['date', 'server', 'connection', 'keep-alive', 'alt-svc'];
 
@@ -305,6 +309,50 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('two servers behind %s, whic
     expect(load.failed).toEqual([]);
     expect(load.busy).toBeLessThan(load.answered.read! / 10);
   });
+
+  it('let a long poll wait for longer than any other response', async () => {
+    const headers = { 'X-API-Key': await oauth.api.platformKey() };
+    const { next } = JSON.parse((await proxy.ask('GET', '/api/platform/changes', { headers })).body) as {
+      next: string;
+    };
+    const askedAt = performance.now();
+    const wait = PATIENCE_MS / 1000 + 2;
+    const path = `/api/platform/changes?wait=${wait}&after=${next}`;
+    expect((await proxy.ask('GET', path, { headers })).status).toBe(200);
+    expect(performance.now() - askedAt).toBeGreaterThan(PATIENCE_MS);
+  });
+
+  it('answer every read within seconds while one of them is frozen, nearly all of them at once', async () => {
+    const { id } = await oauth.member();
+    const key = { 'X-API-Key': await oauth.api.key(id) };
+    const load = new Load();
+    const took: number[] = [];
+    const callers = 4;
+    let answered = 0;
+    for (let n = 0; n < callers; n++)
+      load.add('read', async () => {
+        const askedAt = performance.now();
+        const answer = await proxy.ask('GET', '/api/public/profile', { headers: key });
+        took.push(performance.now() - askedAt);
+        return answer;
+      });
+    try {
+      await load.meanwhile(20);
+      process.kill(servers[0]!.pid, 'SIGSTOP');
+      const over = performance.now() + FROZEN_MS;
+      await eventually(() => performance.now() > over || undefined);
+      answered = took.length;
+    } finally {
+      process.kill(servers[0]!.pid, 'SIGCONT');
+      await load.end();
+    }
+    expect(load.failed).toEqual([]);
+    expect(Math.max(...took)).toBeLessThan(PATIENCE_MS + SLOW_MACHINE_MS);
+    // Those that it had when it was frozen, and one now and then that finds out whether it still is.
+    const slow = took.filter((milliseconds) => milliseconds > 2_000);
+    expect(slow.length).toBeLessThan(2 * callers);
+    expect(answered).toBeGreaterThan(20 * callers);
+  });
 });
 
 /** Servers that take each request, and break its connection without a word; only of their health they speak. */
@@ -350,31 +398,36 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, where servers break con
   let proxy: Proxy;
   beforeAll(async () => {
     breaking = await new Breaking().open();
-    proxy = await Proxy.start(name, await freePort(), breaking.ports);
+    proxy = await Proxy.start(name, await freePort(), breaking.ports, 1);
   });
   afterAll(async () => {
     await proxy?.stop();
     breaking?.close();
   });
 
+  /** Asks until it is passed on: a proxy leaves servers alone for a while that break everything. @returns the status */
+  const askThem = (atLeast: number, ...[method, path, asked]: Parameters<Proxy['ask']>) =>
+    eventually(async () => {
+      breaking.taken.length = 0;
+      const { status } = await proxy.ask(method, path, asked);
+      return breaking.taken.length >= atLeast ? status : undefined;
+    });
+
   it.each(['POST /oauth/token', 'POST /api/platform/records'])(
     'sends %s once, whatever became of it',
     async (what) => {
       const [method, path] = what.split(' ') as [string, string];
       for (let round = 0; round < 10; round++) {
-        breaking.taken.length = 0;
         // The header by which Go’s own client would take a POST for one that may be repeated.
         const headers = { 'Idempotency-Key': `${round}` };
-        const { status } = await proxy.ask(method, path, { headers, body: 'end' });
+        const status = await askThem(1, method, path, { headers, body: 'end' });
         expect([status, breaking.taken]).toEqual([502, [`${what} HTTP/1.1`]]);
       }
     },
   );
 
   it('asks the other one where it was a GET', async () => {
-    breaking.taken.length = 0;
-    expect((await proxy.ask('GET', '/api/public/profile')).status).toBe(502);
-    expect(breaking.taken.length).toBeGreaterThan(1);
+    expect(await askThem(2, 'GET', '/api/public/profile')).toBe(502);
   });
 
   it('writes what it could not pass on, without a query, a header or a link to a calendar', async () => {

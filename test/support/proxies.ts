@@ -18,7 +18,7 @@ interface Ports {
   readonly plain: number;
   /** Ports of the servers behind it. */
   readonly servers: readonly number[];
-  /** How long idle connections to a server are kept; overrides the file, since SHUTDOWN_DELAY is shorter in tests, too. */
+  /** How long idle connections to a server are kept, and it is left alone; overrides the file, since SHUTDOWN_DELAY is shorter in tests, too. */
   readonly keepaliveSeconds: number;
 }
 
@@ -44,7 +44,7 @@ const NGINX: Program = {
       .replace('return 308 https://api.example', `return 308 https://localhost:${tls}`)
       .replaceAll('server_name api.example', 'server_name localhost')
       .replaceAll(/\/(etc\/ssl|etc\/ssl\/private|var\/log\/nginx)\/(?=[\w.-]+[ ;])/g, `${folder}/`)
-      .replace('keepalive_timeout 4s', `keepalive_timeout ${keepaliveSeconds}s`);
+      .replaceAll(/(keepalive_timeout |fail_timeout=)4s/g, `$1${keepaliveSeconds}s`);
     servers.forEach((at, i) => (site = site.replace(`10.0.0.${i + 1}:3000`, `127.0.0.1:${at}`)));
     writeFileSync(join(folder, 'site.conf'), site);
     const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
