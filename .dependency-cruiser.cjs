@@ -111,6 +111,14 @@ module.exports = {
       to: { path: '^(node:)?(web)?crypto$' },
     },
     {
+      name: 'strangers-have-one-door',
+      comment:
+        'addresses that others chose are looked up and connected to in one place, which takes no thread and no place',
+      severity: 'error',
+      from: { path: '^src/', pathNot: ['^src/http/public-https\\.', '\\.spec\\.ts$'] },
+      to: { path: '^(node:)?(dns|dns/promises|https)$' },
+    },
+    {
       name: 'environment-is-read-in-one-place',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/config/' },

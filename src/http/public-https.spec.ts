@@ -1,8 +1,13 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PublicHttps } from './public-https.js';
+import { NameServer } from '../../test/support/name-server.js';
+import { addressesOf, PublicHttps } from './public-https.js';
 
 describe('what is sent to an address that others chose', () => {
   let inside: Server;
@@ -18,7 +23,7 @@ describe('what is sent to an address that others chose', () => {
   afterAll(() => void inside.close());
 
   const post = (https: PublicHttps, url: string, loopback = false) =>
-    https.post({ url: new URL(url), headers: {}, body: '{}', signal: AbortSignal.timeout(5_000), loopback });
+    https.post({ url: new URL(url), headers: {}, body: '{}', signal: AbortSignal.timeout(60_000), loopback });
 
   it.each([
     'http://localhost',
@@ -50,8 +55,7 @@ describe('what is sent to an address that others chose', () => {
     const https = new PublicHttps();
     const answers = ['203.0.113.7', '127.0.0.1']; // the second look would lead inside
     let looks = 0;
-    https.lookUp = ((_host: string, _options: object, callback: (error: null, found: object[]) => void) =>
-      callback(null, [{ address: answers[Math.min(looks++, 1)], family: 4 }])) as never;
+    https.lookUp = () => Promise.resolve([{ address: answers[Math.min(looks++, 1)]!, family: 4 }]);
     const judged: string[] = [];
     https.isAllowed = (address) => {
       judged.push(address);
@@ -70,11 +74,64 @@ describe('what is sent to an address that others chose', () => {
 
   it('comes nowhere where one of a name’s addresses is inside', async () => {
     const https = new PublicHttps();
-    https.lookUp = ((_host: string, _options: object, callback: (error: null, found: object[]) => void) =>
-      callback(null, [
+    https.lookUp = () =>
+      Promise.resolve([
         { address: '93.184.215.14', family: 4 },
         { address: '10.0.0.1', family: 4 },
-      ])) as never;
+      ]);
     await expect(post(https, 'https://mixed.example/')).rejects.toThrow('not one of the internet');
+  });
+
+  it('ends at the headers of the response, so that no body holds the connection', async () => {
+    let ended: Promise<unknown> | undefined;
+    const dripping = createServer((_, response) => {
+      ended = once(response, 'close');
+      response.writeHead(202).write('x'); // and never more
+    });
+    await new Promise<void>((resolve) => dripping.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(dripping.address() as AddressInfo).port}/`;
+    expect(await post(new PublicHttps(), url, true)).toBe(202);
+    await ended;
+    dripping.close();
+  });
+});
+
+describe('the name of an address that others chose', () => {
+  /** As many as would take all threads for system look-ups several times. */
+  const NAMES = Array.from({ length: 20 }, (_, i) => `dead-${i}.example`);
+  let nameServer: NameServer;
+  const lookUp = (name: string) => addressesOf(name, [nameServer.address]);
+
+  beforeAll(async () => {
+    nameServer = await NameServer.start({ 'receiver.example': '93.184.215.14' });
+  });
+  afterAll(() => nameServer.close());
+
+  it('is asked of the name servers, and of them alone', async () => {
+    expect(await lookUp('receiver.example')).toEqual([{ address: '93.184.215.14', family: 4 }]);
+  });
+
+  it('is given up after 2 s without an answer, and holds no thread meanwhile', async () => {
+    const begun = performance.now();
+    const lookingUp = Promise.allSettled(NAMES.map(lookUp));
+    await Promise.all([lookup('localhost'), readFile(import.meta.filename)]);
+    expect(nameServer.asked).toBeGreaterThan(0);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+    for (const outcome of await lookingUp)
+      expect(outcome).toMatchObject({ reason: { message: 'no name server answered within 2 s' } });
+    expect(performance.now() - begun).toBeLessThan(4_000);
+  });
+
+  it('is looked up once for all who need it at the time', async () => {
+    const https = new PublicHttps();
+    let looks = 0;
+    https.lookUp = async () => {
+      looks++;
+      await setImmediate();
+      throw new Error('there is no such name');
+    };
+    const read = () => https.readJson(new URL('https://agent.example/client.json'));
+    await Promise.all([read(), read()].map((reading) => expect(reading).rejects.toThrow('no such name')));
+    expect(looks).toBe(1);
   });
 });

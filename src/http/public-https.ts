@@ -1,20 +1,29 @@
-import { lookup } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
+import { CANCELLED, Resolver } from 'node:dns/promises';
 import { request as requestByHttp } from 'node:http';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as requestByHttps } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
 
+/** For a name's addresses. */
+const LONGEST_LOOK_UP_MS = 2_000;
 /** For reading a document: look-up, connection and response together. */
 const LONGEST_READ_MS = 2_500;
 /** The longest response that is read. */
 const MOST_BYTES = 16_384;
 
 const NOT_PUBLIC = 'the address is not one of the internet';
+const NO_NAME_SERVER = `no name server answered within ${LONGEST_LOOK_UP_MS / 1000} s`;
+
+const LOCALHOST: readonly LookupAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
 
 /** What is sent, and where to. */
 export interface Posting {
@@ -29,6 +38,30 @@ export interface Posting {
 }
 
 /**
+ * Looks up a name that others chose, by DNS alone. The system's own look-up (getaddrinfo) would hold one of libuv's four threads for
+ * as long as no name server answers, and with them the connections to the database, files and the hashing of passwords.
+ *
+ * @param servers instead of the system's name servers
+ * @throws Error where it has no address, or none is found within 2 s
+ */
+export async function addressesOf(
+  name: string,
+  servers?: readonly string[],
+): Promise<readonly LookupAddress[]> {
+  if (/(^|\.)localhost\.?$/i.test(name)) return LOCALHOST; // is never asked of a name server (RFC 6761 §6.3)
+  const resolver = new Resolver({ timeout: LONGEST_LOOK_UP_MS / 4, tries: 3 });
+  if (servers) resolver.setServers(servers);
+  const timer = setTimeout(() => resolver.cancel(), LONGEST_LOOK_UP_MS);
+  const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  clearTimeout(timer);
+  const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  if (found.length > 0) return found.map((address) => ({ address, family: isIP(address) }));
+  const { reason } = answers[0] as { reason: NodeJS.ErrnoException };
+  if (reason.code === CANCELLED) throw new Error(NO_NAME_SERVER);
+  throw reason;
+}
+
+/**
  * Connects to URLs that others chose, and only to the public internet: https only, public addresses only, checked at the moment of
  * connecting (so that no name can lead elsewhere between check and connection), no redirects, no proxy, no cookies, bounded in time and
  * size.
@@ -37,8 +70,9 @@ export interface Posting {
 export class PublicHttps {
   /** Decides which addresses may be connected to. */
   isAllowed: (address: string) => boolean = isPublicAddress;
-  /** Looks a name up, once for each connection. */
-  lookUp: typeof lookup = lookup;
+  /** Looks a name up: once for each connection, or for several that need it at the same time. */
+  lookUp: (name: string) => Promise<readonly LookupAddress[]> = addressesOf;
+  readonly #lookingUp = new Map<string, Promise<readonly LookupAddress[]>>();
 
   /**
    * Reads a document.
@@ -74,17 +108,15 @@ export class PublicHttps {
   }
 
   /**
-   * Sends a body. Only a little of the response is read, and nothing of it is kept.
+   * Sends a body. Nothing of the response is read but its status: the connection ends with its headers, since a body that never ended
+   * would hold it.
    *
    * @returns the status of the response, whatever it is
    * @throws Error where there is no response
    */
   async post({ url, headers, body, signal, loopback }: Posting): Promise<number> {
     const { asked, response } = await this.#ask(url, { method: 'POST', headers, signal }, loopback, body);
-    let size = 0;
-    response.on('data', (chunk: Buffer) => {
-      if ((size += chunk.length) > MOST_BYTES) asked.destroy();
-    });
+    asked.destroy();
     return response.statusCode!;
   }
 
@@ -118,18 +150,16 @@ export class PublicHttps {
     });
   }
 
-  /** A look-up for `net.connect`: where one of a name's addresses is not allowed, none is. */
+  /** A look-up for `net.connect`, which asks for all addresses: where one of them is not allowed, none is. */
   #lookUpAmong(isAllowed: (address: string) => boolean): LookupFunction {
-    return (hostname, options, callback) => {
-      this.lookUp(hostname, { ...options, all: true }, (error, found: LookupAddress[]) => {
-        const first = error ? undefined : found[0];
-        if (!first || !found.every(({ address }) => isAllowed(address))) {
-          callback(error ?? new Error(NOT_PUBLIC), '', 0);
-          return;
-        }
-        if (options.all) callback(null, found);
-        else callback(null, first.address, first.family);
-      });
+    const find = async (name: string, _options: object) => {
+      const lookingUp =
+        this.#lookingUp.get(name) ?? this.lookUp(name).finally(() => this.#lookingUp.delete(name));
+      this.#lookingUp.set(name, lookingUp);
+      const found = await lookingUp;
+      if (!found.every(({ address }) => isAllowed(address))) throw new Error(NOT_PUBLIC);
+      return found;
     };
+    return callbackify(find) as LookupFunction;
   }
 }

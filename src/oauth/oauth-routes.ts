@@ -3,7 +3,6 @@ import type { RequestHandler } from 'express';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { apiHeaders } from '../http/pipeline/api-headers.js';
 import { compose } from '../http/pipeline/compose.js';
-import { addressOf } from '../values/network.js';
 import { PageRoutes } from './pages/page-routes.js';
 import { Pages } from './pages/pages.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
@@ -12,6 +11,7 @@ import { ROUTES } from './provider/provider.js';
 import { Refusals } from './provider/refusals.js';
 import { limitRequests, refuseParameters } from './rate-limit.js';
 import { OauthDatabase } from './storage/oauth-database.js';
+import { incomingRequest } from './storage/request-context.js';
 import { Config } from '../config/config.js';
 
 /**
@@ -60,8 +60,8 @@ export class OauthRoutes {
   #library(): RequestHandler {
     const { server, database, pages, refusals } = this;
     return async (request, response, next) => {
-      const { context, headers } = request;
-      const { path, id } = context;
+      const { context } = request;
+      const { path } = context;
       if (!server.answers(path)) {
         next();
         return;
@@ -72,9 +72,8 @@ export class OauthRoutes {
         await refuseParameters(pages, refusals, request, response, fault);
         return;
       }
-      await database.serve(
-        { id, ip: addressOf(request), userAgent: headers['user-agent'], parameterFault: fault },
-        () => server.handle(request, response),
+      await database.serve({ ...incomingRequest(request), parameterFault: fault }, () =>
+        server.handle(request, response),
       );
     };
   }

@@ -7,13 +7,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { clientOf, isDocumentUrl } from '../../src/oauth/provider/client-documents.js';
 import { PublicHttps } from '../../src/http/public-https.js';
 import { isPublicAddress } from '../../src/values/public-address.js';
 import { endApp } from '../support/api.js';
 import { postgres } from '../support/database.js';
-import { latestFor } from '../support/timing.js';
+import { eventually, latestFor } from '../support/timing.js';
 import { createApp } from '../../src/app.js';
 import { freePort, OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
@@ -89,7 +89,7 @@ postgres.describe('with documents on a server', () => {
     const folder = mkdtempSync(join(tmpdir(), 'pua-tls-'));
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
     const what = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost';
-    const names = 'subjectAltName=DNS:localhost,IP:127.0.0.1';
+    const names = 'subjectAltName=DNS:localhost,DNS:*.agents.localhost,IP:127.0.0.1';
     execFileSync('openssl', ['req', ...what.split(' '), '-addext', names, '-keyout', key, '-out', cert], {
       stdio: 'ignore',
     });
@@ -129,7 +129,8 @@ postgres.describe('with documents on a server', () => {
 
   beforeEach(() => {
     connections = 0;
-    answer = (request, response) => json(response, documentOf(`${at}${request.url}`));
+    answer = (request, response) =>
+      json(response, documentOf(`https://${request.headers.host}${request.url}`));
   });
 
   describe('a client that is described by a document', () => {
@@ -270,10 +271,91 @@ postgres.describe('with documents on a server', () => {
       'is asked for once, however often somebody comes with it',
       allowed(async () => {
         const { url } = ask(`${at}/popular.json`);
-        await Promise.all(Array.from({ length: 10 }, () => oauth.browser().open(url)));
+        const pages = await Promise.all(Array.from({ length: 10 }, () => oauth.browser().open(url)));
+        expect(pages.map((page) => (page as FormPage).status)).toEqual(Array(10).fill(200));
         expect(connections).toBe(1);
       }),
     );
+  });
+
+  describe('what strangers ask for', () => {
+    /** An instance that has not read anything yet. */
+    let server: OauthTest;
+
+    beforeEach(async () => {
+      server = await OauthTest.start({ clientIdMetadataDocuments: true, trustProxy: 1 }, oauth);
+      server.api.app.get(PublicHttps).isAllowed = () => true;
+    });
+    afterEach(() => server.close());
+
+    /** The address of a document, at a host of its own. */
+    const clientAt = (host: string, path = '/client.json') =>
+      `https://${host}.agents.localhost:${(site.address() as AddressInfo).port}${path}`;
+    /** The status of an authorization request that comes from an address: 303 leads to the sign-in. */
+    const statusFor = async (clientId: string, address: string, redirectUri = REDIRECT) => {
+      const { url } = server.request(clientId, { redirect_uri: redirectUri, scope: 'profile:read' });
+      const headers = { 'X-Forwarded-For': address };
+      const response = await fetch(url, { headers, redirect: 'manual' });
+      await response.arrayBuffer();
+      return response.status;
+    };
+
+    it('uses up what their address may have read, and nobody else’s', async () => {
+      const statuses: number[] = [];
+      for (let i = 0; i < 70; i++) statuses.push(await statusFor(clientAt(`stranger-${i}`), '192.0.2.1'));
+      expect(statuses).toEqual([...Array<number>(30).fill(303), ...Array<number>(40).fill(503)]);
+      expect(await statusFor(clientAt('somebody-else'), '192.0.2.2')).toBe(303);
+      // A network of IPv6 is one caller.
+      for (let i = 1; i <= 30; i++) await statusFor(clientAt(`network-${i}`), `2001:db8::${i}`);
+      expect(await statusFor(clientAt('network'), '2001:db8::ffff')).toBe(503);
+    }, 60_000);
+
+    it('is read from one host 60 times a minute, and from others all the same', async () => {
+      const address = (i: number) => `192.0.2.${Math.floor(i / 30)}`;
+      for (let i = 0; i < 60; i++)
+        expect(await statusFor(clientAt('flooded', `/${i}.json`), address(i))).toBe(303);
+      expect(await statusFor(clientAt('flooded', '/60.json'), address(60))).toBe(503);
+      expect(await statusFor(clientAt('flooded', '/0.json'), address(60))).toBe(303); // is known
+      expect(await statusFor(clientAt('spared'), address(60))).toBe(303);
+    }, 60_000);
+
+    it('takes no place of those who sign in to other apps, though no document ever comes', async () => {
+      const registered = await oauth.client();
+      answer = () => undefined;
+      const ended = Promise.all(
+        Array.from({ length: 80 }, (_, i) => statusFor(clientAt(`silent-${i}`), `192.0.2.${i % 20}`)),
+      );
+      await eventually(() => connections >= 80 || undefined);
+      // Four documents are being read for it already.
+      expect(await statusFor(clientAt('another'), '192.0.2.0')).toBe(503);
+      const statuses: number[] = [];
+      for (let i = 0; i < 40; i++) statuses.push(await statusFor(registered, '192.0.2.99', REDIRECT_URI));
+      expect(new Set(statuses)).toEqual(new Set([303]));
+      expect(new Set(await ended)).toEqual(new Set([400]));
+    }, 60_000);
+
+    it('does not keep an app waiting that members use: its document is read again meanwhile', async () => {
+      const clientId = clientAt('in-use');
+      const { username } = await oauth.member();
+      await allowed(async () => void (await oauth.browser().authorize(ask(clientId).url, { username })))();
+      await oauth.dataSource.query(
+        `UPDATE oauth_clients SET document_read_at = now() - interval '23 hours' WHERE id = $1`,
+        [clientId],
+      );
+      const held: (() => void)[] = [];
+      answer = (request, response) =>
+        void held.push(() => json(response, documentOf(`https://${request.headers.host}${request.url}`)));
+      expect(await statusFor(clientId, '192.0.2.1')).toBe(303);
+      await eventually(() => held.length > 0 || undefined);
+      for (const go of held) go();
+      await eventually(async () => {
+        const [row] = await oauth.dataSource.query<{ fresh: boolean }[]>(
+          `SELECT document_read_at > now() - interval '1 minute' AS fresh FROM oauth_clients WHERE id = $1`,
+          [clientId],
+        );
+        return row!.fresh || undefined;
+      });
+    }, 60_000);
   });
 
   describe('an address inside our own network', () => {

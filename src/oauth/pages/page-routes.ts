@@ -3,8 +3,8 @@ import type { RequestHandler, Response } from 'express';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { Problem } from '../../http/output/problems.js';
 import { pathPattern, RouteTable } from '../../http/route-table.js';
-import { addressOf } from '../../values/network.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { incomingRequest } from '../storage/request-context.js';
 import { isPage } from './page.decorator.js';
 import { SECURITY_HEADERS } from './pages.js';
 
@@ -33,7 +33,7 @@ export class PageRoutes {
 
   handler(): RequestHandler {
     return (request, response, next) => {
-      const { context, headers, method } = request;
+      const { context, method } = request;
       const found = this.#all().filter(({ any }) => any.test(context.path));
       if (found.length === 0) {
         next();
@@ -52,10 +52,7 @@ export class PageRoutes {
         context.route = page.route;
         response.set(SECURITY_HEADERS);
       }
-      const ip = addressOf(request);
-      void this.database.serve({ id: context.id, ip, userAgent: headers['user-agent'] }, () =>
-        Promise.resolve(next()),
-      );
+      void this.database.serve(incomingRequest(request), () => Promise.resolve(next()));
     };
   }
 

@@ -8,13 +8,22 @@ import { checkClient } from '../admin/client-rules.js';
 import type { StoredClient } from '../storage/stored-client.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { PublicHttps } from '../../http/public-https.js';
+import { networkOf } from '../../values/network.js';
 import { withoutSecrets } from './refusals.js';
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 /** Not for long: somebody may just be correcting their document. */
 const FAILURE_REMEMBERED_MS = 30_000;
-/** By this process, whoever asks: strangers choose which hosts it connects to. */
-const MOST_READS_A_MINUTE = 60;
+/** How many documents one address may have read. Strangers choose what is read, and use up only what is theirs. */
+const MOST_READS_A_MINUTE = 30;
+/** How many documents may be read from one host, whoever asks: it may not know of it. */
+const MOST_READS_A_MINUTE_OF_A_HOST = 60;
+/** How many documents are read at once: for one address, and for all, which is more than twenty addresses use up. */
+const MOST_AT_ONCE_OF_AN_ADDRESS = 4;
+const MOST_AT_ONCE = 100;
+/** How many requests of one address may wait for documents. */
+const MOST_WAITING_OF_AN_ADDRESS = 20;
 const MOST_REDIRECT_URIS = 20;
 
 const KEEP = `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri,
@@ -33,11 +42,15 @@ RETURNING c.xmax = 0 AS is_new`;
  */
 @Injectable()
 export class ClientDocuments {
-  /** What the documents describe; null where one could not be read. */
-  readonly #read = new LRUCache<string, { client: StoredClient | null }>({ max: 500, ttl: HOUR_MS });
-  readonly #reading = new Map<string, Promise<StoredClient | undefined>>();
-  #minute = 0;
-  #reads = 0;
+  readonly #read = new LRUCache<string, StoredClient>({ max: 500, ttl: HOUR_MS });
+  /** Apart, so that no number of them takes the place of what is known. */
+  readonly #failed = new LRUCache<string, true>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
+  /** What is being read, and for which network. */
+  readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
+  /** How many requests wait for documents, by the network of their address. */
+  readonly #waiting = new Map<string, number>();
+  /** How many documents were read within a minute: for a network, and from a host. */
+  readonly #spent = new LRUCache<string, number>({ max: 10_000, ttl: MINUTE_MS, noUpdateTTL: true });
 
   constructor(
     private readonly config: Config,
@@ -46,25 +59,44 @@ export class ClientDocuments {
     private readonly logger: Logger,
   ) {}
 
-  /** @returns undefined where the id is no such URL, or there is no such document */
+  /**
+   * @returns undefined where the id is no such URL, or there is no such document
+   * @throws Unavailable where it would have to be read now, and too many are
+   */
   async find(clientId: string): Promise<StoredClient | undefined> {
-    if (!this.areRead || !isDocumentUrl(clientId)) return undefined;
+    if (!this.areRead || !isDocumentUrl(clientId) || this.#failed.has(clientId)) return undefined;
     const known = this.#read.get(clientId);
-    if (known) return known.client ?? undefined;
-    const reading =
-      this.#reading.get(clientId) ?? this.#readNow(clientId).finally(() => this.#reading.delete(clientId));
+    if (known) return known;
+    const request = this.database.current!;
+    const network = networkOf(request.ip);
+    const waiting = this.#waiting.get(network) ?? 0;
+    if (
+      waiting >= MOST_WAITING_OF_AN_ADDRESS ||
+      !(this.#reading.has(clientId) || this.#spend(network, clientId))
+    ) {
+      request.unavailable = true;
+      throw new Unavailable('too many documents of clients are being read');
+    }
+    const reading = this.#reading.get(clientId) ?? {
+      network,
+      client: this.#readNow(clientId).finally(() => this.#reading.delete(clientId)),
+    };
     this.#reading.set(clientId, reading);
-    return reading;
+    this.#waiting.set(network, waiting + 1);
+    request.leavePlace(); // waiting is no work
+    try {
+      return await reading.client;
+    } finally {
+      const left = this.#waiting.get(network)! - 1;
+      if (left === 0) this.#waiting.delete(network);
+      else this.#waiting.set(network, left);
+    }
   }
 
   async #readNow(clientId: string): Promise<StoredClient | undefined> {
-    if (!this.#hasRoom()) {
-      this.database.current!.unavailable = true;
-      throw new Unavailable('too many documents of clients were read in this minute');
-    }
     try {
       const client = clientOf(clientId, await this.https.readJson(new URL(clientId)), this.config.production);
-      this.#read.set(clientId, { client });
+      this.#read.set(clientId, client);
       return client;
     } catch (error) {
       const { message } = error as Error;
@@ -72,7 +104,7 @@ export class ClientDocuments {
         { client_id: withoutSecrets(clientId, 100), reason: message.slice(0, 200) },
         'a client document could not be read',
       );
-      this.#read.set(clientId, { client: null }, { ttl: FAILURE_REMEMBERED_MS });
+      this.#failed.set(clientId, true);
       return undefined;
     }
   }
@@ -82,17 +114,19 @@ export class ClientDocuments {
     return this.config.clientIdMetadataDocuments;
   }
 
-  /** Reads the document of a client that members have allowed something again, and stores what it says. */
-  async renew(clientId: string): Promise<StoredClient | undefined> {
-    const client = await this.find(clientId);
-    if (client) await this.keep(clientId);
-    return client;
+  /** Reads the document of a client that members have allowed something again, and stores what it says: nobody waits for it. */
+  renew(clientId: string): void {
+    if (this.#reading.has(clientId)) return;
+    const { database } = this;
+    // As if for a request of its own: what fails here fails no request, and the next one tries again.
+    const request = { ...database.current!, leavePlace: () => undefined };
+    database.serve(request, () => this.keep(clientId)).catch(() => undefined);
   }
 
-  /** Makes or renews the row of such a client, to which consents and grants refer. */
-  async keep(clientId: string): Promise<void> {
+  /** Makes or renews the row of such a client, to which consents and grants refer. @returns and throws as {@link find} */
+  async keep(clientId: string): Promise<StoredClient | undefined> {
     const client = await this.find(clientId);
-    if (!client) return;
+    if (!client) return undefined;
     const { id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri } = client;
     const [row] = await this.database.rows<{ is_new: boolean }>(KEEP, [
       id,
@@ -112,12 +146,21 @@ export class ClientDocuments {
         clientId: id,
         details: { name, scopes, redirect_uris: redirect_uris.slice(0, 5) },
       });
+    return client;
   }
 
-  #hasRoom(): boolean {
-    const minute = Math.floor(performance.now() / 60_000);
-    if (minute !== this.#minute) [this.#minute, this.#reads] = [minute, 0];
-    return ++this.#reads <= MOST_READS_A_MINUTE;
+  /** Whether a document may be read now; then it is counted. */
+  #spend(network: string, clientId: string): boolean {
+    const budgets = [
+      [`of ${network}`, MOST_READS_A_MINUTE],
+      [`from ${new URL(clientId).host}`, MOST_READS_A_MINUTE_OF_A_HOST],
+    ] as const;
+    const reading = [...this.#reading.values()];
+    const ofAddress = reading.filter((other) => other.network === network);
+    if (reading.length >= MOST_AT_ONCE || ofAddress.length >= MOST_AT_ONCE_OF_AN_ADDRESS) return false;
+    if (budgets.some(([name, most]) => (this.#spent.get(name) ?? 0) >= most)) return false;
+    for (const [name] of budgets) this.#spent.set(name, (this.#spent.get(name) ?? 0) + 1);
+    return true;
   }
 }
 

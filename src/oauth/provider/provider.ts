@@ -167,6 +167,8 @@ export function createProvider(parts: ProviderParts): Provider {
         postLogoutSuccessSource: (ctx) => Promise.resolve(parts.renderSignedOut(ctx)),
       },
     },
+    // Default: the global one, for whatever address a client's metadata names; only PublicHttps connects to those.
+    fetch: () => Promise.reject(new Error('the library reads nothing')),
     renderError: parts.renderError, // default: as above
 
     interactions: {

@@ -52,9 +52,10 @@ export class ClientAdapter extends StoredModel {
     if (client.is_disabled) return undefined;
     if (!client.has_document) return client;
     if (!documents.areRead) return undefined;
-    if (!client.is_stale) return client;
-    // An app whose document cannot be fetched keeps working for a day, since members use it.
-    return (await documents.renew(id)) ?? (client.is_gone ? undefined : client);
+    // An app whose document cannot be read keeps working for a day, since members use it.
+    if (client.is_gone) return documents.keep(id);
+    if (client.is_stale) documents.renew(id);
+    return client;
   }
 }
 

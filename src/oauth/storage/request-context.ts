@@ -1,3 +1,6 @@
+import type { Request } from 'express';
+import { leavePlace } from '../../http/pipeline/request-context.js';
+import { addressOf } from '../../values/network.js';
 import type { TokenRequest } from '../token-request/token-request.js';
 import type { AuthorizationRequest } from './authorization-request.js';
 import type { SignedInMember } from './signed-in.js';
@@ -12,8 +15,21 @@ export interface IncomingOauthRequest {
   readonly id: string;
   readonly ip: string | undefined;
   readonly userAgent: string | undefined;
+  /** To be called where it has to wait for somebody else: its place is for those that work. */
+  readonly leavePlace: () => void;
   /** What was wrong with an authorization request's parameters; the library did not see them. */
   readonly parameterFault?: string | undefined;
+}
+
+/** Gives what is known of a request from its beginning. */
+export function incomingRequest(request: Request): IncomingOauthRequest {
+  const { context, headers } = request;
+  return {
+    id: context.id,
+    ip: addressOf(request),
+    userAgent: headers['user-agent'],
+    leavePlace: () => leavePlace(context),
+  };
 }
 
 /** A request that the authorization server is handling, available anywhere as {@link OauthDatabase.current}. */
@@ -21,6 +37,7 @@ export class OauthRequest implements IncomingOauthRequest {
   readonly id: string;
   readonly ip: string | undefined;
   readonly userAgent: string | undefined;
+  readonly leavePlace: () => void;
   readonly parameterFault: string | undefined;
   /** Why this request failed: the first error, since the library hides thrown errors behind its own response. */
   failure?: Error | undefined;
@@ -42,10 +59,11 @@ export class OauthRequest implements IncomingOauthRequest {
   /** The session at the platform's own login from which the browser session came: kept when that one is stored again. */
   upstream?: UpstreamSession | undefined;
 
-  constructor({ id, ip, userAgent, parameterFault }: IncomingOauthRequest) {
+  constructor({ id, ip, userAgent, leavePlace, parameterFault }: IncomingOauthRequest) {
     this.id = id;
     this.ip = ip;
     this.userAgent = userAgent;
+    this.leavePlace = leavePlace;
     this.parameterFault = parameterFault;
   }
 
