@@ -1,10 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { EVENT_ACCESS } from '../database/sql.js';
-
-/** The resources of a member's API that changes refer to. */
-export const RESOURCES = ['profile', 'events', 'connections', 'achievements'] as const;
-export type Resource = (typeof RESOURCES)[number];
+import { concernedBy, kindFor } from './resources.js';
+import type { Resource } from './resources.js';
 
 /** removed: it is no longer in the member's lists, for whatever reason. */
 export const CHANGE_KINDS = ['updated', 'removed'] as const;
@@ -43,69 +40,20 @@ export const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':
 /** A number that is not below this one comes from another server, from a dump of which this database was restored. */
 export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
 
-/** Whether a member sees an item now, by the access rules of the lists, as SQL for each resource. */
-export const kindFor = (member: string, resource: string, id: string) => `CASE WHEN CASE ${resource}
-      WHEN 'events' THEN EXISTS (SELECT FROM participants p WHERE p.user_id = ${member} AND p.is_visible AND p.event_id = ${id})
-      WHEN 'connections' THEN EXISTS (SELECT FROM connections c WHERE c.user_id = ${member} AND c.id = ${id} AND NOT c.peer_is_disabled)
-      WHEN 'achievements' THEN EXISTS (SELECT FROM user_achievements a
-        WHERE a.user_id = ${member} AND a.achievement_id = ${id} AND a.earned_at IS NOT NULL)
-      ELSE true END THEN 'updated' ELSE 'removed' END`;
-
 const READ_PLACE = {
   name: 'read-change-place',
   text: `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon`,
 };
-
-const AFTER = (s: string) =>
-  `(${s}.changed_in, ${s}.sequence) >= ($2::bigint, $3::bigint) AND ${s}.changed_in < ${HORIZON}`;
-const SHARED = (resource: string, id: string) =>
-  `JOIN changes s ON s.user_id IS NULL AND s.resource = '${resource}' AND s.id = ${id} AND ${AFTER('s')}`;
-const ASKED = (...resources: Resource[]) => `$4::text[] && '{${resources.join(',')}}'`;
-const AT = 's.changed_in, s.sequence';
 
 /**
  * The changes of the member ($1) in the resources ($4) behind a place ($2, $3, $5, $6), each thing once, where it changed last; $7: how
  * many at most. Rows of the member's own are in the log; of what others see, too, the log is asked for each thing in the member's lists.
  * Planned for each call: one who was here a second ago and one who was away for a month need other ways through it.
  */
-const READ_CHANGES = `WITH events_changed AS MATERIALIZED (
-  SELECT s.id, ${AT} FROM changes s WHERE s.user_id = $1 AND s.resource = 'events' AND ${AFTER('s')} AND ${ASKED('events', 'connections')}
-  UNION ALL
-  SELECT p.event_id, ${AT} FROM participants p ${SHARED('events', 'p.event_id')}
-    WHERE p.user_id = $1 AND (p.is_visible OR s.kind = 'removed') AND ${ASKED('events', 'connections')}
-), changed AS (
-  SELECT text 'events' COLLATE "C" AS resource, id, changed_in, sequence FROM events_changed
-  UNION ALL
-  -- Who organises an event is shown with it.
-  SELECT 'events', p.event_id, ${AT} FROM participants p JOIN events e ON e.id = p.event_id ${SHARED('people', 'e.organizer_id')}
-    WHERE ${EVENT_ACCESS} AND ${ASKED('events')}
-  UNION ALL
-  SELECT 'events', p.event_id, ${AT} FROM participants p
-    JOIN participants c ON c.event_id = p.event_id AND c.role = 'co_organizer' ${SHARED('people', 'c.user_id')}
-    WHERE ${EVENT_ACCESS} AND ${ASKED('events')}
-  UNION ALL
-  SELECT 'connections', s.id, ${AT} FROM changes s
-    WHERE s.user_id = $1 AND s.resource = 'connections' AND ${AFTER('s')} AND ${ASKED('connections')}
-  UNION ALL
-  SELECT 'connections', c.id, ${AT} FROM connections c ${SHARED('people', 'c.peer_id')}
-    WHERE c.user_id = $1 AND (NOT c.peer_is_disabled OR s.kind = 'removed') AND ${ASKED('connections')}
-  UNION ALL
-  -- So is the event where two people met.
-  SELECT 'connections', c.id, ${AT} FROM connections c JOIN events_changed s ON s.id = c.met_at_event_id
-    WHERE c.user_id = $1 AND NOT c.peer_is_disabled AND ${ASKED('connections')}
-  UNION ALL
-  SELECT 'achievements', s.id, ${AT} FROM changes s
-    WHERE s.user_id = $1 AND s.resource = 'achievements' AND ${AFTER('s')} AND ${ASKED('achievements')}
-  UNION ALL
-  SELECT 'achievements', a.achievement_id, ${AT} FROM user_achievements a ${SHARED('achievements', 'a.achievement_id')}
-    WHERE a.user_id = $1 AND a.earned_at IS NOT NULL AND ${ASKED('achievements')}
-  UNION ALL
-  -- The profile counts connections and achievements.
-  SELECT 'profile', s.user_id, ${AT} FROM changes s
-    WHERE s.user_id = $1 AND s.resource IN ('profile', 'connections', 'achievements') AND ${AFTER('s')} AND ${ASKED('profile')}
-  UNION ALL
-  SELECT 'profile', c.user_id, ${AT} FROM connections c ${SHARED('people', 'c.peer_id')}
-    WHERE c.user_id = $1 AND c.status = 'accepted' AND s.kind <> 'updated' AND ${ASKED('profile')}
+const READ_CHANGES = `WITH changed AS (
+  SELECT * FROM (${concernedBy('changes')}) concerned
+  WHERE user_id = $1 AND resource = ANY ($4::text[])
+    AND (changed_in, sequence) >= ($2::bigint, $3::bigint) AND changed_in < ${HORIZON}
 ), last AS (
   SELECT DISTINCT ON (resource, id) resource, id, changed_in, sequence FROM changed
   ORDER BY resource, id, changed_in DESC, sequence DESC

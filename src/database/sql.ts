@@ -2,11 +2,16 @@
  * SQL that more than one feature uses: each rule is defined here once.
  */
 
-/**
- * The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. The
- * rule itself is the function `event_visible`, whose result is stored in the row.
- */
-export const EVENT_ACCESS = 'p.user_id = $1 AND p.is_visible';
+/** Which of their rows members see: of participants `p`, connections `c` and user_achievements `ua`. */
+export const IS_SHOWN = {
+  /** The rule is the function `event_visible`, whose result is stored in the row. */
+  events: 'p.is_visible',
+  connections: 'NOT c.peer_is_disabled',
+  achievements: 'ua.earned_at IS NOT NULL',
+} as const;
+
+/** The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. */
+export const EVENT_ACCESS = `p.user_id = $1 AND ${IS_SHOWN.events}`;
 
 /** The URL of the event `e`, for participants `p` who may see it. */
 export const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;

@@ -1,5 +1,5 @@
-import { AHEAD, HORIZON, kindFor } from '../changes/changes.js';
-import { membersOf } from '../changes/members-of-changes.js';
+import { AHEAD, HORIZON } from '../changes/changes.js';
+import { concernedBy, kindFor, readScopeSql } from '../changes/resources.js';
 import { TEST_TYPE } from './webhook-types.js';
 
 /** An endpoint of the platform itself, which depends on no credential. */
@@ -48,7 +48,7 @@ export const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED 
   SELECT changed_in, sequence, user_id, resource, id, kind, changed_at FROM changes
   WHERE (changed_in, sequence) > ($1::bigint, $2::bigint) AND changed_in < ${HORIZON} ORDER BY changed_in, sequence LIMIT $3
 ), changed AS MATERIALIZED (
-  SELECT DISTINCT ON (user_id, resource, id) * FROM (${membersOf('batch')}) s
+  SELECT DISTINCT ON (user_id, resource, id) * FROM (${concernedBy('batch')}) s
   ${parts > 1 ? `WHERE user_id % ${parts} = $4` : ''}
   ORDER BY user_id, resource, id, changed_in DESC, sequence DESC
 ), members AS MATERIALIZED (
@@ -58,7 +58,7 @@ export const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED 
 ), messages AS (
   SELECT w.endpoint_id, c.user_id, c.resource || '.' || ${kindFor('c.user_id', 'c.resource', 'c.id')} AS type, c.id, c.changed_at,
     c.changed_in, c.sequence
-  FROM changed c JOIN watchers w ON w.user_id = c.user_id AND w.scope = c.resource || ':read'
+  FROM changed c JOIN watchers w ON w.user_id = c.user_id AND w.scope = ${readScopeSql('c.resource')}
   UNION ALL
   -- The platform is told of the thing itself, not of each member who sees it.
   SELECT e.id, COALESCE(b.user_id, 0), b.resource || '.' || b.kind, b.id, b.changed_at, b.changed_in, b.sequence
@@ -105,7 +105,7 @@ export const CLAIM = `WITH chosen AS MATERIALIZED (
 ), judged AS MATERIALIZED (
   SELECT d.sequence, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
     SELECT FROM (${watchersOf('(SELECT d.user_id) ')}) w
-    WHERE w.endpoint_id = e.id AND split_part(d.type, '.', 1) || ':read' = ANY (w.scopes)) AS may_know
+    WHERE w.endpoint_id = e.id AND ${readScopeSql(`split_part(d.type, '.', 1)`)} = ANY (w.scopes)) AS may_know
   FROM chosen c JOIN webhook_deliveries d ON d.sequence = c.sequence JOIN webhook_endpoints e ON e.id = c.endpoint_id
 )
 UPDATE webhook_deliveries d SET leased_until = CASE WHEN j.may_know THEN now() + make_interval(secs => $4) END,

@@ -1,4 +1,5 @@
-import { CHANGE_KINDS, RESOURCES } from '../changes/changes.js';
+import { CHANGE_KINDS } from '../changes/changes.js';
+import { readScope, RESOURCES } from '../changes/resources.js';
 
 /** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
@@ -10,5 +11,5 @@ export const TEST_TYPE = 'webhook.test';
 
 /** Returns the scope that a credential needs for messages of the type. */
 export function scopeOf(type: string): string {
-  return `${type.split('.')[0]}:read`;
+  return readScope(type.split('.')[0]!);
 }

@@ -1,6 +1,6 @@
 import { List } from '../../database/list.js';
 import type { Filter, SortOf } from '../../database/list.js';
-import { contains, foldedText, totalOfMember } from '../../database/sql.js';
+import { contains, foldedText, IS_SHOWN, totalOfMember } from '../../database/sql.js';
 import { columnsOf, jsonOf } from '../../http/output/fields.js';
 import { AchievementDetail, AchievementItem, RarestEarned } from './achievement.dto.js';
 import type { AllQuery, EarnedQuery, PinnedListQuery } from './achievement.dto.js';
@@ -31,7 +31,7 @@ const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 /** The same for earned achievements, driven by the member's own rows. */
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
 const OF_MEMBER = 'ua.user_id = $1';
-const IS_EARNED = `${OF_MEMBER} AND ua.earned_at IS NOT NULL`;
+const IS_EARNED = `${OF_MEMBER} AND ${IS_SHOWN.achievements}`;
 
 const ITEMS = { item: jsonOf(AchievementItem), id: 'a.id', few: true };
 

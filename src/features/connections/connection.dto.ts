@@ -1,6 +1,6 @@
 import { ApiSchema } from '../../http/output/swagger.js';
 import { List } from '../../database/list.js';
-import { contains, EVENT_ACCESS, totalOfMember } from '../../database/sql.js';
+import { contains, EVENT_ACCESS, IS_SHOWN, totalOfMember } from '../../database/sql.js';
 import {
   EnumField,
   IdField,
@@ -96,7 +96,7 @@ export const CONNECTIONS = new List<ConnectionsQuery>({
   item: jsonOf(ConnectionItem),
   rows: 'connections c',
   own: 'c.user_id = $1',
-  access: 'c.user_id = $1 AND NOT c.peer_is_disabled',
+  access: `c.user_id = $1 AND ${IS_SHOWN.connections}`,
   shown: 'JOIN users u ON u.id = c.peer_id',
   id: 'c.id',
   sorts: {

@@ -1,6 +1,8 @@
 import { ApiSchema } from '../../http/output/swagger.js';
-import { CHANGE_KINDS, RESOURCES } from '../../changes/changes.js';
-import type { MemberChange, Resource } from '../../changes/changes.js';
+import { CHANGE_KINDS } from '../../changes/changes.js';
+import type { MemberChange } from '../../changes/changes.js';
+import { RESOURCES } from '../../changes/resources.js';
+import type { Resource } from '../../changes/resources.js';
 import { Cursor, ListOf, WholeNumber } from '../../http/input/parameters.js';
 import {
   BooleanField,

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../auth/principal.js';
-import { Changes, RESOURCES } from '../../changes/changes.js';
+import { Changes } from '../../changes/changes.js';
 import type { ChangePlace } from '../../changes/changes.js';
+import { RESOURCES, readScope } from '../../changes/resources.js';
 import { Config } from '../../config/config.js';
 import { Problem } from '../../http/output/problems.js';
 import { MemberReads } from '../../database/member-reads.js';
@@ -38,7 +39,7 @@ export class SyncService {
   async changes({ userId, scopes }: Principal, query: SyncQuery): Promise<SyncAnswer> {
     const { cursor, limit, resources: asked = RESOURCES } = query;
     const resources = RESOURCES.filter(
-      (resource) => asked.includes(resource) && scopes.includes(`${resource}:read`),
+      (resource) => asked.includes(resource) && scopes.includes(readScope(resource)),
     );
     const binding = ['sync', userId, resources];
     const cursorOf = ({ origin, changedIn, sequence, resource, id }: ChangePlace) =>

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ALL_SCOPES } from '../../src/auth/scopes.js';
+import type { Scope } from '../../src/auth/scopes.js';
+import { RESOURCES } from '../../src/changes/resources.js';
+import type { Resource } from '../../src/changes/resources.js';
+import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
+import { WEBHOOK_TYPES } from '../../src/webhooks/webhook-types.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { TestApi } from '../support/api.js';
+import { thorough } from '../support/database.js';
+import { Receiver } from '../support/receiver.js';
+import { eventually } from '../support/timing.js';
+
+/** Every set of some of them. */
+function subsetsOf<T>(items: readonly T[]): T[][] {
+  return items.reduce<T[][]>((sets, item) => sets.flatMap((set) => [set, [...set, item]]), [[]]);
+}
+
+/** A key of the member, where it has read to, and the endpoint that is told what it may know. */
+interface Reader {
+  readonly scopes: readonly Scope[];
+  readonly key: string;
+  readonly endpoint: string;
+  next: string;
+}
+
+describe('Whoever may read some of a member’s data', () => {
+  let api: TestApi;
+  let receiver: Receiver;
+  let readers: Reader[];
+  let platformKey: string;
+  const things = { member: 0, peer: 0, organizer: 0, event: 0, connection: 0, achievement: 0 };
+  type Things = typeof things;
+
+  beforeAll(async () => {
+    api = await TestApi.start();
+    receiver = await Receiver.start();
+    const { platform } = api;
+    things.member = await platform.user();
+    things.peer = await platform.user();
+    things.organizer = await platform.user();
+    things.event = await platform.event({ organizer_id: things.organizer });
+    await platform.participant(things.event, things.member);
+    things.connection = await platform.connection(things.member, things.peer, {
+      met_at_event_id: things.event,
+    });
+    things.achievement = await platform.achievement();
+    await platform.progress(things.member, things.achievement, { earned_at: '2024-01-01T10:00:00Z' });
+    await platform.settleChanges();
+    const webhooks = new WebhooksService(api.dataSource, api.config);
+    readers = [];
+    for (const scopes of subsetsOf(ALL_SCOPES).filter(({ length }) => length > 0)) {
+      const key = await api.key(things.member);
+      const keyId = key.split('_')[2]!;
+      const { url } = receiver;
+      const { id } = await webhooks.create({ url, types: WEBHOOK_TYPES, keyId, actor: 'admin' });
+      // An endpoint asks for no more than its key may: what it is told is decided by the scopes all the same.
+      await query('UPDATE api_keys SET scopes = $2 WHERE id = $1', [keyId, scopes]);
+      readers.push({ scopes, key, endpoint: id, next: (await sync(key)).next });
+    }
+    platformKey = await api.platformKey(['platform:read']);
+  });
+  afterAll(async () => {
+    await api.close();
+    await receiver.close();
+  });
+
+  const query = <T>(sql: string, values: unknown[] = []) => api.dataSource.query<T[]>(sql, values);
+  const sync = async (key: string, parameters: Record<string, string> = {}): Promise<SyncAnswer> => {
+    const { status, body } = await api.get(`/sync?${new URLSearchParams(parameters).toString()}`, key);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body as SyncAnswer;
+  };
+  const may = (scopes: readonly Scope[]) => (resource: Resource) => scopes.includes(`${resource}:read`);
+
+  /** A change of each kind of record, and what the member's lists show differently after it. */
+  const changes: [
+    record: string,
+    change: (of: Things) => Promise<unknown>,
+    shown: Partial<Record<Resource, keyof Things>>,
+  ][] = [
+    [
+      'an event',
+      ({ event }) => query(`UPDATE events SET title = 'New' WHERE id = $1`, [event]),
+      { events: 'event', connections: 'connection' },
+    ],
+    [
+      'a member’s own profile',
+      ({ member }) => query(`UPDATE users SET bio = 'new' WHERE id = $1`, [member]),
+      { profile: 'member' },
+    ],
+    [
+      'a member whom others see',
+      ({ peer }) => query(`UPDATE users SET first_name = 'New' WHERE id = $1`, [peer]),
+      { connections: 'connection' },
+    ],
+    [
+      'an organizer',
+      ({ organizer }) => query(`UPDATE users SET first_name = 'New' WHERE id = $1`, [organizer]),
+      { events: 'event' },
+    ],
+    [
+      'an answer',
+      ({ event, member }) =>
+        query(`UPDATE participants SET rsvp_status = 'maybe' WHERE event_id = $1 AND user_id = $2`, [
+          event,
+          member,
+        ]),
+      { events: 'event', connections: 'connection' },
+    ],
+    [
+      'a connection',
+      ({ connection }) => query(`UPDATE connections SET source = 'search' WHERE id = $1`, [connection]),
+      { connections: 'connection', profile: 'member' },
+    ],
+    [
+      'an achievement',
+      ({ achievement }) => query('UPDATE achievements SET points = points + 1 WHERE id = $1', [achievement]),
+      { achievements: 'achievement' },
+    ],
+    [
+      'what a member earned',
+      ({ member, achievement }) =>
+        query(
+          `UPDATE user_achievements SET earned_at = '2024-01-02T10:00:00Z' WHERE user_id = $1 AND achievement_id = $2`,
+          [member, achievement],
+        ),
+      { achievements: 'achievement', profile: 'member' },
+    ],
+  ];
+
+  const sentence = 'learns of %s what those scopes show, by sync and by webhook';
+  const [most, ...others] = changes;
+  it.each([most!])(sentence, isTold);
+  thorough.it.each(others)(sentence, isTold);
+
+  async function isTold(...[, change, shown]: (typeof changes)[number]): Promise<void> {
+    const whole = readers.find(({ scopes }) => scopes.length === ALL_SCOPES.length)!;
+    const starts = new Map<string, string>();
+    for (const resources of subsetsOf(RESOURCES).filter(({ length }) => length > 0))
+      starts.set(resources.join(), (await sync(whole.key, { resources: resources.join() })).next);
+    await query('DELETE FROM webhook_deliveries');
+
+    await change(things);
+    await api.platform.settleChanges();
+
+    const expected = (isAsked: (resource: Resource) => boolean) =>
+      RESOURCES.filter((resource) => shown[resource] !== undefined && isAsked(resource))
+        .map((resource) => `${resource}.updated ${things[shown[resource]!]}`)
+        .toSorted();
+    const said = ({ data }: SyncAnswer) =>
+      data.map(({ resource, kind, id }) => `${resource}.${kind} ${id}`).toSorted();
+    for (const reader of readers) {
+      const answer = await sync(reader.key, { cursor: reader.next });
+      reader.next = answer.next;
+      expect([reader.scopes, said(answer)]).toEqual([reader.scopes, expected(may(reader.scopes))]);
+    }
+    for (const [resources, cursor] of starts) {
+      const answer = await sync(whole.key, { resources, cursor });
+      const isAsked = (resource: Resource) => resources.split(',').includes(resource);
+      expect([resources, said(answer)]).toEqual([resources, expected(isAsked)]);
+    }
+
+    const messages = await eventually(async () => {
+      const found = await query<{ endpoint_id: string; message: string }>(
+        `SELECT endpoint_id, type || ' ' || thing_id AS message FROM webhook_deliveries ORDER BY message`,
+      );
+      return found.some(({ endpoint_id }) => endpoint_id === whole.endpoint) ? found : undefined;
+    });
+    for (const { endpoint, scopes } of readers) {
+      const told = messages.filter(({ endpoint_id }) => endpoint_id === endpoint);
+      expect([scopes, told.map(({ message }) => message)]).toEqual([scopes, expected(may(scopes))]);
+    }
+  }
+
+  it('learns nothing of what members did, which the platform alone is told', async () => {
+    const changesFor = (key: string) => api.send('GET', '/api/platform/changes', { 'X-API-Key': key });
+    for (const { key, scopes } of readers)
+      expect([scopes, (await changesFor(key)).status]).toEqual([scopes, 403]);
+    expect((await changesFor(platformKey)).status).toBe(200);
+    expect((await changesFor(await api.platformKey(['platform:write']))).status).toBe(403);
+    expect((await api.get('/sync', platformKey)).status).toBe(403);
+  });
+
+  it('never gets the export, which asks for the member', async () => {
+    for (const key of [...readers.map((reader) => reader.key), platformKey]) {
+      const { status, text } = await api.send('GET', '/account/data/download', { 'X-API-Key': key });
+      expect(status).not.toBe(200);
+      expect(text).not.toContain('exported_at');
+    }
+  });
+});
