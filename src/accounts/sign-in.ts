@@ -29,7 +29,7 @@ export interface SignInAttempt {
 /** A member who proved who they are. */
 export interface SignedIn {
   readonly userId: number;
-  /** When, by the database's clock: seconds since 1970. */
+  /** When, by the database's clock: seconds since 1970; 0 if the platform's own login does not say. */
   readonly at: number;
   /** The {@link SIGN_INS_VALID_SINCE} under which the proof was good. */
   readonly validSince: number | null;

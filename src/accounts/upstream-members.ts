@@ -19,7 +19,7 @@ export interface UpstreamMember {
   readonly userId: number;
   /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */
   readonly validSince: number | null;
-  /** The database's clock: seconds since 1970. */
+  /** The database's clock: seconds since 1970, with their fraction. */
   readonly now: number;
 }
 
@@ -31,7 +31,7 @@ interface MemberRow extends QueryResultRow {
 }
 
 const MEMBER = `u.id, u.disabled_at IS NOT NULL AS disabled, ${SIGN_INS_VALID_SINCE} AS valid_since,
-  floor(EXTRACT(epoch FROM now()))::bigint AS now`;
+  EXTRACT(epoch FROM now())::float8 AS now`;
 
 const FIND: Readonly<Record<UpstreamMatch, string>> = {
   external_id: `SELECT ${MEMBER} FROM users u WHERE u.external_id = $1`,

@@ -42,8 +42,15 @@ export interface UpstreamRequest {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-  /** Parameters passed on from an app's request. */
   readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** What the provider says of a sign-in. */
+export interface UpstreamAnswer {
+  /** The claims of the signed ID token: alone they say when and how the member authenticated. */
+  readonly idToken: JWTPayload;
+  /** Who the member is. */
+  readonly member: UpstreamClaims;
 }
 
 interface Known {
@@ -106,13 +113,12 @@ export class OpenidProvider implements OnApplicationBootstrap {
    * Redeems the code of an authorization response, once.
    *
    * @param query of the URL to which the provider redirected
-   * @returns the member's claims; those of the ID token take precedence
    * @throws UpstreamFault
    */
   async redeem(
     query: URLSearchParams,
     { state, nonce, verifier }: Omit<UpstreamRequest, 'parameters'>,
-  ): Promise<UpstreamClaims> {
+  ): Promise<UpstreamAnswer> {
     const { configuration, keys, algorithms } = await this.#provider();
     const { issuer, clientId, claim, createMembers } = this.#upstream!;
     try {
@@ -144,7 +150,10 @@ export class OpenidProvider implements OnApplicationBootstrap {
         more && configuration.serverMetadata().userinfo_endpoint !== undefined
           ? await client.fetchUserInfo(configuration, tokens.access_token, payload.sub!)
           : {};
-      return { ...told, ...payload };
+      // An address that one document names may not be the one that the other calls verified.
+      const naming: UpstreamClaims = payload[claim] === undefined ? told : payload;
+      const { [claim]: name, email_verified } = naming;
+      return { idToken: payload, member: { ...told, ...payload, [claim]: name, email_verified } };
     } catch (error) {
       throw faultOf(error);
     }
