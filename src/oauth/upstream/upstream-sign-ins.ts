@@ -77,6 +77,9 @@ const FAULTS = {
   wrong: [502, 'upstreamFailed', undefined, 'upstream_wrong'],
 } as const;
 
+/** The error of a member who declined (RFC 6749 §4.1.2.1). */
+const DECLINED = 'access_denied';
+
 const SECRET = /^[\w-]{43}$/;
 
 /**
@@ -166,10 +169,10 @@ export class UpstreamSignIns {
   /**
    * Completes a sign-in with the provider's response.
    *
-   * @returns the member, whose browser is remembered
+   * @returns the member, whose browser is remembered; undefined if they declined there
    * @throws PageFault if anything is wrong
    */
-  async finish(request: Request, response: Response, begun: Begun): Promise<SignedIn> {
+  async finish(request: Request, response: Response, begun: Begun): Promise<SignedIn | undefined> {
     const { purpose } = begun;
     const way = 'interaction' in purpose ? 'authorization' : 'account';
     const count = (result: 'signed-in' | 'invalid' | 'failed') =>
@@ -181,7 +184,7 @@ export class UpstreamSignIns {
         nonce: begun.nonce,
         verifier: begun.verifier,
       });
-      const { claim } = this.config.upstream!;
+      const { claim, match } = this.config.upstream!;
       if (answer.member[claim] === undefined)
         throw new UpstreamFault('wrong', `the provider says nothing of the claim ${claim}`);
       const authTime = authTimeOf(answer.idToken, begun);
@@ -194,14 +197,22 @@ export class UpstreamSignIns {
           'access_denied',
           'unknown_member',
           againAs('anotherAccount', purpose),
+          `the claim ${claim} names no member who can sign in (${match})`,
         );
       this.devices.issue(request, response, member.userId);
       return this.#signedIn(member, answer.idToken, authTime);
     } catch (error) {
       if (error instanceof PageFault) throw error;
+      if (error instanceof UpstreamFault && error.code === DECLINED) return undefined;
       count('failed');
       throw this.#faultOf(error, purpose);
     }
+  }
+
+  /** The page for a member who declined at the provider, where no other page of ours is to be shown. */
+  declined(purpose: Purpose): PageFault {
+    const next = againAs('tryAgain', purpose);
+    return this.#fault(403, 'upstreamDeclined', DECLINED, 'upstream_refused', next);
   }
 
   /** Keys for finding browser sessions that came from this subject or session at the provider; the first is the one to store. */
