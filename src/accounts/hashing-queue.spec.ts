@@ -54,6 +54,30 @@ describe('HashingQueue', () => {
     await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
+  it('begins with who has failed least, and of those with who came first', async () => {
+    const queue = new HashingQueue();
+    const running = [task(), task()];
+    const runs = running.map(({ run }) => queue.run(run, inAMinute()));
+    const started: string[] = [];
+    const waiting = (['guesser 7', 'stranger 1', 'known 0', 'stranger 1 later', 'guesser 3'] as const).map(
+      (name) => queue.run(async () => void started.push(name), inAMinute(), Number(/\d/.exec(name)![0])),
+    );
+    for (const { end } of running) end();
+    await Promise.all([...runs, ...waiting]);
+    expect(started).toEqual(['known 0', 'stranger 1', 'stranger 1 later', 'guesser 3', 'guesser 7']);
+  });
+
+  it('refuses who has failed most where too many wait, and never a newcomer for them', async () => {
+    const queue = new HashingQueue();
+    const tasks = Array.from({ length: 152 }, task);
+    const runs = tasks.map(({ run }, i) => queue.run(run, inAMinute(), i));
+    const newcomer = queue.run(async () => 'done', inAMinute(), 1);
+    await expect(runs[151]).rejects.toBeInstanceOf(Busy);
+    for (const { end } of tasks) end();
+    await expect(newcomer).resolves.toBe('done');
+    await Promise.all(runs.slice(0, 151));
+  });
+
   it('gives a place back where a task fails', async () => {
     const queue = new HashingQueue();
     for (let i = 0; i < 5; i++) {

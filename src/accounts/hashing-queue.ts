@@ -6,60 +6,71 @@ const AT_ONCE = 2;
 /** More could not be served before their deadline. */
 const MOST_WAITING = 150;
 
-/** Limits how many passwords are hashed at a time, so that a flood of sign-ins exhausts neither processors nor memory. */
+interface Waiting {
+  readonly failures: number;
+  start(): void;
+  refuse(): void;
+}
+
+/**
+ * Limits how many passwords are hashed at a time, so that a flood of sign-ins exhausts neither processors nor memory. Who has
+ * failed least goes first: guesses wait behind each other, not before everybody else.
+ */
 export class HashingQueue {
   #running = 0;
-  /** Functions that start the waiting tasks, in order of arrival. */
-  readonly #waiting = new Set<() => void>();
+  /** In the order in which they start. */
+  readonly #waiting: Waiting[] = [];
   #refusals = 0;
 
   constructor(private readonly meter = new Meter()) {
     meter.read('password_hashing_queue', () => [
       [{ state: 'running' }, this.#running],
-      [{ state: 'waiting' }, this.#waiting.size],
+      [{ state: 'waiting' }, this.#waiting.length],
     ]);
     meter.read('overload_refusals_total', () => [[{ reason: 'password_hashing' }, this.#refusals]]);
   }
 
   /**
    * @param deadline moment of performance.now() by which the task must have begun
-   * @throws Busy if it has not, or if too many are already waiting
+   * @param failures how often those who want it have failed recently; 0 for who is known
+   * @throws Busy if it has not, or if too many with fewer failures are waiting
    */
-  async run<T>(task: () => Promise<T>, deadline: number): Promise<T> {
-    if (this.#running >= AT_ONCE) await this.#turn(deadline);
+  async run<T>(task: () => Promise<T>, deadline: number, failures = 0): Promise<T> {
+    if (this.#running >= AT_ONCE) await this.#turn(deadline, failures);
     else this.#running++;
     const startedAt = performance.now();
     try {
       return await task();
     } finally {
       this.meter.observe('password_hashing_duration_seconds', {}, (performance.now() - startedAt) / 1000);
-      const [next] = this.#waiting;
+      const next = this.#waiting.shift();
       if (next)
-        next(); // takes over the place
+        next.start(); // takes over the place
       else this.#running--;
     }
   }
 
-  #turn(deadline: number): Promise<void> {
+  #turn(deadline: number, failures: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const refuse = () => {
-        this.#refusals++;
-        reject(new Busy());
-      };
-      if (this.#waiting.size >= MOST_WAITING) {
-        refuse();
-        return;
-      }
-      const start = () => {
-        this.#waiting.delete(start);
-        clearTimeout(timer);
-        resolve();
+      const one: Waiting = {
+        failures,
+        start: () => {
+          clearTimeout(timer);
+          resolve();
+        },
+        refuse: () => {
+          clearTimeout(timer);
+          this.#refusals++;
+          reject(new Busy());
+        },
       };
       const timer = setTimeout(() => {
-        this.#waiting.delete(start);
-        refuse();
+        this.#waiting.splice(this.#waiting.indexOf(one), 1);
+        one.refuse();
       }, deadline - performance.now());
-      this.#waiting.add(start);
+      const before = this.#waiting.findLastIndex((other) => other.failures <= failures);
+      this.#waiting.splice(before + 1, 0, one);
+      if (this.#waiting.length > MOST_WAITING) this.#waiting.pop()!.refuse();
     });
   }
 }

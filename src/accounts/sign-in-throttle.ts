@@ -120,6 +120,8 @@ export interface Blocked {
 
 /** An attempt that may check the password. */
 export interface Place {
+  /** The most attempts that one of its subjects has in its window: failures, and those in progress with this one. */
+  readonly attempts: number;
   /**
    * @param event recorded with it, in the same statement
    * @throws what the database throws: the attempt then counts as a failure
@@ -136,6 +138,7 @@ interface Taken {
   readonly id: string;
   readonly lease: string | null;
   readonly slides: boolean;
+  readonly attempts: number;
 }
 
 interface Waiting {
@@ -209,7 +212,8 @@ export class SignInThrottle {
       withdraw();
       throw error;
     }
-    return { settle: (settlement, event) => this.#settle(taken, settlement, event), withdraw };
+    const attempts = Math.max(0, ...taken.map((each) => each.attempts));
+    return { attempts, settle: (settlement, event) => this.#settle(taken, settlement, event), withdraw };
   }
 
   async #settle(
@@ -292,7 +296,7 @@ export class SignInThrottle {
     const { attempts, lease, seconds_left } = row;
     if (attempts > failures)
       return { kind, retryAfterSeconds: seconds_left, first: attempts === failures + 1 };
-    return { key, id, lease, slides };
+    return { key, id, lease, slides, attempts };
   }
 }
 

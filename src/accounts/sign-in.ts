@@ -29,7 +29,7 @@ export interface SignInAttempt {
 /** A member who proved who they are. */
 export interface SignedIn {
   readonly userId: number;
-  /** When, by the database's clock: seconds since 1970. */
+  /** When, by the database's clock: seconds since 1970; 0 if the platform's own login does not say. */
   readonly at: number;
   /** The {@link SIGN_INS_VALID_SINCE} under which the proof was good. */
   readonly validSince: number | null;
@@ -104,7 +104,8 @@ export class SignIn implements OnApplicationShutdown {
       const place = await this.throttle.take(subjectsOf(account, ip, device), deadline);
       if ('retryAfterSeconds' in place) return await this.#blocked(place, account.id, ip);
 
-      const hashing = this.#hashing.run(() => this.#verify(account, password), deadline);
+      const failures = device === undefined ? place.attempts : 0;
+      const hashing = this.#hashing.run(() => this.#verify(account, password), deadline, failures);
       const { matches, needsUpgrade, startedAt } = await hashing.catch((error: unknown) => {
         place.withdraw();
         throw error;
@@ -170,7 +171,7 @@ export class SignIn implements OnApplicationShutdown {
     if (this.#upgrades.has(userId)) return;
     const patience = performance.now() + this.config.signInPatience;
     const upgrade = this.#hashing
-      .run(() => hashPassword(password), patience)
+      .run(() => hashPassword(password), patience, Number.MAX_SAFE_INTEGER)
       .then((hash) => this.database.prepared(REPLACE_HASH, [userId, before, hash]))
       .catch(() => undefined) // it stays as it is until the next sign-in
       .finally(() => this.#upgrades.delete(userId));

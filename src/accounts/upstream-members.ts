@@ -7,6 +7,7 @@ import type { UpstreamMatch } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { Database } from '../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
+import { Logger } from '../http/logger.js';
 import { isHttpUrl, isStorable } from '../values/string-rules.js';
 import { LENGTHS } from '../values/vocabulary.js';
 import type { Length } from '../values/vocabulary.js';
@@ -19,7 +20,7 @@ export interface UpstreamMember {
   readonly userId: number;
   /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */
   readonly validSince: number | null;
-  /** The database's clock: seconds since 1970. */
+  /** The database's clock: seconds since 1970, with their fraction. */
   readonly now: number;
 }
 
@@ -31,7 +32,7 @@ interface MemberRow extends QueryResultRow {
 }
 
 const MEMBER = `u.id, u.disabled_at IS NOT NULL AS disabled, ${SIGN_INS_VALID_SINCE} AS valid_since,
-  floor(EXTRACT(epoch FROM now()))::bigint AS now`;
+  EXTRACT(epoch FROM now())::float8 AS now`;
 
 const FIND: Readonly<Record<UpstreamMatch, string>> = {
   external_id: `SELECT ${MEMBER} FROM users u WHERE u.external_id = $1`,
@@ -50,6 +51,7 @@ export class UpstreamMembers {
   constructor(
     private readonly database: Database,
     private readonly config: Config,
+    private readonly logger: Logger,
   ) {}
 
   /**
@@ -101,14 +103,13 @@ export class UpstreamMembers {
     if (!createMembers || name === undefined || match === 'id') return undefined;
     if (match === 'external_id' && [...name].length > LENGTHS.users.external_id[1]) return undefined;
     for (const username of usernamesOf(match === 'username' ? name : claims.preferred_username, match)) {
-      const picture = textOf(claims.picture, LENGTHS.users.profile_picture);
       const [member] = await this.database.prepared<MemberRow>(CREATE, [
         username,
         match === 'external_id' ? name : null,
-        textOf(claims.given_name, LENGTHS.users.first_name),
-        textOf(claims.family_name, LENGTHS.users.last_name),
-        textOf(claims.name, LENGTHS.users.stored_display_name),
-        picture !== null && isHttpUrl(picture) ? picture : null,
+        this.#taken(claims, 'given_name', (value) => textOf(value, LENGTHS.users.first_name)),
+        this.#taken(claims, 'family_name', (value) => textOf(value, LENGTHS.users.last_name)),
+        this.#taken(claims, 'name', (value) => textOf(value, LENGTHS.users.stored_display_name)),
+        this.#taken(claims, 'picture', pictureOf),
       ]);
       if (member) {
         await this.#record({ type: 'user.created', actor: 'system', userId: member.id });
@@ -118,6 +119,15 @@ export class UpstreamMembers {
       if (other) return other;
     }
     return undefined;
+  }
+
+  /** A claim in the form in which it is stored; null if it is missing, or not usable, which the log then says. */
+  #taken(claims: UpstreamClaims, claim: string, read: (value: unknown) => string | null): string | null {
+    const value = claims[claim] ?? '';
+    const text = read(value);
+    if (text === null && value !== '')
+      this.logger.info({ claim }, 'a new member’s claim was left out: it cannot be stored');
+    return text;
   }
 
   #record(event: NewAuthEvent): Promise<void> {
@@ -140,4 +150,10 @@ function textOf(value: unknown, [least, most]: Length): string | null {
   if (typeof value !== 'string' || !isStorable(value)) return null;
   const text = [...value].slice(0, most).join('');
   return text.length < Math.max(1, least) ? null : text;
+}
+
+/** A URL that can be stored. One that is too long is none: cut, it would lead somewhere else. */
+function pictureOf(value: unknown): string | null {
+  const text = textOf(value, LENGTHS.users.profile_picture);
+  return text !== null && text === value && isHttpUrl(text) ? text : null;
 }

@@ -11,6 +11,7 @@ import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { isUnavailable } from '../../src/database/unavailable.js';
+import { Meter } from '../../src/http/meter.js';
 import { createTestDatabase, postgres, testConfig, thorough, waitingForLock } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
@@ -523,6 +524,24 @@ describe('Signing in', () => {
       await pass(61);
       await place.settle('failed');
       expect(await fail('late', 10)).toBe(9);
+    });
+
+    thorough.it('comes before the guesses of addresses that have failed before', async () => {
+      const { database, throttle } = await instance(20);
+      const config = testConfig(store.environment, { signInPatience: 60_000 });
+      const meter = new Meter();
+      const signIn = new SignIn(database, throttle, new RefusalTime(database, config), config, meter);
+      const waiting = async () => (await meter.readings('password_hashing_queue'))![1]![1];
+      await platform.user({ username: 'newcomer', password_hash: passwordHash });
+      const guess = (i: number) =>
+        signIn.attempt({ username: `nobody ${i}`, password: 'guess', ip: `203.0.113.${i % 40}` });
+      await Promise.all(Array.from({ length: 40 }, (_, i) => guess(i)));
+      const guesses = Promise.all(Array.from({ length: 40 }, (_, i) => guess(40 + i)));
+      await eventually(async () => ((await waiting()) > 20 ? true : undefined));
+      const newcomer = { username: 'newcomer', password: PASSWORD, ip: '203.0.113.200' };
+      expect(await signIn.attempt(newcomer)).toMatchObject({ outcome: 'signed-in' });
+      expect(await waiting()).toBeGreaterThan(0);
+      await guesses;
     });
 
     postgres.it('is served or told within seconds that too many sign in, 150 at once', async () => {

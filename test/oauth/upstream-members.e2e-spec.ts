@@ -1,10 +1,12 @@
-import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import type { JWTPayload } from 'jose';
 import { createApp } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
 import { endApp } from '../support/api.js';
 import { postgres, thorough } from '../support/database.js';
-import { freePort, PASSWORD } from '../support/oauth.js';
+import { freePort, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { Browser, FormPage, OauthTest } from '../support/oauth.js';
 import { startWithUpstream, upstreamLink } from '../support/upstream.js';
 import type { UpstreamServer } from '../support/upstream.js';
@@ -75,6 +77,23 @@ describe('A member is whom the claim names', () => {
     nobody(await signIn({ email: 'ada@example.com', email_verified: false }));
     nobody(await signIn({ email: 'ada@example.com', email_verified: 'true' }));
     signedInAs(await signIn({ email: 'ada@example.com', email_verified: true }), username);
+  });
+
+  it('and never by an address of one document that another one calls verified', async () => {
+    await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
+    const { username } = await oauth.member({ external_id: 'ada@example.com' });
+    // A provider lets anybody type an address, and tells in the ID token of the one that was verified before.
+    upstream.faults = { claims: (claims) => ({ ...claims, email_verified: true }) };
+    nobody(await signIn({ email: 'ada@example.com' }));
+    nobody(await signIn({ email: 'ada@example.com', email_verified: false }));
+    upstream.faults = { claims: (claims) => ({ ...claims, email: 'ada@example.com' }) };
+    nobody(await signIn({ email: 'mallory@example.com', email_verified: true }));
+    upstream.faults = { claims: (claims) => ({ ...claims, email: 'x@example.com', email_verified: false }) };
+    nobody(await signIn({ email: 'ada@example.com', email_verified: true }));
+    upstream.faults = {
+      claims: (claims) => ({ ...claims, email: 'ada@example.com', email_verified: true }),
+    };
+    signedInAs(await signIn({ email: 'mallory@example.com', email_verified: false }), username);
   });
 
   thorough.it(
@@ -247,6 +266,85 @@ describe('A member who signed in with the platform’s own login', () => {
     const back = await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL);
     expect(upstream.asked.get('prompt')).toBe('login');
     expect(((await browser.open(back)) as FormPage).html).not.toContain('Confirm that it is you');
+  });
+});
+
+describe('A provider that does not say when the member signed in', () => {
+  const withoutTime = { claims: ({ auth_time: _, ...claims }: JWTPayload) => claims };
+
+  beforeAll(() => start({}, { developerConsole: true }));
+  afterAll(() => stop());
+  beforeEach(() => void (upstream.faults = withoutTime));
+
+  const member = async () => {
+    const sub = randomUUID();
+    const browser = oauth.browser();
+    return { sub, browser, ...(await oauth.member({ external_id: sub })) };
+  };
+  const confirm = async (browser: Browser) =>
+    (await browser.open(
+      await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL),
+    )) as FormPage;
+
+  it('proves nothing fresh: neither to change how one signs in, nor for a key, and asking again does not help', async () => {
+    const { sub, browser, username } = await member();
+    signedInAs(await signIn({ sub }, browser), username);
+    const security = (await browser.open('/account/security')) as FormPage;
+    expect(security.html).toContain('Confirm that it is you');
+    expect(((await browser.open('/developer/new-key')) as FormPage).html).toContain('type="password"');
+    const refused = await confirm(browser);
+    expect([upstream.asked.get('prompt'), upstream.asked.get('max_age')]).toEqual(['login', '0']);
+    expect([refused.status, /did not work/.test(refused.html)]).toEqual([502, true]);
+    expect(((await browser.open('/account/security')) as FormPage).html).toContain('Confirm that it is you');
+    upstream.faults = {};
+    expect((await confirm(browser)).html).not.toContain('Confirm that it is you');
+  });
+
+  it('lets the member use another account', async () => {
+    const { sub, browser, username } = await member();
+    nobody(await signIn({}, browser));
+    upstream.account = { sub };
+    signedInAs(await confirm(browser), username);
+    expect([upstream.asked.get('prompt'), upstream.asked.get('max_age')]).toEqual(['login', '2592000']);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['prompt=login', { prompt: 'login' }],
+    ['max_age', { max_age: '600' }],
+  ])('is no answer to an app that asks with %s', async (_, parameters) => {
+    const { sub, browser, id } = await member();
+    upstream.account = { sub };
+    const page = (await browser.open(oauth.request(await oauth.client(), parameters).url)) as FormPage;
+    const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL);
+    expect(((await browser.open(back)) as FormPage).status).toBe(502);
+    expect(await rows('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
+  });
+
+  it('gives an app no time either, which is asked for anew where the app has to know', async () => {
+    const { sub, browser, username, id } = await member();
+    const clientId = await oauth.client();
+    signedInAs(await signIn({ sub }, browser), username);
+    const asked = async (parameters: Record<string, string>) => {
+      const { url, verifier } = oauth.request(clientId, parameters);
+      return { page: await browser.open(url), verifier };
+    };
+    const { page, verifier } = await asked({});
+    const end = (await browser.submit(page as FormPage, { decision: 'allow' }, /\/consent$/)) as URL;
+    const { body } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: end.searchParams.get('code')!,
+      code_verifier: verifier,
+      redirect_uri: REDIRECT_URI,
+    });
+    expect(Object.keys(decodeJwt(body.id_token!))).not.toContain('auth_time');
+    expect(((await asked({ max_age: '1000' })).page as FormPage).html).toMatch(/Continue with/);
+    expect(
+      await rows(
+        `SELECT signed_in_at BETWEEN now() - interval '1 minute' AND now() AS today FROM oauth_sessions WHERE user_id = $1`,
+        [id],
+      ),
+    ).toEqual([{ today: true }]);
   });
 });
 

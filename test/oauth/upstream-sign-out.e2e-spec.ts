@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { thorough } from '../support/database.js';
 import { Browser, freePort, OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage, TokenBody } from '../support/oauth.js';
+import { eventually } from '../support/timing.js';
 import { startWithUpstream, upstreamLink } from '../support/upstream.js';
 import type { UpstreamServer } from '../support/upstream.js';
 
@@ -255,7 +256,13 @@ describe('a logout token of the platform’s login', () => {
     ['that was made long ago', { iat: Math.floor(Date.now() / 1000) - 3600 }],
     ['with a session that is no text', { sid: 5 }],
     ['of another type', { header: { typ: 'at+jwt' } }],
-    ['with a key that is unknown', { header: { kid: 'unknown' } }],
+    ['whose id is no text', { jti: 5 }],
+    ['whose id is a list', { jti: ['x'] }],
+    ['whose id is empty', { jti: '' }],
+    ['of a subject that is no text', { sub: 5 }],
+    ['of a subject that is an object', { sub: {} }],
+    ['of no subject', { sub: null }],
+    ['of a list of sessions', { sid: ['x'] }],
   ])('%s is refused, and ends nothing', async (_, { header, ...claims }) => {
     const { sub, browser } = await member();
     const { status, text } = await logOut(
@@ -266,6 +273,42 @@ describe('a logout token of the platform’s login', () => {
       { error: 'invalid_request', error_description: expect.any(String), error_id: expect.any(String) },
     ]);
     expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  it('that names a list of members ends nobody’s sessions', async () => {
+    const { sub, browser } = await member();
+    expect((await logOut(await upstream.logoutToken({ sub: [sub] as never }))).status).toBe(400);
+    expect(await isSignedIn(browser)).toBe(true);
+  });
+
+  it('signed with a key that is newer than the last look at them is to be sent again', async () => {
+    const { sub, browser } = await member();
+    await upstream.rotate();
+    const token = await upstream.logoutToken({ sub });
+    const early = await logOut(token);
+    expect([early.status, early.headers.get('retry-after')]).toEqual([503, '30']);
+    expect(await isSignedIn(browser)).toBe(true);
+    await member(); // whose ID token makes the server look at the keys
+    expect((await logOut(token)).status).toBe(200);
+    expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  it('signed with a key that is not among those just read is refused for good', async () => {
+    const other = await OauthTest.start({ upstream: upstream.config }, oauth);
+    try {
+      const token = await upstream.logoutToken({ sub: 'x' }, { kid: 'unknown' });
+      expect((await logOut(token, other.issuer)).status).toBe(400);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('ends no sign-in that begins after it, be it in the same second', async () => {
+    const { sub, id, browser } = await member();
+    await eventually(() => (Date.now() % 1000 < 100 ? true : undefined));
+    expect((await logOut(await upstream.logoutToken({ sub }))).status).toBe(200);
+    const later = await member({ id, sub });
+    expect([await isSignedIn(browser), await isSignedIn(later.browser)]).toEqual([false, true]);
   });
 
   thorough.it(

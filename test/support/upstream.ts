@@ -19,6 +19,10 @@ export interface Faults {
   readonly silent?: RegExp;
   /** Requests to these paths get this status, and a page. */
   readonly broken?: readonly [path: RegExp, status: number];
+  /** Responses at these paths stop in the middle of their body. */
+  readonly stalling?: RegExp;
+  /** Changes the metadata. */
+  readonly metadata?: (metadata: Record<string, unknown>) => Record<string, unknown>;
   /** Other keys are published than the signing keys. */
   readonly otherKeys?: boolean;
   /** Changes the claims of an ID token before it is signed. */
@@ -196,7 +200,7 @@ export class UpstreamServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url!.split('?')[0]!;
-    const { away, silent, broken, otherKeys, claims, answer } = this.faults;
+    const { away, silent, broken, stalling, metadata, otherKeys, claims, answer } = this.faults;
     if (away?.test(path)) {
       request.socket.destroy();
       return;
@@ -206,6 +210,12 @@ export class UpstreamServer {
       response.writeHead(broken[1], { 'Content-Type': 'text/html' }).end('<h1>Oops</h1>');
       return;
     }
+    if (stalling?.test(path)) {
+      response.writeHead(200, { 'Content-Type': 'application/json' }).write('{"access_token":');
+      return;
+    }
+    if (metadata && path === '/.well-known/openid-configuration')
+      this.#changed(response, undefined, metadata);
     if (path.startsWith('/interaction/')) {
       const { decision } = this;
       const result = 'error' in decision ? decision : { login: { accountId: this.account.sub, ...decision } };

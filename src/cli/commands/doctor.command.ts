@@ -5,6 +5,7 @@ import type { DataSource } from 'typeorm';
 import type { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/unavailable.js';
 import { OperatorError } from '../../values/operator-error.js';
+import { discover, faultOf } from '../../oauth/upstream/openid-provider.js';
 import { SigningKeysService } from '../../oauth/provider/signing-keys.service.js';
 import { checkDatabase, checkSettings, checkVitals, failed } from '../../operations/doctor/doctor.js';
 import { checkReplicas } from '../../operations/doctor/replicas.js';
@@ -30,7 +31,7 @@ export function doctorCommand(program: Command): void {
   addCommand(
     program,
     'doctor',
-    'Check settings, proxy, database, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
+    'Check settings, proxy, the platform’s own login, database, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
     'pua doctor --mend',
   )
     .option('--mend', 'first correct copies, totals and sequences, without blocking other writers')
@@ -121,7 +122,7 @@ async function examine(look: (dataSource: DataSource, config: Config) => Promise
     if (error instanceof OperatorError) return { isWhole: false, checks: [failed('settings', error)] };
     throw error;
   }
-  const checks = checkSettings(config);
+  const checks = [...checkSettings(config), ...(await checkUpstream(config))];
   try {
     return await withAnyDatabase(async ({ dataSource }) => {
       const { isWhole, checks: found } = await look(dataSource, config);
@@ -132,6 +133,22 @@ async function examine(look: (dataSource: DataSource, config: Config) => Promise
     if (error instanceof OperatorError || isUnavailable(error))
       return { isWhole: false, checks: [...checks, failed('database', error as Error)] };
     throw error;
+  }
+}
+
+async function checkUpstream({ upstream }: Config): Promise<Check[]> {
+  if (!upstream) return [];
+  const name = 'platform login';
+  try {
+    await discover(upstream);
+    return [{ name, status: 'ok', message: `${upstream.issuer} can be used`, mend: null }];
+  } catch (error) {
+    const { kind, message } = faultOf(error);
+    const [status, mend] =
+      kind === 'away'
+        ? (['warn', 'start it, and let this server reach it'] as const)
+        : (['fail', 'correct UPSTREAM_ISSUER, or the metadata that it publishes'] as const);
+    return [{ name, status, message: `${upstream.issuer} cannot be used: ${message}`, mend }];
   }
 }
 

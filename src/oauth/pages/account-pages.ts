@@ -64,7 +64,10 @@ export class AccountPages {
   }
 
   async signInUpstream(page: SignInPage, request: Request, response: Response): Promise<void> {
-    const wishes = { anew: queryOf(request).has('other') };
+    const prompted = queryOf(request).has('other');
+    // Who is signed in already is asked for a proof that is fresh; anybody else for another account.
+    const confirms = prompted && (await this.sessions.current(request, response)) !== undefined;
+    const wishes = { prompted, maxAge: confirms ? 0 : undefined };
     redirect(response, await this.upstream.begin(request, response, { account: page }, wishes));
   }
 

@@ -207,6 +207,10 @@ export function createProvider(parts: ProviderParts): Provider {
   };
 
   const provider = new Provider(config.publicUrl, configuration);
+  // Default: a time of 0, which stands for an unknown one, would be told to apps as `auth_time`.
+  provider.Session.prototype.authTime = function () {
+    return this.loginTs || undefined;
+  };
   // Host and protocol are pinned to PUBLIC_URL before the library sees a request; this makes it use them.
   provider.proxy = true;
   return provider;

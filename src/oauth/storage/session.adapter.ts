@@ -103,7 +103,8 @@ export class SessionAdapter extends StoredModel {
     const session: StoredSession = [
       ...rowKeys,
       encryption.seal(stored, 'Session', ...rowKeys),
-      payload.loginTs ?? null,
+      // Where it is not known when the member authenticated, the session lasts as if that was when it began.
+      payload.accountId === undefined ? null : payload.loginTs || payload.iat!,
       expiresIn,
       request.userAgent?.slice(0, 300) ?? null,
       request.ip ?? null,

@@ -4,7 +4,7 @@ export interface UpstreamSession {
   readonly subject: string;
   /** HMAC of `sid`; null if the provider sent none. */
   readonly session: string | null;
-  /** When the member came from there: database clock, seconds since 1970. Missing in stored sessions, which predate any end. */
+  /** When the member came from there: database clock, seconds since 1970, with their fraction. Missing in stored sessions, which predate any end. */
   readonly at?: number;
 }
 

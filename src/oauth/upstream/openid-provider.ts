@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { createRemoteJWKSet, errors as joseErrors, jwtVerify } from 'jose';
-import type { JWTPayload, RemoteJWKSetOptions } from 'jose';
+import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import * as client from 'openid-client';
 import type { UpstreamClaims } from '../../accounts/upstream-members.js';
 import { Config } from '../../config/config.js';
 import type { UpstreamConfig } from '../../config/config.js';
 import { toClientKey } from '../../crypto/client-key.js';
 import { Logger } from '../../http/logger.js';
+import { isHttpUrl } from '../../values/string-rules.js';
 
 /** Timeout for one response of the provider, in seconds: members wait for it. */
 const LONGEST_SECONDS = 3;
@@ -15,11 +16,14 @@ const LONGEST_SECONDS = 3;
 const CLOCK_TOLERANCE_SECONDS = 90;
 /** The provider's metadata is read again after this. */
 const HOUR_MS = 3_600_000;
-/** After a failed read, metadata is not requested again for this long, however many requests need it. */
-const RETRY_MS = 1_000;
+/** After no answer, metadata is not requested again for this long, however many requests need it. */
+const RETRY_WHERE_AWAY_MS = 1_000;
 const RETRY_WHERE_KNOWN_MS = 60_000;
 /** Minimum interval between reads of the keys because of an unknown one: anybody can send a made-up logout token. */
-const KEYS_COOLDOWN_MS = 30_000;
+const KEYS_COOLDOWN_SECONDS = 30;
+/** The parts of the metadata without which nobody can sign in. */
+const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
+const OTHER_ENDPOINTS = ['userinfo_endpoint', 'end_session_endpoint'] as const;
 
 /** Signatures that cannot be made with the public keys. */
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
@@ -32,6 +36,8 @@ export class UpstreamFault extends Error {
     message: string,
     /** The error code of OAuth or OpenID, if it has the form of one. */
     readonly code?: string,
+    /** When to try again, in seconds. */
+    readonly retryAfter = 1,
   ) {
     super(message);
   }
@@ -42,8 +48,15 @@ export interface UpstreamRequest {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-  /** Parameters passed on from an app's request. */
   readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** What the provider says of a sign-in. */
+export interface UpstreamAnswer {
+  /** The claims of the signed ID token: alone they say when and how the member authenticated. */
+  readonly idToken: JWTPayload;
+  /** Who the member is. */
+  readonly member: UpstreamClaims;
 }
 
 interface Known {
@@ -106,15 +119,15 @@ export class OpenidProvider implements OnApplicationBootstrap {
    * Redeems the code of an authorization response, once.
    *
    * @param query of the URL to which the provider redirected
-   * @returns the member's claims; those of the ID token take precedence
    * @throws UpstreamFault
    */
   async redeem(
     query: URLSearchParams,
     { state, nonce, verifier }: Omit<UpstreamRequest, 'parameters'>,
-  ): Promise<UpstreamClaims> {
-    const { configuration, keys, algorithms } = await this.#provider();
-    const { issuer, clientId, claim, createMembers } = this.#upstream!;
+  ): Promise<UpstreamAnswer> {
+    const known = await this.#provider();
+    const { configuration } = known;
+    const { claim, createMembers } = this.#upstream!;
     try {
       const tokens = await client.authorizationCodeGrant(
         configuration,
@@ -126,17 +139,11 @@ export class OpenidProvider implements OnApplicationBootstrap {
           idTokenExpected: true,
         },
       );
-      const verify = () =>
-        jwtVerify(tokens.id_token!, keys, {
-          issuer,
-          audience: clientId,
-          algorithms,
-          clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        });
+      const verify = () => this.#verify(tokens.id_token!, known);
       const { payload } = await verify().catch(async (error: unknown) => {
         if (!isOfUnknownKey(error)) throw error;
         // The token came directly from the provider, which may have changed its keys a moment ago.
-        await keys.reload();
+        await known.keys.reload();
         return verify();
       });
       const more = createMembers || payload[claim] === undefined;
@@ -144,7 +151,10 @@ export class OpenidProvider implements OnApplicationBootstrap {
         more && configuration.serverMetadata().userinfo_endpoint !== undefined
           ? await client.fetchUserInfo(configuration, tokens.access_token, payload.sub!)
           : {};
-      return { ...told, ...payload };
+      // An address that one document names may not be the one that the other calls verified.
+      const naming: UpstreamClaims = payload[claim] === undefined ? told : payload;
+      const { [claim]: name, email_verified } = naming;
+      return { idToken: payload, member: { ...told, ...payload, [claim]: name, email_verified } };
     } catch (error) {
       throw faultOf(error);
     }
@@ -156,14 +166,10 @@ export class OpenidProvider implements OnApplicationBootstrap {
    * @throws UpstreamFault
    */
   async verifyLogoutToken(token: string): Promise<JWTPayload> {
-    const { keys, algorithms } = await this.#provider();
-    const { issuer, clientId } = this.#upstream!;
+    const known = await this.#provider();
+    const { coolingDown } = known.keys;
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, keys, {
-        issuer,
-        audience: clientId,
-        algorithms,
-        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      const { payload, protectedHeader } = await this.#verify(token, known, {
         requiredClaims: ['iat', 'exp', 'jti', 'events'],
         maxTokenAge: LONGEST_LOGOUT_SECONDS,
       });
@@ -172,7 +178,10 @@ export class OpenidProvider implements OnApplicationBootstrap {
         throw new UpstreamFault('wrong', 'a token of another type');
       return payload;
     } catch (error) {
-      throw error instanceof UpstreamFault ? error : faultOf(error);
+      // Its key may be newer than the last look at them, and the next one has to wait.
+      if (coolingDown && error instanceof joseErrors.JWKSNoMatchingKey)
+        throw new UpstreamFault('away', 'the key is not known yet', undefined, KEYS_COOLDOWN_SECONDS);
+      throw faultOf(error);
     }
   }
 
@@ -196,6 +205,17 @@ export class OpenidProvider implements OnApplicationBootstrap {
     }
   }
 
+  #verify(token: string, { keys, algorithms }: Known, more: JWTVerifyOptions = {}) {
+    const { issuer, clientId } = this.#upstream!;
+    return jwtVerify(token, keys, {
+      issuer,
+      audience: clientId,
+      algorithms,
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      ...more,
+    });
+  }
+
   /** Reads the metadata on first use and again after an hour; while the provider is unavailable, uses the last that was read. */
   async #provider(): Promise<Known> {
     if (performance.now() >= this.#readAgainAt)
@@ -207,28 +227,52 @@ export class OpenidProvider implements OnApplicationBootstrap {
 
   async #read(): Promise<Known> {
     try {
-      this.#known = await this.#discover();
+      this.#known = await discover(this.#upstream!);
       this.#readAgainAt = performance.now() + HOUR_MS;
       this.logger.info({ issuer: this.#upstream!.issuer }, 'the platform’s own login can be used');
       return this.#known;
     } catch (error) {
       this.#fault = faultOf(error);
-      this.#readAgainAt = performance.now() + (this.#known ? RETRY_WHERE_KNOWN_MS : RETRY_MS);
+      const retryMs = this.#fault.kind === 'away' ? RETRY_WHERE_AWAY_MS : 0;
+      this.#readAgainAt = performance.now() + (this.#known ? RETRY_WHERE_KNOWN_MS : retryMs);
       const { issuer } = this.#upstream!;
       this.logger.warn({ issuer, reason: this.#fault.message }, 'the platform’s own login cannot be used');
       if (this.#known) return this.#known;
       throw this.#fault;
     }
   }
+}
 
-  async #discover(): Promise<Known> {
-    const { issuer, clientId, clientSecret, clientKey } = this.#upstream!;
-    const insecure = issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
+/**
+ * Reads the provider's metadata.
+ *
+ * @throws UpstreamFault if the provider does not answer, or its metadata cannot be used; it says what is wrong
+ */
+export async function discover({
+  issuer,
+  clientId,
+  clientSecret,
+  clientKey,
+}: UpstreamConfig): Promise<Known> {
+  const isInsecure = issuer.startsWith('http:');
+  const insecure = isInsecure ? [client.allowInsecureRequests] : [];
+  try {
     const found = await client.discovery(new URL(issuer), clientId, {}, client.None(), {
       timeout: LONGEST_SECONDS,
       execute: insecure,
     });
     const metadata = found.serverMetadata();
+    for (const name of [...ENDPOINTS, ...OTHER_ENDPOINTS.filter((other) => metadata[other] !== undefined)])
+      if (!isHttpUrl(String(metadata[name])) || (!isInsecure && !/^https:/i.test(metadata[name]!)))
+        throw new UpstreamFault('wrong', `the provider's metadata has no ${name} that can be used`);
+    const algorithms = (metadata.id_token_signing_alg_values_supported ?? ['RS256']).filter((alg) =>
+      ASYMMETRIC.test(alg),
+    );
+    if (algorithms.length === 0)
+      throw new UpstreamFault(
+        'wrong',
+        "the provider's metadata has no id_token_signing_alg_values_supported that can be used",
+      );
     const supported = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
     const bySecret = supported.includes('client_secret_basic') ? basic : client.ClientSecretPost;
     const configuration = new client.Configuration(
@@ -239,23 +283,21 @@ export class OpenidProvider implements OnApplicationBootstrap {
     );
     configuration.timeout = LONGEST_SECONDS;
     for (const allow of insecure) allow(configuration);
-    if (metadata.jwks_uri === undefined) throw new UpstreamFault('wrong', 'the provider publishes no keys');
-    const options: RemoteJWKSetOptions = {
+    const keys = createRemoteJWKSet(new URL(metadata.jwks_uri!), {
       timeoutDuration: LONGEST_SECONDS * 1000,
-      cooldownDuration: KEYS_COOLDOWN_MS,
-    };
-    const algorithms = (metadata.id_token_signing_alg_values_supported ?? ['RS256']).filter((alg) =>
-      ASYMMETRIC.test(alg),
-    );
-    return { configuration, keys: createRemoteJWKSet(new URL(metadata.jwks_uri), options), algorithms };
+      cooldownDuration: KEYS_COOLDOWN_SECONDS * 1000,
+    });
+    return { configuration, keys, algorithms };
+  } catch (error) {
+    throw faultOf(error);
   }
 }
 
 /** The maximum age of a logout token, in seconds: what it ends began before it was issued. */
 const LONGEST_LOGOUT_SECONDS = 300;
 
-/** Error responses may contain untrusted input or a token, so faults are worded here. */
-function faultOf(error: unknown): UpstreamFault {
+/** The fault that an error means. Error responses may contain untrusted input or a token, so faults are worded here. */
+export function faultOf(error: unknown): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   if (error instanceof client.AuthorizationResponseError)
     return new UpstreamFault('refused', 'the provider answered with an error', codeOf(error.error));
@@ -264,20 +306,35 @@ function faultOf(error: unknown): UpstreamFault {
       error.status >= 500 ? 'away' : 'wrong',
       `the provider refused with ${error.status} ${codeOf(error.error) ?? ''}`.trim(),
     );
-  const { code, message, cause } = error as Error & { code?: unknown };
-  if (isAway(error, cause)) return new UpstreamFault('away', 'the provider did not answer');
-  return new UpstreamFault('wrong', `${typeof code === 'string' ? code : 'ERROR'}: ${message}`.slice(0, 200));
+  if (isAway(error)) return new UpstreamFault('away', 'the provider did not answer');
+  const { code, message } = error as Error & { code?: unknown };
+  const claim = claimOf(error);
+  const words = [typeof code === 'string' ? code : 'ERROR', message, ...(claim === undefined ? [] : [claim])];
+  return new UpstreamFault('wrong', words.join(': ').slice(0, 200));
 }
 
-function isAway(error: unknown, cause: unknown): boolean {
-  if (error instanceof joseErrors.JWKSTimeout) return true;
-  // The keys' URL did not respond with 200 and JSON.
-  if (error instanceof joseErrors.JOSEError && error.code === 'ERR_JOSE_GENERIC') return true;
-  if (error instanceof TypeError) return error.message === 'fetch failed';
+/** The claim because of which a token was refused, which openid-client's messages do not name. */
+function claimOf(error: unknown): string | undefined {
+  const { claim, cause } = error as { claim?: unknown; cause?: unknown };
+  if (typeof claim === 'string') return claim;
+  return typeof cause === 'object' && cause !== null ? claimOf(cause) : undefined;
+}
+
+/** Tells whether the error, or what caused it, is that the provider did not answer to the end. */
+function isAway(error: unknown): boolean {
+  if (error instanceof Response) return error.status >= 500;
+  if (!(error instanceof Error)) return false;
+  const { name, message, cause } = error;
   const { code } = error as { code?: unknown };
-  if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return true;
-  if (cause instanceof Response) return cause.status >= 500;
-  return cause instanceof TypeError && cause.message === 'fetch failed';
+  return (
+    error instanceof joseErrors.JWKSTimeout ||
+    code === 'ERR_JOSE_GENERIC' || // the keys' URL did not respond with 200 and JSON
+    code === 'OAUTH_TIMEOUT' ||
+    code === 'OAUTH_ABORT' ||
+    name === 'TimeoutError' ||
+    (error instanceof TypeError && (message === 'fetch failed' || message === 'terminated')) ||
+    isAway(cause)
+  );
 }
 
 function isOfUnknownKey(error: unknown): boolean {

@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import type { JWTPayload } from 'jose';
 import { errors } from 'oidc-provider';
 import type { Interaction } from 'oidc-provider';
 import { cookiesNamed } from '../../accounts/cookies.js';
 import { DeviceCookies } from '../../accounts/device-cookies.js';
 import type { SignedIn } from '../../accounts/sign-in.js';
 import { UpstreamMembers } from '../../accounts/upstream-members.js';
-import type { UpstreamClaims, UpstreamMember } from '../../accounts/upstream-members.js';
+import type { UpstreamMember } from '../../accounts/upstream-members.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
@@ -52,16 +53,15 @@ interface Begun {
   readonly verifier: string;
   /** By this process's clock: seconds since 1970. */
   readonly begunAt: number;
-  /** The member has to authenticate again, even if the provider still has a session. */
-  readonly anew: boolean;
-  /** How long ago they may have authenticated, in seconds, if the app limits it. */
+  /** How long before that they may have authenticated, in seconds; null if that is not limited, nor has to be known. */
   readonly maxAge: number | null;
 }
 
 /** What is requested of the provider. */
 export interface Wishes {
-  /** Whether the member has to authenticate again. */
-  readonly anew: boolean;
+  /** Whether the provider is to ask the member, even if it has a session of theirs. */
+  readonly prompted: boolean;
+  /** How long ago they may have authenticated, in seconds; 0: not before this request. */
   readonly maxAge?: number | undefined;
   /** Parameters that are passed on unchanged. */
   readonly parameters?: Readonly<Record<string, string>>;
@@ -76,6 +76,9 @@ const FAULTS = {
   refused: [502, 'upstreamFailed', undefined, 'upstream_refused'],
   wrong: [502, 'upstreamFailed', undefined, 'upstream_wrong'],
 } as const;
+
+/** The error of a member who declined (RFC 6749 §4.1.2.1). */
+const DECLINED = 'access_denied';
 
 const SECRET = /^[\w-]{43}$/;
 
@@ -124,7 +127,6 @@ export class UpstreamSignIns {
       nonce: secret(),
       verifier: secret(),
       begunAt: Math.floor(Date.now() / 1000),
-      anew: wishes.anew,
       maxAge: wishes.maxAge ?? null,
     };
     const url = await this.provider
@@ -134,8 +136,9 @@ export class UpstreamSignIns {
         verifier: begun.verifier,
         parameters: {
           ...wishes.parameters,
-          ...(wishes.anew ? { prompt: 'login' } : {}),
-          ...(wishes.maxAge === undefined ? {} : { max_age: String(wishes.maxAge) }),
+          ...(wishes.prompted ? { prompt: 'login' } : {}),
+          // Always, because a provider then has to say when the member authenticated (OpenID Connect Core §3.1.2.1).
+          max_age: String(wishes.maxAge ?? LIFETIMES.longestSession),
         },
       })
       .catch((error: unknown) => {
@@ -166,26 +169,26 @@ export class UpstreamSignIns {
   /**
    * Completes a sign-in with the provider's response.
    *
-   * @returns the member, whose browser is remembered
+   * @returns the member, whose browser is remembered; undefined if they declined there
    * @throws PageFault if anything is wrong
    */
-  async finish(request: Request, response: Response, begun: Begun): Promise<SignedIn> {
+  async finish(request: Request, response: Response, begun: Begun): Promise<SignedIn | undefined> {
     const { purpose } = begun;
     const way = 'interaction' in purpose ? 'authorization' : 'account';
     const count = (result: 'signed-in' | 'invalid' | 'failed') =>
       this.meter.count('sign_ins_total', { result, way, method: 'upstream' });
     const query = queryOf(request);
     try {
-      const claims = await this.provider.redeem(query, {
+      const answer = await this.provider.redeem(query, {
         state: query.get('state')!,
         nonce: begun.nonce,
         verifier: begun.verifier,
       });
-      const { claim } = this.config.upstream!;
-      if (claims[claim] === undefined)
+      const { claim, match } = this.config.upstream!;
+      if (answer.member[claim] === undefined)
         throw new UpstreamFault('wrong', `the provider says nothing of the claim ${claim}`);
-      checkTime(claims, begun);
-      const member = await this.members.signIn(claims, addressOf(request));
+      const authTime = authTimeOf(answer.idToken, begun);
+      const member = await this.members.signIn(answer.member, addressOf(request));
       count(member ? 'signed-in' : 'invalid');
       if (!member)
         throw this.#fault(
@@ -194,14 +197,22 @@ export class UpstreamSignIns {
           'access_denied',
           'unknown_member',
           againAs('anotherAccount', purpose),
+          `the claim ${claim} names no member who can sign in (${match})`,
         );
       this.devices.issue(request, response, member.userId);
-      return this.#signedIn(member, claims);
+      return this.#signedIn(member, answer.idToken, authTime);
     } catch (error) {
       if (error instanceof PageFault) throw error;
+      if (error instanceof UpstreamFault && error.code === DECLINED) return undefined;
       count('failed');
       throw this.#faultOf(error, purpose);
     }
+  }
+
+  /** The page for a member who declined at the provider, where no other page of ours is to be shown. */
+  declined(purpose: Purpose): PageFault {
+    const next = againAs('tryAgain', purpose);
+    return this.#fault(403, 'upstreamDeclined', DECLINED, 'upstream_refused', next);
   }
 
   /** Keys for finding browser sessions that came from this subject or session at the provider; the first is the one to store. */
@@ -209,19 +220,21 @@ export class UpstreamSignIns {
     return this.#keys.everyKeyOf(`Upstream.${what}`, value);
   }
 
-  #signedIn(member: UpstreamMember, claims: UpstreamClaims): SignedIn {
-    const { userId, validSince, now } = member;
-    const { auth_time: authTime, amr, acr } = claims;
-    const session = typeof claims.sid === 'string' ? this.keysOf('sid', claims.sid)[0]! : undefined;
+  #signedIn(
+    { userId, validSince, now }: UpstreamMember,
+    { sub, sid, amr, acr }: JWTPayload,
+    authTime: number,
+  ): SignedIn {
+    const session = typeof sid === 'string' ? this.keysOf('sid', sid)[0]! : undefined;
     const upstream: UpstreamSession = {
-      subject: this.keysOf('sub', claims.sub as string)[0]!.toString('base64url'),
+      subject: this.keysOf('sub', sub!)[0]!.toString('base64url'),
       session: session?.toString('base64url') ?? null,
       at: now,
     };
     return {
       userId,
       validSince,
-      at: typeof authTime === 'number' ? Math.min(Math.floor(authTime), now) : now,
+      at: Math.floor(Math.min(authTime, now)),
       amr: Array.isArray(amr) ? amr.filter(isShort).slice(0, 10) : undefined,
       acr: isShort(acr) ? acr : undefined,
       upstream,
@@ -259,8 +272,10 @@ export class UpstreamSignIns {
 }
 
 /**
- * Tells which parameters of an app's request are passed on, and whether the member has to authenticate again: if the app or the
- * member requests that, or if the member's sign-in here is older than the app allows.
+ * Tells which parameters of an app's request are passed on, and whether the member has to authenticate again: if the app requests
+ * that, or if the member's sign-in here is older than the app allows.
+ *
+ * @param other whether the member wants to use another account
  */
 export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
   const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
@@ -269,9 +284,11 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
   const maxAge = Number(params.max_age ?? Number.NaN);
   const asked = typeof params.prompt === 'string' && params.prompt.split(' ').includes('login');
   const isOld = prompt.reasons.includes('max_age') && session?.accountId !== undefined;
+  const anew = asked || isOld;
+  const allowed = Number.isSafeInteger(maxAge) && maxAge >= 0 ? maxAge : undefined;
   return {
-    anew: other || asked || isOld,
-    maxAge: Number.isSafeInteger(maxAge) && maxAge >= 0 ? maxAge : undefined,
+    prompted: other || anew,
+    maxAge: anew ? 0 : allowed,
     parameters: Object.fromEntries(passedOn),
   };
 }
@@ -284,20 +301,22 @@ function againAs(text: 'tryAgain' | 'anotherAccount', purpose: Purpose): Next {
   return { text, href: text === 'tryAgain' ? page : `${page}/upstream?other=1` };
 }
 
-/** @throws UpstreamFault if the member authenticated longer ago than the app allows, or did not authenticate again as required */
-function checkTime({ auth_time: authTime }: UpstreamClaims, { anew, maxAge, begunAt }: Begun): void {
-  const now = Math.floor(Date.now() / 1000);
+/**
+ * @returns when the member authenticated, by the provider's clock; 0 if it does not say, and nothing depends on it
+ * @throws UpstreamFault if it was longer ago than is allowed
+ */
+function authTimeOf({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Begun): number {
   if (typeof authTime !== 'number') {
     if (maxAge !== null)
-      throw new UpstreamFault('wrong', 'the provider does not say when the member signed in');
-    return;
+      throw new UpstreamFault(
+        'wrong',
+        'the claim auth_time is missing: when the member signed in must be known',
+      );
+    return 0;
   }
-  const oldest = Math.min(
-    maxAge === null ? LIFETIMES.longestSession : maxAge,
-    anew ? now - begunAt : LIFETIMES.longestSession,
-  );
-  if (now - authTime > oldest + CLOCKS_APART)
+  if (authTime < begunAt - (maxAge ?? LIFETIMES.longestSession) - CLOCKS_APART)
     throw new UpstreamFault('wrong', 'the member signed in at the provider longer ago than is allowed');
+  return authTime;
 }
 
 function isShort(value: unknown): value is string {

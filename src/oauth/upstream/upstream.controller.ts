@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import type { JWTPayload } from 'jose';
 import { errors } from 'oidc-provider';
 import { DataSource } from 'typeorm';
+import { z } from 'zod';
 import { UpstreamMembers } from '../../accounts/upstream-members.js';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { Config } from '../../config/config.js';
@@ -30,6 +31,16 @@ const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
 const GONE = ['account-disabled', 'account-purged'].map(
   (type) => `https://schemas.openid.net/secevent/risc/event-type/${type}`,
 );
+
+const TEXT = z.string().min(1);
+/** What a logout token has to contain, and in which types (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+const LOGOUT_CLAIMS = z.object({
+  sub: TEXT.optional(),
+  sid: TEXT.optional(),
+  jti: TEXT,
+  events: z.looseObject({ [LOGOUT]: z.looseObject({}) }),
+  nonce: z.undefined().optional(), // an ID token has one
+});
 
 /** How long the id of a logout token is kept, in seconds: longer than a token can be valid. */
 const REMEMBERED_SECONDS = 600;
@@ -83,14 +94,13 @@ export class UpstreamController {
       (interaction?.prompt.name !== 'login' || interaction.result !== undefined)
     )
       throw new errors.SessionNotFound('another step');
-    if (interaction && queryOf(request).get('error') === 'access_denied') {
-      await this.steps.declined(response, interaction, 'the member did not sign in');
-      return;
-    }
     const signedIn = await this.signIns.finish(request, response, begun);
-    if (interaction) await this.steps.signedIn(request, response, interaction, signedIn);
+    if (interaction && signedIn) await this.steps.signedIn(request, response, interaction, signedIn);
+    else if (interaction) await this.steps.declined(response, interaction, 'the member did not sign in');
     else {
-      await this.sessions.signIn(request, response, signedIn);
+      // Without a sign-in of our own, the page would lead straight back to the provider.
+      if (!signedIn && !this.config.localSignIn) throw this.signIns.declined(purpose);
+      if (signedIn) await this.sessions.signIn(request, response, signedIn);
       redirect(response, pathOf((purpose as Extract<Purpose, { account: unknown }>).account));
     }
   }
@@ -125,7 +135,8 @@ export class UpstreamController {
       if (!away && !(error instanceof UpstreamFault)) throw error;
       const { message } = error as Error;
       this.logger.info({ request_id: request.context.id, reason: message }, 'a logout token was refused');
-      if (away) response.set('Retry-After', '1');
+      const { retryAfter = 1 } = error as Partial<UpstreamFault>;
+      if (away) response.set('Retry-After', String(retryAfter));
       response.status(away ? 503 : 400).json({
         error: away ? 'temporarily_unavailable' : 'invalid_request',
         error_description: away ? 'try again' : 'the logout token is not one that can be accepted',
@@ -135,30 +146,22 @@ export class UpstreamController {
   }
 
   async #logOut(token: JWTPayload): Promise<void> {
-    const { sub, sid, nonce, jti } = token;
-    const events = token.events as Readonly<Record<string, unknown>>;
-    const refuse = (why: string): never => {
-      throw new UpstreamFault('wrong', why);
-    };
-    if (nonce !== undefined) refuse('the token is an ID token');
-    if (
-      typeof events !== 'object' ||
-      events === null ||
-      typeof events[LOGOUT] !== 'object' ||
-      events[LOGOUT] === null
-    )
-      refuse('the token is about something else');
-    if (sub === undefined && sid === undefined) refuse('the token names neither subject nor session');
-    if (sid !== undefined && typeof sid !== 'string') refuse('sid must be a string');
-    const once = [this.#keys.everyKeyOf('UpstreamLogout', String(jti)), REMEMBERED_SECONDS];
-    if ((await this.database.rows(USE_ONCE, once)).length === 0) refuse('the token was used before');
+    const claims = LOGOUT_CLAIMS.safeParse(token);
+    if (!claims.success)
+      throw new UpstreamFault('wrong', `the claim ${claims.error.issues[0]!.path.join('.')} cannot be used`);
+    const { sub, sid, jti, events } = claims.data;
+    if (sub === undefined && sid === undefined)
+      throw new UpstreamFault('wrong', 'the token names neither subject nor session');
+    const once = [this.#keys.everyKeyOf('UpstreamLogout', jti), REMEMBERED_SECONDS];
+    if ((await this.database.rows(USE_ONCE, once)).length === 0)
+      throw new UpstreamFault('wrong', 'the token was used before');
     const bySubject = sub === undefined ? undefined : eitherOf(this.signIns.keysOf('sub', sub));
-    const bySession = typeof sid === 'string' ? eitherOf(this.signIns.keysOf('sid', sid)) : undefined;
+    const bySession = sid === undefined ? undefined : eitherOf(this.signIns.keysOf('sid', sid));
     const gone = GONE.some((type) => Object.hasOwn(events, type));
     const ends =
       bySession === undefined || (gone && sub !== undefined)
         ? this.signIns.keysOf('sub', sub!)
-        : this.signIns.keysOf('sid', sid as string);
+        : this.signIns.keysOf('sid', sid!);
     await this.database.rows(REMEMBER_END, [ends, END_REMEMBERED_SECONDS]);
     const ended = await this.#end(gone ? undefined : bySession, bySubject ?? undefined);
     const members = Map.groupBy(ended, ({ user_id }) => user_id);

@@ -128,6 +128,7 @@ export class DeveloperKeysController {
   }
 
   async #isFresh({ session }: Developer): Promise<boolean> {
+    if (!session.loginTs) return false; // the platform's own login did not say when they signed in there
     const keys = eitherOf(this.#sessionKeys.keysOf('Session.uid', session.uid));
     return (await this.database.rows(IS_FRESH, keys)).length > 0;
   }

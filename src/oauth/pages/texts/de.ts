@@ -533,6 +533,10 @@ export const de: Texts = {
       'Die Anmeldung mit {login} hat nicht geklappt',
       'Die Antwort von dort ließ sich nicht verwenden, und du bist nicht angemeldet. Versuche es noch einmal.',
     ],
+    upstreamDeclined: [
+      'Du bist nicht angemeldet',
+      'Du hast die Anmeldung mit {login} abgebrochen, oder sie wurde dir verweigert. Du kannst es noch einmal versuchen.',
+    ],
     malformed: [
       'Das hat nicht geklappt',
       'Der Link oder das Formular, über das du gekommen bist, lässt sich nicht beantworten. Geh zurück zur App und versuche es noch einmal.',

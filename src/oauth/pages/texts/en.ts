@@ -47,6 +47,10 @@ const FAULTS = {
     'Signing in with {login} did not work',
     'Its answer could not be used, and you are not signed in. Try again.',
   ],
+  upstreamDeclined: [
+    'You are not signed in',
+    'You cancelled signing in with {login}, or it did not let you. You can try again.',
+  ],
   malformed: [
     'This did not work',
     'The link or form that brought you here is not one that can be answered. Go back to the app and try again.',

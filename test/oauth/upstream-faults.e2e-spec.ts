@@ -1,0 +1,215 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Logger } from '../../src/http/logger.js';
+import { pua } from '../support/command-line.js';
+import { thorough } from '../support/database.js';
+import { OauthTest } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+import { SECRET, startWithUpstream, upstreamLink } from '../support/upstream.js';
+import type { Faults, UpstreamServer } from '../support/upstream.js';
+
+let oauth: OauthTest;
+let upstream: UpstreamServer;
+beforeAll(async () => {
+  ({ oauth, upstream } = await startWithUpstream({ createMembers: true, scopes: 'openid profile' }));
+});
+afterAll(async () => {
+  await oauth.close();
+  upstream.close();
+});
+beforeEach(() => {
+  upstream.faults = {};
+  upstream.decision = {};
+  upstream.account = { sub: randomUUID() };
+});
+afterEach(() => void jest.restoreAllMocks());
+
+/** A second server with the same login, which reads its metadata now. */
+const beside = () => OauthTest.start({ upstream: upstream.config }, oauth);
+
+/** From a page with a link to the platform's own login there and back. */
+async function signIn(browser: Browser, path = '/account/sessions'): Promise<FormPage | URL> {
+  const page = (await browser.open(path)) as FormPage;
+  return browser.open(await upstream.visit((await browser.open(upstreamLink(page))) as URL));
+}
+
+/** What the server logs from now on. */
+function logOf({ api }: OauthTest): () => string {
+  const logger = api.app.get(Logger);
+  const spies = (['info', 'warn'] as const).map((level) => jest.spyOn(logger, level));
+  return () => JSON.stringify(spies.flatMap(({ mock }) => mock.calls));
+}
+
+const without = (name: string) => (metadata: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== name));
+
+describe('Metadata of the platform’s own login', () => {
+  type Change = (metadata: Record<string, unknown>) => Record<string, unknown>;
+  const CASES: readonly (readonly [what: string, name: string, change: Change])[] = [
+    [
+      'whose authorization endpoint is a script',
+      'authorization_endpoint',
+      (metadata) => ({ ...metadata, authorization_endpoint: 'javascript:alert(1)' }),
+    ],
+    ['without an authorization endpoint', 'authorization_endpoint', without('authorization_endpoint')],
+    ['without a token endpoint', 'token_endpoint', without('token_endpoint')],
+    ['without keys', 'jwks_uri', without('jwks_uri')],
+    [
+      'whose sign-out is a script',
+      'end_session_endpoint',
+      (metadata) => ({ ...metadata, end_session_endpoint: 'javascript:alert(1)' }),
+    ],
+    [
+      'with signatures that cannot be verified',
+      'id_token_signing_alg_values_supported',
+      (metadata) => ({ ...metadata, id_token_signing_alg_values_supported: ['HS256', 'none'] }),
+    ],
+  ];
+
+  CASES.forEach(([what, name, metadata], i) =>
+    (i === 0 ? it : thorough.it)(
+      `${what} cannot be used, which log and doctor say, and is read again as soon as it is mended`,
+      async () => {
+        upstream.faults = { metadata };
+        const server = await beside();
+        try {
+          const log = logOf(server);
+          const browser = server.browser();
+          const link = upstreamLink((await browser.open('/account/apps')) as FormPage);
+          const page = (await browser.open(link)) as FormPage;
+          expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
+          expect(log()).toContain(`has no ${name} that can be used`);
+          expect(await check()).toEqual([
+            1,
+            expect.objectContaining({ status: 'fail', message: expect.stringContaining(` ${name} `) }),
+          ]);
+          upstream.faults = {};
+          expect(await check()).toEqual([expect.any(Number), expect.objectContaining({ status: 'ok' })]);
+          expect(await browser.open(link)).toBeInstanceOf(URL);
+        } finally {
+          await server.close();
+        }
+      },
+    ),
+  );
+
+  /** What `pua doctor` says of the login, after its exit code. */
+  async function check() {
+    const settings = {
+      ...oauth.api.environment,
+      UPSTREAM_ISSUER: upstream.issuer,
+      UPSTREAM_CLIENT_ID: 'public-user-api',
+      UPSTREAM_CLIENT_SECRET: SECRET,
+    };
+    const { code, stdout } = await pua(settings, ['doctor', '--json']);
+    const { checks } = JSON.parse(stdout) as {
+      checks: { name: string; status: string; message: string }[];
+    };
+    return [code, ...checks.filter((one) => one.name === 'platform login')];
+  }
+});
+
+describe('A member who cancels at the platform’s own login', () => {
+  const error = { error: 'access_denied', error_description: 'the member cancelled' };
+
+  it('is back on the account page from which they came', async () => {
+    upstream.decision = error;
+    const page = (await signIn(oauth.browser(), '/account/apps')) as FormPage;
+    expect([page.status, page.url.pathname]).toEqual([200, '/account/apps']);
+    expect(page.html).toMatch(/Continue with/);
+  });
+
+  it('is told so where that page would lead straight back there', async () => {
+    const alone = await startWithUpstream({}, { localSignIn: false });
+    try {
+      alone.upstream.decision = error;
+      const browser = alone.oauth.browser();
+      const back = await alone.upstream.visit((await browser.open('/account/apps')) as URL);
+      const page = (await browser.open(back)) as FormPage;
+      expect([page.status, page.html]).toEqual([403, expect.stringContaining('You are not signed in')]);
+      expect(page.html).toContain('href="/account/apps">Try again');
+    } finally {
+      await alone.oauth.close();
+      alone.upstream.close();
+    }
+  });
+
+  it('and an answer that says so of another provider is not passed on to the app', async () => {
+    upstream.decision = error;
+    const browser = oauth.browser();
+    const { url } = oauth.request(await oauth.client());
+    const page = (await browser.open(url)) as FormPage;
+    const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL);
+    back.searchParams.set('iss', 'https://attacker.example');
+    const end = (await browser.open(back)) as FormPage;
+    expect(end).not.toBeInstanceOf(URL);
+    expect([end.status, /did not work/.test(end.html)]).toEqual([502, true]);
+  });
+});
+
+describe('What the platform’s own login says', () => {
+  thorough.it.each<[string, Faults]>([
+    ['the token endpoint', { stalling: /^\/token$/ }],
+    ['userinfo', { stalling: /^\/me$/ }],
+  ])('is awaited for 3 seconds also where %s stops in the middle', async (_, faults) => {
+    const browser = oauth.browser();
+    const page = (await browser.open('/account/apps')) as FormPage;
+    const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL);
+    upstream.faults = faults;
+    const end = (await browser.open(back)) as FormPage;
+    expect([end.status, end.headers.get('retry-after')]).toEqual([503, '1']);
+  });
+
+  it('of a picture is left out where its address is too long, and the log names the claim', async () => {
+    const log = logOf(oauth);
+    const picture = (length: number) => `https://example.com/`.padEnd(length, 'x');
+    for (const [length, stored] of [
+      [2049, null],
+      [2048, picture(2048)],
+    ] as const) {
+      upstream.account = { sub: randomUUID(), claims: { picture: picture(length) } };
+      expect(((await signIn(oauth.browser())) as FormPage).status).toBe(200);
+      expect(
+        await oauth.dataSource.query('SELECT profile_picture FROM users WHERE external_id = $1', [
+          upstream.account.sub,
+        ]),
+      ).toEqual([{ profile_picture: stored }]);
+    }
+    expect(log().match(/"claim":"picture"/g)).toHaveLength(1);
+  });
+
+  it.each<[string, Faults]>([
+    ['nonce', { claims: (claims) => ({ ...claims, nonce: 'x' }) }],
+    ['aud', { claims: (claims) => ({ ...claims, aud: 'somebody-else' }) }],
+    ['exp', { claims: (claims) => ({ ...claims, exp: 1_700_000_000 }) }],
+  ])('in an ID token that cannot be used is named in the log: %s', async (claim, faults) => {
+    const log = logOf(oauth);
+    upstream.faults = faults;
+    expect(((await signIn(oauth.browser())) as FormPage).status).toBe(502);
+    expect(log()).toMatch(new RegExp(`"detail":"[^"]*\\b${claim}\\b`));
+  });
+});
+
+describe('The claim that members are matched by', () => {
+  thorough.it('is named in the log where nobody is found by it', async () => {
+    const server = await startWithUpstream({ claim: 'email', scopes: 'openid email' });
+    try {
+      const log = logOf(server.oauth);
+      const browser = server.oauth.browser();
+      for (const [claims, status] of [
+        [{}, 502],
+        [{ email: 'ada@example.com', email_verified: false }, 403],
+      ] as const) {
+        server.upstream.account = { sub: randomUUID(), claims };
+        const page = (await browser.open('/account/apps')) as FormPage;
+        const back = await server.upstream.visit((await browser.open(upstreamLink(page))) as URL);
+        expect(((await browser.open(back)) as FormPage).status).toBe(status);
+      }
+      expect(log().match(/"detail":"[^"]*\bclaim email\b/g)).toHaveLength(2);
+      expect(log()).not.toContain('ada@example.com');
+    } finally {
+      await server.oauth.close();
+      server.upstream.close();
+    }
+  });
+});
