@@ -62,7 +62,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
   /**
    * Makes a link.
    *
-   * @param name 1 to {@link LONGEST_NAME} code points
+   * @param name of at most {@link LONGEST_NAME} code points
    * @returns its URL, which is shown once and stored nowhere; undefined if the member has reached the limit
    */
   async create(userId: number, name: string, actor: Actor): Promise<string | undefined> {

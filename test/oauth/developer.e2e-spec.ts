@@ -182,7 +182,7 @@ describe('An app of a member’s own', () => {
 
   thorough.it.each([
     { name: ' ' },
-    { name: 'a\u0000b' },
+    { name: '\0\u200b' },
     { name: 'a'.repeat(101) },
     { redirect_uris: '' },
     { redirect_uris: Array.from({ length: 51 }, (_, i) => `https://app.example/${i}`).join('\n') },
@@ -369,7 +369,7 @@ describe('A key of a member’s own', () => {
 
   thorough.it.each([
     { name: '' },
-    { name: 'a\u0000' },
+    { name: '\0\u200b' },
     { name: 'x'.repeat(101) },
     { days: '365' },
     { days: 'x' },

@@ -191,7 +191,7 @@ export class ClientsService {
     return this.dataSource.transaction(async (manager) => {
       const before = await this.#changeable(id, owner, manager);
       const after = { ...before, ...change(before), actor };
-      checkClient(after, this.config.production);
+      checkClient(after, this.config.production, before.name);
       const fields = (Object.keys(CHANGEABLE) as Changeable[]).filter(
         (field) => JSON.stringify(after[field]) !== JSON.stringify(before[field]),
       );

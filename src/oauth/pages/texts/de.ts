@@ -81,8 +81,9 @@ export const de: Texts = {
     nativeWhy:
       'Jede App auf deinem Gerät kann sich {app} nennen. Wenn du das nicht selbst begonnen hast, wähle „{deny}“.',
     byMember: 'Ein Mitglied der Plattform hat diese App registriert.',
-    byMemberWhy:
-      'Die Plattform hat sie nicht geprüft. Erlaube ihr nur, was du auch denen sagen würdest, die sie machen.',
+    byDocument: 'Diese App kommt von {host} und beschreibt sich selbst.',
+    unreviewedWhy:
+      'Niemand hat sie geprüft. Erlaube ihr nur, was du auch denen sagen würdest, die sie machen.',
     legend: 'Die App könnte',
     changes: 'Kann Daten ändern',
     required: '(gehört immer zur Anmeldung)',
