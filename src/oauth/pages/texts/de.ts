@@ -543,6 +543,10 @@ export const de: Texts = {
       'Zu viele Anfragen',
       'Von dort, wo du bist, kamen zu viele Anfragen. Versuche es in {wait} noch einmal.',
     ],
+    tooManyChanges: [
+      'Zu viele Änderungen',
+      'Du hast heute so viel geändert, wie an einem Tag möglich ist. Jetzt wurde nichts geändert: Versuche es morgen noch einmal.',
+    ],
   },
 
   scopes: {

@@ -53,6 +53,10 @@ const FAULTS = {
   ],
   nothingHere: ['There is nothing here', 'What was here is gone, or it was never yours.'],
   tooMany: ['Too many requests', 'Too much was asked for from where you are. Try again in {wait}.'],
+  tooManyChanges: [
+    'Too many changes',
+    'You have changed as much as you can within a day. Nothing was changed now: try again tomorrow.',
+  ],
 } satisfies Record<string, Fault>;
 
 type Fault = [title: string, message: string];
