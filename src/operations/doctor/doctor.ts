@@ -1,5 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { peppersOf } from '../../crypto/peppers.js';
+import { exposedDevelopment } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import type { SealCounts } from '../../crypto/encryption.js';
 import { misfitOf, readSchema } from '../../database/schema.js';
@@ -39,8 +40,11 @@ export function failed(name: string, error: Error): Check {
 /** Checks the settings alone. */
 export function checkSettings(config: Config): Check[] {
   const database = config.databaseUrl ? 'PostgreSQL' : `the embedded database in ${config.dataDir}`;
+  const exposed = exposedDevelopment(config);
   return [
-    ok('settings', `complete, for ${config.production ? 'production' : 'development'}, with ${database}`),
+    exposed === undefined
+      ? ok('settings', `complete, for ${config.production ? 'production' : 'development'}, with ${database}`)
+      : warn('settings', exposed, 'set NODE_ENV=production'),
     checkProxy(config),
   ];
 }
