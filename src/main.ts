@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { connect, createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
-import { loadConfig, loadDotEnv } from './config/config.js';
+import { exposedDevelopment, loadConfig, loadDotEnv } from './config/config.js';
 import type { Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { registerDemoClient } from './oauth/demo-client.js';
@@ -44,6 +44,8 @@ async function start(config: Config): Promise<void> {
     endWith(await serve(config));
   }
   if (!config.production) console.log(banner(config, demo));
+  const exposed = exposedDevelopment(config);
+  if (exposed !== undefined) console.warn(`${exposed}: set NODE_ENV=production`);
 }
 
 /** @returns what ends it */

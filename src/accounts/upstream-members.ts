@@ -8,6 +8,7 @@ import { randomText } from '../crypto/random.js';
 import { Database } from '../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { Logger } from '../http/logger.js';
+import { isUsername } from '../values/names.js';
 import { isHttpUrl, isStorable } from '../values/string-rules.js';
 import { LENGTHS } from '../values/vocabulary.js';
 import type { Length } from '../values/vocabulary.js';
@@ -37,7 +38,8 @@ const MEMBER = `u.id, u.disabled_at IS NOT NULL AS disabled, ${SIGN_INS_VALID_SI
 const FIND: Readonly<Record<UpstreamMatch, string>> = {
   external_id: `SELECT ${MEMBER} FROM users u WHERE u.external_id = $1`,
   id: `SELECT ${MEMBER} FROM users u WHERE u.id = $1`,
-  username: `SELECT ${MEMBER} FROM users u WHERE u.folded_username = fold_case($1)`,
+  // Exactly: a provider that tells `Ann` from `ann` may have given them to two people.
+  username: `SELECT ${MEMBER} FROM users u WHERE u.folded_username = fold_case($1) AND u.username = $1`,
 };
 
 const CREATE = `INSERT INTO users AS u (username, external_id, first_name, last_name, stored_display_name, profile_picture)
@@ -139,7 +141,7 @@ export class UpstreamMembers {
 /** Possible usernames of the new member, the best first; if it is taken, another one is made up. */
 function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   const name = textOf(wanted, LENGTHS.users.username);
-  const usable = name !== null && name === wanted && name.trim() === name && !/^(\d+|erased-\d+)$/.test(name);
+  const usable = name !== null && name === wanted && isUsername(name) && !/^(\d+|erased-\d+)$/.test(name);
   if (match === 'username') return usable ? [name] : [];
   const madeUp = Array.from({ length: 3 }, () => `member-${randomText(10, ALPHABET)}`);
   return usable ? [name, ...madeUp] : madeUp;

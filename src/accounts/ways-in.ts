@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
+import { boundChanges } from '../auth/owner.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { OperatorError } from '../values/operator-error.js';
 
@@ -131,6 +132,7 @@ export class WaysIn {
    */
   addPasskey(by: SignedInMember, passkey: NewPasskey): Promise<boolean> {
     return this.#change(by, async (manager) => {
+      await boundChanges(manager, by.userId);
       const [added] = await manager.query<{ id: number }[]>(ADD, [
         by.userId,
         passkey.credentialId,
@@ -170,6 +172,7 @@ export class WaysIn {
    */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
     return this.#change(by, async (manager) => {
+      await boundChanges(manager, by.userId);
       const [rows] = on
         ? await manager.query<[unknown[], number]>(SWITCH_ON, [by.userId])
         : await manager.query<[unknown[], number]>(SWITCH_OFF, [by.userId, by.upstream]);

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { AuthEventType } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
 
 /** A member acting on their own keys and apps, with access to nothing else. */
@@ -11,12 +12,45 @@ export interface Owner {
 /** The member has as many as the limit allows. */
 export class LimitReached extends OperatorError {}
 
+/** The member has made {@link MOST_CHANGES} within a day. */
+export class TooManyChanges extends Error {
+  override name = 'TooManyChanges';
+}
+
+/** How many changes of the kinds below a member may make in 24 hours, since each stays in the audit trail. */
+export const MOST_CHANGES = 100;
+
+/** What a member can do again and again. Undoing it is always possible, and therefore bounded as well. */
+const REPEATABLE = [
+  'client.created',
+  'client.updated',
+  'client.enabled',
+  'key.created',
+  'key.rotated',
+  'calendar_link.created',
+  'passkey.added',
+  'user.password_switched',
+] as const satisfies AuthEventType[];
+
+/** @throws TooManyChanges where the audit trail has {@link MOST_CHANGES} of the member's own for the last 24 hours */
+export async function boundChanges(
+  database: { query(text: string, values: unknown[]): Promise<unknown> },
+  userId: number,
+): Promise<void> {
+  const found = await database.query(
+    `SELECT FROM auth_events WHERE user_id = $1 AND actor = 'user' AND occurred_at > now() - interval '1 day'
+AND type = ANY ($2) OFFSET ${MOST_CHANGES - 1} LIMIT 1`,
+    [userId, REPEATABLE],
+  );
+  if ((found as unknown[]).length > 0) throw new TooManyChanges();
+}
+
 /**
  * Makes sure that a member may have one more. Locks the member, so a concurrent transaction doing the same waits for this one.
  *
  * @param manager of the transaction that creates it
  * @param isFull SQL: a SELECT of one boolean, `is_full`, for the member $1
- * @throws LimitReached also for a member who is disabled
+ * @throws LimitReached also for a member who is disabled; TooManyChanges
  */
 export async function takePlace(
   manager: EntityManager,
@@ -28,6 +62,7 @@ export async function takePlace(
     'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
     [userId],
   );
+  await boundChanges(manager, userId);
   const [place] = await manager.query<{ is_full: boolean }[]>(isFull, [userId]);
   if (members.length === 0 || place!.is_full) throw new LimitReached(`the member has ${what}`);
 }

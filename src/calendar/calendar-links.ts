@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
 import { eventValues, recordEvent, recordEventIf } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
+import { boundChanges } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
@@ -62,10 +63,12 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
   /**
    * Makes a link.
    *
-   * @param name 1 to {@link LONGEST_NAME} code points
+   * @param name of at most {@link LONGEST_NAME} code points
    * @returns its URL, which is shown once and stored nowhere; undefined if the member has reached the limit
+   * @throws TooManyChanges
    */
   async create(userId: number, name: string, actor: Actor): Promise<string | undefined> {
+    await boundChanges(this.database.dataSource, userId);
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     // Of two requests at the same moment, one gets the slot: the other tries again, as often as there are slots to lose.
     for (;;) {

@@ -1,6 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { secondsOf } from '../config/duration.js';
+import { isName, isUsername, NAME_RULE, USERNAME_RULE } from '../values/names.js';
 import { isEmailAddress, isHttpUrl, isStorable } from '../values/string-rules.js';
 import { LENGTHS } from '../values/vocabulary.js';
 import type { Length } from '../values/vocabulary.js';
@@ -78,12 +79,20 @@ export function textOf([shortest, longest]: Length): (text: string) => string {
   };
 }
 
-/** Reads a username: not digits only, which would be taken for an id. */
+/** Reads the name of an app or key. @throws InvalidArgumentError */
+export function parseName(text: string): string {
+  textOf([1, 100])(text);
+  if (!isName(text)) throw new InvalidArgumentError(`It must ${NAME_RULE}.`);
+  return text;
+}
+
+/** Reads a username: not digits only, which would be taken for an id. @throws InvalidArgumentError */
 export function parseUsername(text: string): string {
   if (/^\d+$/.test(text))
     throw new InvalidArgumentError('A username of digits only would be taken for an id.');
-  if (text.trim() !== text) throw new InvalidArgumentError('It must not begin or end with a space.');
-  return textOf(LENGTHS.users.username)(text);
+  textOf(LENGTHS.users.username)(text);
+  if (!isUsername(text)) throw new InvalidArgumentError(`It must ${USERNAME_RULE}.`);
+  return text;
 }
 
 /** Reads an e-mail address. @throws InvalidArgumentError */

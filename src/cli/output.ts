@@ -8,7 +8,15 @@ type Cell = string | number | boolean | null | readonly string[];
 
 /** Prints the result on stdout: as JSON, or in a form for people, in which text chosen by others goes through {@link plain}. */
 export function print(json: boolean | undefined, value: unknown, human: () => string): void {
-  process.stdout.write(`${json ? JSON.stringify(value, null, 2) : human()}\n`);
+  process.stdout.write(`${json ? jsonOf(value, 2) : human()}\n`);
+}
+
+/** Writes JSON in which, as in {@link plain}, no text that somebody else chose controls the terminal: such characters are escaped. */
+export function jsonOf(value: unknown, indent?: number): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value, null, indent).replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, (character) =>
+    character.split('').map(escaped).join(''),
+  );
 }
 
 /** Prints what is not the result, on stderr. */

@@ -1,7 +1,8 @@
 import { CommanderError } from 'commander';
 import { OperatorError } from '../values/operator-error.js';
+import { UnreachableDatabase } from '../database/open-database.js';
 import { isUnavailable } from '../database/unavailable.js';
-import { asTyped, note } from './output.js';
+import { asTyped, jsonOf, note } from './output.js';
 import { createProgram } from './program.js';
 
 const DONE = 0;
@@ -51,17 +52,18 @@ function explain(error: unknown, json: boolean): number {
     return isDeclined ? FAILED : WRONG_USE;
   }
   const known = error instanceof OperatorError;
-  const unavailable = !known && isUnavailable(error);
-  const message = unavailable
+  const lost = !known && isUnavailable(error);
+  const message = lost
     ? `The connection to the database was lost (${(error as Error).message}): the command may or may not have taken effect. Check, then run it again`
     : String((error as Partial<Error> | undefined)?.message ?? error);
-  if (json) fail(known ? 'failed' : unavailable ? 'unavailable' : 'fault', message);
-  else if (known || unavailable) note(message);
+  const unavailable = lost || error instanceof UnreachableDatabase;
+  if (json) fail(unavailable ? 'unavailable' : known ? 'failed' : 'fault', message);
+  else if (known || lost) note(message);
   else console.error(error); // an error in the program, with its stack
   return FAILED;
 }
 
 function fail(code: Failure['error']['code'], message: string): void {
   const failure: Failure = { error: { code, message: asTyped(message) } };
-  process.stderr.write(`${JSON.stringify(failure)}\n`);
+  process.stderr.write(`${jsonOf(failure)}\n`);
 }

@@ -308,6 +308,16 @@ function namesHost(url: string): boolean {
   return Boolean(hostname || searchParams.get('host'));
 }
 
+/** @returns what is wrong where a server that others reach runs as on a developer's machine; undefined where all is well */
+export function exposedDevelopment({ production, publicUrl }: Config): string | undefined {
+  const { protocol, hostname } = new URL(publicUrl);
+  if (production || protocol !== 'https:' || isLoopback(hostname)) return undefined;
+  return (
+    'PUBLIC_URL is public, but NODE_ENV is not production: the secrets and the database of a developer’s machine, ' +
+    'test keys and redirect URIs with http are accepted'
+  );
+}
+
 /** @param host a name or an address, IPv6 with or without brackets */
 function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/i.test(host);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { contrastOf } from '../values/colors.js';
+import { isName } from '../values/names.js';
 import { isMailbox } from '../values/string-rules.js';
 import { secondsOf } from './duration.js';
 
@@ -228,12 +229,7 @@ export const SETTINGS = {
     'scopes to request from that provider, separated by spaces',
   ),
   UPSTREAM_LABEL: setting(
-    z
-      .string()
-      .refine(
-        (value) => value.trim() !== '' && [...value].length <= 40 && !/[\p{Cc}\p{Cf}]/u.test(value),
-        'must have 1 to 40 printable characters',
-      ),
+    z.string().refine((value) => isName(value, 40), 'must have 1 to 40 printable characters'),
     'PLATFORM_NAME, or the host of UPSTREAM_ISSUER',
     'name of that provider on the sign-in page: “Continue with …”',
   ),
@@ -245,7 +241,7 @@ export const SETTINGS = {
   UPSTREAM_MATCH: setting(
     z.enum(['external_id', 'id', 'username'], { error: 'must be external_id, id or username' }),
     'external_id',
-    'field of the member that the claim has to equal. Members are safe from each other only if nobody can choose the value of the claim at that provider',
+    'field of the member that the claim has to equal, a username also in upper and lower case. Members are safe from each other only if nobody can choose the value of the claim at that provider',
   ),
   UPSTREAM_CREATE_MEMBERS: setting(
     flag,
@@ -274,12 +270,7 @@ export const SETTINGS = {
     'where to report a vulnerability: published in `/.well-known/security.txt` (RFC 9116), which does not exist otherwise',
   ),
   PLATFORM_NAME: setting(
-    z
-      .string()
-      .refine(
-        (value) => value.trim() !== '' && [...value].length <= 60 && !/[\p{Cc}\p{Cf}]/u.test(value),
-        'must have 1 to 60 printable characters',
-      ),
+    z.string().refine((value) => isName(value, 60), 'must have 1 to 60 printable characters'),
     '–',
     'name of the platform on pages and in documents',
   ),

@@ -47,13 +47,16 @@ export async function openDatabase(
   return { close: async () => embedded?.close() };
 }
 
-/** Opens a maintenance connection. @throws OperatorError if the database cannot be reached */
+/** The database did not respond, so the command did nothing. */
+export class UnreachableDatabase extends OperatorError {}
+
+/** Opens a maintenance connection. @throws UnreachableDatabase */
 export async function connect(config: Config): Promise<DataSource> {
   try {
     return await createDataSource(config, 'maintenance').initialize();
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    throw new OperatorError(
+    throw new UnreachableDatabase(
       `The database cannot be reached (${(error as Error).message || (error as { code?: string }).code}): ` +
         'start it, or correct DATABASE_URL',
       { cause: error },

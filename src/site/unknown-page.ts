@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { isUnderApi } from '../http/pipeline/api-headers.js';
+import { API_PREFIX, isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
 import { Site } from './site.js';
 
@@ -22,23 +22,16 @@ export class UnknownPage {
   /**
    * Responds to a reader's request for an unknown path.
    *
-   * @returns whether it did: programs, and all requests under /api/public, get the problem instead
+   * @returns whether it did: programs, and all requests below /api/public, get the problem instead
    */
   answer(request: Request, response: Response): boolean {
     const { path } = request.context;
-    if (isUnderApi(path) || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
+    if (request.method !== 'GET' && request.method !== 'HEAD') return false;
+    if (path === API_PREFIX && prefersHtml(request)) return redirect(response, 303, '/docs');
+    if (isUnderApi(path)) return false;
     const [, typed] = TYPED.exec(path) ?? [];
-    if (typed !== undefined && this.routeTable.answersGet(`/${typed}`)) {
-      response
-        .writeHead(308, {
-          Location: `/${typed}`,
-          'Cache-Control': 'no-cache',
-          'Content-Length': '0',
-          ...NOSNIFF,
-        })
-        .end();
-      return true;
-    }
+    if (typed !== undefined && this.routeTable.answersGet(`/${typed}`))
+      return redirect(response, 308, `/${typed}`);
     if (!prefersHtml(request)) return false;
     request.context.problem = 'not_found';
     this.#page ??= Buffer.from(this.site.render({ template: 'unknown', title: 'Nothing here', content: {} }));
@@ -50,6 +43,12 @@ export class UnknownPage {
     response.end(request.method === 'HEAD' ? undefined : this.#page);
     return true;
   }
+}
+
+function redirect(response: Response, status: number, location: string): true {
+  const headers = { Location: location, 'Cache-Control': 'no-cache', 'Content-Length': '0', ...NOSNIFF };
+  response.writeHead(status, headers).end();
+  return true;
 }
 
 /** Navigating browsers accept `text/html` explicitly; `*` alone, as programs send it, is not a request for a page. */

@@ -89,7 +89,7 @@ describe('a calendar link', () => {
     expect(activity.html).toContain('You revoked a calendar link');
   });
 
-  it.each(['', '   ', 'x'.repeat(61), 'a\0b'])('needs a name that can be shown: %j', async (name) => {
+  it.each(['', '   ', 'x'.repeat(61), '\0\u200b'])('needs a name that can be shown: %j', async (name) => {
     const { username, id } = await oauth.member();
     const { browser, page } = await accountPage(username);
     const refused = await make(browser, page, name);

@@ -10,7 +10,7 @@ interface Parameter {
   name: string;
   in: string;
   description?: string;
-  schema: { type?: string };
+  schema: { type?: string; default?: string | number };
 }
 
 interface Media {
@@ -135,6 +135,27 @@ describe('GET /api/public/openapi.json', () => {
     expect(names('getAchievement')).toEqual(['id']);
     expect(names('listPinnedAchievements')).toEqual([]);
     expect(names('listAllAchievements')).toEqual(['limit', 'cursor', 'sort', 'earned', 'category', 'rarity']);
+  });
+
+  it('declares no default that is refused where a client sends it', async () => {
+    const user = await api.platform.user();
+    const key = await api.key(user);
+    const id = String(await api.platform.achievement());
+    let sent = 0;
+    for (const { path, method, operation } of operations()) {
+      const defaults = operation.parameters.flatMap(({ name, schema }): [string, string][] =>
+        schema.default === undefined ? [] : [[name, String(schema.default)]],
+      );
+      if (method !== 'get' || path.includes('{') || !path.startsWith('/api/public')) continue;
+      for (const { value } of operation['x-variants'] ?? [{ value: undefined }]) {
+        const of = value === undefined ? {} : { action: value, ...(value === 'detail' ? { id } : {}) };
+        const query = new URLSearchParams({ ...of, ...Object.fromEntries(defaults) });
+        const { status, body } = await api.get(`${path.slice('/api/public'.length)}?${query}`, key);
+        expect([path, String(query), status, body.errors]).toEqual([path, String(query), 200, undefined]);
+        sent += defaults.length;
+      }
+    }
+    expect(sent).toBeGreaterThan(3);
   });
 
   thorough.it(

@@ -350,6 +350,25 @@ describe('the profile', () => {
       expect(await put('*')).toBe(200);
     });
 
+    it('takes no ETag of another member, nor one from before a restore', async () => {
+      const [{ user, key }, other] = [
+        await member({ first_name: 'Ann' }),
+        await member({ first_name: 'Ann' }),
+      ];
+      const tagOf = async (of: string) => (await api.get('/profile', of)).headers.etag!;
+      const put = async (ifMatch: string) =>
+        (await api.put('/profile', key, { bio: 'x' }, { 'If-Match': ifMatch })).status;
+      expect(await put(await tagOf(other.key))).toBe(412);
+      await api.put('/profile', key, { bio: 'lost in the restore' });
+      const lost = await tagOf(key);
+      // The version is that of the lost change again, the values are others.
+      await api.dataSource.query(`ALTER TABLE users DISABLE TRIGGER users_bump_version;
+UPDATE users SET bio = 'written after the restore' WHERE id = ${user};
+ALTER TABLE users ENABLE TRIGGER users_bump_version`);
+      expect(await put(lost)).toBe(412);
+      expect(await put(await tagOf(key))).toBe(200);
+    });
+
     it('answers 412 with the current ETag, and saves nothing', async () => {
       const { key } = await member({ bio: 'kept' });
       const { etag } = (await api.get('/profile', key)).headers;

@@ -170,6 +170,19 @@ describe('pua', () => {
       );
     });
 
+    it('says in one line that the database is away, with the code `unavailable`', async () => {
+      const DATABASE_URL = `postgres://postgres@127.0.0.1:${await closedPort()}/x`;
+      const message =
+        /^The database cannot be reached \(.*ECONNREFUSED.*\): start it, or correct DATABASE_URL\n?$/;
+      const ended = { code: 1, stdout: '', stderr: expect.stringMatching(message) };
+      expect(await pua({ ...api.environment, DATABASE_URL }, ['keys', 'list'])).toEqual(ended);
+      const { code, stderr } = await pua({ ...api.environment, DATABASE_URL }, ['keys', 'list', '--json']);
+      expect(code).toBe(1);
+      expect(JSON.parse(stderr)).toEqual({
+        error: { code: 'unavailable', message: expect.stringMatching(message) },
+      });
+    });
+
     it('names a wrong setting and never its value', async () => {
       const { code, stderr } = await pua({ ...api.environment, SECRET_KEY: 'tooshort' }, ['keys', 'list']);
       expect(code).toBe(1);
@@ -182,6 +195,15 @@ describe('pua', () => {
       const { stdout } = await pua({ ...api.environment, CI: 'true' }, ['users', 'show', String(user)]);
       expect(stdout).toContain('Red \ufffd[31m');
       expect(stdout).not.toContain('\u001b');
+    });
+
+    it('escapes in JSON what would steer a terminal, and changes nothing by that', async () => {
+      const first_name = 'Red \u009b31m \u202e \u007f\u{e0041} é 😀';
+      const user = await api.platform.user({ first_name });
+      const { stdout } = await run('users', 'show', String(user), '--json');
+      expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+      expect(stdout).toContain('\\u009b31m \\u202e \\u007f\\udb40\\udc41 é 😀');
+      expect(JSON.parse(stdout)).toMatchObject({ first_name });
     });
 
     postgres.it('ends quietly where the reader of its output is gone', async () => {
@@ -1014,17 +1036,6 @@ postgres.describe('pua on an empty PostgreSQL', () => {
     );
     await drop();
   });
-
-  it('says in one line that the database is away', async () => {
-    const { code, stdout, stderr } = await pua(
-      { NODE_ENV: 'test', SECRET_KEY, DATABASE_URL: `postgres://postgres@127.0.0.1:${await closedPort()}/x` },
-      ['keys', 'list'],
-    );
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(
-      /^The database cannot be reached \(.*ECONNREFUSED.*\): start it, or correct DATABASE_URL\n$/,
-    );
-  });
 });
 
 describe('pua doctor', () => {
@@ -1232,13 +1243,18 @@ describe('pua doctor', () => {
     );
   });
 
-  it.each<[string, Record<string, string>]>([
-    ['https without a trusted proxy', { PUBLIC_URL: 'https://api.example.com' }],
-    ['a trusted proxy on one’s own machine', { TRUST_PROXY: '1' }],
-  ])('warns of %s', async (_, settings) => {
+  it.each<[string, string, Record<string, string>]>([
+    ['https without a trusted proxy', 'proxy', { PUBLIC_URL: 'https://localhost' }],
+    ['a trusted proxy on one’s own machine', 'proxy', { TRUST_PROXY: '1' }],
+    [
+      'a public server that runs as on a developer’s machine',
+      'settings',
+      { PUBLIC_URL: 'https://api.example.com', TRUST_PROXY: '1' },
+    ],
+  ])('warns of %s', async (_, name, settings) => {
     const report = await examine(settings);
     expect(report.code).toBe(0);
-    expect(bad(report)).toEqual([expect.objectContaining({ name: 'proxy', status: 'warn' })]);
+    expect(bad(report)).toEqual([expect.objectContaining({ name, status: 'warn' })]);
   });
 
   it('says which settings are wrong, and ends with 1', async () => {

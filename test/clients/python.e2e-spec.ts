@@ -140,6 +140,76 @@ asyncio.run(main())
     });
   });
 
+  it.each(['0.27.0', 'newest'])(
+    'keeps its timeout and the headers of httpx %s, or of the client that it is given',
+    async (version) => {
+      const versions = join(folder, `httpx-${version}`);
+      if (version !== 'newest')
+        await run(python, ['-m', 'pip', 'install', '--quiet', '--target', versions, `httpx==${version}`]);
+      const seen: (string | string[] | undefined)[][] = [];
+      const server = createServer(({ url, headers }, response) => {
+        seen.push([headers['user-agent'], headers['accept-encoding'], headers['x-of'], headers['x-api-key']]);
+        if (url === '/api/public/profile') response.writeHead(302, { Location: '/elsewhere' }).end();
+        else if (url !== '/api/public/me') response.writeHead(200).end('{"id": 7}');
+      });
+      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+      const env = {
+        API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        ...(version === 'newest' ? {} : { PYTHONPATH: versions }),
+      };
+      const program = `
+import asyncio, os
+import httpx
+from public_user_api import ApiError, AsyncClient, Client
+
+url = os.environ["API_URL"]
+print(httpx.__version__)
+with Client(url, api_key="key", timeout=0.5, retries=0) as api:
+    try:
+        api.me()
+    except httpx.ReadTimeout:
+        print("timeout")
+own = httpx.Client(timeout=0.5, headers={"X-Of": "mine"}, follow_redirects=True)
+with Client(url, api_key="key", http_client=own, retries=0) as api:
+    print(api.credential()["id"])
+    try:
+        api.me()
+    except httpx.ReadTimeout:
+        print("timeout")
+    try:
+        api.profile()
+    except ApiError as error:
+        print(error.status)
+print(own.is_closed)
+
+async def main():
+    async with AsyncClient(url, token="token", timeout=0.5, retries=0) as api:
+        try:
+            await api.me()
+        except httpx.ReadTimeout:
+            print("timeout")
+
+asyncio.run(main())
+`;
+      try {
+        const [found, ...rest] = (await output(program, env)).trim().split('\n');
+        if (version !== 'newest') expect(found).toBe(version);
+        expect(rest).toEqual(['timeout', '7', 'timeout', '302', 'False', 'timeout']);
+        const agent = `python-httpx/${found}`;
+        const gzip = expect.stringContaining('gzip');
+        expect(seen).toEqual([
+          [agent, gzip, undefined, 'key'],
+          ...Array.from({ length: 3 }, () => [agent, gzip, 'mine', 'key']),
+          [agent, gzip, undefined, undefined],
+        ]);
+      } finally {
+        server.closeAllConnections();
+        server.close();
+      }
+    },
+    120_000,
+  );
+
   it('tries again after 503 as it is told, and says so where something in between answers', async () => {
     const answers: [number, Record<string, string>, string][] = [
       [503, { 'Retry-After': '0' }, ''],

@@ -48,6 +48,16 @@ describe('the address of a document', () => {
     expect(isDocumentUrl('https://agent.example:8443/c?v=1')).toBe(true);
   });
 
+  it.each([
+    ['Pay\u200bpal \u202e', 'Paypal'],
+    ['\u200b', 'agent.example'],
+    [7, 'agent.example'],
+    ['x'.repeat(200), 'x'.repeat(100)],
+  ])('leads to a client whose name %j is read as it is shown, %j', (client_name, name) => {
+    const clientId = 'https://agent.example/c';
+    expect(clientOf(clientId, documentOf(clientId, { client_name }), true).name).toBe(name);
+  });
+
   it('leads to a client of its own pages and of the member’s device, and of nobody else', () => {
     const clientId = 'https://agent.example/c';
     const client = clientOf(
@@ -150,6 +160,9 @@ postgres.describe('with documents on a server', () => {
         expect(await stored()).toEqual([]); // a stranger makes no row
         const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
         expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
+        expect(consent.html).toContain(
+          `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, and describes itself.</strong> Nobody has reviewed it.`,
+        );
         const back = (await browser.submit(
           consent,
           { scope: scopesOn(consent.html), decision: 'allow' },

@@ -182,7 +182,7 @@ describe('An app of a member’s own', () => {
 
   thorough.it.each([
     { name: ' ' },
-    { name: 'a\u0000b' },
+    { name: '\0\u200b' },
     { name: 'a'.repeat(101) },
     { redirect_uris: '' },
     { redirect_uris: Array.from({ length: 51 }, (_, i) => `https://app.example/${i}`).join('\n') },
@@ -369,7 +369,7 @@ describe('A key of a member’s own', () => {
 
   thorough.it.each([
     { name: '' },
-    { name: 'a\u0000' },
+    { name: '\0\u200b' },
     { name: 'x'.repeat(101) },
     { days: '365' },
     { days: 'x' },
@@ -441,16 +441,50 @@ describe('A key of a member’s own', () => {
       expect((await accepted()).length).toBeLessThanOrEqual(10);
     },
   );
+});
 
-  thorough.it('is made no more than fifty times a day', async () => {
+describe('What a developer can do again and again', () => {
+  it('is bounded by the day, since the audit trail keeps it; undoing it is always possible', async () => {
     const ada = await developer();
+    const [app, key] = [await ada.register(), await ada.makeKey()];
+    await ada.post(`/developer/clients/${app}/disable`);
+    const form = await ada.open('/developer/new-client');
     await oauth.dataSource.query(
-      `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at, self_issued)
-SELECT lpad(n::text, 12, '0'), $1, 'old', 'test', '{}', sha256(n::text::bytea), '\\x00000000', 'aaaa', now() - interval '1 hour', true
-FROM generate_series(1, 50) n`,
+      `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, 98)`,
       [ada.id],
     );
-    expect((await ada.post('/developer/keys', { name: 'Key', days: '1' })).status).toBe(409);
+    const trail = async () => {
+      const [row] = await oauth.dataSource.query<{ count: number }[]>(
+        'SELECT count(*) AS count FROM auth_events WHERE user_id = $1',
+        [ada.id],
+      );
+      return row!.count;
+    };
+    const before = await trail();
+    const another = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI };
+    const refused = await ada.submit(form, /clients$/, another);
+    expect([refused.status, refused.html.includes('You have changed as much as you can')]).toEqual([
+      429,
+      true,
+    ]);
+    for (const path of [
+      `/developer/clients/${app}/enable`,
+      `/developer/keys/${idOfKey(key)}/rotate`,
+      '/account/calendar/create',
+      '/account/security/password/off',
+    ])
+      expect([path, (await ada.post(path, { name: 'Name' })).status]).toEqual([path, 429]);
+    expect((await ada.post('/developer/keys', { name: 'Key', days: '1' })).status).toBe(429);
+    expect((await ada.post(`/developer/clients/${app}`, another)).status).toBe(429);
+    expect(await trail()).toBe(before);
+    expect((await ada.post(`/developer/keys/${idOfKey(key)}/revoke`)).status).toBe(303);
+    expect((await ada.post(`/developer/clients/${app}/delete`)).status).toBe(303);
+    expect(await trail()).toBe(before + 2);
+    await oauth.dataSource.query(
+      `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, 100)`,
+      [(await oauth.member()).id],
+    );
+    await (await developer()).register(); // nobody else is held back
   });
 });
 

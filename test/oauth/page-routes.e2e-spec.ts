@@ -24,6 +24,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/interaction/:uid/consent': 'POST',
   '/interaction/:uid/cancel': 'POST',
   '/interaction/:uid/switch-user': 'POST',
+  '/account': 'GET, HEAD',
   '/account/apps': 'GET, HEAD',
   '/account/sessions': 'GET, HEAD',
   '/account/apps/upstream': 'GET, HEAD',
@@ -154,6 +155,7 @@ function ask(
 }
 
 const pathOf = (route: string) => route.replace(/:\w+/, 'abc');
+const routeOf = (path: string) => Object.keys(PAGES).find((route) => pathOf(route) === path)!;
 
 describe('the pages', () => {
   it('stand in the table of all routes, each once', () => {
@@ -174,6 +176,14 @@ describe('the pages', () => {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
       const answer = await ask(method, pathOf(route));
       const has = methods.split(', ').includes(method);
+      const isRead = method === 'GET' || method === 'HEAD';
+      if (isRead && (!has || route === '/account')) {
+        // A form's address leads to its page.
+        expect([method, answer.status]).toEqual([method, 303]);
+        expect(answer.headers['x-frame-options']).toBe('DENY');
+        expect(PAGES[routeOf(answer.headers.location!)]).toMatch(/^GET/);
+        continue;
+      }
       expect([method, answer.status === 404]).toEqual([method, !has]);
       if (has) {
         expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -187,6 +197,22 @@ describe('the pages', () => {
     expect(options.headers['access-control-allow-origin']).toBeUndefined();
   });
 
+  it.each([
+    ['/account/apps/sign-in', '/account/apps'],
+    ['/account/security/password', '/account/security'],
+    ['/account/security/passkeys/7/remove', '/account/security'],
+    ['/account/calendar/create', '/account/calendar'],
+    ['/account/sign-out', '/account'],
+    ['/account', '/account/apps'],
+    ['/developer/keys/abc/rotate', '/developer'],
+    ['/developer/clients/abc/delete', '/developer/clients/abc'],
+    ['/interaction/abc/consent', '/interaction/abc'],
+    ['/account/new-password/abc/set', '/account/new-password/abc'],
+  ])('lead from %s, where nothing is to be read, to %s', async (path, page) => {
+    const { status, headers } = await ask('GET', `${path}?x=1`, { Accept: 'text/html' });
+    expect([status, headers.location]).toEqual([303, page]);
+  });
+
   it('leave Accept, credentials and the query to those for whom they are', async () => {
     const headers = { Accept: 'image/png', 'X-API-Key': 'pua_live_wrong', Authorization: 'Bearer wrong' };
     const { status, headers: answered } = await ask('GET', '/account/apps?unknown=1&limit=x', headers);
@@ -198,7 +224,6 @@ describe('the pages', () => {
   });
 
   it.each([
-    '/account',
     '/account/',
     '/account/apps/',
     '/Account/apps',

@@ -41,10 +41,11 @@ const rows = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.quer
 describe('A member is whom the claim names', () => {
   afterEach(() => stop());
 
-  thorough.it('by username, in any case', async () => {
+  it('by username exactly: in other letters it is somebody else there', async () => {
     await start({ claim: 'preferred_username', match: 'username', scopes: 'openid profile' });
     const { username } = await oauth.member();
-    signedInAs(await signIn({ preferred_username: username.toUpperCase() }), username);
+    signedInAs(await signIn({ preferred_username: username }), username);
+    nobody(await signIn({ preferred_username: username.toUpperCase() }));
     nobody(await signIn({ preferred_username: `${username}x` }));
     nobody(await signIn({ preferred_username: 'nul\0' }));
     nobody(await signIn({ preferred_username: 'x'.repeat(5000) }));
@@ -157,6 +158,8 @@ FROM users WHERE external_id IS NOT NULL`,
       'x'.repeat(101),
       7,
       'a\0',
+      'ann\u200b',
+      'ａｎｎ',
     ]) {
       const page = await signIn(preferred === undefined ? {} : { preferred_username: preferred });
       expect(page.html).toMatch(/<bdi>@member-[a-z2-9]{10}<\/bdi>/);

@@ -311,6 +311,22 @@ postgres.describe('the first minute', () => {
   );
 });
 
+postgres.describe('a start for others as on a developer’s machine', () => {
+  it(
+    'says that NODE_ENV is not production',
+    async () => {
+      const DATA_DIR = mkdtempSync(join(tmpdir(), 'pua-start-'));
+      const server = await ServerProcess.start({ DATA_DIR, PUBLIC_URL: 'https://api.example' });
+      await server.kill();
+      expect(server.errors).toMatch(
+        /^PUBLIC_URL is public, but NODE_ENV is not production: .*: set NODE_ENV=production\n$/,
+      );
+      rmSync(DATA_DIR, { recursive: true });
+    },
+    PATIENCE_MS,
+  );
+});
+
 postgres.describe('a start that cannot be', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -103,7 +103,17 @@ describe('What a stranger finds', () => {
     },
   );
 
-  it.each(['/api/public', '/api/public/nothing', '/api/public/Events'])(
+  it('above the API the reference for readers, and the problem for programs', async () => {
+    const led = await get('/api/public');
+    expect([led.status, led.headers.get('location')]).toEqual([303, '/docs']);
+    const problem = await get('/api/public', { Accept: 'application/json' });
+    expect([problem.status, await problem.json()]).toEqual([
+      404,
+      expect.objectContaining({ code: 'not_found' }),
+    ]);
+  });
+
+  it.each(['/api/public/', '/api/public/nothing', '/api/public/Events'])(
     'under the API the problem, whoever asks: %s',
     async (path) => {
       const response = await get(path);

@@ -457,7 +457,13 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   'consent to an app of a member’s own': {
     ...consent,
-    client: { ...web, byMember: true },
+    client: { ...web, unreviewed: 'byMember' },
+    scopes: [openid, ...api.slice(0, 1)],
+    again: false,
+  },
+  'consent to an app that nobody registered': {
+    ...consent,
+    client: { ...web, unreviewed: 'byDocument' },
     scopes: [openid, ...api.slice(0, 1)],
     again: false,
   },

@@ -61,8 +61,6 @@ export interface KeyDetails {
 
 /** How many self-made keys of a member are accepted at the same time. */
 export const MOST_OWN_KEYS = 10;
-/** Rows of ended keys are kept, so a member may make only this many in 24 hours. */
-const MOST_A_DAY = 50;
 
 const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())';
 
@@ -183,7 +181,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
    * Makes a key like this one, with the same lifetime. The old key is accepted until the overlap or its
    * own expiry ends, whichever is first.
    *
-   * @throws UnknownKey, OperatorError if it is revoked, expired or rotated already, LimitReached if its owner made too many today
+   * @throws UnknownKey, OperatorError if it is revoked, expired or rotated already, LimitReached if its owner has too many
    */
   async rotate(
     id: string,
@@ -276,15 +274,13 @@ RETURNING user_id`,
     });
   }
 
-  /** @throws LimitReached if `most` of the member's own keys are accepted already, or too many were made within a day */
+  /** @throws LimitReached if `most` of the member's own keys are accepted already */
   #takePlace(manager: EntityManager, owner: Owner, most: number): Promise<void> {
     return takePlace(
       manager,
       owner,
-      `SELECT count(*) FILTER (WHERE ${ACCEPTED}) >= ${most}
-  OR count(*) FILTER (WHERE k.created_at > now() - interval '1 day') >= ${MOST_A_DAY} AS is_full
-FROM api_keys k WHERE k.user_id = $1 AND k.self_issued`,
-      `${MOST_OWN_KEYS} keys already, or made ${MOST_A_DAY} today`,
+      `SELECT count(*) >= ${most} AS is_full FROM api_keys k WHERE k.user_id = $1 AND k.self_issued AND ${ACCEPTED}`,
+      `${MOST_OWN_KEYS} keys already`,
     );
   }
 

@@ -8,7 +8,7 @@ import { auditEventsOlderThan, deleteExpired } from '../../operations/sweeper/ex
 import { durationBetween } from '../arguments.js';
 import { addCommand } from '../command.js';
 import { withDatabase } from '../database.js';
-import { columns, note, print, table } from '../output.js';
+import { columns, jsonOf, note, print, table } from '../output.js';
 
 /** Nobody reads more events than this, and they have to fit into memory. */
 const MOST = 1000;
@@ -132,7 +132,7 @@ async function followTrail(trail: AuditTrail, filter: AuditFilter, json: boolean
     process.stdout.write(
       `${
         json
-          ? JSON.stringify(line)
+          ? jsonOf(line)
           : columns(
               Object.values(COLUMNS).map((cell) => cell(line)),
               WIDTHS,

@@ -7,7 +7,7 @@ import { OperatorError } from '../../values/operator-error.js';
 import { ClientsService } from '../../oauth/admin/clients.service.js';
 import type { ChangeableClient, ClientChanges, ClientDetails } from '../../oauth/admin/clients.service.js';
 import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
-import { parseScopes, textOf } from '../arguments.js';
+import { parseName, parseScopes } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
@@ -75,7 +75,7 @@ export function clientsCommands(program: Command): void {
     'Register an app. stdout has only its client_id',
     "pua clients create --name 'Ada’s calendar' --type web --redirect-uri https://calendar.example/callback",
   )
-    .requiredOption('--name <text>', 'name of the app on the consent page', textOf([1, 100]))
+    .requiredOption('--name <text>', 'name of the app on the consent page', parseName)
     .addOption(
       new Option(
         '--type <type>',
@@ -152,7 +152,7 @@ export function clientsCommands(program: Command): void {
     'pua clients update demo --name Calendar --add-redirect-uri https://calendar.example/callback',
   )
     .argument('<id>', 'client_id of the app')
-    .option('--name <text>', 'name of the app on the consent page', textOf([1, 100]))
+    .option('--name <text>', 'name of the app on the consent page', parseName)
     .option(
       '--jwks-file <file>',
       'public keys (JWK set) that replace the previous ones; the app authenticates itself by private_key_jwt',

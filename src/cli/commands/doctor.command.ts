@@ -14,7 +14,7 @@ import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand } from '../command.js';
 import { readConfig, withAnyDatabase } from '../database.js';
-import { asTyped, print, statusMark } from '../output.js';
+import { asTyped, jsonOf, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
 const [MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS] = [1, 86_400];
@@ -83,7 +83,7 @@ async function lookAgain(json: boolean | undefined, everySeconds: number): Promi
     for (const change of changesOf(known, vitals)) {
       known.set(change.name, change.status);
       const at = { time, ...change };
-      process.stdout.write(`${json ? JSON.stringify(at) : changeLine(at)}\n`);
+      process.stdout.write(`${json ? jsonOf(at) : changeLine(at)}\n`);
     }
     await setTimeout(everySeconds * 1000, undefined, { signal: ended.signal }).catch(() => undefined);
   }

@@ -6,7 +6,7 @@ import type { KeyEnvironment } from '../../auth/api-keys/api-key-format.js';
 import { isPlatformScope } from '../../auth/scopes.js';
 import type { PlatformScope, Scope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
-import { collectCidr, durationBetween, parseKeyScopes, textOf } from '../arguments.js';
+import { collectCidr, durationBetween, parseKeyScopes, parseName, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
@@ -53,7 +53,7 @@ export function keysCommands(program: Command): void {
         'instead of --user: a key for the platform’s own backend, with the scopes platform:read and platform:write',
       ).conflicts('user'),
     )
-    .requiredOption('--name <text>', 'what the key is for', textOf([1, 100]))
+    .requiredOption('--name <text>', 'what the key is for', parseName)
     .requiredOption(
       '--scopes <list>',
       'scopes of the key, comma separated; with "", it opens /credential only',

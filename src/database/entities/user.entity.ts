@@ -59,7 +59,7 @@ export class User {
   @Column('timestamptz', { nullable: true })
   erased_at: Date | null;
 
-  /** Counts changes of the profile as the member sees it; If-Match compares it. */
+  /** Counts changes of the profile as the member sees it; If-Match compares it, among others. */
   @Column({ type: 'bigint', default: 1, insert: false, update: false })
   version: number;
 

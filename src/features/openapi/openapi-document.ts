@@ -275,6 +275,8 @@ function queryParameters(route: Route): Json[] {
       else all.set(parameter.name as string, { ...parameter, required: false });
     }
   }
+  // Generated clients send what is declared as a default, and a variant refuses what it does not know; `x-variants` has the defaults.
+  for (const { schema } of all.values()) delete (schema as Json).default;
   const by = all.get(accepted.by) ?? { name: accepted.by, in: 'query', required: false };
   by.schema = { type: 'string', enum: Object.keys(accepted.values) };
   all.set(accepted.by, by);

@@ -4,7 +4,7 @@ import { Database } from '../../database/database.js';
 import type { Reads } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { JsonResponse } from '../../http/output/json-response.js';
-import { versionedEtag, versionsOf } from '../../http/output/etag.js';
+import { etagWithState, statesOf } from '../../http/output/etag.js';
 import { columnsOf, readerOf } from '../../http/output/fields.js';
 import { Problem } from '../../http/output/problems.js';
 import { ChangedProfile, Me, Profile } from './profile.dto.js';
@@ -16,10 +16,17 @@ const READ_ME = {
 };
 
 /**
+ * The state of a member `u` (users) that If-Match compares: all that a profile shows, except the totals. With the version, since values may
+ * come back; with the values, since a version may as well, after a restore.
+ */
+const STATE = `to_hex(hashtextextended(ROW(u.id, u.version, u.username, u.display_name, u.first_name, u.last_name, u.bio,
+  u.profile_picture)::text, 0))`;
+
+/**
  * The profile of a member `u` (users), with the totals {@link COUNTED}. Plain columns: for one row, PostgreSQL takes longer to prepare
  * making JSON than Node takes to make it.
  */
-const PROFILE = `u.version, ${columnsOf(Profile)}`;
+const PROFILE = `${STATE} AS state, ${columnsOf(Profile)}`;
 
 /** Like `totalOfMember`, for two totals of the member $1 at once: one row. */
 const COUNTED = `(
@@ -32,7 +39,7 @@ const READ_PROFILE = {
 };
 
 /**
- * $2 holds the fields that change; a key that is absent leaves its column alone. $3: the versions that If-Match
+ * $2 holds the fields that change; a key that is absent leaves its column alone. $3: the states that If-Match
  * allows, or null for any. One row is returned if the profile was changed. The platform is notified of values that differ from before, and who wrote
  * it ($4).
  */
@@ -50,7 +57,7 @@ UPDATE users u SET
     JOIN (VALUES ('first_name', u.first_name), ('last_name', u.last_name), ('bio', u.bio), ('profile_picture', u.profile_picture))
       AS present (name, value) USING (name) WHERE wanted.value IS DISTINCT FROM present.value)
 FROM before b, ${COUNTED}
-WHERE u.id = b.id AND ($3::bigint[] IS NULL OR u.version = ANY ($3))
+WHERE u.id = b.id AND ($3::text[] IS NULL OR ${STATE} = ANY ($3))
 RETURNING ${PROFILE}, u.first_name, u.last_name, b.fields AS fields_before
 ), told AS (
   INSERT INTO platform_changes (type, user_id, by_id, fields)
@@ -63,7 +70,7 @@ SELECT * FROM changed`;
 type Row = Record<string, unknown>;
 
 interface ProfileRow extends Row {
-  version: number;
+  state: string;
 }
 
 const profileOf = readerOf(Profile);
@@ -92,7 +99,7 @@ export class ProfileService {
   }
 
   /**
-   * @param ifMatch the header, whose validators are compared with the row's version in the UPDATE itself
+   * @param ifMatch the header, whose validators are compared with the row's state in the UPDATE itself
    * @throws Problem precondition_failed with the current ETag
    */
   async update(
@@ -100,11 +107,10 @@ export class ProfileService {
     changes: ProfileChanges,
     ifMatch: string | undefined,
   ): Promise<JsonResponse> {
-    const versions = versionsOf(ifMatch) ?? null;
     const [row] = await this.database.prepared<ProfileRow>(UPDATE_PROFILE, [
       userId,
       JSON.stringify(changes),
-      versions,
+      statesOf(ifMatch) ?? null,
       clientId ?? keyId,
     ]);
     // A client that was refused reads again, and must not get the old version from a replica.
@@ -123,5 +129,5 @@ export class ProfileService {
 /** JSON text of the profile as GET returns it, and its validator. */
 function textOf(row: ProfileRow): { json: string; etag: string } {
   const json = JSON.stringify(profileOf(row));
-  return { json, etag: versionedEtag(row.version, json) };
+  return { json, etag: etagWithState(row.state, json) };
 }

@@ -5,6 +5,7 @@ import { isPublicJwk } from '../../crypto/public-jwk.js';
 import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { pixelImageType } from '../../values/images.js';
 import { OperatorError } from '../../values/operator-error.js';
+import { isName } from '../../values/names.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 
 /** The requested registration of an app. */
@@ -92,8 +93,13 @@ const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
 /** Members that make a JWK private (RFC 7518 §6). */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-/** Checks the registration of an app. @throws ClientFault that says what is wrong */
-export function checkClient(client: NewClient, production: boolean): void {
+/**
+ * Checks the registration of an app.
+ *
+ * @param nameBefore the name that it has already, which it may keep whatever it is
+ * @throws ClientFault that says what is wrong
+ */
+export function checkClient(client: NewClient, production: boolean, nameBefore?: string): void {
   const {
     name,
     type,
@@ -103,8 +109,7 @@ export function checkClient(client: NewClient, production: boolean): void {
     scopes = [],
     jwks,
   } = client;
-  if (name.trim() === '' || [...name].length > 100 || /\p{Cc}/u.test(name) || !isStorable(name))
-    throw new ClientFault('name', 'name');
+  if (name !== nameBefore && !isName(name)) throw new ClientFault('name', 'name');
   if (redirectUris.length === 0) throw new ClientFault('noRedirectUri', 'redirectUris');
   for (const [field, values] of Object.entries({ redirectUris, postLogoutRedirectUris, allowedOrigins }))
     if (values.length > MOST_OF_EACH) throw new ClientFault('tooMany', field as ClientField);

@@ -2,7 +2,7 @@ import { IsNull } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
-import { takePlace } from '../../auth/owner.js';
+import { boundChanges, takePlace } from '../../auth/owner.js';
 import type { Owner } from '../../auth/owner.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
@@ -177,7 +177,7 @@ export class ClientsService {
    *
    * @param change computes the new fields from the current ones
    * @returns the columns that changed, and how many grants ended
-   * @throws UnknownClient, ClientFault where what it would be is not allowed
+   * @throws UnknownClient, ClientFault where what it would be is not allowed, TooManyChanges
    */
   async update(
     id: string,
@@ -190,8 +190,9 @@ export class ClientsService {
       await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
     return this.dataSource.transaction(async (manager) => {
       const before = await this.#changeable(id, owner, manager);
+      if (owner) await boundChanges(manager, owner.userId);
       const after = { ...before, ...change(before), actor };
-      checkClient(after, this.config.production);
+      checkClient(after, this.config.production, before.name);
       const fields = (Object.keys(CHANGEABLE) as Changeable[]).filter(
         (field) => JSON.stringify(after[field]) !== JSON.stringify(before[field]),
       );
@@ -268,7 +269,7 @@ export class ClientsService {
    * When it is enabled again, whatever has not expired works again. Its owner can enable it only if its owner disabled it.
    *
    * @returns whether that changed anything
-   * @throws UnknownClient
+   * @throws UnknownClient, TooManyChanges
    */
   async setDisabled(
     id: string,
@@ -280,6 +281,7 @@ export class ClientsService {
       const { disabled_at, disabled_by_owner } = await this.#locked(id, owner, manager);
       const takesOver = disabled && disabled_by_owner && !owner;
       if ((disabled_at !== null) === disabled && !takesOver) return false;
+      if (owner && !disabled) await boundChanges(manager, owner.userId);
       await manager.update(
         OauthClient,
         { id },

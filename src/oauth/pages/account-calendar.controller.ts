@@ -3,10 +3,10 @@ import type { Request, Response } from 'express';
 import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { addressOf } from '../../values/network.js';
-import { isStorable } from '../../values/string-rules.js';
+import { asShown, isName } from '../../values/names.js';
 import { AccountPages } from './account-pages.js';
 import type { SignedInUser } from './browser-sessions.js';
-import { FormBody } from './form-body.js';
+import { FormBody, textOf } from './form-body.js';
 import type { Form } from './form-body.js';
 import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
@@ -35,8 +35,8 @@ export class AccountCalendarController {
   @Post('create')
   async create(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { user, csrf } = await this.account.sender(request, response, form);
-    const name = typeof form.name === 'string' ? form.name.trim() : '';
-    if (name === '' || [...name].length > LONGEST_NAME || !isStorable(name)) {
+    const name = asShown(textOf(form.name));
+    if (!isName(name, LONGEST_NAME)) {
       this.account.send(response, await this.#page(user, csrf, { fault: 'name' }), 422);
       return;
     }

@@ -49,6 +49,11 @@ export class AccountController {
     this.#keys = new TokenKeys(config.secrets);
   }
 
+  @Get()
+  first(@Res() response: Response): void {
+    redirect(response, '/account/apps');
+  }
+
   @Get('apps')
   apps(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.#show('apps', request, response);

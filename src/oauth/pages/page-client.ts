@@ -10,7 +10,11 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
       client.has_document === true ? client.clientId : (redirectUri ?? client.redirectUris?.[0] ?? ''),
     ),
     native: client.applicationType === 'native',
-    ...(client.by_member === true ? { byMember: true } : {}),
+    ...(client.has_document === true
+      ? { unreviewed: 'byDocument' as const }
+      : client.by_member === true
+        ? { unreviewed: 'byMember' as const }
+        : {}),
     ...(client.has_logo === true ? { logo: clientLogoPath(client.clientId) } : {}),
     ...(client.clientUri === undefined ? {} : { homepage: client.clientUri }),
     ...(client.policyUri === undefined ? {} : { policy: client.policyUri }),

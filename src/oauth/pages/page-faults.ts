@@ -1,5 +1,6 @@
 import { errors } from 'oidc-provider';
 import type { Client } from 'oidc-provider';
+import { TooManyChanges } from '../../auth/owner.js';
 import { isUnavailable } from '../../database/unavailable.js';
 import { refusalOf } from '../provider/refusal-reasons.js';
 import type { RefusalReason } from '../provider/refusal-reasons.js';
@@ -56,6 +57,7 @@ const FAULTS: Readonly<Record<string, FaultName>> = {
 export function faultOf(error: unknown, signingOut = false): PageFault {
   if (error instanceof PageFault) return error;
   if (isUnavailable(error)) return SERVER_BUSY;
+  if (error instanceof TooManyChanges) return new PageFault(429, 'tooManyChanges');
   if (!(error instanceof errors.OIDCProviderError) || !error.expose) return SERVER_FAILED;
   if (error.error === SERVER_BUSY.code) return SERVER_BUSY;
   return new PageFault(error.statusCode, faultNameOf(error, signingOut), error.error);

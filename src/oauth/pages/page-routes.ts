@@ -6,7 +6,7 @@ import { pathPattern, RouteTable } from '../../http/route-table.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { incomingRequest } from '../storage/request-context.js';
 import { isPage } from './page.decorator.js';
-import { SECURITY_HEADERS } from './pages.js';
+import { redirect, SECURITY_HEADERS } from './pages.js';
 
 /** The form that a path parameter must have: anything else matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
@@ -51,9 +51,25 @@ export class PageRoutes {
       if (page.methods.includes(method)) {
         context.route = page.route;
         response.set(SECURITY_HEADERS);
+      } else if (method === 'GET' || method === 'HEAD') {
+        // The address of a form, from the history or a reload: its page is the nearest one above it.
+        const above = this.#pageAbove(context.path);
+        if (above !== undefined) {
+          context.route = page.route;
+          redirect(response.set(SECURITY_HEADERS), above);
+          return;
+        }
       }
       void this.database.serve(incomingRequest(request), () => Promise.resolve(next()));
     };
+  }
+
+  /** @returns the path of the nearest page above */
+  #pageAbove(path: string): string | undefined {
+    const above = path.slice(0, path.lastIndexOf('/'));
+    if (above === '') return undefined;
+    const isRead = this.#all().some(({ methods, plain }) => methods.includes('GET') && plain.test(above));
+    return isRead ? above : this.#pageAbove(above);
   }
 
   #all(): readonly PagePath[] {

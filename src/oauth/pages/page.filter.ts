@@ -50,6 +50,10 @@ export class PageFilter implements ExceptionFilter {
 }
 
 function wordsOf({ status, code, reason }: PageFault): RefusalWords {
-  const reasons: Record<number, RefusalReason> = { 401: 'sign_in_expired', 403: 'foreign_form' };
+  const reasons: Record<number, RefusalReason> = {
+    401: 'sign_in_expired',
+    403: 'foreign_form',
+    429: 'too_many_requests',
+  };
   return { error: code ?? 'invalid_request', reason: reason ?? reasons[status] ?? 'malformed_request' };
 }

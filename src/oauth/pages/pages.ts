@@ -29,8 +29,8 @@ export interface PageClient {
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
-  /** Registered by a member, not by the platform; the consent page says so. */
-  readonly byMember?: boolean;
+  /** Registered by a member, or by nobody: known by its own document alone. The consent page says so. */
+  readonly unreviewed?: 'byMember' | 'byDocument';
   /** Path of its logo, which is served from here. */
   readonly logo?: string;
   /** URL of its home page. */

@@ -10,7 +10,7 @@ import type { SignedInMember } from '../../accounts/ways-in.js';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { addressOf } from '../../values/network.js';
-import { isStorable } from '../../values/string-rules.js';
+import { nameFrom } from '../../values/names.js';
 import { PasskeyCeremonies } from '../passkeys/passkey-ceremonies.js';
 import type { Purpose } from '../passkeys/passkey-ceremonies.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
@@ -227,7 +227,5 @@ export class SecurityController {
 
 /** The member's name for a passkey, as one line, cut to {@link LONGEST_NAME}. */
 function nameOf(value: Form[string]): string {
-  const line =
-    typeof value === 'string' && isStorable(value) ? value.replace(/[\s\p{Cc}]+/gu, ' ').trim() : '';
-  return line === '' ? TEXTS.en.security.suggested : [...line].slice(0, LONGEST_NAME).join('');
+  return nameFrom(textOf(value), LONGEST_NAME) || TEXTS.en.security.suggested;
 }

@@ -1,19 +1,14 @@
+import { asShown } from '../../values/names.js';
+
 const SEGMENTS = new Intl.Segmenter('en', { granularity: 'grapheme' });
-/** Words of visible ASCII, separated by single spaces. */
-const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 
 /**
  * Reduces untrusted text to one line of at most `longest` user-perceived characters. Invisible characters and those that change the
  * writing direction are removed: with them, one name could pass for another.
  */
 export function clip(text: string, longest: number): string {
-  if (text.length <= longest && PLAIN.test(text)) return text; // most names: segmenting takes 20 times as long
-  const line = text
-    .toWellFormed()
-    .normalize('NFC')
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .replace(/[\p{Cf}\p{Co}\p{Cn}]/gu, '')
-    .trim();
+  const line = asShown(text);
+  if (line.length <= longest && /^[ -~]*$/.test(line)) return line; // segmenting takes 20 times as long
   // One character can carry any number of combining marks.
   const characters = [...SEGMENTS.segment(line.slice(0, longest * 8))].map(({ segment }) =>
     [...segment].slice(0, 4).join(''),

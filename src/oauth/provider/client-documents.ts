@@ -4,6 +4,7 @@ import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
+import { nameFrom } from '../../values/names.js';
 import { checkClient } from '../admin/client-rules.js';
 import type { StoredClient } from '../storage/stored-client.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
@@ -186,13 +187,12 @@ export function clientOf(clientId: string, document: unknown, production: boolea
   const uris = [said.redirect_uris].flat().filter((uri): uri is string => typeof uri === 'string');
   const isApp = said.application_type === 'native' || uris.some((uri) => !isHttps(uri));
   const type = isApp ? 'native' : 'web';
-  const name =
-    typeof said.client_name === 'string' && said.client_name.trim() !== '' ? said.client_name : host;
+  const named = typeof said.client_name === 'string' ? nameFrom(said.client_name) : '';
   const jwks = method === 'private_key_jwt' ? (said.jwks as { keys: Record<string, unknown>[] }) : undefined;
   if (method === 'private_key_jwt' && jwks === undefined) throw new Error('the document has no jwks');
   const scope = typeof said.scope === 'string' ? said.scope.split(' ').filter(isScope) : ALL_SCOPES;
   const client = {
-    name: [...name].slice(0, 100).join(''),
+    name: named || host.slice(0, 100),
     type,
     jwks,
     scopes: scope,

@@ -1,9 +1,11 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { peppersOf } from '../../crypto/peppers.js';
+import { exposedDevelopment } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import type { SealCounts } from '../../crypto/encryption.js';
 import { misfitOf, readSchema } from '../../database/schema.js';
 import type { Schema } from '../../database/schema.js';
+import { findOddNames } from './names.js';
 import { findDisabledTriggers, findLateSequences, findUnknownTimeZones, mendSequences } from './schema.js';
 import { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } from './totals.js';
 
@@ -38,8 +40,11 @@ export function failed(name: string, error: Error): Check {
 /** Checks the settings alone. */
 export function checkSettings(config: Config): Check[] {
   const database = config.databaseUrl ? 'PostgreSQL' : `the embedded database in ${config.dataDir}`;
+  const exposed = exposedDevelopment(config);
   return [
-    ok('settings', `complete, for ${config.production ? 'production' : 'development'}, with ${database}`),
+    exposed === undefined
+      ? ok('settings', `complete, for ${config.production ? 'production' : 'development'}, with ${database}`)
+      : warn('settings', exposed, 'set NODE_ENV=production'),
     checkProxy(config),
   ];
 }
@@ -99,6 +104,7 @@ export async function checkDatabase(
     ...(await checkTimeZones(manager)),
     ...(await checkTriggers(manager)),
     await checkWebhooks(manager),
+    await checkNames(manager),
   ]);
   const secret = [
     ...(await checkSecret(dataSource, config, await sealState())),
@@ -300,6 +306,16 @@ WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY 
     'webhooks',
     `receivers have accepted nothing for more than a day: ${failing.map(({ id, since }) => `${id} since ${since}`).join(', ')}`,
     '`pua webhooks show` shows their responses; after five days they are disabled',
+  );
+}
+
+async function checkNames(manager: EntityManager): Promise<Check> {
+  const { count, first } = await findOddNames(manager);
+  if (count === 0) return ok('names', 'each is shown as it is stored');
+  return warn(
+    'names',
+    `${count} have characters that nobody sees, or could pass for others: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
+    'rename members with `pua users update <id> --username`, apps with `pua clients update <id> --name`; everything keeps working until then',
   );
 }
 

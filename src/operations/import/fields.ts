@@ -1,4 +1,5 @@
 import { isPasswordHash } from '../../accounts/passwords.js';
+import { USERNAME_RULE } from '../../values/names.js';
 import { isEmailAddress, isHttpUrl, isStorable } from '../../values/string-rules.js';
 import { parseTimestamp } from '../../values/timestamps.js';
 import { COUNTRY_CODE_PATTERN, LENGTHS, MAX_TAGS, TAG_LENGTH } from '../../values/vocabulary.js';
@@ -128,6 +129,12 @@ export const text = ([shortest, longest]: Length): Field => ({
     return new Fault(`must have ${limits} characters, it has ${length}`, 'invalid_length');
   },
 });
+
+/** Whether it is a name that shows as it is can depend on the one that the member has: a rule of the record checks that. */
+export const username: Field = {
+  ...text(LENGTHS.users.username),
+  rule: `a text of ${LENGTHS.users.username.join(' to ')} characters; must ${USERNAME_RULE}`,
+};
 
 /** A text with its own rule. */
 const textThat = (longest: number, rule: string, allowed: (value: string) => boolean): Field => {

@@ -19,6 +19,7 @@ import {
   text,
   timeZone,
   url,
+  username,
 } from './fields.js';
 import type { FaultCode, Fields, LineFault } from './fields.js';
 import {
@@ -33,6 +34,7 @@ import {
   RSVP_STATUSES,
   RSVP_STATUSES_BY_ROLE,
 } from '../../values/vocabulary.js';
+import { isUsername, USERNAME_RULE } from '../../values/names.js';
 import type { EventRole } from '../../values/vocabulary.js';
 
 /** One file of the folder: its fields, the rules between records, and how the rows get into their table. */
@@ -136,7 +138,7 @@ const users: RecordType = {
   identities: [['id']],
   fields: {
     id: required(id),
-    username: required(text(LENGTHS.users.username)),
+    username: required(username),
     first_name: text(LENGTHS.users.first_name),
     last_name: text(LENGTHS.users.last_name),
     display_name: into('stored_display_name', text(LENGTHS.users.stored_display_name)),
@@ -154,16 +156,21 @@ const users: RecordType = {
     ['says_email', 'boolean'],
     ['says_password', 'boolean'],
     ['says_disabled', 'boolean'],
+    ['is_well_named', 'boolean'],
   ],
   complete: (row, record) => {
     row.says_external_id = Object.hasOwn(record, 'external_id');
     row.says_email = Object.hasOwn(record, 'email');
     row.says_password = Object.hasOwn(record, 'password_hash');
     row.says_disabled = Object.hasOwn(record, 'disabled_at');
+    row.is_well_named = isUsername(row.username as string);
   },
   rules: [
     twice('users', 'id', 'id: the same'),
     erased('users', 'id'),
+    // A member who has such a name already keeps it.
+    `SELECT s.line, ${code('invalid_characters')}, 'username: must ${USERNAME_RULE}' FROM import_users s
+  WHERE NOT s.is_well_named AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id AND t.username = s.username)`,
     `SELECT s.line, ${code('duplicate')}, 'username: line ' || d.first || ' has the same' FROM import_users s
   JOIN (SELECT fold_case(username) AS folded, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d
     ON d.folded = fold_case(s.username) WHERE s.line > d.first`,

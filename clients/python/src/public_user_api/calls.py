@@ -26,7 +26,15 @@ Steps = Generator["httpx.Request | Wait", "httpx.Response | httpx.TransportError
 
 
 class Calls:
-    def __init__(self, base_url: str, headers: Mapping[str, str], retries: int, longest_wait: float) -> None:
+    def __init__(
+        self,
+        http: httpx.Client | httpx.AsyncClient,
+        base_url: str,
+        headers: Mapping[str, str],
+        retries: int,
+        longest_wait: float,
+    ) -> None:
+        self._http = http
         self._base = httpx.URL(base_url)
         self._headers = {"Accept": "application/json", **headers}
         self._retries = retries
@@ -55,7 +63,8 @@ class Calls:
         return self._base.copy_with(path=f"/api/public{path}", params=values or None)
 
     def _send(self, method: str, url: httpx.URL, headers: Mapping[str, str], body: object) -> Steps:
-        request = httpx.Request(method, url, headers={**self._headers, **headers}, json=body)
+        # Built by the client, or its timeout, headers and cookies do not reach the request with every httpx.
+        request = self._http.build_request(method, url, headers={**self._headers, **headers}, json=body)
         for attempt in range(self._retries + 1):
             result = yield request
             last = attempt == self._retries

@@ -41,27 +41,25 @@ class Page(TypedDict, Generic[T]):
     pagination: Pagination
 
 
-class _Base:
-    def __init__(
-        self,
-        base_url: str,
-        *,
-        api_key: str | None = None,
-        token: str | None = None,
-        retries: int = 2,
-        longest_wait: float = 10.0,
-    ) -> None:
-        """
-        :param base_url: address of the server, without a path
-        :param api_key: the key of a partner's backend; or
-        :param token: an access token
-        :param retries: how often a call is sent again that the server has no room for just now (429, 503) or that did not arrive
-        :param longest_wait: seconds; a call that is to wait longer between two tries fails with the answer
-        """
-        if (api_key is None) == (token is None):
-            raise ValueError("give either api_key or token")
-        headers = {"X-API-Key": api_key} if api_key is not None else {"Authorization": f"Bearer {token}"}
-        self._calls = Calls(base_url, headers, retries, longest_wait)
+class Settings(TypedDict, total=False):
+    """Of either client."""
+
+    #: The key of a partner's backend; or
+    api_key: str
+    #: an access token.
+    token: str
+    #: How often a call is sent again that the server has no room for just now (429, 503) or that did not arrive; 2 by default.
+    retries: int
+    #: Seconds; a call that is to wait longer between two tries fails with the answer; 10 by default.
+    longest_wait: float
+
+
+def _calls(http: httpx.Client | httpx.AsyncClient, base_url: str, settings: Settings) -> Calls:
+    api_key, token = settings.get("api_key"), settings.get("token")
+    if (api_key is None) == (token is None):
+        raise ValueError("give either api_key or token")
+    headers = {"X-API-Key": api_key} if api_key is not None else {"Authorization": f"Bearer {token}"}
+    return Calls(http, base_url, headers, settings.get("retries", 2), settings.get("longest_wait", 10.0))
 
 
 class List(Generic[T]):
@@ -120,12 +118,26 @@ class AsyncList(Generic[T]):
                 yield item
 
 
-class Client(_Base):
+class Client:
     """Every method raises :class:`ApiError` where the API refuses, and what httpx raises where there is no answer."""
 
-    def __init__(self, base_url: str, *, timeout: float = 30.0, **settings: Any) -> None:
-        super().__init__(base_url, **settings)
-        self._http = httpx.Client(timeout=timeout)
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        timeout: float = 30.0,
+        http_client: httpx.Client | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        """
+        :param base_url: address of the server, without a path
+        :param timeout: seconds that connecting, writing or reading may take
+        :param http_client: sends the calls in place of one made here, with its own timeout, proxies and certificates; whoever made it
+            closes it
+        """
+        self._http = http_client or httpx.Client(timeout=timeout)
+        self._owns_http = http_client is None
+        self._calls = _calls(self._http, base_url, settings)
 
     def __enter__(self) -> "Client":
         return self
@@ -134,7 +146,8 @@ class Client(_Base):
         self.close()
 
     def close(self) -> None:
-        self._http.close()
+        if self._owns_http:
+            self._http.close()
 
     def me(self) -> Me:
         """Needs the scope profile:read."""
@@ -197,17 +210,25 @@ class Client(_Base):
                 time.sleep(step.seconds)
                 continue
             try:
-                result = self._http.send(step)
+                result = self._http.send(step, follow_redirects=False)  # a redirect would carry the key elsewhere
             except httpx.TransportError as error:
                 result = error
 
 
-class AsyncClient(_Base):
+class AsyncClient:
     """As :class:`Client`, with ``await`` and ``async for``."""
 
-    def __init__(self, base_url: str, *, timeout: float = 30.0, **settings: Any) -> None:
-        super().__init__(base_url, **settings)
-        self._http = httpx.AsyncClient(timeout=timeout)
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        timeout: float = 30.0,
+        http_client: httpx.AsyncClient | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        self._http = http_client or httpx.AsyncClient(timeout=timeout)
+        self._owns_http = http_client is None
+        self._calls = _calls(self._http, base_url, settings)
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -218,7 +239,8 @@ class AsyncClient(_Base):
         await self.close()
 
     async def close(self) -> None:
-        await self._http.aclose()
+        if self._owns_http:
+            await self._http.aclose()
 
     async def me(self) -> Me:
         return await self._run(self._calls.get("/me"))
@@ -273,6 +295,6 @@ class AsyncClient(_Base):
                 await asyncio.sleep(step.seconds)
                 continue
             try:
-                result = await self._http.send(step)
+                result = await self._http.send(step, follow_redirects=False)
             except httpx.TransportError as error:
                 result = error

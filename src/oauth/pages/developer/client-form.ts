@@ -1,4 +1,5 @@
 import { ALL_SCOPES, isScope } from '../../../auth/scopes.js';
+import { asShown } from '../../../values/names.js';
 import { ClientFault } from '../../admin/client-rules.js';
 import type { ClientChanges, ClientDetails } from '../../admin/clients.service.js';
 import { textOf } from '../form-body.js';
@@ -52,7 +53,7 @@ export function clientFormOf(form: Form): ClientForm {
 /** Converts the form for {@link ClientsService}. @throws ClientFault if the keys are not JSON */
 export function wantedOf(values: ClientForm) {
   return {
-    name: values.name.trim(),
+    name: asShown(values.name),
     redirectUris: linesOf(values.redirect_uris),
     allowedOrigins: linesOf(values.allowed_origins),
     postLogoutRedirectUris: linesOf(values.post_logout_redirect_uris),

@@ -9,7 +9,7 @@ import { ALL_SCOPES } from '../../../auth/scopes.js';
 import { Config } from '../../../config/config.js';
 import { eitherOf, TokenKeys } from '../../../crypto/token-keys.js';
 import { OperatorError } from '../../../values/operator-error.js';
-import { isStorable } from '../../../values/string-rules.js';
+import { asShown, isName } from '../../../values/names.js';
 import { ClientFault } from '../../admin/client-rules.js';
 import { OauthDatabase } from '../../storage/oauth-database.js';
 import { AccountPages } from '../account-pages.js';
@@ -63,13 +63,11 @@ export class DeveloperKeysController {
       redirect(response, '/developer/new-key');
       return;
     }
-    const name = textOf(form.name).trim();
+    const name = asShown(textOf(form.name));
     const scopes = ALL_SCOPES.filter((scope) => [form.scopes ?? []].flat().includes(scope));
     const days = Number(textOf(form.days));
-    const isWrong =
-      name === '' || [...name].length > 100 || /\p{Cc}/u.test(name) || !isStorable(name) || !isKeyDays(days);
     const values = { name: name.slice(0, 200), scopes, days };
-    if (isWrong) {
+    if (!isName(name) || !isKeyDays(days)) {
       this.#showForm(response, developer, 400, values, 'bad');
       return;
     }

@@ -81,8 +81,9 @@ export const de: Texts = {
     nativeWhy:
       'Jede App auf deinem Gerät kann sich {app} nennen. Wenn du das nicht selbst begonnen hast, wähle „{deny}“.',
     byMember: 'Ein Mitglied der Plattform hat diese App registriert.',
-    byMemberWhy:
-      'Die Plattform hat sie nicht geprüft. Erlaube ihr nur, was du auch denen sagen würdest, die sie machen.',
+    byDocument: 'Diese App kommt von {host} und beschreibt sich selbst.',
+    unreviewedWhy:
+      'Niemand hat sie geprüft. Erlaube ihr nur, was du auch denen sagen würdest, die sie machen.',
     legend: 'Die App könnte',
     changes: 'Kann Daten ändern',
     required: '(gehört immer zur Anmeldung)',
@@ -545,6 +546,10 @@ export const de: Texts = {
     tooMany: [
       'Zu viele Anfragen',
       'Von dort, wo du bist, kamen zu viele Anfragen. Versuche es in {wait} noch einmal.',
+    ],
+    tooManyChanges: [
+      'Zu viele Änderungen',
+      'Du hast heute so viel geändert, wie an einem Tag möglich ist. Jetzt wurde nichts geändert: Versuche es morgen noch einmal.',
     ],
   },
 

@@ -57,6 +57,10 @@ const FAULTS = {
   ],
   nothingHere: ['There is nothing here', 'What was here is gone, or it was never yours.'],
   tooMany: ['Too many requests', 'Too much was asked for from where you are. Try again in {wait}.'],
+  tooManyChanges: [
+    'Too many changes',
+    'You have changed as much as you can within a day. Nothing was changed now: try again tomorrow.',
+  ],
 } satisfies Record<string, Fault>;
 
 type Fault = [title: string, message: string];
@@ -162,7 +166,8 @@ export const en = {
     nativeAsk: 'Did you open this app just now?',
     nativeWhy: 'Any app on your device can call itself {app}. If you did not start this, choose “{deny}”.',
     byMember: 'A member of the platform registered this app.',
-    byMemberWhy: 'The platform has not reviewed it. Allow it only what you would tell whoever made it.',
+    byDocument: 'This app comes from {host}, and describes itself.',
+    unreviewedWhy: 'Nobody has reviewed it. Allow it only what you would tell whoever made it.',
     legend: 'It would be able to',
     changes: 'Can change data',
     required: '(always part of signing in)',

@@ -1,0 +1,46 @@
+import type { EntityManager } from 'typeorm';
+import { asShown, isName, isUsername } from '../../values/names.js';
+
+const ROWS_AT_ONCE = 5_000;
+const MOST_NAMED = 10;
+
+/** Everything that is named by somebody, and shown under that name. Plain ASCII is left to the database: it is most of all names. */
+const NAMED = (
+  [
+    ['member', 'users', 'username'],
+    ['app', 'oauth_clients', 'name'],
+    ['key', 'api_keys', 'name'],
+    ['calendar link', 'calendar_links', 'name'],
+    ['passkey', 'passkeys', 'name'],
+  ] as const
+)
+  .map(
+    ([what, table, name]) => `SELECT '${what}' AS what, id::text AS id, ${name} AS name FROM ${table}
+WHERE ${name} COLLATE "C" !~ '^[!-~]+( [!-~]+)*$'`,
+  )
+  .join(' UNION ALL ');
+
+interface Named {
+  readonly what: string;
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Finds names from before there was a rule for them. @returns how many there are, and the first ones in words */
+export async function findOddNames(
+  manager: EntityManager,
+): Promise<{ readonly count: number; readonly first: readonly string[] }> {
+  await manager.query(`DECLARE odd_names NO SCROLL CURSOR FOR ${NAMED}`);
+  const first: string[] = [];
+  let count = 0;
+  for (;;) {
+    const rows = await manager.query<Named[]>(`FETCH ${ROWS_AT_ONCE} FROM odd_names`);
+    for (const { what, id, name } of rows) {
+      if (what === 'member' ? isUsername(name) : isName(name)) continue;
+      if (++count <= MOST_NAMED) first.push(`${what} ${id}, shown as “${asShown(name)}”`);
+    }
+    if (rows.length < ROWS_AT_ONCE) break;
+  }
+  await manager.query('CLOSE odd_names');
+  return { count, first };
+}

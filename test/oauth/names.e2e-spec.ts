@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { CalendarLinks } from '../../src/calendar/calendar-links.js';
+import { importRecords } from '../../src/operations/import/import-records.js';
+import { folderSource } from '../../src/operations/import/sources.js';
+import { ClientsService } from '../../src/oauth/admin/clients.service.js';
+import { pua, puaJson } from '../support/command-line.js';
+import { writeFolder } from '../support/import-files.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
+afterAll(() => oauth.close());
+
+/** Pages show each of them as they show `ann`, or nobody can tell the two apart. */
+const LOOK_ALIKES = ['ann\u200b', '\u202eann\u202c', 'ann\u009b', 'ann\u3164', 'ann\u00a0', 'ａｎｎ'];
+
+const run = (...args: string[]) => pua(oauth.api.environment, args);
+const usernameOf = async (id: number) =>
+  (await oauth.dataSource.query<{ username: string }[]>('SELECT username FROM users WHERE id = $1', [id]))[0]
+    ?.username;
+
+describe('A username that could pass for another', () => {
+  it.each(LOOK_ALIKES)('is given to nobody by command, import or feed: %j', async (username) => {
+    const created = await run('users', 'create', '--username', username);
+    expect([created.code, created.stderr]).toEqual([2, expect.stringContaining('NFKC')]);
+    const { id } = await oauth.member();
+    expect((await run('users', 'update', String(id), '--username', username)).code).toBe(2);
+
+    const folder = folderSource(writeFolder({ users: [{ id: 7_000_001, username }] }));
+    const { imported, firstRejects } = await importRecords(oauth.dataSource, folder);
+    expect([imported, firstRejects[0]?.reason]).toEqual([false, expect.stringMatching(/^username: must /)]);
+
+    const key = await oauth.api.platformKey(['platform:write']);
+    const record = { id: 7_000_001, username };
+    const fed = await oauth.api.feed(key, [{ type: 'users', op: 'put', record }]);
+    expect([fed.status, fed.body.errors]).toEqual([
+      422,
+      [expect.objectContaining({ pointer: '#/record/username', code: 'invalid_characters' })],
+    ]);
+    expect(await usernameOf(7_000_001)).toBeUndefined();
+  });
+
+  it('keeps working where a member has it, and doctor names them', async () => {
+    const username = 'old\u200bname';
+    const { id } = await oauth.member({ username });
+    const key = await oauth.api.platformKey(['platform:write']);
+    const fed = await oauth.api.feed(key, [
+      { type: 'users', op: 'put', record: { id, username, first_name: 'Fed' } },
+    ]);
+    expect([fed.status, await usernameOf(id)]).toEqual([200, username]);
+    expect(await puaJson<object>(oauth.api.environment, ['users', 'show', username])).toMatchObject({ id });
+
+    const { stdout } = await run('doctor', '--json');
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; message: string }[] };
+    expect(checks.find(({ name }) => name === 'names')).toMatchObject({
+      status: 'warn',
+      message: expect.stringContaining(`member ${id}, shown as “oldname”`),
+    });
+    await run('users', 'update', String(id), '--username', 'old-name');
+    const again = await run('doctor', '--json');
+    expect(again.stdout).toContain('each is shown as it is stored');
+  });
+});
+
+describe('The name of an app, key or link', () => {
+  const odd = ' Ac\u200bme\u202e  Travel\u00a0';
+
+  it('is refused by command where it is not shown as it is', async () => {
+    const { id } = await oauth.member();
+    const key = ['keys', 'create', '--user', String(id), '--scopes', ''];
+    const app = ['clients', 'create', '--type', 'web', '--redirect-uri', REDIRECT_URI];
+    for (const command of [key, app]) {
+      const { code, stderr } = await run(...command, '--name', odd);
+      expect([code, stderr]).toEqual([2, expect.stringContaining('invisible characters')]);
+    }
+  });
+
+  it('is stored by pages as it is shown', async () => {
+    const { id, username } = await oauth.member();
+    const browser = oauth.browser();
+    const signIn = (await browser.open('/developer')) as FormPage;
+    await browser.submit(signIn, { username, password: PASSWORD });
+    await fillIn(browser, '/developer/new-client', /clients$/, {
+      redirect_uris: REDIRECT_URI,
+      scopes: 'profile:read',
+    });
+    await fillIn(browser, '/developer/new-key', /keys$/, { scopes: 'profile:read', days: '7' });
+    await fillIn(browser, '/account/calendar', /create$/);
+    const owner = { userId: id, ip: null };
+    const clients = new ClientsService(oauth.dataSource, oauth.api.config);
+    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
+    const named = [
+      ...(await clients.list(owner)),
+      ...(await keys.list({ userId: id })),
+      ...(await oauth.api.app.get(CalendarLinks).list(id)),
+    ];
+    expect(named.map(({ name }) => name)).toEqual(['Acme Travel', 'Acme Travel', 'Acme Travel']);
+  });
+
+  it('does not keep an app from being changed that has had it since before', async () => {
+    const clientId = await oauth.client();
+    await oauth.dataSource.query('UPDATE oauth_clients SET name = $2 WHERE id = $1', [clientId, odd]);
+    const { code } = await run('clients', 'update', clientId, '--client-uri', 'https://acme.example/');
+    expect(code).toBe(0);
+    await run('clients', 'update', clientId, '--name', 'Acme');
+  });
+
+  const fillIn = async (browser: Browser, path: string, form: RegExp, fields: Record<string, string> = {}) =>
+    browser.submit((await browser.open(path)) as FormPage, { name: odd, ...fields }, form);
+});
