@@ -9,7 +9,7 @@ import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
 import { build } from '../bin/build.mjs';
 import { openDataset } from './data.mjs';
-import { AUTHORIZE, exchangeForm } from './oauth-client.mjs';
+import { AUTHORIZE, Browser, exchangeForm, formsOf, send as sendAs } from './oauth-client.mjs';
 import { prepareMembers } from './oauth.mjs';
 import { startOurs } from './servers.mjs';
 import { memoryMegabytes } from './usage.mjs';
@@ -115,10 +115,30 @@ const ATTACKS = [
     },
   },
   {
+    name: '50 wrong passwords a second, from 200 addresses',
+    attack: async ({ isOver }) => {
+      for (let n = 0; !isOver(); n++) {
+        const localAddress = `127.0.2.${1 + (n % 200)}`;
+        signIn({ username: `nobody-${n}`, password: 'guess', localAddress }).catch(() => undefined);
+        await pause(20);
+      }
+    },
+  },
+  {
     name: '`?a&a&a…` of 14 KB to metadata and keys',
     attack: flood(4, get(`/oauth/jwks?${'a&'.repeat(7_000)}`), { isRead: true, everyMs: 20 }),
   },
 ];
+
+/** Opens the page for signing in from an address, and sends the form. @returns its status: 303 once signed in */
+async function signIn({ username, password, localAddress }) {
+  const browser = new Browser({ name: 'ours', url: `http://127.0.0.1:${port}` }, (url, options) =>
+    sendAs(url, { ...options, localAddress }),
+  );
+  const { body } = await browser.open('/account/apps');
+  const { path, form } = formsOf(body, { username, password }).find((one) => one.path.endsWith('/sign-in'));
+  return (await browser.open(path, form)).status;
+}
 
 /** What honest callers send: kind → path, options, and the status that tells that it went as usual. */
 const honestRequests = (key) => ({
@@ -144,7 +164,7 @@ const honestRequests = (key) => ({
 
 await build();
 const dataset = await openDataset(2_000);
-await prepareMembers(dataset);
+const members = await prepareMembers(dataset);
 const server = await startOurs(dataset);
 const port = Number(new URL(server.url).port);
 const keys = dataset.keys.slice(0, 50);
@@ -160,6 +180,16 @@ async function beHonest(isOver) {
         under.delete(asked);
         outcomes.push({ kind, ...outcome });
       });
+      under.add(asked);
+    }
+    if (n % 10 === 0) {
+      const start = performance.now();
+      const asked = signIn({ ...members.at(-1 - (n % 100)), localAddress: HONEST_ADDRESS })
+        .catch(() => 0)
+        .then((found) => {
+          under.delete(asked);
+          outcomes.push({ kind: 'password', isGood: found === 303, found, ms: performance.now() - start });
+        });
       under.add(asked);
     }
     await pause(HONEST_MS);

@@ -22,11 +22,12 @@ export const AUTHORIZE = `/oauth/authorize?${new URLSearchParams({
 const agent = new Agent({ keepAlive: true });
 
 /** @returns {Promise<{status: number, headers: import('node:http').IncomingHttpHeaders, body: string}>} */
-function send(url, { method = 'GET', headers = {}, form } = {}) {
+export function send(url, { method = 'GET', headers = {}, form, localAddress } = {}) {
   const body = form && new URLSearchParams(form).toString();
   const type = body === undefined ? {} : { 'Content-Type': 'application/x-www-form-urlencoded' };
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { agent, method, headers: { ...headers, ...type } }, (response) => {
+    const options = { agent, method, headers: { ...headers, ...type }, localAddress };
+    const request = httpRequest(url, options, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
       response.on('end', () =>

@@ -21,8 +21,7 @@ export const MOST_AT_WORK: Readonly<Record<Kind, number>> = {
   api: 64,
   platform: 32,
   oauth: 32,
-  // Sign-ins mostly wait: half a second each, whatever the password.
-  pages: 128,
+  pages: 64,
 };
 
 /** Always answered: a check of whether the process is alive must not be told that it is busy. Both cost next to nothing. */

@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Csrf } from '../../accounts/csrf.js';
+import { withoutPlace } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import { FormBody, textOf } from './form-body.js';
 import type { Form } from './form-body.js';
@@ -63,10 +64,8 @@ export class PasswordResetController {
     @Param('token') token: string,
   ): Promise<void> {
     this.#checkForm(request, form);
-    const { fault, passkeys } = await this.resets.finish(
-      token,
-      textOf(form.new_password),
-      addressOf(request),
+    const { fault, passkeys } = await withoutPlace(request, () =>
+      this.resets.finish(token, textOf(form.new_password), addressOf(request)),
     );
     if (fault === undefined)
       this.#show(request, response, 200, { step: 'done', action: RESET_PATH, passkeys });

@@ -9,6 +9,7 @@ import { Unconfirmed, WaysIn } from '../../accounts/ways-in.js';
 import type { SignedInMember } from '../../accounts/ways-in.js';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
+import { withoutPlace } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import { nameFrom } from '../../values/names.js';
 import { PasskeyCeremonies } from '../passkeys/passkey-ceremonies.js';
@@ -146,7 +147,7 @@ export class SecurityController {
       await this.page.send(request, response, current, refused);
       return;
     }
-    const passwordHash = await this.signIn.hashNew(wanted);
+    const passwordHash = await withoutPlace(request, () => this.signIn.hashNew(wanted));
     const kept = form.end_others === 'yes' ? this.#keys.keysOf('Session.uid', session.uid) : undefined;
     await this.#change(request, response, current, ['password-changed', 'notChanged'], (by) =>
       this.#waysIn.changePassword(by, passwordHash, kept),
@@ -162,13 +163,15 @@ export class SecurityController {
   ): Promise<Refused | undefined> {
     const fault = passwordFault(wanted, username) ?? (old === wanted ? 'same' : undefined);
     if (fault !== undefined) return { status: 400, fault };
-    const result = await this.signIn.attempt({
-      username,
-      password: old,
-      ip: addressOf(request),
-      deviceOf: (userId) => this.devices.find(request, userId),
-      confirms: true,
-    });
+    const result = await withoutPlace(request, () =>
+      this.signIn.attempt({
+        username,
+        password: old,
+        ip: addressOf(request),
+        deviceOf: (userId) => this.devices.find(request, userId),
+        confirms: true,
+      }),
+    );
     switch (result.outcome) {
       case 'signed-in':
         return undefined;

@@ -5,6 +5,7 @@ import { SignIn } from '../../accounts/sign-in.js';
 import type { SignedIn } from '../../accounts/sign-in.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
+import { withoutPlace } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import { textOf } from './form-body.js';
 import type { Form } from './form-body.js';
@@ -36,12 +37,14 @@ export class SignInForm {
     way: LabelsOf<'sign_ins_total'>['way'],
   ): Promise<SignedIn | SignInRefusal> {
     const username = textOf(form.username);
-    const attempt = this.signIn.attempt({
-      username,
-      password: textOf(form.password),
-      ip: addressOf(request),
-      deviceOf: (userId) => this.devices.find(request, userId),
-    });
+    const attempt = withoutPlace(request, () =>
+      this.signIn.attempt({
+        username,
+        password: textOf(form.password),
+        ip: addressOf(request),
+        deviceOf: (userId) => this.devices.find(request, userId),
+      }),
+    );
     const result = await attempt.catch((error: unknown) => {
       this.meter.count('sign_ins_total', { result: 'failed', way, method: 'password' });
       throw error;
