@@ -17,6 +17,8 @@ RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean -
   && npm prune --omit=dev --ignore-scripts --offline --no-audit --no-fund
 COPY --from=build /app/dist dist
 COPY bin bin
+# `pua doctor` compares the database with it.
+COPY docs/schema.sql docs/
 # `pua` and `npx pua`. Otherwise, npx would look for a package of that name, without a network.
 RUN npm pkg delete bin && ln -s ../../bin/pua.mjs node_modules/.bin/pua
 ENV PATH=/app/node_modules/.bin:$PATH

@@ -30,7 +30,7 @@ export function doctorCommand(program: Command): void {
   addCommand(
     program,
     'doctor',
-    'Check settings, proxy, database, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
+    'Check settings, proxy, database, privileges, schema, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
     'pua doctor --mend',
   )
     .option('--mend', 'first correct copies, totals and sequences, without blocking other writers')

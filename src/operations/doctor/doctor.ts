@@ -4,7 +4,14 @@ import type { Config } from '../../config/config.js';
 import type { SealCounts } from '../../crypto/encryption.js';
 import { misfitOf, readSchema } from '../../database/schema.js';
 import type { Schema } from '../../database/schema.js';
-import { findDisabledTriggers, findLateSequences, findUnknownTimeZones, mendSequences } from './schema.js';
+import {
+  findBadSequences,
+  findDamage,
+  findMissingPrivileges,
+  findUnknownTimeZones,
+  mendSequences,
+} from './schema.js';
+import type { Damage } from './schema.js';
 import { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } from './totals.js';
 
 export interface Check {
@@ -28,6 +35,8 @@ const fail = (name: string, message: string, mend: string): Check => ({
   message,
   mend,
 });
+
+const failure = ({ name, message, mend }: Damage) => fail(name, message, mend);
 
 /** Reports a check that could not be run. */
 export function failed(name: string, error: Error): Check {
@@ -82,10 +91,9 @@ export async function checkDatabase(
   dataSource: DataSource,
   config: Config,
   { mend = false, sealState, webhookSeals }: DoctorOptions,
-): Promise<Check[]> {
-  const server = await checkServer(dataSource.manager, config);
-  const migrations = checkMigrations(await readSchema(dataSource));
-  if (migrations.status === 'fail') return [...server, migrations];
+): Promise<readonly Check[]> {
+  const basis = await checkBasis(dataSource, config);
+  if (!basis.isWhole) return basis.checks;
   const mended = mend
     ? Object.entries({
         ...(await mendSequences(dataSource.manager)),
@@ -97,14 +105,13 @@ export async function checkDatabase(
     ...(await checkTotals(manager)),
     ...(await checkSequences(manager)),
     ...(await checkTimeZones(manager)),
-    ...(await checkTriggers(manager)),
     await checkWebhooks(manager),
   ]);
   const secret = [
     ...(await checkSecret(dataSource, config, await sealState())),
     checkWebhookSecrets(await webhookSeals()),
   ];
-  return [...server, migrations, ...mended, ...secret, ...data];
+  return [...basis.checks, ...mended, ...secret, ...data];
 }
 
 /** What {@link checkVitals} found. `isWhole`: whether it ran all its checks. */
@@ -119,19 +126,31 @@ export async function checkVitals(
   config: Config,
   { sealState, webhookSeals }: Pick<DoctorOptions, 'sealState' | 'webhookSeals'>,
 ): Promise<Vitals> {
-  const { manager } = dataSource;
-  const server = await checkServer(manager, config);
-  const migrations = checkMigrations(await readSchema(dataSource));
-  if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
+  const basis = await checkBasis(dataSource, config);
+  if (!basis.isWhole) return basis;
   const checks = [
-    ...server,
-    migrations,
+    ...basis.checks,
     checkSigningKeys(await sealState()),
     checkWebhookSecrets(await webhookSeals()),
-    ...(await checkTriggers(manager)),
-    await checkWebhooks(manager),
+    await checkWebhooks(dataSource.manager),
   ];
   return { isWhole: true, checks };
+}
+
+/** Checks what all other checks need: the server, the role, and the schema. */
+async function checkBasis(dataSource: DataSource, config: Config): Promise<Vitals> {
+  const { manager } = dataSource;
+  const server = await checkServer(manager, config);
+  const privileges = await findMissingPrivileges(manager);
+  if (privileges.length > 0) return { isWhole: false, checks: [...server, ...privileges.map(failure)] };
+  const schema = await readSchema(dataSource);
+  const migrations = checkMigrations(schema);
+  if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
+  // What is newer than this version, it cannot compare.
+  const damage = schema.unknown.length > 0 ? [] : await findDamage(manager);
+  const checks = damage.length > 0 ? damage.map(failure) : [ok('schema', 'is as the migrations made it')];
+  const isWhole = !damage.some(({ name }) => /^(table|sequence|function) /.test(name));
+  return { isWhole, checks: [...server, migrations, ...checks] };
 }
 
 const OLDEST_VERSION = 150_000;
@@ -333,11 +352,22 @@ async function checkTotals(manager: EntityManager): Promise<Check[]> {
 }
 
 async function checkSequences(manager: EntityManager): Promise<Check[]> {
-  const late = await findLateSequences(manager);
-  if (late.length === 0) return [ok('sequences', 'each is beyond the ids in its table')];
-  return late.map(({ sequence, last, highest }) =>
-    fail(sequence, `is at ${last}, but its table has the id ${highest}: a new row will be refused`, MEND),
-  );
+  const bad = await findBadSequences(manager);
+  if (bad.length === 0) return [ok('sequences', 'each is beyond the ids in its table, and not at its end')];
+  return bad.map(({ sequence, next, greatest, highest }) => {
+    if (BigInt(next) <= BigInt(greatest))
+      return fail(
+        sequence,
+        `goes on with ${next}, but its table has the id ${highest}: a new row will be refused`,
+        MEND,
+      );
+    const isTooShort = BigInt(highest) >= BigInt(greatest);
+    return fail(
+      sequence,
+      `is at its end, ${greatest}: a new row will be refused`,
+      isTooShort ? `run in psql: ALTER SEQUENCE ${sequence} NO MAXVALUE; then \`pua doctor --mend\`` : MEND,
+    );
+  });
 }
 
 async function checkTimeZones(manager: EntityManager): Promise<Check[]> {
@@ -348,19 +378,6 @@ async function checkTimeZones(manager: EntityManager): Promise<Check[]> {
       'time zones',
       `${events} events are in ${timezone}, which the database does not know: their local times are shown in UTC`,
       'install the time zone on the machine of PostgreSQL, or import these events with a current one',
-    ),
-  );
-}
-
-async function checkTriggers(manager: EntityManager): Promise<Check[]> {
-  const disabled = await findDisabledTriggers(manager);
-  if (disabled.length === 0)
-    return [ok('triggers', 'all are in force, also for changes that are replicated into this database')];
-  return disabled.map(({ table, trigger, statement }) =>
-    fail(
-      `${table}.${trigger}`,
-      'is not in force as it should be: it misses changes that it should count, copy or refuse',
-      `run in psql: ${statement}; then \`pua doctor --mend\``,
     ),
   );
 }
