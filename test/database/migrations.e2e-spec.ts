@@ -9,7 +9,7 @@ import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold
 import { createDataSource } from '../../src/database/data-source.js';
 import { migrate, rollback } from '../../src/database/migrate.js';
 import { readSchema } from '../../src/database/schema.js';
-import { readExpected, readObjects } from '../../src/operations/doctor/schema.js';
+import { findDamage, readExpected, readObjects } from '../../src/operations/doctor/schema.js';
 import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { startPua } from '../support/command-line.js';
 import {
@@ -105,7 +105,9 @@ describe('migrations', () => {
     const dataSource = await createDataSource(testConfig(empty.environment), 'maintenance').initialize();
     try {
       await dataSource.query(`SET check_function_bodies = off; ${readFileSync('docs/schema.sql', 'utf8')}`);
-      expect(await readObjects(dataSource.manager)).toEqual(readExpected());
+      const isTable = ({ name }: { name: string }) => name.startsWith('table ');
+      expect((await readObjects(dataSource.manager)).filter(isTable)).toEqual(readExpected().filter(isTable));
+      expect(await findDamage(dataSource.manager)).toEqual([]); // nor would the doctor find any after a restore
     } finally {
       await dataSource.destroy();
       await empty.drop();

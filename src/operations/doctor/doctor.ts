@@ -10,6 +10,7 @@ import {
   findMissingPrivileges,
   findUnknownTimeZones,
   mendSequences,
+  MISSING,
 } from './schema.js';
 import type { Damage } from './schema.js';
 import { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } from './totals.js';
@@ -147,9 +148,12 @@ async function checkBasis(dataSource: DataSource, config: Config): Promise<Vital
   const migrations = checkMigrations(schema);
   if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
   // What is newer than this version, it cannot compare.
-  const damage = schema.unknown.length > 0 ? [] : await findDamage(manager);
+  if (schema.unknown.length > 0) return { isWhole: true, checks: [...server, migrations] };
+  const damage = await findDamage(manager);
   const checks = damage.length > 0 ? damage.map(failure) : [ok('schema', 'is as the migrations made it')];
-  const isWhole = !damage.some(({ name }) => /^(table|sequence|function) /.test(name));
+  const isWhole = !damage.some(
+    ({ name, message }) => message === MISSING && /^(table|sequence|function) /.test(name),
+  );
   return { isWhole, checks: [...server, migrations, ...checks] };
 }
 
@@ -354,20 +358,17 @@ async function checkTotals(manager: EntityManager): Promise<Check[]> {
 async function checkSequences(manager: EntityManager): Promise<Check[]> {
   const bad = await findBadSequences(manager);
   if (bad.length === 0) return [ok('sequences', 'each is beyond the ids in its table, and not at its end')];
-  return bad.map(({ sequence, next, greatest, highest }) => {
-    if (BigInt(next) <= BigInt(greatest))
-      return fail(
-        sequence,
-        `goes on with ${next}, but its table has the id ${highest}: a new row will be refused`,
-        MEND,
-      );
-    const isTooShort = BigInt(highest) >= BigInt(greatest);
-    return fail(
+  return bad.map(({ sequence, next, greatest, highest }) =>
+    fail(
       sequence,
-      `is at its end, ${greatest}: a new row will be refused`,
-      isTooShort ? `run in psql: ALTER SEQUENCE ${sequence} NO MAXVALUE; then \`pua doctor --mend\`` : MEND,
-    );
-  });
+      BigInt(next) > BigInt(greatest)
+        ? `is at its end, ${greatest}: a new row will be refused`
+        : `goes on with ${next}, but its table has the id ${highest}: a new row will be refused`,
+      BigInt(highest) < BigInt(greatest)
+        ? MEND
+        : `run in psql: ALTER SEQUENCE ${sequence} NO MAXVALUE; then \`pua doctor --mend\``,
+    ),
+  );
 }
 
 async function checkTimeZones(manager: EntityManager): Promise<Check[]> {

@@ -72,12 +72,17 @@ export function readExpected(): SchemaObject[] {
   return Array.from(parts, ([, name, statement]) => ({ name: name!, statement: statement! }));
 }
 
+export const MISSING = 'is missing';
+
 /** What differs from what the migrations made, and how to mend it. */
 export interface Damage {
   readonly name: string;
   readonly message: string;
   readonly mend: string;
 }
+
+/** A statement without brackets: PostgreSQL leaves some out when it reads what it has written, as in a restore. */
+const bare = (statement: string) => statement.replaceAll(/[()]/g, '');
 
 /** Compares the database with docs/schema.sql; what it has in addition is not looked at, unless it is an invalid index. */
 export async function findDamage(manager: EntityManager): Promise<Damage[]> {
@@ -87,16 +92,16 @@ export async function findDamage(manager: EntityManager): Promise<Damage[]> {
     .filter(({ statement }) => statement === INVALID)
     .map(({ name }) => ({
       name,
-      message: 'is invalid: it was not built to its end, and is not used',
+      message: 'is invalid, and not used: it is being built, or was not built to its end',
       mend: `run in psql: ${/_cc(new|old)\d*$/.test(name) ? 'DROP' : 'REINDEX'} ${name.replace(' ', ' CONCURRENTLY ')}`,
     }));
   const wrong = [...Map.groupBy(readExpected(), ({ name }) => name)].flatMap(([name, objects]): Damage[] => {
-    const there = live.get(name)?.map(({ statement }) => statement);
+    const there = live.get(name)?.map(({ statement }) => bare(statement));
     // Columns may have been added.
     if (there && (name.startsWith('table ') || there.includes(INVALID))) return [];
     const lacking = objects
       .map(({ statement }) => statement)
-      .filter((statement) => !there?.includes(statement));
+      .filter((statement) => !there?.includes(bare(statement)));
     if (lacking.length === 0) return [];
     const statements = lacking.join('; ');
     const shown = statements.includes('\n') ? 'its statement in docs/schema.sql' : statements;
@@ -104,7 +109,7 @@ export async function findDamage(manager: EntityManager): Promise<Damage[]> {
     return [
       {
         name,
-        message: there ? 'is not as the migrations made it' : 'is missing',
+        message: there ? 'is not as the migrations made it' : MISSING,
         mend: `${how}: ${shown}; then \`pua doctor --mend\``,
       },
     ];
