@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Kills the leader of a PostgreSQL cluster repeatedly under load: `node bench/failover.mjs [--kills 10]`. Three nodes under Patroni
-// with etcd and HAProxy (deploy/patroni unchanged; Debian's patroni, etcd-server and haproxy), two servers, members who write,
-// read, sign in and refresh, and a platform that feeds. Fails if anything acknowledged is lost or done twice, or if any response
+// Kills the leader of a PostgreSQL cluster repeatedly under load: `node bench/failover.mjs [--kills 10]`, and freezes the leader's Patroni as
+// often: when it goes on, another leads. Three nodes under Patroni with etcd and HAProxy (deploy/patroni unchanged; docs/failover.md says how
+// they are installed), two servers, members who write, read, sign in and refresh, and a platform that feeds. Fails if anything acknowledged is lost or done twice, or if any response
 // but 503 is given while there is no primary; times are only reported. docs/failover.md has the figures.
 import './own-node.mjs';
 import { spawn } from 'node:child_process';
@@ -43,7 +43,8 @@ const acknowledged = { write: 0, feed: 0, 'sign-in': 0, refresh: 0, read: 0 };
 /** Refused but done: after a 503, the outcome of a write is unknown. */
 const doneAfterAll = { write: 0, feed: 0, 'sign-in': 0, refresh: 0 };
 let ending = false;
-let killedAt = 0;
+/** When the leader was killed; undefined while all nodes are there, or one is frozen. */
+let killedAt;
 /** For each kill, ms until each kind was first acknowledged. */
 const back = [];
 /** For each kill, the longest time without an answered read, in ms. */
@@ -66,7 +67,7 @@ function count(kind, status) {
 /** @param {number} askedAt requests from before the kill do not count as answered after it */
 function acknowledge(kind, askedAt) {
   acknowledged[kind]++;
-  if (back.length > 0 && askedAt > killedAt) back.at(-1)[kind] ??= performance.now() - killedAt;
+  if (askedAt > killedAt) back.at(-1)[kind] ??= performance.now() - killedAt;
 }
 
 await build();
@@ -168,8 +169,16 @@ async function drill() {
     ending = true;
   });
 
-  await everybody('before the first kill');
+  await everybody('before anything breaks');
   for (let kill = 1; kill <= KILLS; kill++) {
+    const frozen = await cluster.freezeLeader();
+    await cluster.untilAnotherLeads(frozen);
+    await everybody(`while Patroni is frozen on ${frozen}`);
+    cluster.thaw(frozen);
+    await cluster.untilWhole();
+    await everybody(`after Patroni was frozen on ${frozen}`);
+    say(`freeze ${kill} of ${KILLS}, ${frozen}: its Patroni goes on, and follows`);
+
     const node = await cluster.killLeader();
     killedAt = performance.now();
     back.push({});
@@ -177,6 +186,7 @@ async function drill() {
     await everybody(`after kill ${kill}`);
     cluster.startNode(node);
     await cluster.untilWhole();
+    killedAt = undefined;
     say(
       `kill ${kill} of ${KILLS}, ${node}: ${Object.entries(back.at(-1))
         .map(([kind, ms]) => `${kind} ${seconds(ms)}`)
@@ -321,7 +331,7 @@ async function reading(server, key) {
     });
     if (status === 200) {
       acknowledge('read', askedAt);
-      if (gaps.length > 0)
+      if (killedAt !== undefined)
         gaps[gaps.length - 1] = Math.max(gaps.at(-1), performance.now() - Math.max(answeredAt, killedAt));
       answeredAt = performance.now();
     } else if (status !== 503) {

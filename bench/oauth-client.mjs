@@ -19,7 +19,8 @@ export const AUTHORIZE = `/oauth/authorize?${new URLSearchParams({
   code_challenge_method: 'S256',
 })}`;
 
-const agent = new Agent({ keepAlive: true });
+/** Idle connections are closed here before a server closes them: none is used again at the moment when it does. */
+const agent = new Agent({ keepAlive: true, timeout: 5_000 });
 
 /** @returns {Promise<{status: number, headers: import('node:http').IncomingHttpHeaders, body: string}>} */
 export function send(url, { method = 'GET', headers = {}, form, localAddress } = {}) {

@@ -1,4 +1,4 @@
-// Three PostgreSQL under Patroni, with etcd and HAProxy, all from Debian's packages and on loopback: run with the unchanged files
+// Three PostgreSQL under Patroni, with etcd and HAProxy, installed as docs/failover.md says, all on loopback: run with the unchanged files
 // of deploy/patroni. Each node has its own address and the usual ports.
 import { spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -9,15 +9,17 @@ import pg from 'pg';
 import { findBinaries, postgresUser } from '../bin/postgres.mjs';
 
 const FILES = join(import.meta.dirname, '../deploy/patroni');
-/** Debian packages → their programs. */
+/** PATRONI: another version. */
 const PROGRAMS = {
-  patroni: '/usr/bin/patroni',
+  patroni: process.env.PATRONI ?? '/opt/patroni/bin/patroni',
   'etcd-server': '/usr/bin/etcd',
   haproxy: '/usr/sbin/haproxy',
 };
 const NODES = ['one', 'two', 'three'];
 /** Usually seconds; a busy machine may take long. */
 const PATIENCE_MS = 180_000;
+/** loop_wait of patroni.yml. */
+const LOOP_MS = 1_000;
 const ROLE = 'public_user_api';
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -34,8 +36,8 @@ export class PatroniCluster {
   /** @param {string} folder existing, empty, and accessible to all users */
   constructor(folder) {
     this.folder = folder;
-    for (const [name, path] of Object.entries(PROGRAMS))
-      if (!existsSync(path)) throw new Error(`${path} is not there: apt-get install ${name}`);
+    for (const path of Object.values(PROGRAMS))
+      if (!existsSync(path)) throw new Error(`${path} is not there: docs/failover.md says how to install it`);
     if (this.#owner.uid !== undefined) chownSync(folder, this.#owner.uid, this.#owner.gid);
     process.on('exit', () => {
       for (const child of this.#children.values()) child.kill('SIGKILL');
@@ -117,10 +119,39 @@ export class PatroniCluster {
 
   /** Sends SIGKILL to the leader's Patroni and all its PostgreSQL processes. @returns its name, for {@link startNode} */
   async killLeader() {
-    const leader = (await this.#members()).find(({ role }) => role === 'leader').name;
+    const leader = await this.#leader();
     this.#children.get(`patroni-${leader}`).kill('SIGKILL');
     this.#killPostgres(leader);
     return leader;
+  }
+
+  /**
+   * Freezes the leader's Patroni alone: its PostgreSQL goes on. It is frozen where that is worst, after it has read who leads, while it waits for
+   * its own PostgreSQL, and so believes that it leads when it goes on.
+   *
+   * @returns its name, for {@link thaw}
+   */
+  async freezeLeader() {
+    const leader = await this.#leader();
+    const connections = await query(
+      `postgres://postgres:${this.#passwords.superuser}@${this.#address(leader)}:5432/postgres`,
+      "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'Patroni%'",
+    );
+    for (const { pid } of connections) process.kill(pid, 'SIGSTOP');
+    await pause(LOOP_MS + 500);
+    this.#children.get(`patroni-${leader}`).kill('SIGSTOP');
+    for (const { pid } of connections) process.kill(pid, 'SIGCONT');
+    return leader;
+  }
+
+  /** Waits until another node leads. */
+  async untilAnotherLeads(node) {
+    await until('another node leads', async () => ![undefined, node].includes(await this.#leader()));
+  }
+
+  /** Lets a frozen Patroni go on. */
+  thaw(node) {
+    this.#children.get(`patroni-${node}`).kill('SIGCONT');
   }
 
   async stop() {
@@ -130,6 +161,10 @@ export class PatroniCluster {
       await once(child, 'close');
     });
     await Promise.race([Promise.all(ended), pause(20_000)]);
+  }
+
+  async #leader() {
+    return (await this.#members()).find(({ role }) => role === 'leader')?.name;
   }
 
   #address(node) {

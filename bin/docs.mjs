@@ -23,6 +23,7 @@ export async function pages() {
   const { asTyped } = await import('../dist/src/cli/output.js');
   const { AUTH_EVENTS } = await import('../dist/src/audit/audit.js');
   const { REFUSAL_REASONS } = await import('../dist/src/oauth/provider/refusal-reasons.js');
+  const { readObjects, textOf } = await import('../dist/src/operations/doctor/schema.js');
   const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
   const errors = [
     '# Error codes',
@@ -106,7 +107,7 @@ export async function pages() {
     '`npx pua audit prune --before <duration>` deletes them by hand, which is itself recorded. Nobody can change an event, empty the table,',
     'or delete events younger than seven days: triggers refuse it, whatever `session_replication_role` is. So an attacker who has the',
     'server’s database role cannot erase recent traces, as long as that role does not own the table: run `pua db migrate` as the',
-    'owner, and the server as a role that was granted `SELECT, INSERT, UPDATE, DELETE` on all tables and `USAGE` on all sequences.',
+    'owner, and the server as [a smaller role](operations.md#the-databases-role).',
   ].join('\n');
   const environment = Object.entries(SETTINGS).map(
     ([name, { default: value, meaning }]) =>
@@ -119,7 +120,12 @@ export async function pages() {
       /(?<=<!-- made by npm run docs -->\n)[^]*(?=<!-- end -->)/,
       `\n${part}\n\n`,
     );
+  let schema;
+  const examples = await recordExamples(
+    async (dataSource) => (schema = textOf(await readObjects(dataSource))),
+  );
   const made = {
+    'docs/schema.sql': schema,
     'docs/errors.md': await markdown(errors),
     'docs/settings.md': await markdown(settings),
     'docs/metrics.md': await markdown(metrics),
@@ -130,10 +136,7 @@ export async function pages() {
     'docs/libraries.md': await markdown(withPart('docs/libraries.md', libraries())),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
     'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
-    'src/features/openapi/examples.json': await format(await recordExamples(), {
-      parser: 'json',
-      printWidth: 110,
-    }),
+    'src/features/openapi/examples.json': await format(examples, JSON_STYLE),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
   };
   const guides = await format(await renderGuides(made), JSON_STYLE);

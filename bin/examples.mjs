@@ -104,8 +104,13 @@ const CALLS = {
   ],
 };
 
-/** Starts a server with its own demo, calls it, and ends it. @returns the text of {@link FILE} */
-export async function recordExamples() {
+/**
+ * Starts a server with its own demo, calls it, and ends it.
+ *
+ * @param look is given its database, which has just been migrated
+ * @returns the text of {@link FILE}
+ */
+export async function recordExamples(look) {
   const { loadConfig } = await import('../dist/src/config/config.js');
   const { openDatabase } = await import('../dist/src/database/open-database.js');
   const { seedDemo } = await import('../dist/src/operations/demo/demo.js');
@@ -123,6 +128,7 @@ export async function recordExamples() {
     });
     const keys = {};
     const database = await openDatabase(config, async (dataSource) => {
+      await look(dataSource);
       await seedDemo(dataSource, DAY);
       keys.member = await testKey(dataSource, config);
       const { key } = await new ApiKeysService(dataSource, config).create({

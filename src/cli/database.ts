@@ -6,9 +6,13 @@ import type { EmbeddedDatabase } from '../database/embedded.js';
 import { migrate } from '../database/migrate.js';
 import { connect } from '../database/open-database.js';
 import { readSchema, requireFit } from '../database/schema.js';
+import { OperatorError } from '../values/operator-error.js';
 
 /** Attempts to reach the process that serves the embedded database, which may end at any moment. */
 const MOST_ATTEMPTS = 10;
+
+/** PostgreSQL, appendix A. */
+const INSUFFICIENT_PRIVILEGE = '42501';
 
 /** What a command works with. */
 export interface Work {
@@ -49,6 +53,13 @@ export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config 
   const { embedded, dataSource } = await open(config);
   try {
     return await work({ config, dataSource });
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
+    throw new OperatorError(
+      `The database refuses this to its role (${(error as Error).message}): ` +
+        'run it as the owner of the tables, or grant what docs/operations.md lists',
+      { cause: error },
+    );
   } finally {
     await dataSource.destroy();
     await embedded?.close(Infinity); // other commands may be using it through this process

@@ -1,5 +1,4 @@
 import { basename } from 'node:path';
-import Table from 'cli-table3';
 import { plain, styled } from '../http/terminal.js';
 
 export { plain };
@@ -37,16 +36,14 @@ export function table<Row extends object>(
 ): string {
   const names = Object.keys(columns);
   const shown = rows.map((row) => Object.values(columns).map((cell) => show(cell(row))));
-  return grid(
-    shown,
-    names.map((name) => styled('bold', name)),
-    widthsWithin(terminalWidth(), [names, ...shown]),
-  );
+  const all = [names, ...shown];
+  return grid(all, (row) => row === 0, widthsWithin(terminalWidth(), all));
 }
 
 /** Formats an object, one line per field. */
 export function fields(thing: object): string {
-  return grid(Object.entries(thing).map(([name, value]) => [styled('bold', name), show(value as Cell)]));
+  const rows = Object.entries(thing).map(([name, value]) => [name, show(value as Cell)]);
+  return grid(rows, (_, column) => column === 0, widthsWithin(Infinity, rows));
 }
 
 /** Returns the word in front of a check, coloured on a terminal. */
@@ -61,11 +58,12 @@ const LEAST_WIDTH = 4;
 /** The columns of the terminal; unlimited elsewhere. */
 const terminalWidth = () => (process.stdout.isTTY && process.stdout.columns) || Infinity;
 
-/** Column widths with which a line fits: the widest shrink, never the first, which names the row. Undefined where all fit. */
-function widthsWithin(most: number, rows: readonly (readonly string[])[]): number[] | undefined {
-  const widths = rows[0]!.map((_, i) => rows.reduce((widest, row) => Math.max(widest, widthOf(row[i]!)), 0));
+/** Column widths with which a line fits: the widest shrink, never the first, which names the row. */
+function widthsWithin(most: number, rows: readonly (readonly string[])[]): number[] {
+  const widths = (rows[0] ?? []).map((_, i) =>
+    rows.reduce((widest, row) => Math.max(widest, widthOf(row[i]!)), 0),
+  );
   let excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - most;
-  if (!(excess > 0)) return undefined;
   for (; excess > 0; excess--) {
     const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
     if (widest === -1 || widths[widest]! <= LEAST_WIDTH) break; // so narrow a terminal wraps
@@ -88,9 +86,8 @@ function widthOf(text: string): number {
   return width;
 }
 
-/** Cuts a line so that it fits into the terminal. */
-function cut(line: string): string {
-  const most = terminalWidth();
+/** Cuts a line so that it takes at most so many columns. */
+function cut(line: string, most: number): string {
   if (widthOf(line) <= most) return line;
   let width = 1; // the …
   let kept = '';
@@ -103,37 +100,18 @@ function cut(line: string): string {
 }
 
 /** Aligns texts that {@link show} has made safe. */
-function grid(rows: readonly string[][], head: string[] = [], colWidths?: number[]): string {
-  const none = Object.fromEntries(
-    [
-      'top',
-      'top-mid',
-      'top-left',
-      'top-right',
-      'bottom',
-      'bottom-mid',
-      'bottom-left',
-      'bottom-right',
-      'left',
-      'left-mid',
-      'mid',
-      'mid-mid',
-      'right',
-      'right-mid',
-    ].map((name) => [name, '']),
-  );
-  const grid = new Table({
-    head,
-    chars: { ...none, middle: GAP },
-    ...(colWidths ? { colWidths } : {}),
-    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
-  });
-  grid.push(...rows);
-  return grid
-    .toString()
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n');
+function grid(
+  rows: readonly (readonly string[])[],
+  isBold: (row: number, column: number) => boolean,
+  widths: readonly number[],
+): string {
+  const line = (cells: readonly string[], row: number) =>
+    cells.map((text, column) => {
+      const shown = cut(text, widths[column]!);
+      const space = ' '.repeat(widths[column]! - widthOf(shown));
+      return (isBold(row, column) ? styled('bold', shown) : shown) + space;
+    });
+  return rows.map((cells, row) => line(cells, row).join(GAP).trimEnd()).join('\n');
 }
 
 function show(cell: Cell): string {
@@ -149,5 +127,6 @@ export function columns(cells: readonly Cell[], widths: readonly number[]): stri
       .map((cell, i) => show(cell).padEnd(widths[i] ?? 0))
       .join(GAP)
       .trimEnd(),
+    terminalWidth(),
   );
 }

@@ -23,11 +23,24 @@ interface Database {
   query(sql: string): Promise<unknown>;
 }
 
-/** Reads which migrations have run, in two statements; in a database that was never migrated, none have. */
+/** The functions of the migrations find their tables in it by name. */
+const SCHEMA = 'public';
+
+/**
+ * Reads which migrations have run, in two statements; in a database that was never migrated, none have.
+ *
+ * @throws OperatorError if tables would be looked for in another schema, or the role may not use this one
+ */
 export async function readSchema(database: Database): Promise<Schema> {
   const [tables] = (await database.query(
-    `SELECT to_regclass('migrations') IS NOT NULL AS migrations, to_regclass('compatible_migrations') IS NOT NULL AS marks`,
-  )) as [{ migrations: boolean; marks: boolean }];
+    `SELECT current_schema() AS schema, current_user AS role,
+  to_regclass('migrations') IS NOT NULL AS migrations, to_regclass('compatible_migrations') IS NOT NULL AS marks`,
+  )) as [{ schema: string | null; role: string; migrations: boolean; marks: boolean }];
+  if (tables.schema !== SCHEMA)
+    throw new OperatorError(
+      `The role ${tables.role} uses the schema ${tables.schema ?? '(none)'}, but the tables are in ${SCHEMA}: ` +
+        `take search_path from its settings and from DATABASE_URL, and GRANT USAGE ON SCHEMA ${SCHEMA}`,
+    );
   const marked = tables.marks ? 'name IN (SELECT c.name FROM compatible_migrations c)' : 'false';
   const rows = (
     tables.migrations

@@ -19,7 +19,7 @@ import { MIGRATIONS } from '../../src/database/data-source.js';
 import { TestApi } from '../support/api.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { PROCESS, pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
-import { createEmptyDatabase, onPostgres, postgres, thorough } from '../support/database.js';
+import { asSuperuser, createEmptyDatabase, onPostgres, postgres, thorough } from '../support/database.js';
 import { latestFor } from '../support/timing.js';
 
 type Key = KeyDetails & { key: string };
@@ -1117,6 +1117,39 @@ describe('pua doctor', () => {
     expect(await api.platform.event()).toBe(501);
   });
 
+  thorough.it.each([
+    ['by a number that it was set to', `SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`],
+    ['by its own range', `ALTER SEQUENCE events_id_seq MAXVALUE 600; SELECT setval('events_id_seq', 600)`],
+    [
+      'by a row with the greatest id',
+      `INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id)
+  SELECT ${Number.MAX_SAFE_INTEGER}, 'Last', 'scheduled', 'public', now(), 'UTC', id FROM users LIMIT 1;
+SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
+    ],
+  ])('finds a sequence at its end, %s, and moves it back to where it goes on', async (_, sql) => {
+    const last = await api.platform.event();
+    await api.dataSource.query(sql);
+    const report = bad(await examine());
+    expect(report).toEqual([
+      expect.objectContaining({ name: 'events_id_seq', message: expect.stringContaining('is at its end') }),
+    ]);
+    expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
+    expect(await api.platform.event()).toBe(last + 1);
+    await api.dataSource.query(
+      `DELETE FROM events WHERE id = ${Number.MAX_SAFE_INTEGER}; ALTER SEQUENCE events_id_seq NO MAXVALUE`,
+    );
+  });
+
+  thorough.it('says how a sequence goes on whose own range ends below the ids of its table', async () => {
+    await api.dataSource.query(`ALTER SEQUENCE events_id_seq MAXVALUE 400 RESTART 400`);
+    await api.platform.event({ id: 1_000 });
+    const [check] = bad(await examine({}, ['--mend']));
+    expect(check).toMatchObject({ name: 'events_id_seq', status: 'fail' });
+    await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
+    expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
+    expect(await api.platform.event()).toBe(1_001);
+  });
+
   thorough.it('leaves out the ids of the demo, which are beyond every sequence on purpose', async () => {
     await api.platform.event({ id: 900_000_001 });
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
@@ -1125,7 +1158,7 @@ describe('pua doctor', () => {
   thorough.it('finds a trigger that records changes, but no replicated ones any more', async () => {
     await api.dataSource.query('ALTER TABLE events ENABLE TRIGGER events_record_change');
     const [check, ...others] = bad(await examine());
-    expect([check!.name, others]).toEqual(['events.events_record_change', []]);
+    expect([check!.name, others]).toEqual(['trigger events.events_record_change', []]);
     await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
@@ -1133,8 +1166,52 @@ describe('pua doctor', () => {
   thorough.it('finds a trigger that somebody disabled, and says how to enable it as it was', async () => {
     await api.dataSource.query('ALTER TABLE participants DISABLE TRIGGER participants_delete_count');
     const [check, ...others] = bad(await examine());
-    expect([check!.name, others]).toEqual(['participants.participants_delete_count', []]);
+    expect([check!.name, others]).toEqual(['trigger participants.participants_delete_count', []]);
     await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
+    expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
+  thorough.it.each([
+    [
+      'trigger participants.participants_delete_count',
+      'DROP TRIGGER participants_delete_count ON participants',
+    ],
+    ['index events_organizer_id_idx', 'DROP INDEX events_organizer_id_idx'],
+    ['constraint events.events_title_check', 'ALTER TABLE events DROP CONSTRAINT events_title_check'],
+  ])('finds that the %s was dropped, with the statement that makes it again', async (name, sql) => {
+    await api.dataSource.query(sql);
+    const [check, ...others] = bad(await examine());
+    expect([check, others]).toEqual([expect.objectContaining({ name, message: 'is missing' }), []]);
+    await api.dataSource.query(/^run in psql: ([^]+); then/.exec(check!.mend!)![1]!);
+    expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
+  thorough.it('finds a function that was replaced, and one that was dropped', async () => {
+    const statement = /^-- function rarity_tier\(.*\n([^]*?);\n\n/m.exec(
+      readFileSync('docs/schema.sql', 'utf8'),
+    )![1]!;
+    await api.dataSource.query(statement.replace("'common'", "'usual'"));
+    expect(bad(await examine())).toEqual([
+      expect.objectContaining({
+        name: 'function rarity_tier(bigint,bigint)',
+        message: 'is not as the migrations made it',
+      }),
+    ]);
+    await api.dataSource.query('DROP FUNCTION rarity_tier');
+    expect(bad(await examine())).toEqual([expect.objectContaining({ message: 'is missing' })]);
+    await api.dataSource.query(statement);
+    expect(await examine()).toMatchObject({ code: 0, healthy: true });
+  });
+
+  postgres.it('finds an index that was not built to its end', async () => {
+    await asSuperuser(api, (superuser) =>
+      superuser.query(
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'events_organizer_id_idx'::regclass",
+      ),
+    );
+    const [check, ...others] = bad(await examine());
+    expect([check!.name, others]).toEqual(['index events_organizer_id_idx', []]);
+    await api.dataSource.query(/REINDEX .*/.exec(check!.mend!)![0]);
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
@@ -1159,11 +1236,11 @@ describe('pua doctor', () => {
           names.add(name);
         }
         expect([...names]).toEqual(
-          expect.arrayContaining(['settings', 'database', 'migrations', 'signing keys', 'triggers']),
+          expect.arrayContaining(['settings', 'database', 'migrations', 'signing keys', 'schema']),
         );
         expect(names).not.toContain('totals'); // which takes long on much data
         await disable();
-        const broken = await nextOf('participants.participants_delete_count');
+        const broken = await nextOf('trigger participants.participants_delete_count');
         expect(broken).toMatchObject({ was: null, status: 'fail' });
         await api.dataSource.query(/ALTER [^;]+/.exec(broken.mend!)![0]);
         expect(await nextOf(broken.name)).toMatchObject({ was: 'fail', status: 'ok', mend: null });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
@@ -8,6 +9,7 @@ import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold
 import { createDataSource } from '../../src/database/data-source.js';
 import { migrate, rollback } from '../../src/database/migrate.js';
 import { readSchema } from '../../src/database/schema.js';
+import { findDamage, readExpected, readObjects } from '../../src/operations/doctor/schema.js';
 import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { startPua } from '../support/command-line.js';
 import {
@@ -19,20 +21,6 @@ import {
   thorough,
 } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
-
-/** Everything that migrations make: tables with their columns and constraints, indexes, functions, triggers. */
-const SCHEMA = `
-  SELECT 'column ' || table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || COALESCE(column_default, '')
-    || ' ' || COALESCE(generation_expression, '') AS thing
-    FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'migrations'
-  UNION ALL SELECT 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid)
-    FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid <> 'migrations'::regclass
-  UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> 'migrations'
-  UNION ALL SELECT 'function ' || pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-  UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
-  UNION ALL SELECT 'sequence ' || sequence_name FROM information_schema.sequences
-    WHERE sequence_schema = 'public' AND sequence_name <> 'migrations_id_seq'
-  ORDER BY thing`;
 
 /** Tables as the database has them: columns with type, nullability and place in the key; references; uniques. */
 const TABLES = `
@@ -106,7 +94,25 @@ describe('migrations', () => {
     await database.drop();
   });
 
-  const schema = async () => (await dataSource.query<{ thing: string }[]>(SCHEMA)).map(({ thing }) => thing);
+  const schema = () => readObjects(dataSource.manager);
+
+  it('make what docs/schema.sql says (npm run docs), whatever the version of PostgreSQL', async () => {
+    expect(await schema()).toEqual(readExpected());
+  });
+
+  postgres.it('make what the statements of docs/schema.sql make in an empty database', async () => {
+    const empty = await createEmptyDatabase();
+    const dataSource = await createDataSource(testConfig(empty.environment), 'maintenance').initialize();
+    try {
+      await dataSource.query(`SET check_function_bodies = off; ${readFileSync('docs/schema.sql', 'utf8')}`);
+      const isTable = ({ name }: { name: string }) => name.startsWith('table ');
+      expect((await readObjects(dataSource.manager)).filter(isTable)).toEqual(readExpected().filter(isTable));
+      expect(await findDamage(dataSource.manager)).toEqual([]); // nor would the doctor find any after a restore
+    } finally {
+      await dataSource.destroy();
+      await empty.drop();
+    }
+  });
 
   it('make what the entities say: columns, types, keys and references', async () => {
     const tables = await dataSource.query<Table[]>(TABLES);

@@ -18,7 +18,6 @@ const RENDERED = {
   Service: 'public-user-api',
   Deployment: 'public-user-api',
   PodDisruptionBudget: 'public-user-api',
-  Job: 'public-user-api-migrate',
   NetworkPolicy: 'public-user-api',
 };
 
@@ -73,7 +72,7 @@ const RENDERED = {
     ],
     ['Deployment', 'replicas: 3', 'replicas: three', 'spec.replicas'],
     ['PodDisruptionBudget', 'maxUnavailable:', 'maxUnavailble:', 'spec'],
-    ['Job', 'backoffLimit:', 'backOffLimit:', 'spec'],
+    ['Deployment', 'initContainers:', 'initcontainers:', 'spec.template.spec'],
     ['NetworkPolicy', 'podSelector:', 'podSelectors:', 'spec'],
   ])(
     'are checked strictly: a mistake in the %s is found, %j written as %j',

@@ -1,8 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { SETTINGS } from '../../src/config/settings.js';
-import { postgres } from '../support/database.js';
+import { startPua } from '../support/command-line.js';
+import { createEmptyDatabase, postgres } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
+import { ServerProcess } from '../support/server.js';
 
 const run = (program: string, ...parameters: string[]) => {
   const { status, stdout, stderr, error } = spawnSync(program, parameters, { encoding: 'utf8' });
@@ -35,12 +39,11 @@ postgres.describe('what is deployed', () => {
     const kinds = (text: string) =>
       [...text.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind!).toSorted((a, b) => a.localeCompare(b));
 
-    it('is what kustomize makes of it: server, migration, service, budget and policy over one set of settings', () => {
+    it('is what kustomize makes of it: server, service, budget and policy over one set of settings', () => {
       const text = all();
       expect(kinds(text)).toEqual([
         'ConfigMap',
         'Deployment',
-        'Job',
         'NetworkPolicy',
         'PodDisruptionBudget',
         'Service',
@@ -51,19 +54,68 @@ postgres.describe('what is deployed', () => {
       expect(names).not.toContain('SECRET_KEY');
     });
 
-    it('runs as nobody, writes nothing, and may nothing', () => {
-      for (const pod of all()
+    it('runs as nobody, writes nothing, and may nothing, in each of its containers', () => {
+      const text = all();
+      const count = (line: RegExp) => [...text.matchAll(line)].length;
+      const containers = count(/^ +(- )?image: /gm);
+      expect(containers).toBe(2);
+      for (const line of [/readOnlyRootFilesystem: true/g, /allowPrivilegeEscalation: false/g, /- ALL$/gm])
+        expect([line, count(line)]).toEqual([line, containers]);
+      for (const line of [
+        'runAsNonRoot: true',
+        'automountServiceAccountToken: false',
+        'type: RuntimeDefault',
+      ])
+        expect(text).toContain(line);
+    });
+
+    it('migrates in each pod before its server starts, though all start at once on an empty database', async () => {
+      const text = all();
+      const [, , migration] = /^( +)initContainers:\n([^]*?)(?=^\1\w)/m.exec(text)!;
+      const command = [...migration!.matchAll(/^ +- (pua|db|migrate)$/gm)].map(([, word]) => word!);
+      expect(command[0]).toBe('pua');
+      const settings = Object.fromEntries(
+        [.../^data:\n((?: {2}\S.*\n)+)/m.exec(text)![1]!.matchAll(/^ {2}(\w+): "?([^"\n]*)/gm)].map(
+          ([, name, value]) => [name!, value!] as const,
+        ),
+      );
+      const database = await createEmptyDatabase();
+      const environment = { ...database.environment, ...settings, NODE_ENV: 'production' };
+      const servers: ServerProcess[] = [];
+      try {
+        const pod = async () => {
+          const ports = { PORT: String(await freePort()), METRICS_PORT: String(await freePort()) };
+          const [code] = (await once(startPua(environment, command.slice(1)), 'close')) as [number];
+          expect(code).toBe(0);
+          servers.push(await ServerProcess.start({ ...environment, ...ports }));
+        };
+        await Promise.all([pod(), pod(), pod()]);
+        for (const { url } of servers) expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      } finally {
+        await Promise.all(servers.map((server) => server.kill('SIGKILL')));
+        await database.drop();
+      }
+    });
+
+    it('lets the server reach what its settings can name, and nothing lets others reach it but ingress and Prometheus', () => {
+      const policy = all()
         .split(/^---$/m)
-        .filter((one) => /^kind: (Deployment|Job)$/m.test(one)))
-        for (const line of [
-          'runAsNonRoot: true',
-          'readOnlyRootFilesystem: true',
-          'allowPrivilegeEscalation: false',
-          '- ALL',
-          'automountServiceAccountToken: false',
-          'type: RuntimeDefault',
-        ])
-          expect(pod).toContain(line);
+        .find((one) => one.includes('kind: NetworkPolicy'))!;
+      const [, egress, ingress] = /^ {2}egress:\n([^]*?)^ {2}ingress:\n([^]*?)^ {2}\w/m.exec(policy)!;
+      const ports = [...egress!.matchAll(/port: (\d+)/g)].map(([, port]) => Number(port));
+      const [, haproxy] = /bind .*:(\d+)"/.exec(readFileSync('deploy/patroni/haproxy.cfg', 'utf8'))!;
+      const needed = {
+        DNS: [53],
+        PostgreSQL: [5432],
+        PgBouncer: [6432],
+        HAProxy: [Number(haproxy)],
+        Redis: [6379],
+        'mail servers': [25, 465, 587],
+        OpenTelemetry: [4317, 4318],
+        'webhooks, documents of apps, the platform’s own login': [443],
+      };
+      expect(new Set(ports)).toEqual(new Set(Object.values(needed).flat()));
+      expect([...ingress!.matchAll(/port: (\w+)/g)].map(([, port]) => port)).toEqual(['http', 'metrics']);
     });
 
     it('has time to end, and its probes ask what answers', () => {

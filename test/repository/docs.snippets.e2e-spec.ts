@@ -80,8 +80,10 @@ describe('the snippets of README and docs', () => {
         (language) =>
           `docs/drills.md ${language}: test/operations/drills.e2e-spec.ts does, over clusters of its own`,
       ),
+      'docs/failover.md sh: .ci/run does',
       'docs/monitoring.md sh: test/libraries/opentelemetry.e2e-spec.ts does, in a folder of its own',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
+      'docs/operations.md sql: test/operations/smaller-role.e2e-spec.ts does',
       'docs/scaling.md sh: names of servers that are not there',
       'docs/scaling.md ini: test/database/pgbouncer.e2e-spec.ts does, with these settings',
       'docs/sign-in.md sh: there is no such mail server',

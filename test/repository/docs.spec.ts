@@ -15,6 +15,21 @@ describe('the pages that are made from tables in the code', () => {
   });
 });
 
+describe('docs/dependencies.md', () => {
+  it('has a line for each package of package.json, and for no other', () => {
+    const named = [...readFileSync('docs/dependencies.md', 'utf8').matchAll(/^\| (`[^|]+)\|/gm)].flatMap(
+      ([, cell]) => [...cell!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
+    );
+    const all = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
+    const packages = Object.keys({ ...all.dependencies, ...all.devDependencies });
+    const isNamed = (name: string) => named.includes(name) || named.includes(name.replace(/\/.*/, '/*'));
+    expect(packages.filter((name) => !isNamed(name))).toEqual([]);
+    const isThere = (name: string) =>
+      packages.some((one) => one === name || one.replace(/\/.*/, '/*') === name);
+    expect(named.filter((name) => !isThere(name))).toEqual([]);
+  });
+});
+
 describe('what is promised', () => {
   const specs = ['test', 'src'].flatMap((folder) =>
     readdirSync(folder, { recursive: true }).map((path) => `${folder}/${path as string}`),

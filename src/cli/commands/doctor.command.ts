@@ -31,7 +31,7 @@ export function doctorCommand(program: Command): void {
   addCommand(
     program,
     'doctor',
-    'Check settings, proxy, the platform’s own login, database, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
+    'Check settings, proxy, the platform’s own login, database, privileges, schema, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
     'pua doctor --mend',
   )
     .option('--mend', 'first correct copies, totals and sequences, without blocking other writers')

@@ -1,4 +1,3 @@
-import { SingleBar } from 'cli-progress';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { OperatorError } from '../../values/operator-error.js';
@@ -114,39 +113,51 @@ function badLines({ rejected, firstRejects, committed_through }: ImportReport): 
   );
 }
 
+const BAR_COLUMNS = 40;
+/** Between two drawings. */
+const DRAW_MS = 100;
+/** Escape sequences of a terminal. */
+const HIDE_CURSOR = '\x1b[?25l\x1b[?7l'; // and wrap no line
+const SHOW_CURSOR = '\x1b[G\x1b[K\x1b[?7h\x1b[?25h';
+const CLEAR_REST = '\x1b[K';
+
 /** On a terminal only: the file, records per second, and the time left at that pace. */
 function progressBar(): { progress: ImportProgress; end(): void } | undefined {
-  if (!process.stderr.isTTY) return undefined;
-  const bar = new SingleBar({
-    format: '{bar} {percentage} % {what}',
-    stream: process.stderr,
-    clearOnComplete: true,
-    hideCursor: true,
-  });
+  const { stderr } = process;
+  if (!stderr.isTTY) return undefined;
   let file = '';
   let [total, bytes, records] = [0, 0, 0];
+  let drawnAt = -Infinity;
   const began = performance.now();
-  const what = () => {
+  const draw = (what: string) => {
+    const share = Math.min(1, bytes / total);
+    const bar = '█'.repeat(share * BAR_COLUMNS).padEnd(BAR_COLUMNS, '░');
+    stderr.write(`\x1b[G${bar} ${Math.floor(share * 100)} % ${what}${CLEAR_REST}`);
+  };
+  const drawPace = () => {
+    if (performance.now() - drawnAt < DRAW_MS) return;
+    drawnAt = performance.now();
     const seconds = (performance.now() - began) / 1000;
     const rate = Math.round(records / seconds).toLocaleString('en');
     const left = Math.ceil(((total - bytes) * seconds) / Math.max(bytes, 1));
-    return `${file}, ${rate} records/s, ${left > 90 ? `${Math.ceil(left / 60)} min` : `${left} s`} left`;
+    draw(`${file}, ${rate} records/s, ${left > 90 ? `${Math.ceil(left / 60)} min` : `${left} s`} left`);
   };
   const progress: ImportProgress = {
     begin: (all) => {
       total = all;
-      bar.start(all, 0, { what: 'reading' });
+      stderr.write(HIDE_CURSOR);
+      draw('reading');
     },
     file: (name) => (file = name),
     read: (count) => {
       bytes += count;
-      bar.increment(count, { what: what() });
+      drawPace();
     },
     records: (count) => {
       records += count;
-      bar.update({ what: what() });
+      drawPace();
     },
-    phase: (what) => bar.update({ what }),
+    phase: draw,
   };
-  return { progress, end: () => bar.stop() };
+  return { progress, end: () => stderr.write(SHOW_CURSOR) };
 }

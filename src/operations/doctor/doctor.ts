@@ -6,7 +6,15 @@ import type { SealCounts } from '../../crypto/encryption.js';
 import { misfitOf, readSchema } from '../../database/schema.js';
 import type { Schema } from '../../database/schema.js';
 import { findOddNames } from './names.js';
-import { findDisabledTriggers, findLateSequences, findUnknownTimeZones, mendSequences } from './schema.js';
+import {
+  findBadSequences,
+  findDamage,
+  findMissingPrivileges,
+  findUnknownTimeZones,
+  mendSequences,
+  MISSING,
+} from './schema.js';
+import type { Damage } from './schema.js';
 import { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } from './totals.js';
 
 export interface Check {
@@ -30,6 +38,8 @@ const fail = (name: string, message: string, mend: string): Check => ({
   message,
   mend,
 });
+
+const failure = ({ name, message, mend }: Damage) => fail(name, message, mend);
 
 /** Reports a check that could not be run. */
 export function failed(name: string, error: Error): Check {
@@ -87,10 +97,9 @@ export async function checkDatabase(
   dataSource: DataSource,
   config: Config,
   { mend = false, sealState, webhookSeals }: DoctorOptions,
-): Promise<Check[]> {
-  const server = await checkServer(dataSource.manager, config);
-  const migrations = checkMigrations(await readSchema(dataSource));
-  if (migrations.status === 'fail') return [...server, migrations];
+): Promise<readonly Check[]> {
+  const basis = await checkBasis(dataSource, config);
+  if (!basis.isWhole) return basis.checks;
   const mended = mend
     ? Object.entries({
         ...(await mendSequences(dataSource.manager)),
@@ -102,7 +111,6 @@ export async function checkDatabase(
     ...(await checkTotals(manager)),
     ...(await checkSequences(manager)),
     ...(await checkTimeZones(manager)),
-    ...(await checkTriggers(manager)),
     await checkWebhooks(manager),
     await checkNames(manager),
   ]);
@@ -110,7 +118,7 @@ export async function checkDatabase(
     ...(await checkSecret(dataSource, config, await sealState())),
     checkWebhookSecrets(await webhookSeals()),
   ];
-  return [...server, migrations, ...mended, ...secret, ...data];
+  return [...basis.checks, ...mended, ...secret, ...data];
 }
 
 /** What {@link checkVitals} found. `isWhole`: whether it ran all its checks. */
@@ -125,19 +133,34 @@ export async function checkVitals(
   config: Config,
   { sealState, webhookSeals }: Pick<DoctorOptions, 'sealState' | 'webhookSeals'>,
 ): Promise<Vitals> {
-  const { manager } = dataSource;
-  const server = await checkServer(manager, config);
-  const migrations = checkMigrations(await readSchema(dataSource));
-  if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
+  const basis = await checkBasis(dataSource, config);
+  if (!basis.isWhole) return basis;
   const checks = [
-    ...server,
-    migrations,
+    ...basis.checks,
     checkSigningKeys(await sealState()),
     checkWebhookSecrets(await webhookSeals()),
-    ...(await checkTriggers(manager)),
-    await checkWebhooks(manager),
+    await checkWebhooks(dataSource.manager),
   ];
   return { isWhole: true, checks };
+}
+
+/** Checks what all other checks need: the server, the role, and the schema. */
+async function checkBasis(dataSource: DataSource, config: Config): Promise<Vitals> {
+  const { manager } = dataSource;
+  const server = await checkServer(manager, config);
+  const privileges = await findMissingPrivileges(manager);
+  if (privileges.length > 0) return { isWhole: false, checks: [...server, ...privileges.map(failure)] };
+  const schema = await readSchema(dataSource);
+  const migrations = checkMigrations(schema);
+  if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
+  // What is newer than this version, it cannot compare.
+  if (schema.unknown.length > 0) return { isWhole: true, checks: [...server, migrations] };
+  const damage = await findDamage(manager);
+  const checks = damage.length > 0 ? damage.map(failure) : [ok('schema', 'is as the migrations made it')];
+  const isWhole = !damage.some(
+    ({ name, message }) => message === MISSING && /^(table|sequence|function) /.test(name),
+  );
+  return { isWhole, checks: [...server, migrations, ...checks] };
 }
 
 const OLDEST_VERSION = 150_000;
@@ -349,10 +372,18 @@ async function checkTotals(manager: EntityManager): Promise<Check[]> {
 }
 
 async function checkSequences(manager: EntityManager): Promise<Check[]> {
-  const late = await findLateSequences(manager);
-  if (late.length === 0) return [ok('sequences', 'each is beyond the ids in its table')];
-  return late.map(({ sequence, last, highest }) =>
-    fail(sequence, `is at ${last}, but its table has the id ${highest}: a new row will be refused`, MEND),
+  const bad = await findBadSequences(manager);
+  if (bad.length === 0) return [ok('sequences', 'each is beyond the ids in its table, and not at its end')];
+  return bad.map(({ sequence, next, greatest, highest }) =>
+    fail(
+      sequence,
+      BigInt(next) > BigInt(greatest)
+        ? `is at its end, ${greatest}: a new row will be refused`
+        : `goes on with ${next}, but its table has the id ${highest}: a new row will be refused`,
+      BigInt(highest) < BigInt(greatest)
+        ? MEND
+        : `run in psql: ALTER SEQUENCE ${sequence} NO MAXVALUE; then \`pua doctor --mend\``,
+    ),
   );
 }
 
@@ -364,19 +395,6 @@ async function checkTimeZones(manager: EntityManager): Promise<Check[]> {
       'time zones',
       `${events} events are in ${timezone}, which the database does not know: their local times are shown in UTC`,
       'install the time zone on the machine of PostgreSQL, or import these events with a current one',
-    ),
-  );
-}
-
-async function checkTriggers(manager: EntityManager): Promise<Check[]> {
-  const disabled = await findDisabledTriggers(manager);
-  if (disabled.length === 0)
-    return [ok('triggers', 'all are in force, also for changes that are replicated into this database')];
-  return disabled.map(({ table, trigger, statement }) =>
-    fail(
-      `${table}.${trigger}`,
-      'is not in force as it should be: it misses changes that it should count, copy or refuse',
-      `run in psql: ${statement}; then \`pua doctor --mend\``,
     ),
   );
 }

@@ -93,7 +93,7 @@ export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   );
 
 /** The database accepts ids up to 2^53 − 1; imported ones leave room for those that its sequences assign afterwards. */
-const HIGHEST_ID = 9_000_000_000_000_000;
+export const HIGHEST_ID = 9_000_000_000_000_000;
 
 export const id: Field = { ...integer(1, HIGHEST_ID), type: 'bigint' };
 

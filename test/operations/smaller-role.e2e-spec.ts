@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { createDataSource } from '../../src/database/data-source.js';
+import { migrate, rollback } from '../../src/database/migrate.js';
+import { TestApi } from '../support/api.js';
+import { pua, puaJson } from '../support/command-line.js';
+import { asSuperuser, createEmptyDatabase, postgres, testConfig } from '../support/database.js';
+import type { TestDatabase } from '../support/database.js';
+import { ServerProcess } from '../support/server.js';
+
+const [, DOCUMENTED] = /## The database's role\n[^]*?```sql\n([^]*?)```/.exec(
+  readFileSync('docs/operations.md', 'utf8'),
+)!;
+
+/** The documented statements, for a role of this name: roles belong to all databases of a server. */
+const statementsFor = (role: string) =>
+  DOCUMENTED!.replaceAll('public_user_api_server', role).replace('<password>', 'password');
+
+/** The settings for the same database, as another role. */
+const as = (role: string, { DATABASE_URL, ...others }: Record<string, string>) => {
+  const url = new URL(DATABASE_URL!);
+  [url.username, url.password] = [role, 'password'];
+  return { ...others, DATABASE_URL: url.href };
+};
+
+interface Report {
+  checks: { name: string; status: string; message: string; mend: string | null }[];
+}
+const doctor = async (environment: Record<string, string>, ...more: string[]) => {
+  const { code, stdout, stderr } = await pua(environment, ['doctor', '--json', ...more]);
+  const { checks } = JSON.parse(stdout) as Report;
+  return { code, stderr, wrong: checks.filter(({ status }) => status !== 'ok') };
+};
+
+postgres.describe('the documented smaller role', () => {
+  let api: TestApi;
+  let role: string;
+  let smaller: Record<string, string>;
+  let server: ServerProcess;
+  beforeAll(async () => {
+    api = await TestApi.start();
+    role = new URL(api.environment.DATABASE_URL!).pathname.replace('/test', 'smaller');
+    smaller = as(role, api.environment);
+    await api.dataSource.query(statementsFor(role));
+    server = await ServerProcess.start(smaller);
+  });
+  afterAll(async () => {
+    await server?.kill('SIGKILL');
+    await asSuperuser(api, (superuser) => superuser.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
+    await api.close();
+  });
+
+  const send = async (method: string, path: string, key: string, type: string, body: string) => {
+    const headers = { 'X-API-Key': key, 'Content-Type': type };
+    const answer = await fetch(server.url + path, { method, headers, body });
+    return [answer.status, await answer.json()];
+  };
+
+  it('is enough for a server that reads, writes, and is fed with new ids, and for the command line', async () => {
+    const { id } = await puaJson<{ id: number }>(smaller, ['users', 'create', '--username', 'ada']);
+    const json = 'application/json';
+    expect(await send('PUT', '/api/public/profile', await api.key(id), json, '{"bio":"here"}')).toMatchObject(
+      [200, { profile: { bio: 'here' } }],
+    );
+    const line = JSON.stringify({ type: 'users', record: { id: id + 1_000, username: 'fed' } });
+    const key = await api.platformKey();
+    expect(
+      await send('POST', '/api/platform/records', key, 'application/x-ndjson', `${line}\n`),
+    ).toMatchObject([200, { created: 1 }]);
+    const next = await puaJson<{ id: number }>(smaller, ['users', 'create', '--username', 'next']);
+    expect(next.id).toBe(id + 1_001);
+  });
+
+  it('is enough for the doctor, who mends, too', async () => {
+    expect(await doctor(smaller)).toMatchObject({ code: 0, wrong: [] });
+    await api.dataSource.query(`SELECT setval('users_id_seq', 1); UPDATE user_totals SET events_count = 7`);
+    expect(await doctor(smaller, '--mend')).toMatchObject({ code: 0, wrong: [] });
+  });
+
+  it('includes what later migrations make', async () => {
+    const tables = () =>
+      api.dataSource.query<{ name: string }[]>(
+        `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+      );
+    const before = await tables();
+    while ((await tables()).length > before.length - 2) await rollback(api.dataSource);
+    await migrate(api.dataSource);
+    expect(await tables()).toHaveLength(before.length);
+    expect(await doctor(smaller)).toMatchObject({ code: 0, wrong: [] });
+  });
+
+  it('may not change the schema, which is said in one line', async () => {
+    await rollback(api.dataSource);
+    const { code, stderr } = await pua(smaller, ['db', 'migrate']);
+    await migrate(api.dataSource);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^The database refuses this to its role .*: run it as the owner[^\n]*\n$/);
+  });
+
+  it('is told by the doctor what it lacks, with the statement that grants it', async () => {
+    await api.dataSource
+      .query(`REVOKE UPDATE ON users FROM ${role}; REVOKE ALL ON users_id_seq, events_id_seq FROM ${role};
+  REVOKE SELECT ON migrations FROM ${role}`);
+    const { code, stderr, wrong } = await doctor(smaller);
+    expect([code, stderr]).toEqual([1, expect.not.stringContaining('    at ')]);
+    expect(wrong.map(({ name, message }) => [name, message])).toEqual([
+      ['privileges on tables', `the role ${role} lacks SELECT, UPDATE on migrations, users`],
+      [
+        'privileges on sequences',
+        `the role ${role} lacks SELECT, UPDATE, USAGE on events_id_seq, users_id_seq`,
+      ],
+    ]);
+    for (const { mend } of wrong) await api.dataSource.query(/GRANT [^;]+/.exec(mend!)![0]);
+    expect(await doctor(smaller)).toMatchObject({ code: 0, wrong: [] });
+  });
+});
+
+postgres.describe('a schema other than public', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  beforeAll(async () => {
+    database = await createEmptyDatabase();
+    dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    const { pathname } = new URL(database.environment.DATABASE_URL!);
+    await dataSource.query(
+      `CREATE SCHEMA other; ALTER DATABASE ${pathname.slice(1)} SET search_path = other, public`,
+    );
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  it.each(['db migrate', 'db status', 'users list', 'doctor'])(
+    'is refused in one line: pua %s',
+    async (command) => {
+      const { code, stdout, stderr } = await pua(database.environment, command.split(' '));
+      expect(code).toBe(1);
+      expect(stdout + stderr).toMatch(
+        /uses the schema other, but the tables are in public\W+take search_path from/,
+      );
+      expect(stdout + stderr).not.toContain('    at ');
+      const made = await asSuperuser(database, (superuser) =>
+        superuser.query("SELECT FROM pg_class WHERE relname = 'migrations'"),
+      );
+      expect(made).toEqual([]);
+    },
+  );
+});
