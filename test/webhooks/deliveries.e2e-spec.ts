@@ -37,8 +37,6 @@ SELECT $1, m, 'profile.updated', m, now() FROM unnest($2::bigint[]) WITH ORDINAL
 ORDER BY i`,
       [endpointId, members, count],
     );
-  const expireLeases = () =>
-    dataSource.query('UPDATE webhook_deliveries SET leased_until = now() WHERE leased_until IS NOT NULL');
   const rowOf = async ({ sequence }: Message) =>
     (
       await dataSource.query<{ status: string; attempts: number; lease: string | null }[]>(
@@ -93,45 +91,43 @@ ORDER BY i`,
     for (const id of [busy, other]) await ended(id);
   });
 
-  it('are nobody else’s until their time is over, and then another instance’s', async () => {
+  /** A message of instance `one`, which had it for too long, and of instance `other`, which has it now. */
+  const claimedAgain = async () => {
     const id = await endpoint();
     await wait(id, [1]);
     const [one, other] = [new WebhookDeliveries(dataSource), new WebhookDeliveries(dataSource)];
-    expect(await claim(one)).toHaveLength(1);
+    const [late] = await claim(one);
     expect(await claim(other)).toEqual([]);
-    await expireLeases();
-    expect(await claim(other)).toHaveLength(1);
+    await dataSource.query('UPDATE webhook_deliveries SET leased_until = now() WHERE endpoint_id = $1', [id]);
+    const [current] = await claim(other);
+    return { id, one, late: late!, other, current: current! };
+  };
+
+  it('are nobody else’s until their time is over, and then another instance’s', async () => {
+    const { id, late, current } = await claimedAgain();
+    expect(current.sequence).toBe(late.sequence);
+    expect(current.lease).not.toBe(late.lease);
     await ended(id);
   });
 
   it('and whose time is over are not failed, nor released, by who had them', async () => {
-    const id = await endpoint();
-    await wait(id, [1]);
-    const [one, other] = [new WebhookDeliveries(dataSource), new WebhookDeliveries(dataSource)];
-    const [late] = await claim(one);
-    await expireLeases();
-    const [current] = await claim(other);
-    const before = await rowOf(current!);
-    expect(await one.finish(late!, FAILED)).toBeUndefined();
-    await one.release([late!]);
-    expect(await rowOf(current!)).toEqual(before);
-    expect(before).toEqual({ status: 'pending', attempts: 0, lease: current!.lease });
-    expect(await other.finish(current!, FAILED)).toMatchObject({ status: 'pending' });
-    expect(await rowOf(current!)).toEqual({ status: 'pending', attempts: 1, lease: null });
+    const { id, one, late, other, current } = await claimedAgain();
+    const before = await rowOf(current);
+    expect(await one.finish(late, FAILED)).toBeUndefined();
+    await one.release([late]);
+    expect(await rowOf(current)).toEqual(before);
+    expect(before).toEqual({ status: 'pending', attempts: 0, lease: current.lease });
+    expect(await other.finish(current, FAILED)).toMatchObject({ status: 'pending' });
+    expect(await rowOf(current)).toEqual({ status: 'pending', attempts: 1, lease: null });
     await ended(id);
   });
 
   it('are delivered once, whoever says so first', async () => {
-    const id = await endpoint();
-    await wait(id, [1]);
-    const [one, other] = [new WebhookDeliveries(dataSource), new WebhookDeliveries(dataSource)];
-    const [late] = await claim(one);
-    await expireLeases();
-    const [current] = await claim(other);
-    expect(await one.finish(late!, TAKEN)).toMatchObject({ status: 'delivered' });
-    expect(await other.finish(current!, TAKEN)).toBeUndefined();
-    expect(await other.finish(current!, FAILED)).toBeUndefined();
-    expect(await rowOf(current!)).toEqual({ status: 'delivered', attempts: 1, lease: null });
+    const { id, one, late, other, current } = await claimedAgain();
+    expect(await one.finish(late, TAKEN)).toMatchObject({ status: 'delivered' });
+    expect(await other.finish(current, TAKEN)).toBeUndefined();
+    expect(await other.finish(current, FAILED)).toBeUndefined();
+    expect(await rowOf(current)).toEqual({ status: 'delivered', attempts: 1, lease: null });
     await ended(id);
   });
 });
