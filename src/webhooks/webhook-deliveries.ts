@@ -43,6 +43,8 @@ export interface Outcome {
 
 interface Claimed extends Message {
   readonly withheld: boolean;
+  /** Its place among the messages of its endpoint that are in progress. */
+  readonly turn: number;
 }
 
 /** The messages to endpoints in the database: created from changes, claimed by an instance that sends them, and finished. */
@@ -50,6 +52,8 @@ export class WebhookDeliveries {
   /** Index into {@link BATCHES}, and how many batches in a row were in time. */
   #size = 0;
   #inTime = 0;
+  /** The member of each endpoint whose turn was last. */
+  readonly #last = new Map<string, number>();
 
   constructor(readonly dataSource: DataSource) {}
 
@@ -115,12 +119,15 @@ export class WebhookDeliveries {
       // Claims for one endpoint are serialized: each sees what the previous one has taken.
       const ready = await manager.query<{ id: string }[]>(LOCK_READY);
       if (ready.length === 0) return [];
-      const values = [ready.map(({ id }) => id), MOST_OF_AN_ENDPOINT, most, LEASE_SECONDS];
+      const ids = ready.map(({ id }) => id);
+      const last = ids.map((id) => this.#last.get(id) ?? -1);
+      const values = [ids, MOST_OF_AN_ENDPOINT, most, LEASE_SECONDS, last];
       const [claimed] = await manager.query<[Claimed[], number]>(CLAIM, values);
       return claimed;
     });
+    rows.sort((one, other) => one.turn - other.turn);
+    for (const { endpoint_id: id, user_id: member } of rows) this.#last.set(id, member);
     const messages = rows.filter(({ withheld }) => !withheld);
-    messages.sort((one, other) => one.sequence - other.sequence);
     return { messages, withheld: rows.length - messages.length };
   }
 

@@ -82,28 +82,47 @@ export const LOCK_READY = `SELECT e.id FROM webhook_endpoints e WHERE e.disabled
   SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())
 ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED`;
 
-/** How many messages of each endpoint are searched for one that may go: many may wait behind another one about the same member. */
-const CANDIDATES = 1_000;
-
 /**
  * Claims messages of the endpoints $1 that are due: at most $2 in progress for each endpoint, one if it is failing, $3 in all; for
  * $4 seconds. For each member one at a time and in order: a message that failed once goes first, one that failed again holds up nothing.
  * Messages about members whom the credential may no longer see are not sent, either: they are returned with `withheld`.
+ *
+ * However many messages wait for a member, or for an endpoint, the others have their turn: members by their ids, from the one after $5,
+ * which was the last of the endpoint; endpoints by how much they have in progress.
  */
 export const CLAIM = `WITH chosen AS MATERIALIZED (
-  SELECT due.sequence, e.id AS endpoint_id FROM webhook_endpoints e CROSS JOIN LATERAL (
-    SELECT c.sequence FROM (
-      SELECT d.sequence, d.user_id, d.endpoint_id, d.due_at FROM webhook_deliveries d
-      WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() AND ${IS_LEASED} IS NOT TRUE
-      ORDER BY d.due_at, d.sequence LIMIT ${CANDIDATES}) c
-    WHERE c.user_id = 0 OR NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.endpoint_id = c.endpoint_id AND d.user_id = c.user_id
-      AND d.status = 'pending' AND (d.sequence < c.sequence AND (d.attempts < 2 OR d.due_at <= now()) OR ${IS_LEASED}))
-    ORDER BY c.due_at, c.sequence
-    LIMIT GREATEST(0, CASE WHEN e.failing_since IS NULL THEN $2::integer ELSE 1 END
-      - (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND ${IS_LEASED}))
-  ) due WHERE e.id = ANY ($1::text[]) LIMIT $3
+  SELECT next.sequence, next.turn, e.id AS endpoint_id
+  FROM unnest($1::text[], $5::bigint[]) ready (id, last) JOIN webhook_endpoints e ON e.id = ready.id
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS count, array_agg(d.user_id) AS members FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND ${IS_LEASED}
+  ) in_progress
+  CROSS JOIN LATERAL (
+    -- Those after the last one, and then, in the second lap, those up to it.
+    WITH RECURSIVE members (user_id, lap) AS (
+      SELECT ready.last, 0
+      UNION ALL
+      SELECT COALESCE(following.user_id, -1), CASE WHEN following.user_id IS NULL THEN 2 ELSE GREATEST(m.lap, 1) END
+      FROM members m LEFT JOIN LATERAL (
+        SELECT d.user_id FROM webhook_deliveries d
+        WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.user_id > m.user_id AND d.due_at <= now()
+        ORDER BY d.user_id LIMIT 1) following ON true
+      WHERE m.lap < 2 OR following.user_id <= ready.last
+    )
+    SELECT first.sequence, in_progress.count + row_number() OVER () AS turn FROM members m CROSS JOIN LATERAL (
+      (SELECT d.sequence FROM webhook_deliveries d
+        WHERE m.user_id = 0 AND d.endpoint_id = e.id AND d.status = 'pending' AND d.user_id = 0 AND d.due_at <= now()
+          AND ${IS_LEASED} IS NOT TRUE
+        ORDER BY d.due_at, d.sequence LIMIT $2)
+      UNION ALL
+      SELECT f.sequence FROM (SELECT d.sequence, d.due_at FROM webhook_deliveries d
+        WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.user_id = m.user_id AND (d.attempts < 2 OR d.due_at <= now())
+        ORDER BY d.sequence LIMIT 1) f
+      WHERE m.user_id > 0 AND f.due_at <= now() AND m.user_id = ANY (in_progress.members) IS NOT TRUE
+    ) first WHERE m.lap > 0
+    LIMIT GREATEST(0, CASE WHEN e.failing_since IS NULL THEN $2::integer ELSE 1 END - in_progress.count)
+  ) next ORDER BY next.turn, next.sequence LIMIT $3
 ), judged AS MATERIALIZED (
-  SELECT d.sequence, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
+  SELECT d.sequence, c.turn, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
     SELECT FROM (${watchersOf('(SELECT d.user_id) ')}) w
     WHERE w.endpoint_id = e.id AND ${readScopeSql(`split_part(d.type, '.', 1)`)} = ANY (w.scopes)) AS may_know
   FROM chosen c JOIN webhook_deliveries d ON d.sequence = c.sequence JOIN webhook_endpoints e ON e.id = c.endpoint_id
@@ -113,5 +132,5 @@ UPDATE webhook_deliveries d SET leased_until = CASE WHEN j.may_know THEN now() +
 FROM judged j, webhook_endpoints e
 WHERE d.sequence = j.sequence AND e.id = d.endpoint_id AND d.status = 'pending' AND ${IS_LEASED} IS NOT TRUE
 RETURNING d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
-  d.leased_until::text AS lease, NOT j.may_know AS withheld, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
+  d.leased_until::text AS lease, NOT j.may_know AS withheld, j.turn, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
   CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;

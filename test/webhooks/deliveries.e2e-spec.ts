@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { createDataSource } from '../../src/database/data-source.js';
+import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
+import type { Attempt, Message } from '../../src/webhooks/webhook-sender.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { createTestDatabase, testConfig } from '../support/database.js';
+import type { TestDatabase } from '../support/database.js';
+
+const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1 };
+const FAILED: Attempt = { taken: false, status: 500, error: null, seconds: 0.1 };
+
+describe('Messages that are claimed', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let webhooks: WebhooksService;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    const config = testConfig(database.environment);
+    dataSource = await createDataSource(config, 'telling').initialize();
+    webhooks = new WebhooksService(dataSource, config);
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  const endpoint = async () =>
+    (await webhooks.create({ url: 'https://app.example/hooks', types: ['profile.updated'], actor: 'admin' }))
+      .id;
+  /** As many messages for each of the members, of one member after the other. */
+  const wait = (endpointId: string, members: readonly number[], count = 1) =>
+    dataSource.query(
+      `INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at)
+SELECT $1, m, 'profile.updated', m, now() FROM unnest($2::bigint[]) WITH ORDINALITY AS members (m, i), generate_series(1, $3)
+ORDER BY i`,
+      [endpointId, members, count],
+    );
+  const rowOf = async ({ sequence }: Message) =>
+    (
+      await dataSource.query<{ status: string; attempts: number; lease: string | null }[]>(
+        'SELECT status, attempts, leased_until::text AS lease FROM webhook_deliveries WHERE sequence = $1',
+        [sequence],
+      )
+    )[0]!;
+  const claim = async (instance: WebhookDeliveries, most = 256) => (await instance.claim(most)).messages;
+  const membersOf = (messages: readonly Message[]) => messages.map(({ user_id: member }) => member);
+  const ended = (id: string) => webhooks.disable(id, 'admin');
+
+  it('are of another member at once, however many wait of one', async () => {
+    const id = await endpoint();
+    await wait(id, [1], 1_100);
+    await wait(id, [2]);
+    const instance = new WebhookDeliveries(dataSource);
+    expect(membersOf(await claim(instance))).toEqual([1, 2]);
+    expect(await claim(instance)).toEqual([]);
+    await ended(id);
+  });
+
+  it('give each member their turn before anybody’s second', async () => {
+    const id = await endpoint();
+    const members = Array.from({ length: 21 }, (_, i) => i); // 0: of nobody alone
+    await wait(id, members, 3);
+    const instance = new WebhookDeliveries(dataSource);
+    const turns: number[] = [];
+    const underWay: Message[] = [];
+    while (turns.length < 63) {
+      const claimed = await claim(instance, 5);
+      turns.push(...membersOf(claimed));
+      underWay.push(...claimed);
+      await instance.finish(underWay.shift()!, TAKEN);
+    }
+    const ofMembers = turns.filter((member) => member > 0);
+    for (let round = 0; round < 3; round++)
+      expect(ofMembers.slice(round * 20, round * 20 + 20)).toEqual(members.slice(1));
+    for (const message of underWay) await instance.finish(message, TAKEN);
+    await ended(id);
+  });
+
+  it('are of the endpoint that has the fewest in progress', async () => {
+    const [busy, other] = [await endpoint(), await endpoint()];
+    const members = Array.from({ length: 20 }, (_, i) => i + 1);
+    await wait(busy, members);
+    const instance = new WebhookDeliveries(dataSource);
+    const [first] = await claim(instance);
+    await wait(other, [1, 2]);
+    await instance.finish(first!, TAKEN);
+    const next = async () => (await claim(instance, 1)).map(({ endpoint_id: id }) => id);
+    expect([await next(), await next(), await next()]).toEqual([[other], [other], [busy]]);
+    for (const id of [busy, other]) await ended(id);
+  });
+
+  /** A message of instance `one`, which had it for too long, and of instance `other`, which has it now. */
+  const claimedAgain = async () => {
+    const id = await endpoint();
+    await wait(id, [1]);
+    const [one, other] = [new WebhookDeliveries(dataSource), new WebhookDeliveries(dataSource)];
+    const [late] = await claim(one);
+    expect(await claim(other)).toEqual([]);
+    await dataSource.query('UPDATE webhook_deliveries SET leased_until = now() WHERE endpoint_id = $1', [id]);
+    const [current] = await claim(other);
+    return { id, one, late: late!, other, current: current! };
+  };
+
+  it('are nobody else’s until their time is over, and then another instance’s', async () => {
+    const { id, late, current } = await claimedAgain();
+    expect(current.sequence).toBe(late.sequence);
+    expect(current.lease).not.toBe(late.lease);
+    await ended(id);
+  });
+
+  it('and whose time is over are not failed, nor released, by who had them', async () => {
+    const { id, one, late, other, current } = await claimedAgain();
+    const before = await rowOf(current);
+    expect(await one.finish(late, FAILED)).toBeUndefined();
+    await one.release([late]);
+    expect(await rowOf(current)).toEqual(before);
+    expect(before).toEqual({ status: 'pending', attempts: 0, lease: current.lease });
+    expect(await other.finish(current, FAILED)).toMatchObject({ status: 'pending' });
+    expect(await rowOf(current)).toEqual({ status: 'pending', attempts: 1, lease: null });
+    await ended(id);
+  });
+
+  it('are delivered once, whoever says so first', async () => {
+    const { id, one, late, other, current } = await claimedAgain();
+    expect(await one.finish(late, TAKEN)).toMatchObject({ status: 'delivered' });
+    expect(await other.finish(current, TAKEN)).toBeUndefined();
+    expect(await other.finish(current, FAILED)).toBeUndefined();
+    expect(await rowOf(current)).toEqual({ status: 'delivered', attempts: 1, lease: null });
+    await ended(id);
+  });
+});
