@@ -11,6 +11,6 @@ import { UpstreamMembers } from './upstream-members.js';
 /** Members as people who sign in: passwords, passkeys, throttling. */
 @Module({
   providers: [Csrf, DeviceCookies, Mailer, Passkeys, RefusalTime, SignIn, SignInThrottle, UpstreamMembers],
-  exports: [Csrf, DeviceCookies, Mailer, Passkeys, SignIn, UpstreamMembers],
+  exports: [Csrf, DeviceCookies, Mailer, Passkeys, SignIn, SignInThrottle, UpstreamMembers],
 })
 export class AccountsModule {}

@@ -103,9 +103,13 @@ const settle = (places: number) => `WITH places AS MATERIALIZED (
 
 const NO_EVENT = Array.from({ length: PLACES_AT - EVENT_AT }, () => null);
 
+const FORGET = 'DELETE FROM login_throttle WHERE key = ANY ($1::bytea[])';
+
 /** What failures are counted for. */
 export type Subject =
   | { readonly kind: 'address'; readonly address: string | undefined }
+  /** An address from which passkeys are sent: guesses at passwords do not keep anybody from using one. */
+  | { readonly kind: 'passkeys'; readonly address: string | undefined }
   /** The name in the form in which names are compared; one that nobody has is treated like any other account. */
   | { readonly kind: 'account'; readonly foldedName: string }
   /** A browser in which the member has signed in before. */
@@ -174,15 +178,22 @@ export class SignInThrottle {
     config: Config,
   ) {
     this.#hmac = new Hmac(config.secrets, 'sign-in-throttle');
+    const perAddress: Allowance = {
+      failures: config.rateLimits.auth,
+      slides: false, // many members may share an address: there is hardly a quiet minute
+      longestBlockSeconds: WINDOW_SECONDS,
+    };
     this.#allowances = {
       account: PER_ACCOUNT,
       device: PER_ACCOUNT,
-      address: {
-        failures: config.rateLimits.auth,
-        slides: false, // many members may share an address: there is hardly a quiet minute
-        longestBlockSeconds: WINDOW_SECONDS,
-      },
+      address: perAddress,
+      passkeys: perAddress,
     };
+  }
+
+  /** Forgets the failures, and ends the block. */
+  async forget(subject: Subject): Promise<void> {
+    await this.database.prepared(FORGET, [this.#keysOf(subject)]);
   }
 
   /**
@@ -221,6 +232,7 @@ export class SignInThrottle {
     settlement: 'signed-in' | 'failed' | 'withdrawn',
     event?: NewAuthEvent,
   ): Promise<void> {
+    if (taken.length === 0) return; // all its limits are switched off
     const places = taken.flatMap(({ key, lease, slides }) => [key, lease, slides]);
     await this.database.prepared(settle(taken.length), [
       settlement,
@@ -316,6 +328,8 @@ function textOf(subject: Subject): string {
   switch (subject.kind) {
     case 'address':
       return `address:${networkOf(subject.address)}`;
+    case 'passkeys':
+      return `passkeys:${networkOf(subject.address)}`;
     case 'account':
       return `account:${subject.foldedName}`;
     case 'device':

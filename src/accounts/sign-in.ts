@@ -142,6 +142,12 @@ export class SignIn implements OnApplicationShutdown {
     return this.#hashing.run(() => hashPassword(password), performance.now() + this.config.signInPatience);
   }
 
+  /** Ends the block of a member who has proved in another way who they are. */
+  async unblock(username: string): Promise<void> {
+    const { folded_username: foldedName } = await this.#find(username);
+    await this.throttle.forget({ kind: 'account', foldedName });
+  }
+
   /** Resolves when no rehashing is in progress. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#upgrades.values());

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { Config } from '../config/config.js';
 import type { Logger } from '../http/logger.js';
 import { CredentialCache } from './credential-cache.js';
+import type { KnownCredential } from './credential-cache.js';
 import { RevocationChannel } from './revocation-channel.js';
+import type { Revocation } from './revocation-channel.js';
 
 /** A channel that is always trusted, however slow the machine, and announces nothing by itself. */
 class HeardChannel extends RevocationChannel {
@@ -10,6 +12,24 @@ class HeardChannel extends RevocationChannel {
     return true;
   }
 }
+
+/** The credential of this number, valid for ever. */
+const knownAs = (i: number, kind: 'api_key' | 'oauth_token'): KnownCredential => ({
+  principal: {
+    kind,
+    userId: i % 5_000,
+    scopes: [],
+    scopesText: '',
+    credentialId: `id${i}`,
+    keyId: null,
+    clientId: kind === 'api_key' ? null : `client:${i % 100}`,
+    expiresAt: null,
+    createdAt: '',
+  },
+  expiresAtMs: Infinity,
+  allowed: undefined,
+  developedApp: undefined,
+});
 
 describe('the credential cache', () => {
   // A credential is cached for half a minute; the frozen clock keeps that from passing.
@@ -19,24 +39,7 @@ describe('the credential cache', () => {
   it('forgets what ends, without a look at the others', async () => {
     const cache = new CredentialCache(new HeardChannel({} as Config, {} as Logger));
     const learn = (i: number, kind: 'api_key' | 'oauth_token') =>
-      cache.learn(kind, `credential ${i}`, () =>
-        Promise.resolve({
-          principal: {
-            kind,
-            userId: i % 5_000,
-            scopes: [],
-            scopesText: '',
-            credentialId: `id${i}`,
-            keyId: null,
-            clientId: kind === 'api_key' ? null : `client:${i % 100}`,
-            expiresAt: null,
-            createdAt: '',
-          },
-          expiresAtMs: Infinity,
-          allowed: undefined,
-          developedApp: undefined,
-        }),
-      );
+      cache.learn(kind, `credential ${i}`, () => Promise.resolve(knownAs(i, kind)));
     const kindOf = (i: number) => (i % 2 === 0 ? 'api_key' : 'oauth_token');
     for (let i = 0; i < 20_000; i++) await learn(i, kindOf(i));
     const known = () => {
@@ -58,5 +61,21 @@ describe('the credential cache', () => {
     expect(known()).toBe(20_000 - 2 - 4 - 200);
     cache.revoke('all');
     expect(known()).toBe(0);
+  });
+
+  it.each<[string, Revocation]>([
+    ['it', { kind: 'key', id: 'id1' }],
+    ['its member', { kind: 'user', id: '1' }],
+    ['anything', 'all'],
+  ])('does not keep a credential that was being looked up when %s was revoked', async (_, revocation) => {
+    const cache = new CredentialCache(new HeardChannel({} as Config, {} as Logger));
+    const lookUp = Promise.withResolvers<KnownCredential>();
+    const learning = cache.learn('api_key', 'credential 1', () => lookUp.promise);
+    cache.revoke(revocation);
+    lookUp.resolve(knownAs(1, 'api_key')); // as it was before
+    await learning;
+    expect(cache.find('api_key', 'credential 1')).toBeUndefined();
+    await cache.learn('api_key', 'credential 1', () => Promise.resolve(knownAs(1, 'api_key')));
+    expect(cache.find('api_key', 'credential 1')).toBeDefined();
   });
 });

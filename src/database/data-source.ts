@@ -1,9 +1,9 @@
 import { DataSource } from 'typeorm';
 import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-create-platform.js';
 import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
+import { CreateOauth1763700002000 } from '../../migrations/1763700002000-create-oauth.js';
 import { CreateLoginThrottle1763700003000 } from '../../migrations/1763700003000-create-login-throttle.js';
 import { AnnounceRevocations1763700004000 } from '../../migrations/1763700004000-announce-revocations.js';
-import { CreateOauth1763700002000 } from '../../migrations/1763700002000-create-oauth.js';
 import { AnnounceOauthRevocations1763700005000 } from '../../migrations/1763700005000-announce-oauth-revocations.js';
 import { CreateRateLimitCounts1763700006000 } from '../../migrations/1763700006000-create-rate-limit-counts.js';
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
@@ -37,6 +37,7 @@ import { KnowDevelopers1763700110000 } from '../../migrations/1763700110000-know
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import { WriteChangesCheaply1763700121000 } from '../../migrations/1763700121000-write-changes-cheaply.js';
 import { InlineFunctionsOfLists1763700122000 } from '../../migrations/1763700122000-inline-functions-of-lists.js';
+import { EndPasswordResets1763800400000 } from '../../migrations/1763800400000-end-password-resets.js';
 import { SweepRateLimitCounts1763800800000 } from '../../migrations/1763800800000-sweep-rate-limit-counts.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -153,6 +154,7 @@ export const MIGRATIONS = [
   FoldAsAnyOwner1763700120000,
   WriteChangesCheaply1763700121000,
   InlineFunctionsOfLists1763700122000,
+  EndPasswordResets1763800400000,
   SweepRateLimitCounts1763800800000,
 ];
 

@@ -821,3 +821,47 @@ thorough.describe('Where there are no passkeys', () => {
     }
   });
 });
+
+describe('RATE_LIMIT_AUTH', () => {
+  it('limits refused passkeys for each address, which keeps nobody there from using a password', async () => {
+    const limited = await startWithPasskeys(
+      { rateLimits: { ...oauth.api.config.rateLimits, auth: 3 } },
+      oauth,
+    );
+    try {
+      const { username, authenticator } = await memberWithPasskey(limited);
+      const attempt = async (changes: Changes = {}) => {
+        const browser = limited.browser();
+        const page = (await browser.open('/account/apps')) as FormPage;
+        return signIn(browser, page, authenticator, changes);
+      };
+      await query('DELETE FROM login_throttle'); // what other tests have failed with
+      for (let i = 0; i < 4; i++) expect((await attempt()).status).toBe(303);
+      for (let i = 0; i < 3; i++)
+        expect((await attempt({ origin: 'https://evil.example' })).status).toBe(401);
+      const refused = await attempt();
+      expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
+      expect((await atSecurity(limited, username)).page.html).toContain('Laptop');
+    } finally {
+      await limited.close();
+    }
+  });
+
+  thorough.it('limits no passkeys where it is 0', async () => {
+    const unlimited = await startWithPasskeys(
+      { rateLimits: { ...oauth.api.config.rateLimits, auth: 0 } },
+      oauth,
+    );
+    try {
+      const { authenticator } = await memberWithPasskey(unlimited);
+      const browser = unlimited.browser();
+      const page = (await browser.open('/account/apps')) as FormPage;
+      expect((await signIn(browser, page, authenticator, { origin: 'https://evil.example' })).status).toBe(
+        401,
+      );
+      expect((await signIn(browser, page, authenticator)).status).toBe(303);
+    } finally {
+      await unlimited.close();
+    }
+  });
+});

@@ -18,6 +18,8 @@ import {
 } from '../support/passkeys.js';
 
 const NEW = 'seven quiet herons wade';
+/** Of nothing that anybody knows. */
+const OTHER_HASH = '$2b$10$abcdefghijklmnopqrstuuLhnAFMCGkGaGpPeXKq7Q9GVOQ4tPzMK';
 
 interface Received {
   readonly to: string[];
@@ -179,6 +181,67 @@ describe('Who forgot the password', () => {
     expect([await set(one!, NEW), await set(other!, PASSWORD)]).toEqual([200, 410]);
   });
 
+  /** Lets what the member was sent be so many seconds older. */
+  const later = (id: number, seconds: number) =>
+    query(`UPDATE oauth_state SET expires_at = expires_at - make_interval(secs => $2) WHERE user_id = $1`, [
+      id,
+      seconds,
+    ]);
+
+  it('is sent five mails a day at most, as is everybody with the same address', async () => {
+    const { id, username, email } = await member();
+    const other = await member();
+    await query('UPDATE users SET email = $2 WHERE id = $1', [other.id, email.toUpperCase()]);
+    for (let i = 0; i < 7; i++) {
+      await ask(username);
+      await later(id, 301);
+    }
+    await ask(other.username);
+    expect(received).toHaveLength(5);
+    await later(id, 86_400 - 7 * 301);
+    await ask(other.username);
+    expect(received).toHaveLength(6);
+  });
+
+  it('is sent one mail, however many ask for it at the same moment', async () => {
+    const { username } = await member();
+    const browser = oauth.browser();
+    const page = (await browser.open('/account/password-reset')) as FormPage;
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => post(browser, page, '/account/password-reset/send', { username })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    await oauth.api.app.get(PasswordResets).onApplicationShutdown();
+    expect(received).toHaveLength(1);
+  });
+
+  thorough.it(
+    'signs in with the new password though others have guessed, and go on guessing, at the old one',
+    async () => {
+      const { username } = await member();
+      const guess = async () => {
+        const browser = oauth.browser();
+        const page = (await browser.open('/account/apps')) as FormPage;
+        return ((await browser.submit(page, { username, password: 'guess' })) as FormPage).status;
+      };
+      const block = async () => {
+        const statuses = await Promise.all(Array.from({ length: 12 }, guess));
+        expect(statuses).toContain(429);
+      };
+      await block();
+      await ask(username);
+      const path = linkOf(received[0]);
+      const browser = oauth.browser();
+      const page = (await browser.open(path)) as FormPage;
+      expect((await post(browser, page, `${path}/set`, { new_password: NEW })).status).toBe(200);
+      expect(await canSignIn(username, NEW)).toBe(true);
+      await block();
+      expect(await canSignIn(username, NEW)).toBe(false);
+      const signIn = (await browser.open('/account/apps')) as FormPage;
+      expect(((await browser.submit(signIn, { username, password: NEW })) as FormPage).status).toBe(200);
+    },
+  );
+
   it('is answered the same where the mail server takes nothing', async () => {
     const { username } = await member();
     refusal = new Error('no such mailbox');
@@ -262,19 +325,34 @@ describe('A link to set a new password', () => {
     expect(await set(path, NEW)).toBe(410);
   });
 
-  it('is gone after 30 minutes, with another password, and where the member is disabled', async () => {
-    const endings: ((id: number) => Promise<unknown>)[] = [
+  it('is gone after 30 minutes, with another password or address, and where the member is disabled', async () => {
+    const endings: ((id: number, username: string) => Promise<unknown>)[] = [
       (id) =>
         query(`UPDATE oauth_state SET expires_at = expires_at - interval '1801 seconds' WHERE user_id = $1`, [
           id,
         ]),
       (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin'),
+      (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin', { keepSessions: true }),
+      (id) => new UsersService(oauth.dataSource).update(id, { email: 'other@mail.example' }, 'admin'),
+      (id) => new UsersService(oauth.dataSource).update(id, { email: null }, 'admin'),
+      async (_, username) => {
+        const { browser, page } = await atSecurity(oauth, username);
+        const passwords = { current_password: PASSWORD, new_password: NEW };
+        const changed = await post(browser, page, '/account/security/password', passwords);
+        expect(changed.status).toBe(303);
+      },
+      // As import and feed do.
+      (id) => query('UPDATE users SET password_hash = $2 WHERE id = $1', [id, OTHER_HASH]),
+      async (id) => {
+        await query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
+        await query('UPDATE users SET password_off_at = NULL WHERE id = $1', [id]);
+      },
       (id) => new UsersService(oauth.dataSource).disable(id, 'admin'),
     ];
     for (const end of endings) {
       const { id, username } = await member();
       await ask(username);
-      await end(id);
+      await end(id, username);
       expect(await set(linkOf(received.at(-1)), 'another one for them')).toBe(410);
     }
   });

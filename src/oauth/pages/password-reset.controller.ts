@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Csrf } from '../../accounts/csrf.js';
+import { DeviceCookies } from '../../accounts/device-cookies.js';
 import { withoutPlace } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import { FormBody, textOf } from './form-body.js';
@@ -23,6 +24,7 @@ export class PasswordResetController {
     private readonly csrf: Csrf,
     private readonly pages: Pages,
     private readonly resets: PasswordResets,
+    private readonly devices: DeviceCookies,
   ) {}
 
   @Get('password-reset')
@@ -64,12 +66,16 @@ export class PasswordResetController {
     @Param('token') token: string,
   ): Promise<void> {
     this.#checkForm(request, form);
-    const { fault, passkeys } = await withoutPlace(request, () =>
+    const result = await withoutPlace(request, () =>
       this.resets.finish(token, textOf(form.new_password), addressOf(request)),
     );
-    if (fault === undefined)
+    const { fault, passkeys } = result;
+    if (fault === undefined) {
+      // Whoever guesses at the account elsewhere does not keep its owner from signing in with the new password.
+      this.devices.issue(request, response, result.userId);
       this.#show(request, response, 200, { step: 'done', action: RESET_PATH, passkeys });
-    else if (fault === 'expired') this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
+    } else if (fault === 'expired')
+      this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
     else
       this.#show(request, response, 400, {
         step: 'choose',

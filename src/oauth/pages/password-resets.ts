@@ -24,28 +24,45 @@ import { fill } from './wording.js';
 
 const MODEL = 'PasswordReset';
 
-/** A member is sent at most one email in this many seconds. */
+/** An address is sent at most one email in this many seconds, and … */
 const QUIET_SECONDS = 300;
+/** … so many in a day. */
+const MOST_IN_A_DAY = 5;
+const DAY_SECONDS = 86_400;
 
 /** Limit on emails being sent at a time; beyond it, callers are asked to try again. */
 const MOST_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
 
-/** Starts a reset if the member can be sent an email and was sent none recently. */
-const BEGIN = `WITH begun AS (
+/**
+ * Starts a reset if the member can be sent an email, and the address has a place left: there are {@link MOST_IN_A_DAY} of them, each of
+ * which is taken for a day. Of several at once, all want the same place, and one gets it. An address that is being changed is waited for.
+ */
+const BEGIN = `WITH member AS (
+  SELECT u.id, u.username, u.email FROM users u
+  WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} FOR SHARE
+), places AS (
+  SELECT n, place.key, taken.expires_at FROM member CROSS JOIN generate_series(1, ${MOST_IN_A_DAY}) AS n
+  CROSS JOIN LATERAL (SELECT sha256(convert_to(concat_ws(' ', '${MODEL}', n, lower(email)), 'UTF8')) AS key) AS place
+  LEFT JOIN oauth_state taken ON taken.key = place.key AND taken.expires_at > now()
+), counted AS (
   INSERT INTO oauth_state (key, model, user_id, expires_at)
-  SELECT $2, '${MODEL}', u.id, now() + make_interval(secs => ${LIFETIMES.passwordReset}) FROM users u
-  WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} AND NOT EXISTS (
-    SELECT FROM oauth_state s WHERE s.user_id = u.id AND s.model = '${MODEL}'
-      AND s.expires_at > now() + make_interval(secs => ${LIFETIMES.passwordReset - QUIET_SECONDS}))
+  SELECT key, 'ReplayDetection', member.id, now() + make_interval(secs => ${DAY_SECONDS}) FROM places, member
+  WHERE expires_at IS NULL AND NOT EXISTS (
+    SELECT FROM places WHERE expires_at > now() + make_interval(secs => ${DAY_SECONDS - QUIET_SECONDS}))
+  ORDER BY n LIMIT 1
+  ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now()
   RETURNING user_id
-) SELECT u.id, u.username, u.email FROM begun JOIN users u ON u.id = begun.user_id`;
+), begun AS (
+  INSERT INTO oauth_state (key, model, user_id, expires_at)
+  SELECT $2, '${MODEL}', user_id, now() + make_interval(secs => ${LIFETIMES.passwordReset}) FROM counted RETURNING user_id
+) SELECT id, username, email FROM member WHERE EXISTS (SELECT FROM begun)`;
 
 const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN users u ON u.id = s.user_id
 WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND s.expires_at > now() AND ${RESETTABLE}`;
 
-/** Uses up the link and sets the password; this ends all the member's earlier sign-ins, and other links. */
+/** Uses up the link and sets the password; with that, all the member's earlier sign-ins end, and other links. */
 const FINISH = `WITH taken AS (
   DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND expires_at > now() RETURNING user_id
 ), changed AS (
@@ -106,7 +123,8 @@ export class PasswordResets implements OnApplicationShutdown {
     password: string,
     ip: string | undefined,
   ): Promise<
-    { fault: PasswordFault | 'expired'; passkeys?: never } | { fault?: never; passkeys: ShownPasskey[] }
+    | { fault: PasswordFault | 'expired'; passkeys?: never }
+    | { fault?: never; passkeys: ShownPasskey[]; userId: number }
   > {
     const member = await this.memberOf(token);
     if (!member) return { fault: 'expired' };
@@ -121,9 +139,11 @@ export class PasswordResets implements OnApplicationShutdown {
       ip: ip ?? null,
       details: { sessions_kept: false },
     } as const;
-    const passkeys = await this.#passkeysOf(member.id); // read first, so that nothing is used up if the database is unavailable
+    // First, so that nothing is used up if the database is unavailable.
+    const passkeys = await this.#passkeysOf(member.id);
+    await this.signIn.unblock(member.username);
     const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ...eventValues(event)]);
-    return changed.length > 0 ? { passkeys } : { fault: 'expired' };
+    return changed.length > 0 ? { passkeys, userId: member.id } : { fault: 'expired' };
   }
 
   /** Resolves when no email is being sent. */

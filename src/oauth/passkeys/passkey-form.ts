@@ -3,6 +3,8 @@ import type { Request, Response } from 'express';
 import { Csrf } from '../../accounts/csrf.js';
 import { DeviceCookies } from '../../accounts/device-cookies.js';
 import type { SignedIn } from '../../accounts/sign-in.js';
+import { SignInThrottle } from '../../accounts/sign-in-throttle.js';
+import { Config } from '../../config/config.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { addressOf } from '../../values/network.js';
@@ -21,6 +23,8 @@ export class PasskeyForm {
     private readonly csrf: Csrf,
     private readonly devices: DeviceCookies,
     private readonly meter: Meter,
+    private readonly throttle: SignInThrottle,
+    private readonly config: Config,
   ) {}
 
   /** What a sign-in page needs to offer passkeys; empty if there are none. @param only whether the app requires a passkey */
@@ -42,7 +46,7 @@ export class PasskeyForm {
   /**
    * @param way the page from which the form was sent
    * @returns the member, whose browser is remembered; otherwise how to show the page again
-   * @throws PageFault if there are no passkeys
+   * @throws PageFault if there are no passkeys, and Busy if too many from this address are being checked
    */
   async submit(
     request: Request,
@@ -54,12 +58,23 @@ export class PasskeyForm {
     const purpose = this.#purpose(request, page);
     const count = (result: LabelsOf<'sign_ins_total'>['result']) =>
       this.meter.count('sign_ins_total', { result, way, method: 'passkey' });
+    const address = addressOf(request);
+    const deadline = performance.now() + this.config.signInPatience;
+    const place = await this.throttle.take([{ kind: 'passkeys', address }], deadline);
+    if ('retryAfterSeconds' in place) {
+      count('throttled');
+      const { retryAfterSeconds } = place;
+      response.set('Retry-After', String(retryAfterSeconds));
+      return { status: 429, said: { fault: { reason: 'throttled', retryAfterSeconds } } };
+    }
     const signedIn = await this.ceremonies
-      .signIn(form.credential, purpose, addressOf(request))
+      .signIn(form.credential, purpose, address)
       .catch((error: unknown) => {
+        place.withdraw();
         count('failed');
         throw error;
       });
+    await place.settle(signedIn ? 'signed-in' : 'failed');
     count(signedIn ? 'signed-in' : 'invalid');
     if (!signedIn) return { status: 401, said: { fault: { reason: 'unproven' } } };
     this.devices.issue(request, response, signedIn.userId);
