@@ -4,6 +4,7 @@ import { Admission } from './admission.js';
 import type { Caller, Capacity } from './admission.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { CONNECTION_BOUNDS, Connections } from './connections.js';
+import { endWorkFor, workFor } from '../../database/callers.js';
 import { inRequest } from '../../database/request-comments.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leavePlace } from './request-context.js';
@@ -118,9 +119,9 @@ export class FrontDoor {
     }
     response.gather('X-Request-Id', request.context.id);
     if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
-    if (this.#options.sqlRequestIds)
-      inRequest(request.context.id, () => this.#application(request, response));
-    else this.#application(request, response);
+    const work = () => workFor(request.context, () => this.#application(request, response));
+    if (this.#options.sqlRequestIds) inRequest(request.context.id, work);
+    else work();
   }
 
   #end(request: IncomingMessage, response: ServerResponse): void {
@@ -128,6 +129,7 @@ export class FrontDoor {
     const context = request.context as RequestContext | undefined;
     if (!context) return;
     leavePlace(context);
+    if (!response.writableEnded) endWorkFor(context);
     for (const tell of context.whenOver) tell(request, response);
   }
 

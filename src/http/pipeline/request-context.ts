@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from '../../crypto/random.js';
+import type { Caller } from '../../database/callers.js';
 import type { Place } from './admission.js';
 
 /** An app, or a key, that a member made for themselves. */
@@ -9,7 +10,7 @@ export interface DevelopedApp {
 }
 
 /** What the pipeline knows about a request while it runs; set before everything else. */
-export interface RequestContext {
+export interface RequestContext extends Caller {
   readonly id: string;
   /** `process.hrtime.bigint()` at arrival. */
   readonly startedAt: bigint;
@@ -96,6 +97,8 @@ export function describeRequest(request: IncomingMessage): void {
     scope: null,
     whenWritten: undefined,
     whenOver: [],
+    gone: false,
+    whenGone: new Set(),
   };
 }
 
