@@ -1,3 +1,4 @@
+import type { DatabaseError } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
@@ -16,8 +17,10 @@ export const SHOWN_REJECTS = 20;
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
-/** PostgreSQL, appendix A: somebody else changed the same rows first. */
-const LOST_RACE = /^(23...|40001|40P01)$/;
+/** PostgreSQL, appendix A: somebody else changed the same rows first, or what they refer to. */
+const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
+/** A CHECK or a NOT NULL, which fails at any other moment, too. */
+const BROKEN_RULE = /^(23502|23514)$/;
 
 /** Tells whether somebody else changed the same rows first: in another transaction, the same may succeed. */
 export function isLostRace(error: unknown): boolean {
@@ -83,6 +86,8 @@ export interface SetOptions {
   readonly by?: Author | undefined;
   /** How many times writing is tried if others change the same rows. */
   readonly attempts?: number | undefined;
+  /** Whether it was decided which lines about the same record count: see `settle`. */
+  readonly settled?: boolean | undefined;
 }
 
 /** Takes the lock that lets one import run at a time, lifts the timeouts, and creates the staging tables; ends if the client goes away. */
@@ -126,12 +131,6 @@ export async function createStaging(
   );
 }
 
-/** Empties them for the next set. */
-export async function clearStaging(manager: EntityManager, types: readonly RecordType[]): Promise<void> {
-  const tables = [...types.map(({ name }) => staged(name)), NEW_USERS, 'import_rejects'];
-  await manager.query(tables.map((table) => `DELETE FROM ${table}`).join(';\n'));
-}
-
 /** Lines that are staged, checked and written together, in the caller's transaction, which has the staging tables. */
 export class ImportSet {
   /** By type of record; lines that name no type, by file. */
@@ -141,6 +140,9 @@ export class ImportSet {
   readonly #types = new Map<RecordType, number>();
   /** Types of which a line has a version. */
   readonly #versioned = new Set<RecordType>();
+  #lostRaces = 0;
+  /** Types of which a line deletes. */
+  readonly #deleting = new Set<RecordType>();
 
   constructor(
     readonly manager: EntityManager,
@@ -156,16 +158,19 @@ export class ImportSet {
     portions: Iterable<Portion> | AsyncIterable<Portion>,
     rejects: RejectsFile | undefined,
   ): Promise<boolean> {
-    const { dryRun = false, progress } = this.options;
+    const { dryRun = false, settled = false, progress } = this.options;
     await this.#stage(portions, rejects !== undefined);
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       progress?.phase('checking');
-      for (const type of this.#versioned) await this.#dropStale(type);
+      if (!settled) for (const type of this.#versioned) await this.#dropStale(type);
       await this.#check();
       const goesOn = !dryRun && (this.rejected === 0 || rejects !== undefined);
       if (goesOn) {
         progress?.phase('writing');
-        if (!(await this.#tryToWrite(attempt))) continue;
+        if (!(await this.#tryToWrite())) continue;
+      } else {
+        for (const type of this.#inOrder) await this.#compare(type);
+        for (const type of this.#deleting) await this.#countDeleted(type, await this.#toRemove(type));
       }
       this.firstRejects = await this.#rejectsAfter(-1, 0, SHOWN_REJECTS);
       if (rejects) await this.#writeRejects(rejects);
@@ -191,6 +196,7 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
         if (row) {
           await rows.get(type!)!.add({ line, ...kept, ...row });
           if (row.version !== undefined) this.#versioned.add(type!);
+          if (row.deleted) this.#deleting.add(type!);
         } else {
           const [{ path, code }] = faults as readonly [LineFault];
           const reason = faults!.slice(0, SHOWN_FAULTS).map(spell).join('; ');
@@ -221,7 +227,13 @@ AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).
   }
 
   async #check(): Promise<void> {
-    for (const type of this.#inOrder) await this.#applyRules(type);
+    for (const type of this.#inOrder) {
+      if (this.options.settled) {
+        await this.#applyRules(type, type.references);
+        await this.manager.query(`DELETE FROM ${staged(type.name)} WHERE counts IS FALSE`);
+      }
+      await this.#applyRules(type, [...type.references, ...type.rules]);
+    }
     const rows = await this.manager.query<{ file: number; type: string | null; rejected: number }[]>(
       'SELECT file, type, count(*) AS rejected FROM import_rejects GROUP BY file, type',
     );
@@ -230,16 +242,18 @@ AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).
       this.#countsOf(type ?? this.source.files[file]!.name).rejected = rejected;
       this.rejected += rejected;
     }
-    for (const type of this.#inOrder) await this.#compare(type);
   }
 
   /** Removes records that other records or the database rule out, and then those that referred to them, until nothing changes. */
-  async #applyRules(type: RecordType): Promise<void> {
-    const broken = type.rules.map((rule) => `(${rule})`).join(' UNION ALL ');
+  async #applyRules(type: RecordType, rules: readonly string[]): Promise<void> {
+    if (rules.length === 0) return;
+    const broken = rules
+      .map((rule, i) => `SELECT line, code, reason, ${i} AS rule FROM (${rule}) r (line, code, reason)`)
+      .join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
       const [row] = await this.manager.query<{ fell: number }[]>(
-        `WITH broken AS (SELECT line, min(code) AS code, string_agg(reason, '; ') AS reason
-  FROM (${broken}) AS broken (line, code, reason) GROUP BY line),
+        `WITH broken AS (SELECT line, (array_agg(code ORDER BY rule, reason))[1] AS code, string_agg(reason, '; ' ORDER BY rule, reason) AS reason
+  FROM (${broken}) AS broken GROUP BY line),
 gone AS (DELETE FROM ${staged(type.name)} s USING broken WHERE s.line = broken.line RETURNING s.line, broken.code, broken.reason, s.text),
 noted AS (INSERT INTO import_rejects SELECT $1, $2, line, NULL, code, reason, text FROM gone RETURNING 1)
 SELECT count(*) AS fell FROM noted`,
@@ -288,7 +302,7 @@ SELECT count(*) AS fell FROM noted`,
     if (row!.recorded < row!.wanted) throw new VersionRace('a later version was written at the same moment');
   }
 
-  /** Counts what a write would do. */
+  /** Counts what writing the records would do. */
   async #compare(type: RecordType): Promise<void> {
     const isNew = `t.${type.key[0]!} IS NULL`;
     const [row] = await this.manager.query<{ inserted: number; updated: number; all: number }[]>(
@@ -296,16 +310,27 @@ SELECT count(*) AS fell FROM noted`,
   count(*) FILTER (WHERE NOT (${isNew}) AND ${this.#differs(type)}) AS updated
 FROM ${withPresent(type)}`,
     );
-    const [removal] = await this.manager.query<{ deleted: number; all: number }[]>(
-      `SELECT (SELECT count(*) FROM (${type.removal.rows}) r) AS deleted,
-  (SELECT count(*) FROM ${staged(type.name)} WHERE deleted) AS all`,
-    );
     const counts = this.#countsOf(type.name);
     counts.inserted = Math.ceil(row!.inserted / type.rowsPerRecord);
     counts.updated = Math.ceil(row!.updated / type.rowsPerRecord);
-    counts.deleted = Math.ceil(removal!.deleted / type.rowsPerRecord);
-    counts.unchanged =
-      row!.all / type.rowsPerRecord - counts.inserted - counts.updated + (removal!.all - counts.deleted);
+    counts.unchanged = row!.all / type.rowsPerRecord - counts.inserted - counts.updated;
+  }
+
+  /** @param rows that were deleted */
+  async #countDeleted(type: RecordType, rows: number): Promise<void> {
+    const [row] = await this.manager.query<{ all: number }[]>(
+      `SELECT count(*) AS all FROM ${staged(type.name)} WHERE deleted`,
+    );
+    const counts = this.#countsOf(type.name);
+    counts.deleted = Math.ceil(rows / type.rowsPerRecord);
+    counts.unchanged += row!.all - counts.deleted;
+  }
+
+  async #toRemove({ removal }: RecordType): Promise<number> {
+    const [row] = await this.manager.query<{ rows: number }[]>(
+      `SELECT count(*) AS rows FROM (${removal.rows}) r`,
+    );
+    return row!.rows;
   }
 
   /**
@@ -314,7 +339,7 @@ FROM ${withPresent(type)}`,
    *
    * @returns whether it is written
    */
-  async #tryToWrite(attempt: number): Promise<boolean> {
+  async #tryToWrite(): Promise<boolean> {
     await this.manager.query('SAVEPOINT checked');
     try {
       for (const type of this.#versioned) await this.#recordVersions(type);
@@ -325,29 +350,60 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
         );
         await this.manager.query(`ANALYZE ${NEW_USERS}`);
       }
-      for (const type of this.#inOrder) await this.#remove(type);
+      // What is deleted makes room; what ends but stays may be what another line refers to, or the same record.
+      const deleting = this.#inOrder.filter((type) => this.#deleting.has(type));
+      const ending = deleting.filter(({ removal }) => removal.ends ?? removal.remove);
+      const removed = new Map<RecordType, number>();
+      for (const type of deleting) if (!ending.includes(type)) removed.set(type, await this.#remove(type));
+      for (const type of this.#inOrder) await this.#compare(type);
       for (const type of this.#inOrder) await this.#write(type);
+      for (const type of ending) removed.set(type, await this.#remove(type));
+      for (const [type, rows] of removed) await this.#countDeleted(type, rows);
       return true;
     } catch (error) {
-      if (!isLostRace(error)) throw error;
+      const { code } = error as { code?: string };
+      const isBroken = BROKEN_RULE.test(String(code));
+      if (!isBroken && !isLostRace(error)) throw error;
       const { attempts = ATTEMPTS } = this.options;
-      if (attempt === attempts)
+      if (!isBroken && ++this.#lostRaces === attempts)
         throw new OperatorError(
           `The platform changed what the import was writing, ${attempts} times (${(error as Error).message}): nothing was imported, run it again`,
           { cause: error },
         );
       await this.manager.query('ROLLBACK TO SAVEPOINT checked');
+      if (isBroken) await this.#rejectBroken((error as { driverError: DatabaseError }).driverError);
       return false;
     }
   }
 
-  async #remove(type: RecordType): Promise<void> {
-    if (this.#countsOf(type.name).deleted === 0) return;
+  /** Rejects the line of which the database refused the row: a rule of the database that the record types do not have. */
+  async #rejectBroken(error: DatabaseError): Promise<void> {
+    const { table, constraint, column, detail } = error;
+    const type = this.#inOrder.find(({ name }) => name === table);
+    // "Failing row contains (5, 7, …)", in the order of the columns; keys are numbers, and come first.
+    const row = /\((\d.*)/.exec(detail ?? '')?.[1]?.split(', ');
+    if (!type || !row)
+      throw new OperatorError(`The database refuses a record: ${error.message}`, { cause: error });
+    const columns = await this.manager.query<{ name: string }[]>(
+      `SELECT attname AS name FROM pg_attribute WHERE attrelid = '${table}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+    );
+    const isRow = type.key.map(
+      (key) => `s.${key} = ${Number.parseInt(row[columns.findIndex(({ name }) => name === key)]!)}`,
+    );
+    const why = `record: breaks the rule ${constraint ?? `that ${column} is needed`} of the database`;
+    await this.#applyRules(type, [
+      `SELECT s.line, 'invalid_value', '${why.replaceAll("'", "''")}' FROM ${type.source} WHERE ${isRow.join(' AND ')}`,
+    ]);
+  }
+
+  /** @returns how many rows */
+  async #remove(type: RecordType): Promise<number> {
     const { rows, key, ends, remove } = type.removal;
     const columns = key.map((column) => `t.${column}`).join(', ');
     // In the order in which they are written: others who write the same rows wait for this, and this never waits for them at the same time.
     const locked = await this.manager.query<{ id: number }[]>(
-      `SELECT ${columns} FROM ${type.name} t WHERE (${columns}) IN (${rows}) ORDER BY ${columns} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
+      `SELECT ${columns} FROM ${type.name} t WHERE (${columns}) IN (${rows})
+ORDER BY ${type.key.map((column) => `t.${column}`).join(', ')} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
     );
     if (remove) {
       await remove(
@@ -355,8 +411,9 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
         locked.map(({ id }) => id),
         this.options.by ?? { actor: 'admin' },
       );
-      return;
+      return locked.length;
     }
+    if (locked.length === 0) return 0;
     const done = ends
       ? `UPDATE ${type.name} t SET ${Object.entries(ends)
           .map(([column, sql]) => `${column} = ${sql}`)
@@ -365,12 +422,15 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     await this.manager.query(
       `${done} WHERE ${key.map((column) => `t.${column} = gone.${column}`).join(' AND ')}`,
     );
+    return locked.length;
   }
 
   async #write(type: RecordType): Promise<void> {
     const { inserted, updated } = this.#countsOf(type.name);
-    if (updated > 0 && type.release) await this.manager.query(type.release);
-    if (inserted + updated > 0) await this.manager.query(this.#upsert(type));
+    if ((updated > 0 || this.#deleting.has(type)) && type.release) await this.manager.query(type.release);
+    if (updated > 0) await this.manager.query(this.#update(type));
+    // What was released is written anew.
+    if (inserted + updated > 0) await this.manager.query(this.#insert(type));
     if (type.sequence) {
       await this.manager.query(
         `SELECT setval('${type.sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)} WHERE NOT deleted) s
@@ -391,15 +451,27 @@ WHERE last >= (SELECT last_value FROM ${type.sequence})`,
     return `(${wanted.join(', ')}) IS DISTINCT FROM (${columns.map((column) => `t.${column}`).join(', ')})`;
   }
 
-  #upsert(type: RecordType): string {
+  /**
+   * Not one INSERT … ON CONFLICT DO UPDATE: that locks rows as if their keys changed, and whoever only refers to a member, with a consent for
+   * example, would wait for it.
+   */
+  #update(type: RecordType): string {
+    const changing = Object.entries(this.#values(type)).filter(([column]) => !type.key.includes(column));
+    const key = (of: string) => type.key.map((column) => `${of}.${column}`).join(', ');
+    return `WITH changing AS MATERIALIZED (
+  SELECT ${key('t')} FROM ${type.source} JOIN ${type.name} t ON (${key('t')}) = (${key('s')}) WHERE ${this.#differs(type)}
+  ORDER BY ${key('t')} FOR NO KEY UPDATE OF t
+)
+UPDATE ${type.name} t SET ${changing.map(([column, value]) => `${column} = ${value}`).join(', ')}
+FROM ${type.source} ${type.joins ?? ''} WHERE (${key('t')}) = (${key('s')}) AND (${key('s')}) IN (SELECT * FROM changing)`;
+  }
+
+  #insert(type: RecordType): string {
     const values = this.#values(type);
-    const columns = Object.keys(values);
-    const changing = columns.filter((column) => !type.key.includes(column));
-    return `INSERT INTO ${type.name} (${columns.join(', ')})
+    return `INSERT INTO ${type.name} (${Object.keys(values).join(', ')})
 SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
-WHERE t.${type.key[0]!} IS NULL OR ${this.#differs(type)} ORDER BY ${type.key.map((column) => `s.${column}`).join(', ')}
-${type.joins ? 'FOR KEY SHARE OF o' : ''}
-ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `${column} = EXCLUDED.${column}`).join(', ')}`;
+WHERE t.${type.key[0]!} IS NULL ORDER BY ${type.key.map((column) => `s.${column}`).join(', ')}
+${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
   }
 
   async #writeRejects(rejects: RejectsFile): Promise<void> {
@@ -424,8 +496,8 @@ ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `$
     );
     return rows.map(({ path, ...row }) => ({
       ...row,
-      // A rule begins its reason with the field.
-      path: path ?? `record.${/^[\w.]+/.exec(row.reason)![0]}`,
+      // A rule begins its reason with the field, or the whole record.
+      path: path ?? `record.${/^[\w.]+/.exec(row.reason)![0]}`.replace(/^record\.record$/, 'record'),
     }));
   }
 
@@ -484,6 +556,7 @@ function columnsOf(type: RecordType): readonly (readonly [string, string])[] {
   const shared = [
     ['deleted', 'boolean'],
     ['version', 'bigint'],
+    ['counts', 'boolean'],
   ] as const;
   return [...own, ...shared.filter(([name]) => !own.some(([column]) => column === name))];
 }
