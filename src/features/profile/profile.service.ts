@@ -101,7 +101,7 @@ export class ProfileService {
     ifMatch: string | undefined,
   ): Promise<JsonResponse> {
     const versions = versionsOf(ifMatch) ?? null;
-    const [row] = await this.database.prepared<ProfileRow>(UPDATE_PROFILE, [
+    const [row] = await this.database.patient<ProfileRow>(UPDATE_PROFILE, [
       userId,
       JSON.stringify(changes),
       versions,
