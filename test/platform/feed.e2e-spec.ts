@@ -725,20 +725,20 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       const one = id();
       await feed([user(one)]);
       const versioned = (bio: string, version: number) =>
-        feed([put('users', { id: one, username: `fed${one}`, bio }, version)]);
+        put('users', { id: one, username: `fed${one}`, bio }, version);
       const holder = api.dataSource.createQueryRunner();
       await holder.startTransaction();
       await holder.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
       // The later one has its version written, and waits for the member; the earlier one, which saw no version, waits for the later one.
-      const later = versioned('later', 2);
+      const later = feed([versioned('later', 2)]);
       await waiting(1);
-      const earlier = versioned('earlier', 1);
+      const earlier = feed([versioned('earliest', 0), versioned('earlier', 1)]);
       await waiting(2);
       await holder.rollbackTransaction();
       await holder.release();
       expect([(await later).body, (await earlier).body]).toEqual([
         counts({ received: 1, updated: 1 }),
-        counts({ received: 1, stale: 1 }),
+        counts({ received: 2, stale: 2 }),
       ]);
       expect(await bio(one)).toBe('later');
     });

@@ -27,8 +27,11 @@ export async function settle(
   const kept: ReadLine[] = [];
   const replaced = new Set<Row>();
   let outdated = 0;
-  for (const line of lines) {
-    const { type, row } = line;
+  for (const given of lines) {
+    const { type } = given;
+    // A feed that collides with another one is settled again, by what is stored then.
+    const row = given.row && { ...given.row };
+    const line = row ? { ...given, row } : given;
     if (type && row) {
       const name = versionName(type, row);
       const { version } = row as { version?: number };
