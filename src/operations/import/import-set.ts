@@ -1,17 +1,15 @@
 import type { DatabaseError } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { spell, stagingColumns } from './fields.js';
+import { spell } from './fields.js';
 import type { FaultCode, LineFault } from './fields.js';
 import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
 import type { Author, RecordType } from './record-types.js';
+import { differs, insertSql, updateSql, versionKey, withPresent } from './import-sql.js';
+import { Chunks, CHUNK_RECORDS, rowsOf } from './staging.js';
 import type { RejectsFile } from './rejects-file.js';
 import type { ReadLine, SourceFile } from './sources.js';
 
-/** Bytes staged at a time: enough to be fast, few enough to keep memory flat and to delay the other requests of a server by only 5 ms. */
-const CHUNK_RECORDS = 4_000;
-const CHUNK_CHARACTERS = 500_000;
 export const SHOWN_REJECTS = 20;
 /** Of one line. */
 const SHOWN_FAULTS = 10;
@@ -90,47 +88,6 @@ export interface SetOptions {
   readonly settled?: boolean | undefined;
 }
 
-/** Takes the lock that lets one import run at a time, lifts the timeouts, and creates the staging tables; ends if the client goes away. */
-export async function beginImport(manager: EntityManager): Promise<void> {
-  const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
-    ADVISORY_LOCKS.import,
-  ]);
-  if (!row!.free) throw new OperatorError('Another import is running: wait until it has ended');
-  await manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
-SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
-DO $$ BEGIN
-  SET LOCAL client_connection_check_interval = '500ms';
-EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not on this system
-END $$`);
-  await createStaging(manager);
-}
-
-/**
- * Creates the staging tables, which last as long as the transaction.
- *
- * @param types the types that occur, together with all that they refer to; each table takes a millisecond
- */
-export async function createStaging(
-  manager: EntityManager,
-  types: readonly RecordType[] = RECORD_TYPES,
-): Promise<void> {
-  const needed = RECORD_TYPES.filter((type) =>
-    types.some(({ name, refersTo }) => name === type.name || refersTo.includes(type.name)),
-  );
-  const tables = needed.map((type) => {
-    const columns = columnsOf(type).map(([name, sql]) => `${name} ${sql}`);
-    return `CREATE TEMP TABLE ${staged(type.name)} (line integer NOT NULL, text text, ${columns.join(', ')}) ON COMMIT DROP`;
-  });
-  await manager.query(
-    [
-      ...tables,
-      `CREATE TEMP TABLE ${NEW_USERS} (id bigint PRIMARY KEY) ON COMMIT DROP`,
-      `CREATE TEMP TABLE import_rejects (file integer NOT NULL, type text, line integer NOT NULL, path text, code text NOT NULL,
-  reason text NOT NULL, text text) ON COMMIT DROP`,
-    ].join(';\n'),
-  );
-}
-
 /** Lines that are staged, checked and written together, in the caller's transaction, which has the staging tables. */
 export class ImportSet {
   /** By type of record; lines that name no type, by file. */
@@ -180,7 +137,7 @@ export class ImportSet {
 
   /** Reads lines into the staging tables; those that are invalid in themselves become rejects. */
   async #stage(portions: Iterable<Portion> | AsyncIterable<Portion>, keepsText: boolean): Promise<void> {
-    const rows = new Map(RECORD_TYPES.map((type) => [type, this.#chunks(type)]));
+    const rows = new Map(RECORD_TYPES.map((type) => [type, rowsOf(type, this.manager)]));
     const bad = new Chunks((json) =>
       this.manager.query(
         `INSERT INTO import_rejects SELECT * FROM jsonb_to_recordset($1::jsonb)
@@ -208,12 +165,8 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
     for (const type of this.#types.keys()) await this.manager.query(`ANALYZE ${staged(type.name)}`);
   }
 
-  #chunks(type: RecordType): Chunks {
-    const columns = columnsOf(type);
-    const names = ['line', 'text', ...columns.map(([name]) => name)].join(', ');
-    const insert = `INSERT INTO ${staged(type.name)} (${names}) SELECT ${names} FROM jsonb_to_recordset($1::jsonb)
-AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).join(', ')})`;
-    return new Chunks((json) => this.manager.query(insert, [json]));
+  get #keepsProfile(): boolean {
+    return this.options.keepProfile ?? false;
   }
 
   get #inOrder(): RecordType[] {
@@ -307,7 +260,7 @@ SELECT count(*) AS fell FROM noted`,
     const isNew = `t.${type.key[0]!} IS NULL`;
     const [row] = await this.manager.query<{ inserted: number; updated: number; all: number }[]>(
       `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted, count(*) AS all,
-  count(*) FILTER (WHERE NOT (${isNew}) AND ${this.#differs(type)}) AS updated
+  count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type, this.#keepsProfile)}) AS updated
 FROM ${withPresent(type)}`,
     );
     const counts = this.#countsOf(type.name);
@@ -356,7 +309,9 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       const removed = new Map<RecordType, number>();
       for (const type of deleting) if (!ending.includes(type)) removed.set(type, await this.#remove(type));
       for (const type of this.#inOrder) await this.#compare(type);
-      for (const type of this.#inOrder) await this.#write(type);
+      for (const type of this.#inOrder) await this.#writeNew(type);
+      // Members last: whoever edits their own profile waits for that alone.
+      for (const type of this.#inOrder.toReversed()) await this.#writeChanged(type);
       for (const type of ending) removed.set(type, await this.#remove(type));
       for (const [type, rows] of removed) await this.#countDeleted(type, rows);
       return true;
@@ -425,12 +380,11 @@ ORDER BY ${type.key.map((column) => `t.${column}`).join(', ')} FOR ${ends ? 'NO 
     return locked.length;
   }
 
-  async #write(type: RecordType): Promise<void> {
+  async #writeNew(type: RecordType): Promise<void> {
     const { inserted, updated } = this.#countsOf(type.name);
     if ((updated > 0 || this.#deleting.has(type)) && type.release) await this.manager.query(type.release);
-    if (updated > 0) await this.manager.query(this.#update(type));
-    // What was released is written anew.
-    if (inserted + updated > 0) await this.manager.query(this.#insert(type));
+    // A connection that was released is new.
+    if (inserted + updated > 0) await this.manager.query(insertSql(type, this.#keepsProfile));
     if (type.sequence) {
       await this.manager.query(
         `SELECT setval('${type.sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)} WHERE NOT deleted) s
@@ -439,39 +393,9 @@ WHERE last >= (SELECT last_value FROM ${type.sequence})`,
     }
   }
 
-  /** Column → SQL of its new value. */
-  #values(type: RecordType): Readonly<Record<string, string>> {
-    return { ...type.values, ...(this.options.keepProfile ? type.kept : {}) };
-  }
-
-  #differs(type: RecordType): string {
-    const values = this.#values(type);
-    const columns = Object.keys(values);
-    const wanted = columns.map((column) => type.compared?.[column] ?? values[column]!);
-    return `(${wanted.join(', ')}) IS DISTINCT FROM (${columns.map((column) => `t.${column}`).join(', ')})`;
-  }
-
-  /**
-   * Not one INSERT … ON CONFLICT DO UPDATE: that locks rows as if their keys changed, and whoever only refers to a member, with a consent for
-   * example, would wait for it.
-   */
-  #update(type: RecordType): string {
-    const changing = Object.entries(this.#values(type)).filter(([column]) => !type.key.includes(column));
-    const key = (of: string) => type.key.map((column) => `${of}.${column}`).join(', ');
-    return `WITH changing AS MATERIALIZED (
-  SELECT ${key('t')} FROM ${type.source} JOIN ${type.name} t ON (${key('t')}) = (${key('s')}) WHERE ${this.#differs(type)}
-  ORDER BY ${key('t')} FOR NO KEY UPDATE OF t
-)
-UPDATE ${type.name} t SET ${changing.map(([column, value]) => `${column} = ${value}`).join(', ')}
-FROM ${type.source} ${type.joins ?? ''} WHERE (${key('t')}) = (${key('s')}) AND (${key('s')}) IN (SELECT * FROM changing)`;
-  }
-
-  #insert(type: RecordType): string {
-    const values = this.#values(type);
-    return `INSERT INTO ${type.name} (${Object.keys(values).join(', ')})
-SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
-WHERE t.${type.key[0]!} IS NULL ORDER BY ${type.key.map((column) => `s.${column}`).join(', ')}
-${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
+  async #writeChanged(type: RecordType): Promise<void> {
+    if (this.#countsOf(type.name).updated === 0) return;
+    for (const update of updateSql(type, this.#keepsProfile)) await this.manager.query(update);
   }
 
   async #writeRejects(rejects: RejectsFile): Promise<void> {
@@ -511,57 +435,6 @@ ${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
   }
 }
 
-/** SQL of the member and the id under which the version of a staged record `s` is stored; 0 if it belongs to no member. */
-function versionKey({ version }: RecordType): readonly [user: string, id: string] {
-  const [first, second] = version.map((column) => `s.${column}`) as [string, string?];
-  return second === undefined ? ['0', first] : [first, second];
-}
-
 /** A line may contain U+0000, which a text in PostgreSQL cannot. */
 const encode = (text: string) => Buffer.from(text).toString('base64');
 const decode = (text: string) => Buffer.from(text, 'base64').toString();
-
-/** Collects records, and passes them on as one JSON array; the next ones are read while the database processes them. */
-class Chunks {
-  #records: string[] = [];
-  #characters = 0;
-  #taking: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly take: (json: string) => Promise<unknown>) {}
-
-  async add(record: object): Promise<void> {
-    const json = JSON.stringify(record);
-    this.#records.push(json);
-    this.#characters += json.length;
-    if (this.#records.length >= CHUNK_RECORDS || this.#characters >= CHUNK_CHARACTERS) await this.#handOn();
-  }
-
-  async flush(): Promise<void> {
-    await this.#handOn();
-    await this.#taking;
-  }
-
-  async #handOn(): Promise<void> {
-    await this.#taking;
-    if (this.#records.length === 0) return;
-    this.#taking = this.take(`[${this.#records.join(',')}]`);
-    this.#taking.catch(() => undefined); // told to whoever waits for it next
-    this.#records = [];
-    this.#characters = 0;
-  }
-}
-
-function columnsOf(type: RecordType): readonly (readonly [string, string])[] {
-  const own = [...stagingColumns(type.fields), ...(type.extraColumns ?? [])];
-  const shared = [
-    ['deleted', 'boolean'],
-    ['version', 'bigint'],
-    ['counts', 'boolean'],
-  ] as const;
-  return [...own, ...shared.filter(([name]) => !own.some(([column]) => column === name))];
-}
-
-/** Staged rows `s` with the stored rows, `t`. */
-function withPresent({ source, name, key }: RecordType): string {
-  return `${source} LEFT JOIN ${name} t ON ${key.map((column) => `t.${column} = s.${column}`).join(' AND ')}`;
-}

@@ -61,6 +61,8 @@ export interface RecordType {
   readonly key: readonly string[];
   /** Column → SQL over `s` and the row that is there, `t`. */
   readonly values: Readonly<Record<string, string>>;
+  /** Columns of {@link RecordType.values} that stand in unique indexes, or what they hold is computed from them. */
+  readonly referred?: readonly string[];
   /** What is compared with `t` instead of the value, to tell whether anything changes. */
   readonly compared?: Readonly<Record<string, string>>;
   /** Join of the row `o` that values are copied from; only the write needs it. */
@@ -204,6 +206,7 @@ const users: RecordType = {
     disabled_at: 'CASE WHEN s.says_disabled THEN s.disabled_at ELSE t.disabled_at END',
     edited_fields: `'{}'::text[]`,
   },
+  referred: ['username', 'external_id', 'disabled_at'],
   compared: { edited_fields: 't.edited_fields' },
   kept: {
     ...Object.fromEntries(
