@@ -82,7 +82,7 @@ const CALLS = {
         body: {
           type: 'users',
           op: 'put',
-          record: { id: 7, username: 'grace', first_name: 'Grace', last_name: 'Hopper' },
+          record: { id: 7, username: 'grace_hopper', first_name: 'Grace', last_name: 'Hopper' },
           version: 1,
         },
       },

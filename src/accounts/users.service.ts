@@ -5,6 +5,7 @@ import type { NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
 import { User } from '../database/entities/user.entity.js';
 import { contains, totalOfMember } from '../database/sql.js';
+import { isId } from '../values/vocabulary.js';
 import { eraseMembers } from './erasure.js';
 import type { ErasedRows } from './erasure.js';
 import { checkPassword } from './password-rules.js';
@@ -131,7 +132,7 @@ export class UsersService {
    * @throws OperatorError where there is no such member
    */
   async find(idOrUsername: string): Promise<UserDetails> {
-    const id = /^\d{1,15}$/.test(idOrUsername) ? Number(idOrUsername) : null;
+    const id = /^\d{1,16}$/.test(idOrUsername) && isId(Number(idOrUsername)) ? Number(idOrUsername) : null;
     const [user] = await this.dataSource.query<UserDetails[]>(
       `${DETAILS} WHERE u.id = $1 OR u.folded_username = fold_case($2) ORDER BY u.id = $1 DESC NULLS LAST LIMIT 1`,
       [id, idOrUsername],

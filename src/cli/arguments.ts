@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { secondsOf } from '../config/duration.js';
 import { isName, isUsername, NAME_RULE, USERNAME_RULE } from '../values/names.js';
 import { isEmailAddress, isHttpUrl, isStorable } from '../values/string-rules.js';
-import { LENGTHS } from '../values/vocabulary.js';
+import { isId, LENGTHS } from '../values/vocabulary.js';
 import type { Length } from '../values/vocabulary.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../auth/scopes.js';
 import type { PlatformScope, Scope } from '../auth/scopes.js';
@@ -103,7 +103,8 @@ export function parseEmail(text: string): string {
 
 /** Reads the id of a passkey. @throws InvalidArgumentError */
 export function parsePasskeyId(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  if (!/^[1-9]\d{0,15}$/.test(text) || !isId(Number(text)))
+    throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);
 }
 

@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryConfig, QueryResult } from 'pg';
+import { currentCaller } from './callers.js';
+import type { Requester } from './callers.js';
 import { PrimaryClient } from './primary.js';
 import type { PrimaryConfig } from './primary.js';
 import { commented } from './request-comments.js';
@@ -49,6 +51,11 @@ export interface Bounds extends PrimaryConfig {
   readonly writes: WriteGate;
 }
 
+/** How TypeORM begins and ends transactions. */
+const BEGIN = 'START TRANSACTION';
+const ENDS: ReadonlySet<string> = new Set(['COMMIT', 'ROLLBACK']);
+const LEFT = 'the caller has left';
+
 const CANCEL_TIMEOUT_MS = 1_000;
 /** A server that receives CancelRequests ends a statement at once; one whose response is lost is given up after this. */
 const GIVE_UP_MS = 60_000;
@@ -63,6 +70,8 @@ type Callback = (error: Error | undefined, result?: QueryResult) => void;
  *   its client left: a pool that connects again instead uses up all connections of the database in seconds.
  * - PostgreSQL responds to a cancelled wait with success and a warning: the transaction is committed on the primary, and may be
  *   lost with it. Here that is no success, but Unavailable: the outcome is unknown, and the same write may be sent again.
+ * - A transaction that a request began ends with it: if the caller leaves, its statement is given up, and no other one begins. Only
+ *   a COMMIT is left to its end.
  */
 export class BoundedClient extends PrimaryClient {
   readonly #bounds: Bounds;
@@ -70,6 +79,8 @@ export class BoundedClient extends PrimaryClient {
   /** The end of the statement that was given up, while it is awaited. */
   #givenUp: Promise<void> | undefined;
   #cancelledWaits = 0;
+  /** For whom the current transaction is. */
+  #caller: Requester | undefined;
   #release: ((error?: Error | boolean) => void) | undefined;
 
   constructor(bounds: Bounds) {
@@ -110,24 +121,37 @@ export class BoundedClient extends PrimaryClient {
   async #run(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult> {
     const text = typeof query === 'string' ? query : query.text;
     if (this.#givenUp) throw new Unavailable('the statement before was given up');
+    if (text.startsWith(BEGIN)) this.#caller = currentCaller();
+    const caller = this.#caller;
+    if (ENDS.has(text)) this.#caller = undefined;
+    if (caller?.gone && text !== 'ROLLBACK') throw new Unavailable(LEFT);
     this.#bounds.writes.pass(text);
     const cancelledBefore = this.#cancelledWaits;
-    const result = await this.#inTime(this.#send(commented(query), values));
+    const result = await this.#inTime(
+      this.#send(commented(query), values),
+      ENDS.has(text) ? undefined : caller,
+    );
     if (this.#cancelledWaits > cancelledBefore)
       throw new Unavailable('the outcome is unknown: no standby has confirmed it');
     this.#bounds.writes.confirmed(text);
     return result;
   }
 
-  #inTime(statement: Promise<QueryResult>): Promise<QueryResult> {
+  #inTime(statement: Promise<QueryResult>, caller: Requester | undefined): Promise<QueryResult> {
     const { answerMs } = this.#bounds;
     if (answerMs === undefined) return statement;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#givenUp = this.#cancel(statement);
-        reject(new Unavailable('the database does not answer in time'));
-      }, answerMs);
-      statement.then(resolve, reject).finally(() => clearTimeout(timer));
+      const giveUp = (reason: string) => {
+        this.#givenUp ??= this.#cancel(statement);
+        reject(new Unavailable(reason));
+      };
+      const timer = setTimeout(() => giveUp('the database does not answer in time'), answerMs);
+      const leave = () => giveUp(LEFT);
+      caller?.whenGone.add(leave);
+      statement.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        caller?.whenGone.delete(leave);
+      });
     });
   }
 

@@ -1,4 +1,4 @@
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { CreatePlatform1763700000000 } from '../../migrations/1763700000000-create-platform.js';
 import { CreateApiKeys1763700001000 } from '../../migrations/1763700001000-create-api-keys.js';
 import { CreateOauth1763700002000 } from '../../migrations/1763700002000-create-oauth.js';
@@ -69,6 +69,7 @@ import { RateLimitCount, RateLimitInstances } from './entities/rate-limit.entity
 import { MemberUsage } from './entities/member-usage.entity.js';
 import { PlatformChange } from './entities/platform-change.entity.js';
 import { RecordVersion } from './entities/record-version.entity.js';
+import { RetryingDataSource } from './retrying-data-source.js';
 import { RenamedUser } from './entities/renamed-user.entity.js';
 import { Passkey } from './entities/passkey.entity.js';
 import { PlatformTotals } from './entities/totals.entity.js';
@@ -183,7 +184,7 @@ const FEED_LOCK_MS = 3_000;
  * - `telling`: direct connections for webhooks, open only while there are messages.
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
-  return new DataSource({
+  return new RetryingDataSource({
     type: 'postgres',
     ...databaseAddress(config, use),
     entities: ENTITIES,

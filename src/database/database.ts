@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
@@ -10,6 +11,12 @@ import { Config } from '../config/config.js';
 
 /** More requests than this for every connection waiting for one are refused at once instead. */
 const WAITERS_PER_CONNECTION = 20;
+
+/** How long a write may wait for a row that others hold. */
+export const LOCK_PATIENCE_MS = 2_000;
+const LOCK_PAUSE_MS = 50;
+/** PostgreSQL, appendix A. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Share of the connections for long statements. */
 const LONG_SHARE = 0.2;
@@ -81,6 +88,25 @@ export class Database {
     let name = this.#names.get(text);
     if (name === undefined) this.#names.set(text, (name = `statement-${this.#names.size}`));
     return this.#query({ name, text, values });
+  }
+
+  /**
+   * Runs a statement like {@link prepared}, and again if others hold the row that it changes, for two seconds: a feed or an import writes
+   * many rows in one transaction. In between it holds no connection.
+   *
+   * @throws Unavailable when too many requests wait for a connection already
+   */
+  async patient<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+    const latest = performance.now() + LOCK_PATIENCE_MS;
+    for (;;) {
+      try {
+        return await this.prepared<Row>(text, values);
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE || performance.now() > latest)
+          throw error;
+        await setTimeout(Math.random() * LOCK_PAUSE_MS);
+      }
+    }
   }
 
   /**

@@ -6,7 +6,7 @@ import { NdjsonBody } from '../http/input/body.js';
 import { RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
 import { Problem } from '../http/output/problems.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
-import { FeedCounts, FeedLine } from './feed.dto.js';
+import { FEED_LINE_FORMS, FeedCounts, FeedLine } from './feed.dto.js';
 import { FEED_PATIENCE_MS, FeedService, MOST_FEED_BYTES } from './feed.service.js';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,200}$/;
@@ -29,7 +29,7 @@ export class FeedController {
     @CurrentPrincipal() { keyId }: PlatformPrincipal,
     @Req() request: Request,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
-    @NdjsonBody(FeedLine, MOST_FEED_BYTES) body: Buffer,
+    @NdjsonBody(FeedLine, FEED_LINE_FORMS, MOST_FEED_BYTES) body: Buffer,
   ): Promise<FeedCounts> {
     if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey))
       throw new Problem('invalid_parameter', {

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiSchema } from '../http/output/swagger.js';
 import { CountField } from '../http/output/fields.js';
+import { schemaOf } from '../operations/import/fields.js';
 import { RECORD_TYPES } from '../operations/import/record-types.js';
 
 /** A line of a feed, for the OpenAPI document; docs/import.md lists the fields of each type of record. */
@@ -30,12 +31,31 @@ export class FeedLine {
     type: 'integer',
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
+    nullable: true,
     required: false,
     description:
       'A number that increases with each change of the record; a line whose version is not higher than the stored one is ignored',
   })
   version?: number;
 }
+
+/** Its forms: what is written of each type, and what is deleted. */
+export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) => [
+  {
+    title: `Write one of ${name}`,
+    properties: { type: { const: name }, op: { const: 'put' }, record: schemaOf(fields) },
+  },
+  {
+    title: `Delete one of ${name}`,
+    required: ['op'],
+    properties: {
+      type: { const: name },
+      op: { const: 'delete' },
+      // Other fields are ignored.
+      record: { ...schemaOf(removal.fields), additionalProperties: true },
+    },
+  },
+]);
 
 /** The outcome of a feed. */
 @ApiSchema({ name: 'FeedCounts' })
@@ -55,6 +75,9 @@ export class FeedCounts {
   @CountField({ description: 'Records that already had these values' })
   unchanged: number;
 
-  @CountField({ description: 'Records ignored because the same or a later version is already stored' })
+  @CountField({
+    description:
+      'Lines without effect: a later line is about the same record, or the same or a later version is stored',
+  })
   stale: number;
 }

@@ -11,11 +11,14 @@ import { Turnstile } from '../database/turnstile.js';
 import { Unavailable } from '../database/unavailable.js';
 import { Problem } from '../http/output/problems.js';
 import type { ProblemDetail } from '../http/output/problems.js';
-import { spell } from '../operations/import/fields.js';
 import type { FaultCode } from '../operations/import/fields.js';
-import { clearStaging, createStaging, ImportSet, isLostRace } from '../operations/import/import-set.js';
+import { ImportSet, isLostRace } from '../operations/import/import-set.js';
+import { createStaging } from '../operations/import/staging.js';
+import type { RecordCounts } from '../operations/import/import-set.js';
+import { OperatorError } from '../values/operator-error.js';
 import { readLines } from '../operations/import/ndjson-reader.js';
-import { readFeedLine, recordKeys } from '../operations/import/sources.js';
+import { settle } from '../operations/import/settled-lines.js';
+import { readFeedLine } from '../operations/import/sources.js';
 import type { ReadLine } from '../operations/import/sources.js';
 import type { FeedCounts } from './feed.dto.js';
 
@@ -67,7 +70,10 @@ export class FeedService implements OnApplicationShutdown {
         try {
           return await dataSource.transaction((manager) => writeOnce(manager, keyId, lines, request));
         } catch (error) {
-          if (!isLostRace(error)) throw error;
+          if (!isLostRace(error))
+            throw error instanceof OperatorError
+              ? new Problem('validation_failed', { detail: error.message, errors: [], cause: error })
+              : error;
           if (attempt === ATTEMPTS)
             throw new Unavailable('others changed what a feed was writing, again and again', {
               cause: error,
@@ -108,28 +114,15 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
     yield body.subarray(start, start + PIECE_BYTES);
 }
 
-/**
- * Splits lines into sets that can be written together: no record occurs twice, so that the later line wins; and members are deleted apart from everything
- * else, because lines before a deletion have to take effect before it.
- */
-function* setsOf(lines: readonly ReadLine[]): Generator<ReadLine[]> {
-  let set: ReadLine[] = [];
-  let erases: boolean | undefined;
-  const seen = new Set<string>();
-  for (const line of lines) {
-    const keys = recordKeys(line);
-    const erasing = line.type?.name === 'users' && line.row?.deleted === true;
-    if (set.length > 0 && ((line.row && erasing !== erases) || keys.some((key) => seen.has(key)))) {
-      yield set;
-      set = [];
-      seen.clear();
-    }
-    set.push(line);
-    if (line.row) erases = erasing;
-    for (const key of keys) seen.add(key);
-  }
-  if (set.length > 0) yield set;
-}
+/** As it was answered first: the database keeps no order. */
+const inOrder = ({ received, created, updated, deleted, unchanged, stale }: FeedCounts): FeedCounts => ({
+  received,
+  created,
+  updated,
+  deleted,
+  unchanged,
+  stale,
+});
 
 interface IdempotentRequest {
   readonly keyId: string;
@@ -160,7 +153,7 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
       [keyId, idempotencyKey],
     );
     if (!answered?.body_hash.equals(bodyHash)) throw new Problem('idempotency_conflict');
-    return answered.response;
+    return inOrder(answered.response);
   }
   const counts = await write(manager, keyId, lines);
   await manager.query(
@@ -170,43 +163,28 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
   return counts;
 }
 
-/** @throws Problem validation_failed with every bad line of the first set that has one, and the later lines that are invalid in themselves */
+/** @throws Problem validation_failed with every bad line */
 async function write(manager: EntityManager, keyId: string, lines: readonly ReadLine[]): Promise<FeedCounts> {
-  const counts: FeedCounts = {
+  await createStaging(manager, [...new Set(lines.flatMap(({ type }) => type ?? []))]);
+  const settled = await settle(manager, lines);
+  const set = new ImportSet(manager, FEED, { by: { actor: 'client', keyId }, attempts: 1, settled: true });
+  if (!(await set.run([{ position: 0, lines: settled.lines }], undefined)))
+    throw badLines(
+      set.rejected,
+      (await set.badLines(SHOWN_BAD_LINES)).map(({ line, path, code, reason }) =>
+        badLine(line, path, code, reason),
+      ),
+    );
+  const each = [...set.counts.values()];
+  const sum = (count: (of: RecordCounts) => number) => each.reduce((total, of) => total + count(of), 0);
+  return {
     received: lines.length,
-    created: 0,
-    updated: 0,
-    deleted: 0,
-    unchanged: 0,
-    stale: 0,
+    created: sum(({ inserted }) => inserted),
+    updated: sum(({ updated }) => updated),
+    deleted: sum(({ deleted }) => deleted),
+    unchanged: sum(({ unchanged }) => unchanged),
+    stale: settled.stale,
   };
-  const types = [...new Set(lines.flatMap(({ type }) => type ?? []))];
-  await createStaging(manager, types);
-  let behind = 0;
-  for (const part of setsOf(lines)) {
-    if (behind > 0) await clearStaging(manager, types);
-    behind += part.length;
-    const set = new ImportSet(manager, FEED, { by: { actor: 'client', keyId }, attempts: 1 });
-    const written = await set.run([{ position: 0, lines: part }], undefined);
-    if (!written) {
-      const shown = await set.badLines(SHOWN_BAD_LINES);
-      const later = lines.slice(behind).filter(({ faults }) => faults);
-      throw badLines(set.rejected + later.length, [
-        ...shown.map(({ line, path, code, reason }) => badLine(line, path, code, reason)),
-        ...later.map(({ number, faults }) =>
-          badLine(number, faults![0]!.path, faults![0]!.code, faults!.map(spell).join('; ')),
-        ),
-      ]);
-    }
-    for (const each of set.counts.values()) {
-      counts.created += each.inserted;
-      counts.updated += each.updated;
-      counts.deleted += each.deleted;
-      counts.unchanged += each.unchanged;
-      counts.stale += each.stale ?? 0;
-    }
-  }
-  return counts;
 }
 
 function badLine(line: number, path: string, code: FaultCode, detail: string): ProblemDetail {
@@ -221,6 +199,6 @@ function badLine(line: number, path: string, code: FaultCode, detail: string): P
 function badLines(count: number, errors: readonly ProblemDetail[]): Problem {
   return new Problem('validation_failed', {
     detail: `${count === 1 ? '1 line is' : `${count} lines are`} invalid; nothing was changed.`,
-    errors: errors.slice(0, SHOWN_BAD_LINES),
+    errors,
   });
 }

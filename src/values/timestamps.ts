@@ -9,6 +9,9 @@ export function timestampOf(date: Date): string {
 const FORM =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 
+/** The form of what {@link parseTimestamp} reads. */
+export const MOMENT_PATTERN = FORM.source;
+
 /**
  * Reads a time in the API's format (UTC), in RFC 3339, or a date (midnight UTC).
  *

@@ -36,6 +36,13 @@ export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 export type ConnectionSource = (typeof CONNECTION_SOURCES)[number];
 export type Rarity = (typeof RARITIES)[number];
 
+/** Ids are exact in every reader of JSON; what is above leaves room for the sequences that assign them. */
+export const HIGHEST_ID = 9_000_000_000_000_000;
+
+/** Whether a number can be an id. */
+export const isId = (number: number): boolean =>
+  Number.isInteger(number) && number >= 1 && number <= HIGHEST_ID;
+
 /** How many achievements a member can pin. */
 export const MAX_PINNED = 6;
 export const MAX_TAGS = 100;

@@ -10,7 +10,15 @@ interface Parameter {
   name: string;
   in: string;
   description?: string;
-  schema: { type?: string; default?: string | number };
+  schema: {
+    type?: string;
+    minimum?: number;
+    maximum?: number;
+    minLength?: number;
+    examples?: unknown[];
+    default?: unknown;
+  };
+  example?: unknown;
 }
 
 interface Media {
@@ -109,7 +117,69 @@ describe('GET /api/public/openapi.json', () => {
     const ids = operations()
       .flatMap(({ operation }) => operation.parameters)
       .filter(({ name, in: place }) => place === 'path' && name === 'id');
-    expect(ids.map(({ schema }) => schema.type)).toEqual(['integer']);
+    expect(ids.map(({ schema }) => [schema.type, schema.minimum, schema.maximum])).toEqual([
+      ['integer', 1, 9_000_000_000_000_000],
+    ]);
+  });
+
+  it('has a length for cursors, and only examples and defaults that their schema accepts', async () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+    const platform = (await api.send('GET', '/api/platform/openapi.json')).body as Document;
+    let checked = 0;
+    for (const [id, { paths, ...rest }] of Object.entries({ public: document, platform })) {
+      ajv.addSchema({ paths, ...rest } as object, id);
+      for (const [path, methods] of Object.entries(paths)) {
+        for (const { parameters, requestBody } of Object.values(methods)) {
+          for (const { name, schema, example } of parameters) {
+            if (['cursor', 'after'].includes(name))
+              expect([path, name, schema.minLength]).toEqual([path, name, 1]);
+            const shown = [...(schema.examples ?? []), example, schema.default].filter(
+              (value) => value !== undefined,
+            );
+            for (const value of shown) {
+              expect([path, name, value, ajv.validate(schema, value)]).toEqual([path, name, value, true]);
+              checked++;
+            }
+          }
+          for (const { schema, examples } of Object.values(requestBody?.content ?? {})) {
+            const whole = JSON.parse(JSON.stringify(schema).replaceAll('"#/', `"${id}#/`)) as object;
+            for (const { value } of Object.values(examples ?? {})) {
+              expect([path, value, ajv.validate(whole, value), ajv.errors]).toEqual([
+                path,
+                value,
+                true,
+                null,
+              ]);
+              checked++;
+            }
+          }
+        }
+      }
+    }
+    expect(checked).toBeGreaterThan(20);
+  });
+
+  it('has each form of a line of a feed', async () => {
+    const { body } = await api.send('GET', '/api/platform/openapi.json');
+    const { oneOf } = (body as Document).paths['/api/platform/records']!.post!.requestBody!.content[
+      'application/x-ndjson'
+    ]!.schema as { oneOf: object[] };
+    const accepts = new Ajv2020({ strict: false, validateFormats: false }).compile({ oneOf });
+    const record = { event_id: 5, user_id: 7, role: 'attendee', rsvp_status: 'going' };
+    const pair = { event_id: 5, user_id: 7 };
+    const lines: [line: object, isOne: boolean][] = [
+      [{ type: 'participants', record }, true],
+      [{ type: 'participants', op: 'put', record, version: 3 }, true],
+      [{ type: 'participants', op: 'delete', record: pair }, true],
+      [{ type: 'participants', op: 'delete', record }, true],
+      [{ type: 'participants', record: pair }, false],
+      [{ type: 'participants', record: { ...record, checked_in_at: 'soon' } }, false],
+      [{ type: 'participants', record: { ...record, user_id: 9_000_000_000_000_001 } }, false],
+      [{ type: 'participants', record: { ...record, hobby: 'chess' } }, false],
+      [{ type: 'events', record }, false],
+      [{ type: 'badges', record: {} }, false],
+    ];
+    expect(lines.map(([line]) => [line, accepts(line)])).toEqual(lines);
   });
 
   it('has a licence, and whom to ask', () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
 import { isThorough, postgres, thorough } from '../support/database.js';
+import { eventually } from '../support/timing.js';
 
 describe('the profile', () => {
   let api: TestApi;
@@ -446,3 +447,38 @@ WHERE statement LIKE '%UPDATE users%'`,
     await api.close();
   }
 });
+
+postgres.it(
+  'a change of the profile waits for whoever writes the member, longer than for one lock',
+  async () => {
+    const deadlines = { connect: 300, lock: 300, statement: 600, answer: 900 };
+    const api = await TestApi.start({ databaseDeadlines: deadlines });
+    try {
+      const member = await api.platform.user();
+      const key = await api.key(member);
+      const holder = api.dataSource.createQueryRunner();
+      const held = async () => {
+        await holder.startTransaction();
+        await holder.query('UPDATE users SET first_name = $2 WHERE id = $1', [member, 'Imported']);
+      };
+      await held();
+      const since = performance.now();
+      const put = api.put('/profile', key, { bio: 'new' });
+      await eventually(() => performance.now() - since > 4 * deadlines.lock || undefined);
+      await holder.commitTransaction();
+      const { status, body } = await put;
+      expect([status, body.profile]).toEqual([
+        200,
+        expect.objectContaining({ first_name: 'Imported', bio: 'new' }),
+      ]);
+
+      await held();
+      const tooLong = await api.put('/profile', key, { bio: 'too late' });
+      await holder.rollbackTransaction();
+      await holder.release();
+      expect([tooLong.status, tooLong.headers['retry-after']]).toEqual([503, '1']);
+    } finally {
+      await api.close();
+    }
+  },
+);

@@ -11,8 +11,10 @@ import { ADVISORY_LOCKS } from '../../src/database/advisory-locks.js';
 import { createDataSource } from '../../src/database/data-source.js';
 import { totalOfMember } from '../../src/database/sql.js';
 import { importRecords } from '../../src/operations/import/import-records.js';
+import { ImportSet } from '../../src/operations/import/import-set.js';
+import { beginImport } from '../../src/operations/import/staging.js';
 import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
-import { folderSource } from '../../src/operations/import/sources.js';
+import { folderSource, readFeedLine } from '../../src/operations/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { PROCESS, pua, puaJson } from '../support/command-line.js';
 import { postgres, thorough, waitingForLock } from '../support/database.js';
@@ -854,6 +856,24 @@ describe('pua import', () => {
   });
 
   postgres.describe('beside other sessions', () => {
+    it('holds up nobody who only refers to a member that it changes: a consent, a key, an answer', async () => {
+      await load(BASE);
+      const runner = api.dataSource.createQueryRunner();
+      await runner.startTransaction();
+      await beginImport(runner.manager);
+      const set = new ImportSet(runner.manager, { files: [{ name: 'users' }] }, {});
+      const line = { type: 'users', record: user(1, { bio: 'imported' }) };
+      const lines = [readFeedLine({ number: 1, text: JSON.stringify(line) })];
+      expect(await set.run([{ position: 0, lines }], undefined)).toBe(true);
+      expect(set.counts.get('users')).toMatchObject({ updated: 1 });
+      // The lock that a foreign key takes.
+      expect(await api.dataSource.query('SELECT id FROM users WHERE id = 1 FOR KEY SHARE NOWAIT')).toEqual([
+        { id: 1 },
+      ]);
+      await runner.rollbackTransaction();
+      await runner.release();
+    });
+
     it('refuses to run while another import does', async () => {
       const other = api.dataSource.createQueryRunner();
       await other.startTransaction();

@@ -136,7 +136,9 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
         security: [{ api_key: [] }],
         'x-required-scope': 'platform:write',
         requestBody: {
-          content: { 'application/x-ndjson': { schema: { $ref: '#/components/schemas/FeedLine' } } },
+          content: {
+            'application/x-ndjson': { schema: { allOf: [{ $ref: '#/components/schemas/FeedLine' }] } },
+          },
         },
       });
       const open = (await api.send('GET', '/api/public/openapi.json')).body;

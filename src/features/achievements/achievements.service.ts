@@ -1,3 +1,4 @@
+import { isId } from '../../values/vocabulary.js';
 import { Injectable } from '@nestjs/common';
 import { MemberReads } from '../../database/member-reads.js';
 import { JsonResponse } from '../../http/output/json-response.js';
@@ -22,7 +23,7 @@ export class AchievementsService {
    */
   async detail(userId: number, id: string): Promise<JsonResponse> {
     const number = Number(id);
-    const [row] = Number.isSafeInteger(number)
+    const [row] = isId(number)
       ? await this.reads.of(userId).read<{ json: string }>(READ_DETAIL, [userId, number])
       : [];
     if (!row) throw new Problem('achievement_not_found');

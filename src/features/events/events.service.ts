@@ -1,3 +1,4 @@
+import { isId } from '../../values/vocabulary.js';
 import { Injectable } from '@nestjs/common';
 import { MemberReads } from '../../database/member-reads.js';
 import { JsonResponse } from '../../http/output/json-response.js';
@@ -29,7 +30,7 @@ export class EventsService {
    * @throws Problem event_not_found
    */
   async read(userId: number, id: string): Promise<JsonResponse> {
-    const number = /^[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : 0;
+    const number = /^[1-9]\d{0,15}$/.test(id) && isId(Number(id)) ? Number(id) : 0;
     const [row] = await inKnownZones(({ detail }) =>
       this.reads.of(userId).read<{ json: string }>(detail, [userId, number]),
     );

@@ -1,9 +1,12 @@
-import { Controller, Get, Headers, Put } from '@nestjs/common';
+import { Controller, Get, Headers, Put, Req } from '@nestjs/common';
+import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
 import { JsonBody } from '../../http/input/body.js';
 import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
+import { LOCK_PATIENCE_MS } from '../../database/database.js';
+import { extendDeadline } from '../../http/pipeline/response-deadline.js';
 import { Me, Profile, ProfileChanges, ProfileUpdated } from './profile.dto.js';
 import { ProfileService } from './profile.service.js';
 
@@ -43,9 +46,11 @@ export class ProfileController {
   @RespondsWithProblems('precondition_failed')
   updateProfile(
     @CurrentPrincipal() principal: Principal,
+    @Req() request: Request,
     @Headers('if-match') ifMatch: string | undefined,
     @JsonBody() changes: ProfileChanges,
   ): Promise<JsonResponse> {
+    extendDeadline(request, LOCK_PATIENCE_MS);
     return this.profiles.update(principal, changes, ifMatch);
   }
 }

@@ -107,7 +107,7 @@ export class ProfileService {
     changes: ProfileChanges,
     ifMatch: string | undefined,
   ): Promise<JsonResponse> {
-    const [row] = await this.database.prepared<ProfileRow>(UPDATE_PROFILE, [
+    const [row] = await this.database.patient<ProfileRow>(UPDATE_PROFILE, [
       userId,
       JSON.stringify(changes),
       statesOf(ifMatch) ?? null,

@@ -1,6 +1,12 @@
 import { applyDecorators, createParamDecorator } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
-import { ApiBody, ApiConsumes, ApiPropertyOptional } from '../output/swagger.js';
+import {
+  ApiBody,
+  ApiConsumes,
+  ApiExtraModels,
+  ApiPropertyOptional,
+  getSchemaPath,
+} from '../output/swagger.js';
 import { IsOptional, IsString, validateSync } from 'class-validator';
 import express from 'express';
 import type { Request, Response } from 'express';
@@ -67,10 +73,14 @@ async function readJsonObject(request: Request, response: Response): Promise<Rec
  * Injects the bytes of a body of JSON lines (`application/x-ndjson`), read once everything else was checked. Checking the lines is up
  * to the handler.
  *
- * @param Line what a line is, for the OpenAPI document
+ * @param Line what a line is, and `forms` as JSON Schema the forms that it has, for the OpenAPI document
  * @throws Problem invalid_json where it is not compressed as it says, payload_too_large, unsupported_media_type
  */
-export const NdjsonBody = (Line: Model, mostBytes: number): ParameterDecorator => {
+export const NdjsonBody = (
+  Line: Model,
+  forms: readonly Readonly<Record<string, unknown>>[],
+  mostBytes: number,
+): ParameterDecorator => {
   const read = rawReader(mostBytes);
   const inject = createParamDecorator(async (_: unknown, context: ExecutionContext): Promise<Buffer> => {
     const http = context.switchToHttp();
@@ -89,7 +99,11 @@ export const NdjsonBody = (Line: Model, mostBytes: number): ParameterDecorator =
   return (controller, name, index) => {
     const method = Object.getOwnPropertyDescriptor(controller, name!)!;
     ApiConsumes('application/x-ndjson')(controller, name!, method);
-    ApiBody({ type: Line, description: 'One line for each record' })(controller, name!, method);
+    ApiExtraModels(Line)(controller, name!, method);
+    ApiBody({
+      schema: { allOf: [{ $ref: getSchemaPath(Line) }], oneOf: [...forms] },
+      description: 'One line for each record',
+    })(controller, name!, method);
     RespondsWithProblems(
       'invalid_json',
       'payload_too_large',

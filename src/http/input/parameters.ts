@@ -13,7 +13,7 @@ import {
   Max,
   Min,
 } from 'class-validator';
-import { parseTimestamp } from '../../values/timestamps.js';
+import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
 import { CodePoints, ReadableTimestamp, Storable } from './rules.js';
 
 /**
@@ -138,6 +138,7 @@ export const Moment = (description: string) =>
     ],
     schema: {
       type: 'string',
+      pattern: MOMENT_PATTERN,
       examples: ['2026-01-31 18:00:00', '2026-01-31T18:00:00Z', '2026-01-31'],
       description,
     },
@@ -154,7 +155,7 @@ export const Search = (minimum: number, maximum: number, description: string) =>
 
 /** Declares any text: whether it is a cursor of this list is decided where the list is known. */
 export const Cursor = (description = '`next_cursor` or `prev_cursor` from a response to the same query') =>
-  parameter({ rules: [IsString(must('be a text'))], schema: { type: 'string', description } });
+  parameter({ rules: [IsString(must('be a text'))], schema: { type: 'string', minLength: 1, description } });
 
 /** Declares any integer in decimal digits; what is read is its text, since it may be beyond every id. */
 export const RequiredInteger = (description: string) =>

@@ -1,3 +1,4 @@
+import { HIGHEST_ID } from '../../values/vocabulary.js';
 import { ApiProperty } from './swagger.js';
 import { jsonText } from '../../database/json-text.js';
 import type { JsonKey, JsonKind, JsonObject, JsonSource } from '../../database/json-text.js';
@@ -88,9 +89,9 @@ export function fieldNames(model: Model): readonly string[] {
   return [...fieldsOf(model.prototype as object).keys()];
 }
 
-/** Declares the id of a resource: an integer from 1. */
+/** Declares the id of a resource. */
 export const IdField = (options: FieldOptions = {}) =>
-  field<number>('number', { type: 'integer', minimum: 1 }, options);
+  field<number>('number', { type: 'integer', minimum: 1, maximum: HIGHEST_ID }, options);
 
 /** Declares any integer that JavaScript represents exactly. */
 export const IntegerField = <const Options extends NumberOptions>(options: Options) =>

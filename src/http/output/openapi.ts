@@ -1,3 +1,4 @@
+import { HIGHEST_ID } from '../../values/vocabulary.js';
 import { applyDecorators } from '@nestjs/common';
 import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiSchema, getSchemaPath } from './swagger.js';
 import { BooleanField, CountField, IntegerField, TextField } from './fields.js';
@@ -42,7 +43,7 @@ export function pageOf(item: Model) {
 }
 
 /** Schema of an id in a path. Anything but such a number is not found, never a bad request. */
-export const ID = { type: 'integer', format: 'int64', minimum: 1 } as const;
+export const ID = { type: 'integer', format: 'int64', minimum: 1, maximum: HIGHEST_ID } as const;
 
 /** A schema, with the classes to which it refers. */
 interface AnswerSchema {

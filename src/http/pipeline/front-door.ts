@@ -4,6 +4,7 @@ import { Admission } from './admission.js';
 import type { Caller } from './admission.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { Connections } from './connections.js';
+import { endWorkFor, workFor } from '../../database/callers.js';
 import { inRequest } from '../../database/request-comments.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leavePlace } from './request-context.js';
@@ -108,6 +109,7 @@ export class FrontDoor {
     response.on('close', () => {
       context.isOver = true;
       leavePlace(context);
+      if (!response.writableEnded) endWorkFor(context);
       for (const tell of context.whenOver) tell(request, response);
       if (admission && this.connections.isIdle(request.socket))
         admission.answered(request.socket, context.caller);
@@ -144,9 +146,9 @@ export class FrontDoor {
   #begin(request: IncomingMessage, response: ServerResponse): void {
     response.gather('X-Request-Id', request.context.id);
     if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
-    if (this.#options.sqlRequestIds)
-      inRequest(request.context.id, () => this.#application(request, response));
-    else this.#application(request, response);
+    const work = () => workFor(request.context, () => this.#application(request, response));
+    if (this.#options.sqlRequestIds) inRequest(request.context.id, work);
+    else work();
   }
 
   #callerOf({ headers, socket }: IncomingMessage): Caller {

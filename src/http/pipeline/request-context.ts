@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from '../../crypto/random.js';
 import type { Admission, Caller } from './admission.js';
 import { Problem } from '../output/problems.js';
+import type { Requester } from '../../database/callers.js';
 
 /** An app, or a key, that a member made for themselves. */
 export interface DevelopedApp {
@@ -10,7 +11,7 @@ export interface DevelopedApp {
 }
 
 /** What the pipeline knows about a request while it runs; set before everything else. */
-export interface RequestContext {
+export interface RequestContext extends Requester {
   readonly id: string;
   /** `process.hrtime.bigint()` at arrival. */
   readonly startedAt: bigint;
@@ -157,6 +158,8 @@ export function describeRequest(request: IncomingMessage): void {
     scope: null,
     whenWritten: undefined,
     whenOver: [],
+    gone: false,
+    whenGone: new Set(),
   };
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import type { ProblemFilter } from '../output/problem.filter.js';
 import { Problem } from '../output/problems.js';
+import { endWorkFor } from '../../database/callers.js';
 
 /** Extends a request's deadline, from now on, by this many milliseconds. */
 export function extendDeadline({ context }: IncomingMessage, milliseconds: number): void {
@@ -13,7 +14,8 @@ const LOOK_MS = 25;
 
 /**
  * Answers 503 where nothing was answered within `milliseconds`: each wait for the database is bounded, and this
- * bounds their sum. The caller then does not know what a write has done; sending the same PUT again is safe.
+ * bounds their sum. A transaction that was not yet being committed is undone; otherwise the caller does not know what a write
+ * has done, and sending the same PUT again is safe.
  *
  * The time starts again at the end of the body (see {@link JsonBody}), which is itself bounded by the server's `requestTimeout`.
  */
@@ -33,8 +35,10 @@ export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
     for (const request of underWay.filter(
       ({ context }) => !context.readingBody && context.waitsSince <= late,
     ))
-      if (!request.res!.headersSent)
+      if (!request.res!.headersSent) {
         filter.answer(new Problem('temporarily_unavailable'), request, request.res!);
+        endWorkFor(request.context);
+      }
     looking = underWay.length > 0;
     if (looking) setTimeout(look, LOOK_MS).unref();
   };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntityManager } from 'typeorm';
-import { HIGHEST_ID } from '../import/fields.js';
+import { HIGHEST_ID } from '../../values/vocabulary.js';
 import { FIRST_ID, LAST_ID } from '../demo/demo-data.js';
 
 /** Something in the database, and a statement that makes it, or makes it as it should be. */

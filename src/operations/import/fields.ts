@@ -1,8 +1,8 @@
 import { isPasswordHash } from '../../accounts/passwords.js';
 import { USERNAME_RULE } from '../../values/names.js';
 import { isEmailAddress, isHttpUrl, isStorable } from '../../values/string-rules.js';
-import { parseTimestamp } from '../../values/timestamps.js';
-import { COUNTRY_CODE_PATTERN, LENGTHS, MAX_TAGS, TAG_LENGTH } from '../../values/vocabulary.js';
+import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
+import { COUNTRY_CODE_PATTERN, HIGHEST_ID, LENGTHS, MAX_TAGS, TAG_LENGTH } from '../../values/vocabulary.js';
 import type { Length } from '../../values/vocabulary.js';
 
 /** The kind of fault, for programs: in a value, in a line, or in a record compared with others. */
@@ -56,9 +56,13 @@ export interface Field {
   readonly absent?: string;
   /** What a value must be; follows "must be". */
   readonly rule: string;
+  /** The same as JSON Schema, as far as that can say it. */
+  readonly schema: JsonSchema;
   /** Reads a value that is present and not null. */
   readonly read: (value: unknown) => unknown;
 }
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** An object whose fields become separate columns, `<prefix>_<field>`; null if it is absent. */
 export interface Group {
@@ -78,9 +82,15 @@ export const absent = (absent: string, field: Field): Field => ({ ...field, abse
 export const into = (column: string, field: Field): Field => ({ ...field, column });
 
 /** A field whose allowed values are stored unchanged. */
-const plain = (type: string, rule: string, allowed: (value: unknown) => boolean): Field => ({
+const plain = (
+  type: string,
+  rule: string,
+  schema: JsonSchema,
+  allowed: (value: unknown) => boolean,
+): Field => ({
   type,
   rule,
+  schema,
   read: (value) => (allowed(value) ? value : new Fault(`must be ${rule}`)),
 });
 
@@ -89,11 +99,9 @@ export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   plain(
     'integer',
     `an integer from ${minimum} to ${maximum}`,
+    { type: 'integer', minimum, maximum },
     (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
   );
-
-/** The database accepts ids up to 2^53 − 1; imported ones leave room for those that its sequences assign afterwards. */
-export const HIGHEST_ID = 9_000_000_000_000_000;
 
 export const id: Field = { ...integer(1, HIGHEST_ID), type: 'bigint' };
 
@@ -102,14 +110,22 @@ export const degrees = (most: number): Field =>
   plain(
     'double precision',
     `a number from -${most} to ${most}`,
+    { type: 'number', minimum: -most, maximum: most },
     (value) => typeof value === 'number' && Math.abs(value) <= most,
   );
 
-export const flag: Field = plain('boolean', 'true or false', (value) => typeof value === 'boolean');
+export const flag: Field = plain(
+  'boolean',
+  'true or false',
+  { type: 'boolean' },
+  (value) => typeof value === 'boolean',
+);
 
 /** Accepts one of these words. */
 export const oneOf = (values: readonly string[]): Field =>
-  plain('text', `one of ${values.join(', ')}`, (value) => values.includes(value as string));
+  plain('text', `one of ${values.join(', ')}`, { type: 'string', enum: values }, (value) =>
+    values.includes(value as string),
+  );
 
 /** Accepts a text of this many Unicode code points. */
 export const text = ([shortest, longest]: Length): Field => ({
@@ -118,6 +134,7 @@ export const text = ([shortest, longest]: Length): Field => ({
     shortest === 0
       ? `a text of at most ${longest} characters`
       : `a text of ${shortest} to ${longest} characters`,
+  schema: { type: 'string', minLength: shortest, maxLength: longest },
   read: (value) => {
     if (typeof value !== 'string') return new Fault('must be a string', 'invalid_type');
     if (!isStorable(value))
@@ -138,10 +155,11 @@ export const username: Field = {
 
 /** A text with its own rule. */
 const textThat = (longest: number, rule: string, allowed: (value: string) => boolean): Field => {
-  const { read } = text([1, longest]);
+  const { read, schema } = text([1, longest]);
   return {
     type: 'text',
     rule,
+    schema,
     read: (value) => {
       const taken = read(value);
       return taken instanceof Fault || allowed(taken as string) ? taken : new Fault(`must be ${rule}`);
@@ -170,19 +188,27 @@ export const countryCode = textThat(100, 'two capital letters (ISO 3166-1)', (va
 /** The database knows which time zones exist. */
 export const timeZone: Field = { ...text([1, 100]), rule: 'an IANA time zone' };
 
+/** The local time of every zone is within the years 1 to 9999, too. */
+const [FIRST_DAY, LAST_DAY] = ['0001-01-02', '9999-12-30'] as const;
+
 /** Converted to RFC 3339 in UTC with microseconds, so that comparing texts compares times. */
 export const moment: Field = {
   type: 'timestamptz',
-  rule: 'a time: YYYY-MM-DD HH:MM:SS in UTC, or RFC 3339',
-  read: (value) =>
-    (typeof value === 'string' && value.length > 'YYYY-MM-DD'.length && parseTimestamp(value)) ||
-    new Fault(`must be ${moment.rule}`),
+  rule: `a time from ${FIRST_DAY} to ${LAST_DAY}: YYYY-MM-DD HH:MM:SS in UTC, or RFC 3339`,
+  schema: { type: 'string', pattern: MOMENT_PATTERN },
+  read: (value) => {
+    const time =
+      typeof value === 'string' && value.length > 'YYYY-MM-DD'.length ? parseTimestamp(value) : undefined;
+    const day = time?.slice(0, FIRST_DAY.length) ?? '';
+    return day >= FIRST_DAY && day <= LAST_DAY ? time : new Fault(`must be ${moment.rule}`);
+  },
 };
 
 export const tags: Field = {
   type: 'text[]',
   fallback: [],
   rule: `a list of at most ${MAX_TAGS} strings, of ${TAG_LENGTH.join(' to ')} characters each`,
+  schema: { type: 'array', items: text(TAG_LENGTH).schema, maxItems: MAX_TAGS },
   read: (value) => {
     const tag = text(TAG_LENGTH);
     if (!Array.isArray(value) || value.length > MAX_TAGS) return new Fault(`must be ${tags.rule}`);
@@ -250,4 +276,21 @@ export function stagingColumns(fields: Fields, prefix = ''): [column: string, ty
       ? stagingColumns(field.fields, `${prefix}${field.prefix}_`)
       : [[prefix + (field.column ?? name), field.type] as [string, string]],
   );
+}
+
+/** JSON Schema of a record with these fields. */
+export function schemaOf(fields: Fields): JsonSchema {
+  return {
+    type: 'object',
+    additionalProperties: false,
+    required: Object.entries(fields).flatMap(([name, field]) =>
+      'required' in field && field.required ? [name] : [],
+    ),
+    properties: Object.fromEntries(
+      Object.entries(fields).map(([name, field]) => {
+        const schema = 'fields' in field ? schemaOf(field.fields) : field.schema;
+        return [name, 'required' in field && field.required ? schema : { anyOf: [schema, { type: 'null' }] }];
+      }),
+    ),
+  };
 }

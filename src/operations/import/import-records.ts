@@ -1,7 +1,8 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { recordEvent } from '../../audit/audit.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { beginImport, ImportSet, noCounts, SHOWN_REJECTS } from './import-set.js';
+import { beginImport } from './staging.js';
+import { ImportSet, noCounts, SHOWN_REJECTS } from './import-set.js';
 import type { Portion, Reject, RecordCounts } from './import-set.js';
 import { RECORD_TYPES } from './record-types.js';
 import { RejectsFile } from './rejects-file.js';

@@ -1,23 +1,24 @@
+import type { DatabaseError } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { spell, stagingColumns } from './fields.js';
+import { spell } from './fields.js';
 import type { FaultCode, LineFault } from './fields.js';
 import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
 import type { Author, RecordType } from './record-types.js';
+import { differs, insertSql, updateSql, versionKey, withPresent } from './import-sql.js';
+import { Chunks, CHUNK_RECORDS, rowsOf } from './staging.js';
 import type { RejectsFile } from './rejects-file.js';
 import type { ReadLine, SourceFile } from './sources.js';
 
-/** Bytes staged at a time: enough to be fast, few enough to keep memory flat and to delay the other requests of a server by only 5 ms. */
-const CHUNK_RECORDS = 4_000;
-const CHUNK_CHARACTERS = 500_000;
 export const SHOWN_REJECTS = 20;
 /** Of one line. */
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
-/** PostgreSQL, appendix A: somebody else changed the same rows first. */
-const LOST_RACE = /^(23...|40001|40P01)$/;
+/** PostgreSQL, appendix A: somebody else changed the same rows first, or what they refer to. */
+const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
+/** A CHECK or a NOT NULL, which fails at any other moment, too. */
+const BROKEN_RULE = /^(23502|23514)$/;
 
 /** Tells whether somebody else changed the same rows first: in another transaction, the same may succeed. */
 export function isLostRace(error: unknown): boolean {
@@ -83,53 +84,8 @@ export interface SetOptions {
   readonly by?: Author | undefined;
   /** How many times writing is tried if others change the same rows. */
   readonly attempts?: number | undefined;
-}
-
-/** Takes the lock that lets one import run at a time, lifts the timeouts, and creates the staging tables; ends if the client goes away. */
-export async function beginImport(manager: EntityManager): Promise<void> {
-  const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
-    ADVISORY_LOCKS.import,
-  ]);
-  if (!row!.free) throw new OperatorError('Another import is running: wait until it has ended');
-  await manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
-SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
-DO $$ BEGIN
-  SET LOCAL client_connection_check_interval = '500ms';
-EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not on this system
-END $$`);
-  await createStaging(manager);
-}
-
-/**
- * Creates the staging tables, which last as long as the transaction.
- *
- * @param types the types that occur, together with all that they refer to; each table takes a millisecond
- */
-export async function createStaging(
-  manager: EntityManager,
-  types: readonly RecordType[] = RECORD_TYPES,
-): Promise<void> {
-  const needed = RECORD_TYPES.filter((type) =>
-    types.some(({ name, refersTo }) => name === type.name || refersTo.includes(type.name)),
-  );
-  const tables = needed.map((type) => {
-    const columns = columnsOf(type).map(([name, sql]) => `${name} ${sql}`);
-    return `CREATE TEMP TABLE ${staged(type.name)} (line integer NOT NULL, text text, ${columns.join(', ')}) ON COMMIT DROP`;
-  });
-  await manager.query(
-    [
-      ...tables,
-      `CREATE TEMP TABLE ${NEW_USERS} (id bigint PRIMARY KEY) ON COMMIT DROP`,
-      `CREATE TEMP TABLE import_rejects (file integer NOT NULL, type text, line integer NOT NULL, path text, code text NOT NULL,
-  reason text NOT NULL, text text) ON COMMIT DROP`,
-    ].join(';\n'),
-  );
-}
-
-/** Empties them for the next set. */
-export async function clearStaging(manager: EntityManager, types: readonly RecordType[]): Promise<void> {
-  const tables = [...types.map(({ name }) => staged(name)), NEW_USERS, 'import_rejects'];
-  await manager.query(tables.map((table) => `DELETE FROM ${table}`).join(';\n'));
+  /** Whether it was decided which lines about the same record count: see `settle`. */
+  readonly settled?: boolean | undefined;
 }
 
 /** Lines that are staged, checked and written together, in the caller's transaction, which has the staging tables. */
@@ -141,6 +97,9 @@ export class ImportSet {
   readonly #types = new Map<RecordType, number>();
   /** Types of which a line has a version. */
   readonly #versioned = new Set<RecordType>();
+  #lostRaces = 0;
+  /** Types of which a line deletes. */
+  readonly #deleting = new Set<RecordType>();
 
   constructor(
     readonly manager: EntityManager,
@@ -156,16 +115,19 @@ export class ImportSet {
     portions: Iterable<Portion> | AsyncIterable<Portion>,
     rejects: RejectsFile | undefined,
   ): Promise<boolean> {
-    const { dryRun = false, progress } = this.options;
+    const { dryRun = false, settled = false, progress } = this.options;
     await this.#stage(portions, rejects !== undefined);
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       progress?.phase('checking');
-      for (const type of this.#versioned) await this.#dropStale(type);
+      if (!settled) for (const type of this.#versioned) await this.#dropStale(type);
       await this.#check();
       const goesOn = !dryRun && (this.rejected === 0 || rejects !== undefined);
       if (goesOn) {
         progress?.phase('writing');
-        if (!(await this.#tryToWrite(attempt))) continue;
+        if (!(await this.#tryToWrite())) continue;
+      } else {
+        for (const type of this.#inOrder) await this.#compare(type);
+        for (const type of this.#deleting) await this.#countDeleted(type, await this.#toRemove(type));
       }
       this.firstRejects = await this.#rejectsAfter(-1, 0, SHOWN_REJECTS);
       if (rejects) await this.#writeRejects(rejects);
@@ -175,7 +137,7 @@ export class ImportSet {
 
   /** Reads lines into the staging tables; those that are invalid in themselves become rejects. */
   async #stage(portions: Iterable<Portion> | AsyncIterable<Portion>, keepsText: boolean): Promise<void> {
-    const rows = new Map(RECORD_TYPES.map((type) => [type, this.#chunks(type)]));
+    const rows = new Map(RECORD_TYPES.map((type) => [type, rowsOf(type, this.manager)]));
     const bad = new Chunks((json) =>
       this.manager.query(
         `INSERT INTO import_rejects SELECT * FROM jsonb_to_recordset($1::jsonb)
@@ -191,6 +153,7 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
         if (row) {
           await rows.get(type!)!.add({ line, ...kept, ...row });
           if (row.version !== undefined) this.#versioned.add(type!);
+          if (row.deleted) this.#deleting.add(type!);
         } else {
           const [{ path, code }] = faults as readonly [LineFault];
           const reason = faults!.slice(0, SHOWN_FAULTS).map(spell).join('; ');
@@ -202,12 +165,8 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
     for (const type of this.#types.keys()) await this.manager.query(`ANALYZE ${staged(type.name)}`);
   }
 
-  #chunks(type: RecordType): Chunks {
-    const columns = columnsOf(type);
-    const names = ['line', 'text', ...columns.map(([name]) => name)].join(', ');
-    const insert = `INSERT INTO ${staged(type.name)} (${names}) SELECT ${names} FROM jsonb_to_recordset($1::jsonb)
-AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).join(', ')})`;
-    return new Chunks((json) => this.manager.query(insert, [json]));
+  get #keepsProfile(): boolean {
+    return this.options.keepProfile ?? false;
   }
 
   get #inOrder(): RecordType[] {
@@ -221,7 +180,13 @@ AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).
   }
 
   async #check(): Promise<void> {
-    for (const type of this.#inOrder) await this.#applyRules(type);
+    for (const type of this.#inOrder) {
+      if (this.options.settled) {
+        await this.#applyRules(type, type.references);
+        await this.manager.query(`DELETE FROM ${staged(type.name)} WHERE counts IS FALSE`);
+      }
+      await this.#applyRules(type, [...type.references, ...type.rules]);
+    }
     const rows = await this.manager.query<{ file: number; type: string | null; rejected: number }[]>(
       'SELECT file, type, count(*) AS rejected FROM import_rejects GROUP BY file, type',
     );
@@ -230,16 +195,18 @@ AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).
       this.#countsOf(type ?? this.source.files[file]!.name).rejected = rejected;
       this.rejected += rejected;
     }
-    for (const type of this.#inOrder) await this.#compare(type);
   }
 
   /** Removes records that other records or the database rule out, and then those that referred to them, until nothing changes. */
-  async #applyRules(type: RecordType): Promise<void> {
-    const broken = type.rules.map((rule) => `(${rule})`).join(' UNION ALL ');
+  async #applyRules(type: RecordType, rules: readonly string[]): Promise<void> {
+    if (rules.length === 0) return;
+    const broken = rules
+      .map((rule, i) => `SELECT line, code, reason, ${i} AS rule FROM (${rule}) r (line, code, reason)`)
+      .join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
       const [row] = await this.manager.query<{ fell: number }[]>(
-        `WITH broken AS (SELECT line, min(code) AS code, string_agg(reason, '; ') AS reason
-  FROM (${broken}) AS broken (line, code, reason) GROUP BY line),
+        `WITH broken AS (SELECT line, (array_agg(code ORDER BY rule, reason))[1] AS code, string_agg(reason, '; ' ORDER BY rule, reason) AS reason
+  FROM (${broken}) AS broken GROUP BY line),
 gone AS (DELETE FROM ${staged(type.name)} s USING broken WHERE s.line = broken.line RETURNING s.line, broken.code, broken.reason, s.text),
 noted AS (INSERT INTO import_rejects SELECT $1, $2, line, NULL, code, reason, text FROM gone RETURNING 1)
 SELECT count(*) AS fell FROM noted`,
@@ -288,24 +255,35 @@ SELECT count(*) AS fell FROM noted`,
     if (row!.recorded < row!.wanted) throw new VersionRace('a later version was written at the same moment');
   }
 
-  /** Counts what a write would do. */
+  /** Counts what writing the records would do. */
   async #compare(type: RecordType): Promise<void> {
     const isNew = `t.${type.key[0]!} IS NULL`;
     const [row] = await this.manager.query<{ inserted: number; updated: number; all: number }[]>(
       `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted, count(*) AS all,
-  count(*) FILTER (WHERE NOT (${isNew}) AND ${this.#differs(type)}) AS updated
+  count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type, this.#keepsProfile)}) AS updated
 FROM ${withPresent(type)}`,
-    );
-    const [removal] = await this.manager.query<{ deleted: number; all: number }[]>(
-      `SELECT (SELECT count(*) FROM (${type.removal.rows}) r) AS deleted,
-  (SELECT count(*) FROM ${staged(type.name)} WHERE deleted) AS all`,
     );
     const counts = this.#countsOf(type.name);
     counts.inserted = Math.ceil(row!.inserted / type.rowsPerRecord);
     counts.updated = Math.ceil(row!.updated / type.rowsPerRecord);
-    counts.deleted = Math.ceil(removal!.deleted / type.rowsPerRecord);
-    counts.unchanged =
-      row!.all / type.rowsPerRecord - counts.inserted - counts.updated + (removal!.all - counts.deleted);
+    counts.unchanged = row!.all / type.rowsPerRecord - counts.inserted - counts.updated;
+  }
+
+  /** @param rows that were deleted */
+  async #countDeleted(type: RecordType, rows: number): Promise<void> {
+    const [row] = await this.manager.query<{ all: number }[]>(
+      `SELECT count(*) AS all FROM ${staged(type.name)} WHERE deleted`,
+    );
+    const counts = this.#countsOf(type.name);
+    counts.deleted = Math.ceil(rows / type.rowsPerRecord);
+    counts.unchanged += row!.all - counts.deleted;
+  }
+
+  async #toRemove({ removal }: RecordType): Promise<number> {
+    const [row] = await this.manager.query<{ rows: number }[]>(
+      `SELECT count(*) AS rows FROM (${removal.rows}) r`,
+    );
+    return row!.rows;
   }
 
   /**
@@ -314,7 +292,7 @@ FROM ${withPresent(type)}`,
    *
    * @returns whether it is written
    */
-  async #tryToWrite(attempt: number): Promise<boolean> {
+  async #tryToWrite(): Promise<boolean> {
     await this.manager.query('SAVEPOINT checked');
     try {
       for (const type of this.#versioned) await this.#recordVersions(type);
@@ -325,29 +303,62 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
         );
         await this.manager.query(`ANALYZE ${NEW_USERS}`);
       }
-      for (const type of this.#inOrder) await this.#remove(type);
-      for (const type of this.#inOrder) await this.#write(type);
+      // What is deleted makes room; what ends but stays may be what another line refers to, or the same record.
+      const deleting = this.#inOrder.filter((type) => this.#deleting.has(type));
+      const ending = deleting.filter(({ removal }) => removal.ends ?? removal.remove);
+      const removed = new Map<RecordType, number>();
+      for (const type of deleting) if (!ending.includes(type)) removed.set(type, await this.#remove(type));
+      for (const type of this.#inOrder) await this.#compare(type);
+      for (const type of this.#inOrder) await this.#writeNew(type);
+      // Members last: whoever edits their own profile waits for that alone.
+      for (const type of this.#inOrder.toReversed()) await this.#writeChanged(type);
+      for (const type of ending) removed.set(type, await this.#remove(type));
+      for (const [type, rows] of removed) await this.#countDeleted(type, rows);
       return true;
     } catch (error) {
-      if (!isLostRace(error)) throw error;
+      const { code } = error as { code?: string };
+      const isBroken = BROKEN_RULE.test(String(code));
+      if (!isBroken && !isLostRace(error)) throw error;
       const { attempts = ATTEMPTS } = this.options;
-      if (attempt === attempts)
+      if (!isBroken && ++this.#lostRaces === attempts)
         throw new OperatorError(
           `The platform changed what the import was writing, ${attempts} times (${(error as Error).message}): nothing was imported, run it again`,
           { cause: error },
         );
       await this.manager.query('ROLLBACK TO SAVEPOINT checked');
+      if (isBroken) await this.#rejectBroken((error as { driverError: DatabaseError }).driverError);
       return false;
     }
   }
 
-  async #remove(type: RecordType): Promise<void> {
-    if (this.#countsOf(type.name).deleted === 0) return;
+  /** Rejects the line of which the database refused the row: a rule of the database that the record types do not have. */
+  async #rejectBroken(error: DatabaseError): Promise<void> {
+    const { table, constraint, column, detail } = error;
+    const type = this.#inOrder.find(({ name }) => name === table);
+    // "Failing row contains (5, 7, …)", in the order of the columns; keys are numbers, and come first.
+    const row = /\((\d.*)/.exec(detail ?? '')?.[1]?.split(', ');
+    if (!type || !row)
+      throw new OperatorError(`The database refuses a record: ${error.message}`, { cause: error });
+    const columns = await this.manager.query<{ name: string }[]>(
+      `SELECT attname AS name FROM pg_attribute WHERE attrelid = '${table}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+    );
+    const isRow = type.key.map(
+      (key) => `s.${key} = ${Number.parseInt(row[columns.findIndex(({ name }) => name === key)]!)}`,
+    );
+    const why = `record: breaks the rule ${constraint ?? `that ${column} is needed`} of the database`;
+    await this.#applyRules(type, [
+      `SELECT s.line, 'invalid_value', '${why.replaceAll("'", "''")}' FROM ${type.source} WHERE ${isRow.join(' AND ')}`,
+    ]);
+  }
+
+  /** @returns how many rows */
+  async #remove(type: RecordType): Promise<number> {
     const { rows, key, ends, remove } = type.removal;
     const columns = key.map((column) => `t.${column}`).join(', ');
     // In the order in which they are written: others who write the same rows wait for this, and this never waits for them at the same time.
     const locked = await this.manager.query<{ id: number }[]>(
-      `SELECT ${columns} FROM ${type.name} t WHERE (${columns}) IN (${rows}) ORDER BY ${columns} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
+      `SELECT ${columns} FROM ${type.name} t WHERE (${columns}) IN (${rows})
+ORDER BY ${type.key.map((column) => `t.${column}`).join(', ')} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
     );
     if (remove) {
       await remove(
@@ -355,8 +366,9 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
         locked.map(({ id }) => id),
         this.options.by ?? { actor: 'admin' },
       );
-      return;
+      return locked.length;
     }
+    if (locked.length === 0) return 0;
     const done = ends
       ? `UPDATE ${type.name} t SET ${Object.entries(ends)
           .map(([column, sql]) => `${column} = ${sql}`)
@@ -365,12 +377,14 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     await this.manager.query(
       `${done} WHERE ${key.map((column) => `t.${column} = gone.${column}`).join(' AND ')}`,
     );
+    return locked.length;
   }
 
-  async #write(type: RecordType): Promise<void> {
+  async #writeNew(type: RecordType): Promise<void> {
     const { inserted, updated } = this.#countsOf(type.name);
-    if (updated > 0 && type.release) await this.manager.query(type.release);
-    if (inserted + updated > 0) await this.manager.query(this.#upsert(type));
+    if ((updated > 0 || this.#deleting.has(type)) && type.release) await this.manager.query(type.release);
+    // A connection that was released is new.
+    if (inserted + updated > 0) await this.manager.query(insertSql(type, this.#keepsProfile));
     if (type.sequence) {
       await this.manager.query(
         `SELECT setval('${type.sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)} WHERE NOT deleted) s
@@ -379,27 +393,9 @@ WHERE last >= (SELECT last_value FROM ${type.sequence})`,
     }
   }
 
-  /** Column → SQL of its new value. */
-  #values(type: RecordType): Readonly<Record<string, string>> {
-    return { ...type.values, ...(this.options.keepProfile ? type.kept : {}) };
-  }
-
-  #differs(type: RecordType): string {
-    const values = this.#values(type);
-    const columns = Object.keys(values);
-    const wanted = columns.map((column) => type.compared?.[column] ?? values[column]!);
-    return `(${wanted.join(', ')}) IS DISTINCT FROM (${columns.map((column) => `t.${column}`).join(', ')})`;
-  }
-
-  #upsert(type: RecordType): string {
-    const values = this.#values(type);
-    const columns = Object.keys(values);
-    const changing = columns.filter((column) => !type.key.includes(column));
-    return `INSERT INTO ${type.name} (${columns.join(', ')})
-SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
-WHERE t.${type.key[0]!} IS NULL OR ${this.#differs(type)} ORDER BY ${type.key.map((column) => `s.${column}`).join(', ')}
-${type.joins ? 'FOR KEY SHARE OF o' : ''}
-ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `${column} = EXCLUDED.${column}`).join(', ')}`;
+  async #writeChanged(type: RecordType): Promise<void> {
+    if (this.#countsOf(type.name).updated === 0) return;
+    for (const update of updateSql(type, this.#keepsProfile)) await this.manager.query(update);
   }
 
   async #writeRejects(rejects: RejectsFile): Promise<void> {
@@ -424,8 +420,8 @@ ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `$
     );
     return rows.map(({ path, ...row }) => ({
       ...row,
-      // A rule begins its reason with the field.
-      path: path ?? `record.${/^[\w.]+/.exec(row.reason)![0]}`,
+      // A rule begins its reason with the field, or the whole record.
+      path: path ?? `record.${/^[\w.]+/.exec(row.reason)![0]}`.replace(/^record\.record$/, 'record'),
     }));
   }
 
@@ -439,56 +435,6 @@ ON CONFLICT (${type.key.join(', ')}) DO UPDATE SET ${changing.map((column) => `$
   }
 }
 
-/** SQL of the member and the id under which the version of a staged record `s` is stored; 0 if it belongs to no member. */
-function versionKey({ version }: RecordType): readonly [user: string, id: string] {
-  const [first, second] = version.map((column) => `s.${column}`) as [string, string?];
-  return second === undefined ? ['0', first] : [first, second];
-}
-
 /** A line may contain U+0000, which a text in PostgreSQL cannot. */
 const encode = (text: string) => Buffer.from(text).toString('base64');
 const decode = (text: string) => Buffer.from(text, 'base64').toString();
-
-/** Collects records, and passes them on as one JSON array; the next ones are read while the database processes them. */
-class Chunks {
-  #records: string[] = [];
-  #characters = 0;
-  #taking: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly take: (json: string) => Promise<unknown>) {}
-
-  async add(record: object): Promise<void> {
-    const json = JSON.stringify(record);
-    this.#records.push(json);
-    this.#characters += json.length;
-    if (this.#records.length >= CHUNK_RECORDS || this.#characters >= CHUNK_CHARACTERS) await this.#handOn();
-  }
-
-  async flush(): Promise<void> {
-    await this.#handOn();
-    await this.#taking;
-  }
-
-  async #handOn(): Promise<void> {
-    await this.#taking;
-    if (this.#records.length === 0) return;
-    this.#taking = this.take(`[${this.#records.join(',')}]`);
-    this.#taking.catch(() => undefined); // told to whoever waits for it next
-    this.#records = [];
-    this.#characters = 0;
-  }
-}
-
-function columnsOf(type: RecordType): readonly (readonly [string, string])[] {
-  const own = [...stagingColumns(type.fields), ...(type.extraColumns ?? [])];
-  const shared = [
-    ['deleted', 'boolean'],
-    ['version', 'bigint'],
-  ] as const;
-  return [...own, ...shared.filter(([name]) => !own.some(([column]) => column === name))];
-}
-
-/** Staged rows `s` with the stored rows, `t`. */
-function withPresent({ source, name, key }: RecordType): string {
-  return `${source} LEFT JOIN ${name} t ON ${key.map((column) => `t.${column} = s.${column}`).join(' AND ')}`;
-}

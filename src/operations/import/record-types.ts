@@ -50,8 +50,12 @@ export interface RecordType {
   readonly complete?: (row: Record<string, unknown>, record: Record<string, unknown>) => void;
   /** What is wrong between the fields of one record. */
   readonly check?: (row: Record<string, unknown>) => LineFault | undefined;
-  /** Queries for (line, code, reason) of staged records `s` that other records or the database rule out. */
+  /** Queries for (line, code, reason) of staged records `s` that are wrong whatever other lines say of the same record. */
+  readonly references: readonly string[];
+  /** The same of those that other lines or records of the database rule out. */
   readonly rules: readonly string[];
+  /** Columns that keep their value if a record does not say it → the column that says whether it does; null if null says that it does not. */
+  readonly silent?: Readonly<Record<string, string | null>>;
   /** Rows of the table for the staged records: `s`, with every name that {@link RecordType.values} uses. */
   readonly source: string;
   /** Rows of the table that one record makes. */
@@ -59,6 +63,8 @@ export interface RecordType {
   readonly key: readonly string[];
   /** Column → SQL over `s` and the row that is there, `t`. */
   readonly values: Readonly<Record<string, string>>;
+  /** Columns of {@link RecordType.values} that stand in unique indexes, or what they hold is computed from them. */
+  readonly referred?: readonly string[];
   /** What is compared with `t` instead of the value, to tell whether anything changes. */
   readonly compared?: Readonly<Record<string, string>>;
   /** Join of the row `o` that values are copied from; only the write needs it. */
@@ -109,11 +115,14 @@ const code = (name: FaultCode) => `'${name}'`;
 /** What is wrong between fields of one record. */
 const together = (path: string, text: string): LineFault => ({ path, code: 'inconsistent', text });
 
+/** A record that another line may contradict: where lines were settled, not one that deletes. */
+const EXCLUSIVE = 'NOT (deleted AND counts IS TRUE)';
+
 /** Same `columns` as an earlier line. */
 const twice = (name: string, columns: string, what: string) =>
   `SELECT s.line, ${code('duplicate')}, '${what} already stands in line ' || d.first FROM ${staged(name)} s
-  JOIN (SELECT ${columns}, min(line) AS first FROM ${staged(name)} GROUP BY ${columns} HAVING count(*) > 1) d
-    USING (${columns}) WHERE s.line > d.first`;
+  JOIN (SELECT ${columns}, min(line) AS first FROM ${staged(name)} WHERE ${EXCLUSIVE} GROUP BY ${columns} HAVING count(*) > 1) d
+    USING (${columns}) WHERE s.line > d.first AND ${EXCLUSIVE}`;
 
 /** `column` names a row of `table` that is neither in the folder nor in the database. */
 const missing = (name: string, column: string, table: string) =>
@@ -122,12 +131,13 @@ const missing = (name: string, column: string, table: string) =>
     AND NOT EXISTS (SELECT FROM ${staged(table)} r WHERE r.id = s.${column} AND NOT r.deleted)
     AND NOT EXISTS (SELECT FROM ${table} r WHERE r.id = s.${column})`;
 
-/** `column` names a member who was erased, or is by another line: nothing of them comes back. */
+/** `column` names a member who was erased, or is by another line, an earlier one where lines were settled: nothing of them comes back. */
 const erased = (name: string, column: string) =>
   `SELECT s.line, ${code('member_erased')}, '${column}: the member ' || r.id || ' was erased' FROM ${staged(name)} s
   JOIN users r ON r.id = s.${column} WHERE NOT s.deleted AND r.erased_at IS NOT NULL
   UNION ALL SELECT s.line, ${code('member_erased')}, '${column}: line ' || r.line || ' deletes the member ' || r.id FROM ${staged(name)} s
-  JOIN ${staged('users')} r ON r.id = s.${column} AND r.deleted WHERE NOT s.deleted`;
+  JOIN ${staged('users')} r ON r.id = s.${column} AND r.deleted AND (r.line < s.line OR s.counts IS NULL)
+  WHERE NOT s.deleted`;
 
 /** Each column as the record has it. */
 const as = (...columns: string[]) => Object.fromEntries(columns.map((column) => [column, `s.${column}`]));
@@ -165,9 +175,16 @@ const users: RecordType = {
     row.says_disabled = Object.hasOwn(record, 'disabled_at');
     row.is_well_named = isUsername(row.username as string);
   },
+  silent: {
+    external_id: 'says_external_id',
+    email: 'says_email',
+    password_hash: 'says_password',
+    disabled_at: 'says_disabled',
+    created_at: null,
+  },
+  references: [erased('users', 'id')],
   rules: [
     twice('users', 'id', 'id: the same'),
-    erased('users', 'id'),
     // A member who has such a name already keeps it.
     `SELECT s.line, ${code('invalid_characters')}, 'username: must ${USERNAME_RULE}' FROM import_users s
   WHERE NOT s.is_well_named AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id AND t.username = s.username)`,
@@ -182,7 +199,7 @@ const users: RecordType = {
   WHERE s.line > d.first`,
     `SELECT s.line, ${code('taken')}, 'external_id: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.external_id = s.external_id AND t.id <> s.id
-  WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id AND r.says_external_id)`,
+  WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id AND (r.deleted OR r.says_external_id))`,
   ],
   source: '(SELECT * FROM import_users WHERE NOT deleted) s',
   rowsPerRecord: 1,
@@ -196,6 +213,7 @@ const users: RecordType = {
     disabled_at: 'CASE WHEN s.says_disabled THEN s.disabled_at ELSE t.disabled_at END',
     edited_fields: `'{}'::text[]`,
   },
+  referred: ['username', 'external_id', 'disabled_at'],
   compared: { edited_fields: 't.edited_fields' },
   kept: {
     ...Object.fromEntries(
@@ -207,11 +225,11 @@ const users: RecordType = {
     edited_fields: `COALESCE(t.edited_fields, '{}')`,
   },
   release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
-  WHERE s.id = t.id AND fold_case(s.username) <> t.folded_username
-    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username);
+  WHERE s.id = t.id AND (s.deleted OR fold_case(s.username) <> t.folded_username)
+    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username AND r.id <> t.id);
 UPDATE users t SET external_id = NULL FROM import_users s
-  WHERE s.id = t.id AND s.says_external_id AND s.external_id IS DISTINCT FROM t.external_id
-    AND EXISTS (SELECT FROM import_users r WHERE r.external_id = t.external_id)`,
+  WHERE s.id = t.id AND (s.deleted OR s.says_external_id AND s.external_id IS DISTINCT FROM t.external_id)
+    AND EXISTS (SELECT FROM import_users r WHERE r.external_id = t.external_id AND r.id <> t.id)`,
   sequence: 'users_id_seq',
   version: ['id'],
   removal: {
@@ -240,6 +258,7 @@ const achievements: RecordType = {
     position: orElse(0, integer(-2_147_483_648)),
     retired_at: moment,
   },
+  references: [],
   rules: [
     twice('achievements', 'id', 'id: the same'),
     twice('achievements', 'key', 'key: the same'),
@@ -318,12 +337,13 @@ const events: RecordType = {
     starts_at && ends_at && ends_at < starts_at
       ? together('ends_at', 'must not be before starts_at')
       : undefined,
-  rules: [
-    twice('events', 'id', 'id: the same'),
+  silent: { created_at: null },
+  references: [
     missing('events', 'organizer_id', 'users'),
     `SELECT s.line, ${code('invalid_value')}, 'timezone: must be an IANA time zone' FROM import_events s
   WHERE s.timezone NOT IN (SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)/|^(posixrules|localtime|Factory)$')`,
   ],
+  rules: [twice('events', 'id', 'id: the same')],
   source: '(SELECT * FROM import_events WHERE NOT deleted) s',
   rowsPerRecord: 1,
   key: ['id'],
@@ -378,12 +398,12 @@ const participants: RecordType = {
       `must be ${allowed.map(String).join(' or ')} for the role ${role as string}`,
     );
   },
-  rules: [
-    twice('participants', 'event_id, user_id', 'event_id, user_id: the same pair'),
+  references: [
     missing('participants', 'event_id', 'events'),
     missing('participants', 'user_id', 'users'),
     erased('participants', 'user_id'),
   ],
+  rules: [twice('participants', 'event_id, user_id', 'event_id, user_id: the same pair')],
   source: '(SELECT * FROM import_participants WHERE NOT deleted) s',
   rowsPerRecord: 1,
   key: ['user_id', 'event_id'],
@@ -443,25 +463,28 @@ const connections: RecordType = {
       return together('connected_at', 'must be null where status is pending');
     return undefined;
   },
-  rules: [
-    twice('connections', 'id', 'id: the same'),
-    `SELECT s.line, ${code('duplicate')}, 'requester_id, addressee_id: line ' || d.first || ' connects the two already'
-  FROM import_connections s
-  JOIN (SELECT least(requester_id, addressee_id) AS one, greatest(requester_id, addressee_id) AS other, min(line) AS first
-    FROM import_connections GROUP BY 1, 2 HAVING count(*) > 1) d
-    ON d.one = least(s.requester_id, s.addressee_id) AND d.other = greatest(s.requester_id, s.addressee_id)
-  WHERE s.line > d.first`,
+  silent: { requested_at: null },
+  references: [
     missing('connections', 'requester_id', 'users'),
     missing('connections', 'addressee_id', 'users'),
     erased('connections', 'requester_id'),
     erased('connections', 'addressee_id'),
     missing('connections', 'met_at_event_id', 'events'),
+  ],
+  rules: [
+    twice('connections', 'id', 'id: the same'),
+    `SELECT s.line, ${code('duplicate')}, 'requester_id, addressee_id: line ' || d.first || ' connects the two already'
+  FROM import_connections s
+  JOIN (SELECT least(requester_id, addressee_id) AS one, greatest(requester_id, addressee_id) AS other, min(line) AS first
+    FROM import_connections WHERE ${EXCLUSIVE} GROUP BY 1, 2 HAVING count(*) > 1) d
+    ON d.one = least(s.requester_id, s.addressee_id) AND d.other = greatest(s.requester_id, s.addressee_id)
+  WHERE s.line > d.first AND ${EXCLUSIVE}`,
     // Unless that one gives its id up: it is in the folder, with another id or deleted.
     `SELECT s.line, ${code('taken')}, 'id: is that of a connection between other members' FROM import_connections s
   JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
   WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))
-    AND NOT EXISTS (SELECT FROM import_connections r
-      WHERE least(r.requester_id, r.addressee_id) = t.user_id AND greatest(r.requester_id, r.addressee_id) = t.peer_id)`,
+    AND NOT EXISTS (SELECT FROM import_connections r WHERE r.deleted AND r.id = t.id
+      OR least(r.requester_id, r.addressee_id) = t.user_id AND greatest(r.requester_id, r.addressee_id) = t.peer_id)`,
   ],
   source: SIDES,
   rowsPerRecord: 2,
@@ -524,12 +547,14 @@ const userAchievements: RecordType = {
     earned_at === null && typeof pin_position === 'number'
       ? together('pin_position', 'only what is earned can be pinned')
       : undefined,
-  rules: [
-    twice('user_achievements', 'user_id, achievement_id', 'user_id, achievement_id: the same pair'),
-    twice('user_achievements', 'user_id, pin_position', 'pin_position: the same of this member'),
+  references: [
     missing('user_achievements', 'user_id', 'users'),
     erased('user_achievements', 'user_id'),
     missing('user_achievements', 'achievement_id', 'achievements'),
+  ],
+  rules: [
+    twice('user_achievements', 'user_id, achievement_id', 'user_id, achievement_id: the same pair'),
+    twice('user_achievements', 'user_id, pin_position', 'pin_position: the same of this member'),
     `SELECT s.line, ${code('taken')}, 'pin_position: is taken by achievement ' || t.achievement_id FROM import_user_achievements s
   JOIN user_achievements t ON t.user_id = s.user_id AND t.pin_position = s.pin_position
     AND t.achievement_id <> s.achievement_id

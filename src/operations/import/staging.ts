@@ -1,0 +1,100 @@
+import type { EntityManager } from 'typeorm';
+import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
+import { OperatorError } from '../../values/operator-error.js';
+import { stagingColumns } from './fields.js';
+import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
+import type { RecordType } from './record-types.js';
+
+/** Bytes staged at a time: enough to be fast, few enough to keep memory flat and to delay the other requests of a server by only 5 ms. */
+export const CHUNK_RECORDS = 4_000;
+const CHUNK_CHARACTERS = 500_000;
+
+/** Takes the lock that lets one import run at a time, lifts the timeouts, and creates the staging tables; ends if the client goes away. */
+export async function beginImport(manager: EntityManager): Promise<void> {
+  const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
+    ADVISORY_LOCKS.import,
+  ]);
+  if (!row!.free) throw new OperatorError('Another import is running: wait until it has ended');
+  await manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
+DO $$ BEGIN
+  SET LOCAL client_connection_check_interval = '500ms';
+EXCEPTION WHEN invalid_parameter_value THEN NULL; -- not on this system
+END $$`);
+  await createStaging(manager);
+}
+
+/**
+ * Creates the staging tables, which last as long as the transaction.
+ *
+ * @param types the types that occur, together with all that they refer to; each table takes a millisecond
+ */
+export async function createStaging(
+  manager: EntityManager,
+  types: readonly RecordType[] = RECORD_TYPES,
+): Promise<void> {
+  const needed = RECORD_TYPES.filter((type) =>
+    types.some(({ name, refersTo }) => name === type.name || refersTo.includes(type.name)),
+  );
+  const tables = needed.map((type) => {
+    const columns = columnsOf(type).map(([name, sql]) => `${name} ${sql}`);
+    return `CREATE TEMP TABLE ${staged(type.name)} (line integer NOT NULL, text text, ${columns.join(', ')}) ON COMMIT DROP`;
+  });
+  await manager.query(
+    [
+      ...tables,
+      `CREATE TEMP TABLE ${NEW_USERS} (id bigint PRIMARY KEY) ON COMMIT DROP`,
+      `CREATE TEMP TABLE import_rejects (file integer NOT NULL, type text, line integer NOT NULL, path text, code text NOT NULL,
+  reason text NOT NULL, text text) ON COMMIT DROP`,
+    ].join(';\n'),
+  );
+}
+
+/** Collects rows of the staging table of the type. */
+export function rowsOf(type: RecordType, manager: EntityManager): Chunks {
+  const columns = columnsOf(type);
+  const names = ['line', 'text', ...columns.map(([name]) => name)].join(', ');
+  const insert = `INSERT INTO ${staged(type.name)} (${names}) SELECT ${names} FROM jsonb_to_recordset($1::jsonb)
+AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).join(', ')})`;
+  return new Chunks((json) => manager.query(insert, [json]));
+}
+
+/** Collects records, and passes them on as one JSON array; the next ones are read while the database processes them. */
+export class Chunks {
+  #records: string[] = [];
+  #characters = 0;
+  #taking: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly take: (json: string) => Promise<unknown>) {}
+
+  async add(record: object): Promise<void> {
+    const json = JSON.stringify(record);
+    this.#records.push(json);
+    this.#characters += json.length;
+    if (this.#records.length >= CHUNK_RECORDS || this.#characters >= CHUNK_CHARACTERS) await this.#handOn();
+  }
+
+  async flush(): Promise<void> {
+    await this.#handOn();
+    await this.#taking;
+  }
+
+  async #handOn(): Promise<void> {
+    await this.#taking;
+    if (this.#records.length === 0) return;
+    this.#taking = this.take(`[${this.#records.join(',')}]`);
+    this.#taking.catch(() => undefined); // told to whoever waits for it next
+    this.#records = [];
+    this.#characters = 0;
+  }
+}
+
+function columnsOf(type: RecordType): readonly (readonly [string, string])[] {
+  const own = [...stagingColumns(type.fields), ...(type.extraColumns ?? [])];
+  const shared = [
+    ['deleted', 'boolean'],
+    ['version', 'bigint'],
+    ['counts', 'boolean'],
+  ] as const;
+  return [...own, ...shared.filter(([name]) => !own.some(([column]) => column === name))];
+}

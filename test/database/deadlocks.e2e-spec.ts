@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { TestApi } from '../support/api.js';
+import { postgres } from '../support/database.js';
+import { eventually } from '../support/timing.js';
+
+postgres.describe('Two transactions that wait for each other', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+
+  it('both come to their end: the one that the database ends is tried again', async () => {
+    const [one, other] = [await api.platform.user(), await api.platform.user()];
+    const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';
+    const holder = api.dataSource.createQueryRunner();
+    await holder.startTransaction();
+    await holder.query(lock, [other]);
+    let attempts = 0;
+
+    const waiting = api.dataSource.transaction(async (manager) => {
+      attempts++;
+      await manager.query(lock, [one]);
+      await manager.query(lock, [other]);
+      return 'done';
+    });
+    await eventually(async () => {
+      const rows = (await holder.query('SELECT FROM pg_locks WHERE NOT granted')) as unknown[];
+      return rows.length > 0 || undefined;
+    });
+    // The database looks for deadlocks when a statement has waited for a second: that of the transaction waits longer.
+    await holder.query(lock, [one]);
+    await holder.commitTransaction();
+    await holder.release();
+
+    expect([await waiting, attempts]).toEqual(['done', 2]);
+  });
+});
