@@ -3,7 +3,6 @@ import type { DynamicModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module.js';
 import { CredentialsGuard } from './auth/credentials.guard.js';
-import { RateLimitGuard } from './auth/rate-limits/rate-limit.guard.js';
 import { ScopesGuard } from './auth/scopes.guard.js';
 import { CalendarModule } from './calendar/calendar.module.js';
 import { DatabaseModule } from './database/database.module.js';
@@ -73,7 +72,6 @@ export class AppModule {
         { provide: APP_GUARD, useClass: AcceptGuard },
         { provide: APP_GUARD, useClass: CredentialsGuard },
         { provide: APP_GUARD, useClass: ScopesGuard },
-        { provide: APP_GUARD, useClass: RateLimitGuard },
         { provide: APP_GUARD, useClass: QueryGuard },
       ],
     };

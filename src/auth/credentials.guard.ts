@@ -23,7 +23,7 @@ export class CredentialsGuard implements CanActivate {
     private readonly usage: Usage,
   ) {}
 
-  /** Stays synchronous where the credential is cached and its calls are counted in this process. */
+  /** Stays synchronous where the credential is cached. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;
@@ -43,22 +43,16 @@ export class CredentialsGuard implements CanActivate {
     return principal.then(goOn, (error: unknown) => this.#refuse(error, credential, request));
   }
 
-  async #refuse(error: unknown, credential: Credential, request: Request): Promise<never> {
-    throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
+  #refuse(error: unknown, credential: Credential, request: Request): never {
+    throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
   }
 
-  #count(principal: Caller, request: Request, response: Response): boolean | Promise<boolean> {
+  #count(principal: Caller, request: Request, response: Response): true {
     request.principal = principal;
     request.context.userId = principal.userId ?? undefined;
     request.context.credentialId = principal.credentialId;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    const counted = this.rateLimits.countCall(limitOf(principal, request.method), principal, response);
-    if (counted instanceof Promise)
-      return counted.then((overLimit) => {
-        request.overLimit = overLimit;
-        return true;
-      });
-    request.overLimit = counted;
+    request.overLimit = this.rateLimits.countCall(limitOf(principal, request.method), principal, response);
     return true;
   }
 }

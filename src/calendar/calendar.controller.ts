@@ -43,14 +43,15 @@ export class CalendarController {
     @Param('secret') secret: string,
   ): Promise<void> {
     const link = await this.links.find(secret);
-    if (!link) throw (await this.rateLimits.afterUnknownLink(addressOf(request))) ?? new Problem('not_found');
+    if (!link)
+      throw this.rateLimits.countRefused('calendar_link', addressOf(request)) ?? new Problem('not_found');
     const credentialId = `calendar-${link.id}`;
     request.context.userId = link.user_id;
     request.context.credentialId = credentialId;
     request.calendarLink = link.id;
     this.usage.watch(request, null);
     const caller = { kind: 'calendar_link', userId: link.user_id, credentialId } as const;
-    const overLimit = await this.rateLimits.countCall('read', caller, response);
+    const overLimit = this.rateLimits.countCall('read', caller, response);
     if (overLimit) throw overLimit;
     const events = await readCalendar(this.database, link.user_id);
     const file = await calendarFile(events, this.#source, () => !response.headersSent && !response.destroyed);

@@ -75,6 +75,8 @@ export abstract class Config {
   abstract readonly rateLimits: { readonly read: number; readonly write: number; readonly auth: number };
   /** Calls a minute of each key of the platform; 0: no limit. */
   abstract readonly platformRateLimit: number;
+  /** Shortest time between two exchanges of counts with other instances. */
+  abstract readonly rateLimitSyncMs: number;
   /** Server processes on this machine. */
   abstract readonly workers: number;
   abstract readonly metricsPort: number | undefined;
@@ -206,6 +208,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       auth: env.RATE_LIMIT_AUTH ?? 20,
     },
     platformRateLimit: env.RATE_LIMIT_PLATFORM ?? 600,
+    rateLimitSyncMs: env.RATE_LIMIT_SYNC ?? 200,
     workers: env.WORKERS === 'auto' ? availableParallelism() : (env.WORKERS ?? 1),
     metricsPort: env.METRICS_PORT,
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),

@@ -162,6 +162,11 @@ export const SETTINGS = {
     '20',
     'refused credentials, and sign-ins, per minute for each address; a hundred times as many requests to the OAuth routes and pages; 0: no limit',
   ),
+  RATE_LIMIT_SYNC: setting(
+    integer(10, 500),
+    '200',
+    'shortest time between two exchanges of counts with the other instances, in milliseconds; longer costs less, but more calls get past a limit',
+  ),
   WORKERS: setting(
     z.union([z.literal('auto'), integer(1, 256)], { error: 'must be auto, or a whole number from 1 to 256' }),
     '1',

@@ -58,8 +58,7 @@ export const METRICS = {
   },
   rate_limits_shared: {
     type: 'gauge',
-    help: '1 while all instances share a limit; 0 while the shared store is unavailable, and each instance limits by itself',
-    labels: { limit: ['read', 'write', 'platform', 'failed_authentication', 'oauth_requests'] },
+    help: '1 while all instances share the rate limits; 0 while the shared store is unavailable, and this one limits by itself',
     together: 'min',
   },
   overload_refusals_total: {

@@ -33,7 +33,7 @@ export function limitRequests(
 ): RequestHandler {
   return async (request, response, next) => {
     const route = limitedRoute(server, request.context.path);
-    const seconds = route === undefined ? undefined : await limits.countOauthRequest(addressOf(request));
+    const seconds = route === undefined ? undefined : limits.countOauthRequest(addressOf(request));
     if (seconds === undefined) {
       next();
       return;

@@ -51,14 +51,14 @@ export class UserinfoController {
     const credential = credentialOf(request);
     if (!credential) throw missingCredentials(this.config.publicUrl);
     this.usage.watch(request, 'openid');
-    const principal = await this.#authenticate(credential, request).catch(async (error: unknown) => {
-      throw await this.rateLimits.afterRefusal(error, credential, addressOf(request));
+    const principal = await this.#authenticate(credential, request).catch((error: unknown) => {
+      throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
     });
     request.principal = principal;
     request.context.userId = principal.userId;
     request.context.credentialId = principal.credentialId;
     // POST is also a read (OpenID Connect Core §5.3.1).
-    const overLimit = await this.rateLimits.countCall('read', principal, response);
+    const overLimit = this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
     const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [principal.credentialId]);
     if (!claims) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);

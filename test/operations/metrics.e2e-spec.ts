@@ -171,7 +171,7 @@ describe('metrics of what features do', () => {
     expect(valueOf(text, 'database_pipelined_lanes')).toBe(2);
     expect(text).toMatch(/^database_pipelined_reads_under_way \d+$/m);
     expect(text).toMatch(/^database_dead_rows\{table="oauth_tokens"\} \d+$/m);
-    expect(text).toMatch(/^rate_limits_shared\{limit="read"\} 1$/m);
+    expect(text).toMatch(/^rate_limits_shared 1$/m);
     expect(text).toMatch(/^overload_refusals_total\{reason="database_pool"\} 0$/m);
     expect(text).toMatch(/^overload_refusals_total\{reason="password_hashing"\} 0$/m);
   });

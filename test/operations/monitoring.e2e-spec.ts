@@ -93,7 +93,7 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
     series('database_pool_connections', 'state="waiting"', '0 0 0 5 '.repeat(TIMES / 4)),
   ],
   RevocationChannelCut: [series('revocation_channel_up', '', always(1))],
-  RateLimitsNotShared: [series('rate_limits_shared', 'limit="read"', always(1))],
+  RateLimitsNotShared: [series('rate_limits_shared', '', always(1))],
   SignInsFail: [
     series('sign_ins_total', 'result="signed-in"', growing(10)),
     series('sign_ins_total', 'result="busy"', growing(0.5)),
@@ -126,7 +126,7 @@ const UNWELL: typeof WELL = {
   Overloaded: [series('overload_refusals_total', 'reason="overload"', growing(20))],
   DatabasePoolExhausted: [series('database_pool_connections', 'state="waiting"', always(3))],
   RevocationChannelCut: [series('revocation_channel_up', '', always(0))],
-  RateLimitsNotShared: [series('rate_limits_shared', 'limit="read"', always(0))],
+  RateLimitsNotShared: [series('rate_limits_shared', '', always(0))],
   SignInsFail: [
     series('sign_ins_total', 'result="signed-in"', growing(10)),
     series('sign_ins_total', 'result="failed"', growing(5)),

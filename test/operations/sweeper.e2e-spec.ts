@@ -341,6 +341,10 @@ SELECT 1, now() - CASE WHEN n <= ${EXPIRED} THEN interval '92 days' ELSE interva
 SELECT 'many', 'profile.updated', 1, 1, now(), 'delivered', now() - CASE WHEN n <= ${EXPIRED} THEN interval '8 days' ELSE interval '1 day' END
 FROM ${series}`,
     );
+    await runner.query(
+      `INSERT INTO rate_limit_counts (key, window_number, used)
+SELECT n::text, extract(epoch FROM ${expiry})::bigint / 60, 1 FROM ${series}`,
+    );
     for (const { definition } of indexes) await runner.query(definition);
     await runner.query('RESET ALL');
   } finally {

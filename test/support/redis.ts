@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { freePort } from './oauth.js';
 
 /** A private Redis without persistence. */
@@ -22,6 +23,14 @@ export class RedisServer {
     }
     if (child.exitCode !== null || child.pid === undefined) throw new Error(`Redis did not start: ${output}`);
     return new RedisServer(child, `redis://127.0.0.1:${port}`);
+  }
+
+  /** Forgets everything, as a restart does. */
+  async flush(): Promise<void> {
+    const socket = connect(Number(new URL(this.url).port), '127.0.0.1');
+    socket.write('FLUSHALL\r\n');
+    await once(socket, 'data');
+    socket.destroy();
   }
 
   async stop(): Promise<void> {

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import type { Response } from 'express';
-import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
@@ -9,84 +8,48 @@ import { networkOf } from '../../values/network.js';
 import { Problem } from '../../http/output/problems.js';
 import type { Credential } from '../credentials.js';
 import type { Caller } from '../principal.js';
-import { Limit } from './limit.js';
-import type { Count } from './limit.js';
-import { Membership } from './membership.js';
-import { PostgresCounts } from './postgres-counts.js';
-import { RedisCounts } from './redis-counts.js';
-import { WINDOW_SECONDS } from './shared-counts.js';
-import type { SharedCounts } from './shared-counts.js';
+import { postgresCounts, redisCounts } from './count-stores.js';
+import { Counter, WINDOW_SECONDS } from './counter.js';
 import { Config } from '../../config/config.js';
 
-/**
- * Requests allowed per unit of RATE_LIMIT_AUTH. The limit stops floods, not ordinary use: a sign-in takes some ten requests, and a
- * partner's backend refreshes the tokens of all its members from one address.
- */
+/** Of RATE_LIMIT_AUTH: a sign-in takes some ten requests, and a partner's backend refreshes the tokens of all its members. */
 const OAUTH_REQUESTS_PER_REFUSAL = 100;
-
-/** The share of a request's lock time-out that it may spend waiting for the counts, so that time is left for the request itself. */
-const PATIENCE = 2 / 3;
 
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
 type CredentialKind = LabelsOf<'rate_limit_refusals_total'>['credential'];
 
-/** The caller and credential that calls are counted for. */
-interface CountedCaller extends Pick<Caller, 'userId' | 'credentialId'> {
-  readonly kind: CredentialKind;
-}
-
 /**
  * The limits of docs/api-contract.md §10: calls per user and credential; failed authentications, and requests to the authorization
- * server, per address. All instances share them (see {@link Limit}), through Redis where there is one, else through PostgreSQL. The
- * embedded database has a single server, so memory suffices.
+ * server, per address. Instances share them through Redis where there is one, else through PostgreSQL; the embedded database has one.
  */
 @Injectable()
-export class RateLimits implements OnModuleInit, OnApplicationShutdown {
-  #limits: ReadonlyMap<LimitName, Limit> = new Map();
-  #shared: SharedCounts | undefined;
-  #membership: Membership | undefined;
+export class RateLimits implements OnApplicationShutdown {
+  readonly #quotas: Readonly<Record<LimitName, number>>;
+  readonly #counter: Counter;
 
   constructor(
-    private readonly config: Config,
-    private readonly logger: Logger,
-    private readonly database: Database,
+    config: Config,
+    logger: Logger,
     private readonly meter: Meter,
-  ) {}
-
-  async onModuleInit(): Promise<void> {
-    const { redisUrl, databaseUrl, rateLimits, platformRateLimit, databaseDeadlines } = this.config;
-    if (redisUrl !== undefined) this.#shared = await RedisCounts.connect(redisUrl, databaseDeadlines);
-    else if (databaseUrl !== undefined)
-      this.#shared = await PostgresCounts.connect(this.config, this.database);
-    if (this.#shared) {
-      this.#membership = new Membership(this.#shared);
-      await this.#membership.join();
-    }
-    const patienceMs = PATIENCE * databaseDeadlines.lock;
-    const quotas: Record<LimitName, number> = {
+  ) {
+    const { rateLimits, platformRateLimit, redisUrl, databaseDirectUrl, databaseDeadlines } = config;
+    this.#quotas = {
       read: rateLimits.read,
       write: rateLimits.write,
       platform: platformRateLimit,
       failed_authentication: rateLimits.auth,
       oauth_requests: rateLimits.auth * OAUTH_REQUESTS_PER_REFUSAL,
     };
-    const names = (Object.keys(quotas) as LimitName[]).filter((name) => quotas[name] > 0);
-    this.#limits = new Map(
-      names.map((name) => [
-        name,
-        new Limit(quotas[name], patienceMs, this.#membership, (reason) => this.#tell(name, reason)),
-      ]),
-    );
-    if (this.#shared)
-      this.meter.read('rate_limits_shared', () =>
-        [...this.#limits].map(([limit, { together }]) => [{ limit }, together ? 1 : 0] as const),
-      );
+    const store =
+      (redisUrl && redisCounts(redisUrl, databaseDeadlines)) ||
+      (databaseDirectUrl && postgresCounts(databaseDirectUrl, databaseDeadlines)) ||
+      undefined;
+    this.#counter = new Counter(store, config.rateLimitSyncMs, logger);
+    if (store) meter.read('rate_limits_shared', () => [[{}, this.#counter.alone ? 0 : 1]]);
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([...this.#limits.values()].map((limit) => limit.end()));
-    await this.#membership?.end();
-    await this.#shared?.end();
+    await this.#counter.end();
   }
 
   /**
@@ -96,20 +59,14 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
    */
   countCall(
     name: 'read' | 'write' | 'platform',
-    principal: CountedCaller,
+    { userId, credentialId, kind }: Pick<Caller, 'userId' | 'credentialId'> & { kind: CredentialKind },
     response: Response,
-  ): Problem | undefined | Promise<Problem | undefined> {
-    const limit = this.#limits.get(name);
-    if (limit === undefined) return undefined;
-    const answer = ({ admitted, left, resetSeconds }: Count) => {
-      response.gather('RateLimit-Policy', `"${name}";q=${limit.quota};w=${WINDOW_SECONDS}`);
-      response.gather('RateLimit', `"${name}";r=${left};t=${resetSeconds}`);
-      if (admitted) return undefined;
-      this.meter.count('rate_limit_refusals_total', { limit: name, credential: principal.kind });
-      return rateLimited(resetSeconds);
-    };
-    const counted = limit.take(`${name}:${principal.userId ?? 'platform'}:${principal.credentialId}`);
-    return counted instanceof Promise ? counted.then(answer) : answer(counted);
+  ): Problem | undefined {
+    const count = this.#take(name, `${userId ?? 'platform'}:${credentialId}`, kind);
+    if (!count) return undefined;
+    response.gather('RateLimit-Policy', `"${name}";q=${this.#quotas[name]};w=${WINDOW_SECONDS}`);
+    response.gather('RateLimit', `"${name}";r=${count.left};t=${count.resetSeconds}`);
+    return refusalOf(count);
   }
 
   /**
@@ -117,54 +74,34 @@ export class RateLimits implements OnModuleInit, OnApplicationShutdown {
    *
    * @returns what to respond with: `error`, or 429 after too many
    */
-  async afterRefusal(
-    error: unknown,
-    { kind: credential }: Credential,
-    address: string | undefined,
-  ): Promise<unknown> {
+  afterRefusal(error: unknown, { kind }: Credential, address: string | undefined): unknown {
     if (!(error instanceof Problem) || error.definition.code !== 'invalid_credentials') return error;
-    const seconds = await this.#secondsOver('failed_authentication', credential, address);
-    return seconds === undefined ? error : rateLimited(seconds);
+    return this.countRefused(kind, address) ?? error;
   }
 
-  /**
-   * Counts an unknown calendar link as a refused credential.
-   *
-   * @returns the problem to respond with after too many
-   */
-  async afterUnknownLink(address: string | undefined): Promise<Problem | undefined> {
-    const seconds = await this.#secondsOver('failed_authentication', 'calendar_link', address);
-    return seconds === undefined ? undefined : rateLimited(seconds);
+  /** Counts a refused credential. @returns the problem to respond with after too many */
+  countRefused(kind: CredentialKind, address: string | undefined): Problem | undefined {
+    return refusalOf(this.#take('failed_authentication', networkOf(address), kind));
   }
 
-  /**
-   * Counts a request to the authorization server or its pages, whatever its outcome.
-   *
-   * @returns after too many, the whole seconds until the next one is accepted
-   */
-  countOauthRequest(address: string | undefined): Promise<number | undefined> {
-    return this.#secondsOver('oauth_requests', 'none', address);
+  /** Counts a request to the authorization server or its pages. @returns after too many, the whole seconds until the next window */
+  countOauthRequest(address: string | undefined): number | undefined {
+    const count = this.#take('oauth_requests', networkOf(address), 'none');
+    return count?.admitted === false ? count.resetSeconds : undefined;
   }
 
-  async #secondsOver(
-    name: LimitName,
-    credential: CredentialKind,
-    address: string | undefined,
-  ): Promise<number | undefined> {
-    const count = await this.#limits.get(name)?.take(`${name}:${networkOf(address)}`);
-    if (count === undefined || count.admitted) return undefined;
-    this.meter.count('rate_limit_refusals_total', { limit: name, credential });
-    return count.resetSeconds;
-  }
-
-  /** Logs once when the store becomes unreachable, and once when it is back. */
-  #tell(limit: LimitName, reason: string | undefined): void {
-    if (reason === undefined) this.logger.info({ limit }, 'rate limits are shared again');
-    else this.logger.warn({ limit, reason }, 'rate limits are not shared: this instance limits alone');
+  /** @returns undefined if the limit is switched off */
+  #take(limit: LimitName, caller: string, credential: CredentialKind) {
+    if (this.#quotas[limit] === 0) return undefined;
+    const count = this.#counter.take(limit, caller, this.#quotas[limit]);
+    if (!count.admitted) this.meter.count('rate_limit_refusals_total', { limit, credential });
+    return count;
   }
 }
 
-function rateLimited(resetSeconds: number): Problem {
+function refusalOf(count: ReturnType<Counter['take']> | undefined): Problem | undefined {
+  if (count?.admitted !== false) return undefined;
+  const { resetSeconds } = count;
   return new Problem('rate_limited', {
     detail: `Too many requests: the next window begins in ${resetSeconds} s.`,
     extensions: { retry_after: resetSeconds },

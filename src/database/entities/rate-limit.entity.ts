@@ -1,9 +1,9 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** Calls of a limit that all instances together have used in a window: see `PostgresCounts`. Unlogged: gone after a crash. */
+/** Calls that all instances together admitted in a window. Unlogged: gone after a crash. */
 @Entity('rate_limit_counts')
 export class RateLimitCount {
-  /** Limit and caller. */
+  /** Window, limit and caller. */
   @PrimaryColumn('text')
   key: string;
 
@@ -11,33 +11,29 @@ export class RateLimitCount {
   @Column('bigint')
   window_number: number;
 
-  /** Calls that instances took, made or not. */
   @Column('integer')
   used: number;
 
-  /** Calls taken by the latest statement; negative if calls were given back. */
+  /** For servers of the version before, as {@link RateLimitInstances}. */
   @Column('integer', { default: 0 })
   granted: number;
 }
 
-/** One row: which instances share the counts. An instance that is alone need not ask for each call. Unlogged. */
+/** For servers of the version before, which may run beside this one during an upgrade. */
 @Entity('rate_limit_instances')
 export class RateLimitInstances {
   @PrimaryColumn('boolean', { default: true })
   one: boolean;
 
-  /** The instance that is alone, otherwise the one heard from last. */
   @Column('uuid')
   latest: string;
 
   @Column('timestamptz')
   latest_until: Date;
 
-  /** Until when other instances may be present. */
   @Column('timestamptz')
   others_until: Date;
 
-  /** The latest instance counts by itself until {@link latest_until}. */
   @Column('boolean')
   alone: boolean;
 }

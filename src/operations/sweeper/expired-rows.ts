@@ -11,7 +11,7 @@ export interface ExpiredRows {
   /** Their name in metrics and in the log. */
   readonly name: string;
   readonly table: string;
-  /** The column with the time at which a row expires or was created. */
+  /** SQL: the time at which a row expires or was created. */
   readonly moment: string;
   /** SQL: rows from before this time are deleted. */
   readonly before: string;
@@ -77,6 +77,13 @@ export const EXPIRED_ROWS: readonly ExpiredRows[] = [
     before: `now() - interval '7 days'`,
   },
   { name: 'member_usage', table: 'member_usage', moment: 'day', before: `now() - interval '90 days'` },
+  {
+    // One whose clock is late may still add to the window before.
+    name: 'rate_limit_counts',
+    table: 'rate_limit_counts',
+    moment: 'to_timestamp(window_number * 60)',
+    before: `now() - interval '3 minutes'`,
+  },
   {
     name: 'oauth_refusals',
     table: 'oauth_refusals',
