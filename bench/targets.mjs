@@ -30,7 +30,7 @@ const REASONS = {
   'Authorization, signed in':
     'most of it is the same code as the peer’s (oidc-provider, Koa, node:http); hashed ids, a sealed session and an audit line are the rest',
   'Two processes, WORKERS=2':
-    'each has half as many requests at a time to send to PostgreSQL in one write, and calls are counted in the shared store',
+    'each has half as many requests at a time to send to PostgreSQL in one write, and both share two processors with it and the load',
   'Code exchange':
     'hashed ids, a lock on the grant, single use and an audit line cost more than one table without them',
   Refresh: 'the same, and the answer is kept sealed for who asks again within 10 s',

@@ -3,7 +3,6 @@ import { VERSION } from '../operations/metrics/version.js';
 import { PuaCommand } from './command.js';
 import { auditCommand } from './commands/audit.command.js';
 import { clientsCommands } from './commands/clients.command.js';
-import { completionCommand } from './commands/completion.command.js';
 import { dbCommands } from './commands/db.command.js';
 import { doctorCommand } from './commands/doctor.command.js';
 import { importCommand } from './commands/import.command.js';
@@ -26,7 +25,6 @@ const COMMANDS = [
   secretsCommands,
   auditCommand,
   doctorCommand,
-  completionCommand,
 ];
 
 /**

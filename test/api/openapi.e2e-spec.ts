@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { registerDemoClient } from '../../src/oauth/demo-client.js';
-import { FIRST_ID } from '../../src/operations/demo/demo-data.js';
-import { seedDemo } from '../../src/operations/demo/demo.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 
@@ -68,7 +65,6 @@ describe('GET /api/public/openapi.json', () => {
       'getEvent',
       'getMe',
       'getOpenApi',
-      'getPostmanCollection',
       'getProblem',
       'getProfile',
       'listAchievements',
@@ -246,7 +242,7 @@ describe('GET /api/public/openapi.json', () => {
               expect(summary).toMatch(/^[A-Z]/);
               checked++;
             }
-            const isDocument = /openapi|postman/.test(path);
+            const isDocument = /openapi/.test(path);
             if (status === '200' && !isDocument)
               expect([path, method, Object.keys(examples).length]).not.toEqual([path, method, 0]);
           }
@@ -268,64 +264,5 @@ describe('GET /api/public/openapi.json', () => {
     expect(JSON.stringify(document)).toContain(`${api.config.publicUrl}/api/public/problems/event_not_found`);
     if (api.config.publicUrl !== 'http://localhost:3000')
       expect(JSON.stringify(document)).not.toContain('http://localhost:3000');
-  });
-});
-
-interface PostmanItem {
-  name: string;
-  request: {
-    method: string;
-    auth?: { type: string };
-    header: { key: string; value: string }[];
-    url: { raw: string; variable?: { key: string; value: string }[] };
-    body?: { raw: string };
-  };
-  response: { name: string; code: number; body: string }[];
-}
-
-interface Collection {
-  info: { schema: string };
-  variable: { key: string; value: string }[];
-  item: { name: string; item: PostmanItem[] }[];
-}
-
-describe('GET /api/public/postman.json', () => {
-  let api: TestApi;
-  let collection: Collection;
-  beforeAll(async () => {
-    api = await TestApi.start({ seedDemo: true });
-    await seedDemo(api.dataSource);
-    await registerDemoClient(api.dataSource, api.config);
-    collection = (await api.send('GET', '/api/public/postman.json')).body as Collection;
-  });
-  afterAll(() => api.close());
-
-  it('is a collection in which every request succeeds, once its variable has a key', async () => {
-    const key = await api.key(FIRST_ID);
-    const items = collection.item.flatMap(({ item }) => item);
-    expect(items.length).toBe(17);
-    for (const { name, request } of items) {
-      const { raw, variable = [] } = request.url;
-      expect(raw).toMatch(/^\{\{base_url\}\}\/api\/public\//);
-      const path = variable.reduce(
-        (done, { key: parameter, value }) => done.replace(`:${parameter}`, value),
-        raw.replace('{{base_url}}', ''),
-      );
-      const headers = Object.fromEntries(request.header.map(({ key: header, value }) => [header, value]));
-      if (request.auth?.type !== 'noauth') headers['X-API-Key'] = key;
-      const { status } = await api.send(request.method, path, headers, request.body?.raw);
-      expect([name, status]).toEqual([name, 200]);
-    }
-  });
-
-  it('knows where the server is, asks for a key, and shows the responses of the demo', () => {
-    expect(collection.info.schema).toMatch(/v2\.1\.0/);
-    expect(collection.variable).toEqual([
-      { key: 'base_url', value: api.config.publicUrl },
-      { key: 'api_key', value: '' },
-    ]);
-    const event = collection.item.flatMap(({ item }) => item).find(({ name }) => name === 'Get an event')!;
-    expect(event.response.map(({ code }) => code)).toEqual([200, 404]);
-    expect(JSON.parse(event.response[0]!.body)).toMatchObject({ title: 'Analytical Engine Night' });
   });
 });

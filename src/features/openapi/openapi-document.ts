@@ -404,7 +404,6 @@ function tagOf(path: string): string {
   const groups: Readonly<Record<string, string>> = {
     me: 'Profile',
     'openapi.json': 'Documents',
-    'postman.json': 'Documents',
     problems: 'Documents',
   };
   return groups[segment] ?? segment.replace(/^./, (letter) => letter.toUpperCase());

@@ -3,7 +3,7 @@ import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
 /** JSON as the OpenAPI document holds it. */
 type Json = Record<string, unknown>;
 
-/** A call, as the reference and the Postman collection show it: an operation of the document, or one variant of it. */
+/** A call, as the reference shows it: an operation of the document, or one variant of it. */
 export interface Endpoint {
   /** `operationId`, or the variant's name; also its anchor on the page. */
   readonly name: string;
