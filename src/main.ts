@@ -50,8 +50,9 @@ async function start(config: Config): Promise<void> {
 
 /** @returns what ends it */
 async function serve(config: Config): Promise<() => Promise<void>> {
-  const { closeApp, createApp } = await loadApp();
+  const { closeApp, createApp, makeDocuments } = await loadApp();
   const app = await createApp(config);
+  await makeDocuments(app);
   await app.listen(config.port, config.host).catch((error: NodeJS.ErrnoException) => {
     throw error.syscall === 'listen' ? portFault(config, error) : error;
   });

@@ -14,12 +14,20 @@ export async function confirm(
   what: string,
 ): Promise<void> {
   if (yes) return;
-  if (json || !process.stdin.isTTY || !process.stderr.isTTY)
-    command.error(`error: nothing was done: --yes is missing. ${plain(what)}`);
+  if (json || !isOnTerminal()) command.error(`error: nothing was done: --yes is missing. ${plain(what)}`);
   process.stderr.write(`${plain(what)}\n`);
   if (!(await isAnsweredYes('Continue? [y/N] ')))
     command.error('error: nothing was done', { code: 'pua.declined', exitCode: 1 });
 }
+
+/** Asks for confirmation on a terminal alone: a script that ends access in an emergency is not asked. @throws CommanderError where it is declined */
+export async function confirmOnTerminal(
+  ...[command, options, what]: Parameters<typeof confirm>
+): Promise<void> {
+  if (!options.json && isOnTerminal()) await confirm(command, options, what);
+}
+
+const isOnTerminal = () => process.stdin.isTTY && process.stderr.isTTY;
 
 /** Anything but y or yes is a no, including the end of the input and Ctrl-C. */
 async function isAnsweredYes(question: string): Promise<boolean> {

@@ -123,7 +123,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
       ['keys', 'show', key.id],
       ['keys', 'create', '--user', id, '--name', 'x', '--scopes', ''],
       ['keys', 'rotate', other.id],
-      ['keys', 'revoke', key.id, '--reason', 'test'],
+      ['keys', 'revoke', key.id, '--reason', 'test', '--yes'],
       ['clients', 'list'],
       ['clients', 'show', clientId],
       ['clients', 'create', '--name', 'x', '--type', 'web', '--redirect-uri', 'https://app.example/callback'],
@@ -137,7 +137,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
       ['webhooks', 'show', webhook.id],
       ['webhooks', 'redeliver', webhook.id],
       ['webhooks', 'rotate', webhook.id],
-      ['webhooks', 'disable', webhook.id],
+      ['webhooks', 'disable', webhook.id, '--yes'],
       ['import', folder],
       ['db', 'status'],
       ['db', 'migrate'],
@@ -249,12 +249,14 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
       ['db', 'rollback'],
       ['clients', 'delete', two],
       ['users', 'erase', String(one.id)],
+      ['keys', 'revoke', 'nothing', '--reason', 'test'],
+      ['webhooks', 'disable', 'nothing'],
     ];
     const ended = await onTerminal(environment, commands, {
-      answers: ['\r', 'no\r', '\u0003', 'y\r', 'yes\r'],
+      answers: ['\r', 'no\r', '\u0003', 'y\r', 'yes\r', 'no\r', 'no\r'],
     });
-    expect(ended.map(({ code }) => code)).toEqual([1, 1, 1, 0, 0]);
-    expect(ended.map(({ written }) => written.includes('Continue? [y/N]'))).toEqual(Array(5).fill(true));
+    expect(ended.map(({ code }) => code)).toEqual([1, 1, 1, 0, 0, 1, 1]);
+    expect(ended.map(({ written }) => written.includes('Continue? [y/N]'))).toEqual(Array(7).fill(true));
     expect(ended[0]!.written).toMatch(
       /about lost \(id \d+\) would be erased permanently[^]*error: nothing was done/,
     );

@@ -91,6 +91,8 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     expect(await (await call()).json()).toMatchObject({ username });
 
     await page.goto(`${oauth.issuer}/account/apps`);
+    await page.getByText('Revoke access of Trailmix').first().click();
+    expect(await (await call()).json()).toMatchObject({ username }); // it asks first
     await page.getByRole('button', { name: 'Revoke access of Trailmix' }).click();
     await page.getByText('No app can see your account.').waitFor();
     await page.getByRole('status').getByText('The app has no access to your account any more.').waitFor();
@@ -109,11 +111,19 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
       for (let stop = 0; stop < 30; stop++) {
         await page.keyboard.press('Tab');
         const focused = await page.evaluate(
-          'document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent',
+          'document.activeElement.labels?.[0]?.innerText ?? document.activeElement.innerText',
         );
-        if (String(focused).trim() === name) return;
+        if (String(focused).replace(/\s+/g, ' ').trim() === name) return;
       }
       throw new Error(`${name} cannot be reached by keyboard`);
+    };
+    /** Opens the question, which does nothing yet, then the button below it. */
+    const confirmed = async (name: string) => {
+      await tabTo(name);
+      await page.keyboard.press('Enter');
+      await page.getByText('This cannot be undone.').waitFor();
+      await tabTo(name);
+      await page.keyboard.press('Enter');
     };
     await page.goto(`${oauth.issuer}/account/calendar`);
     await page.keyboard.type(username); // the field is focused
@@ -128,16 +138,14 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     await page.locator('#link:focus').waitFor();
     const link = await page.getByLabel('Your calendar link').inputValue();
     expect((await fetch(link)).status).toBe(200);
-    await tabTo('Revoke Phone');
-    await page.keyboard.press('Enter');
+    await confirmed('Revoke Phone');
     await page.getByText('That calendar link does not work any more.').waitFor();
     expect((await fetch(link)).status).toBe(404);
 
     await tabTo('Keys');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Keys' }).waitFor();
-    await tabTo('Revoke key test');
-    await page.keyboard.press('Enter');
+    await confirmed('Revoke key test');
     await page.getByText('That key does not work any more.').waitFor();
     expect((await oauth.api.get('/me', key)).status).toBe(401);
 

@@ -143,6 +143,7 @@ postgres.describe('A developer in Chromium', () => {
     };
     expect(await scopes(key)).toEqual([200, 'profile:read']);
     await page.getByRole('link', { name: 'Back to apps and keys' }).press('Enter');
+    await page.getByText('Rotate My script').first().click();
     await page.getByRole('button', { name: 'Rotate My script' }).press('Enter');
     const next = (await page.locator('.secret').first().innerText()).trim();
     expect(await scopes(next)).toEqual([200, 'profile:read']);

@@ -276,6 +276,7 @@ postgres.describe('In Chromium', () => {
   ] as const)('%s', (_, options) => {
     it.each(Object.keys(SAMPLES))('%s is accessible, fits, and loads nothing else', async (name) => {
       const { page, complaints, requests } = await open(name, options);
+      await askEverything(page);
       const { violations, passes } = await check(page);
       expect(violations.map(describeFinding)).toEqual([]);
       expect(passes.map(({ id }) => id)).toContain('color-contrast');
@@ -289,8 +290,9 @@ postgres.describe('In Chromium', () => {
 
   it.each(Object.keys(SAMPLES))('%s: a finger hits everything on a phone', async (name) => {
     const { page } = await open(name, { viewport: { width: 390, height: 844 } });
+    await askEverything(page);
     const targets = page.locator(
-      'a, button, label:has(input), input:not([type=hidden], [aria-hidden]):not(label input)',
+      'a, button, summary, label:has(input), input:not([type=hidden], [aria-hidden]):not(label input)',
     );
     const small: string[] = [];
     for (const target of await targets.all()) {
@@ -399,14 +401,43 @@ postgres.describe('In Chromium', () => {
     expect(HOSTILE.length).toBeGreaterThan(500);
   });
 
+  /** Opens the question below the button, takes it back, and opens it again to say yes. */
+  const ask = async (page: Page, name: string) => {
+    const button = page.getByRole('button', { name });
+    for (const isOpen of [true, false, true]) {
+      await page.locator('summary').filter({ hasText: name }).click();
+      expect([name, await button.isVisible()]).toEqual([name, isOpen]);
+    }
+    await button.click();
+  };
+
+  it.each([
+    ['keys', 'Revoke'],
+    ['connected apps', 'Revoke access'],
+    ['sessions', 'Sign out of all others'],
+    ['calendar links', 'Revoke'],
+    ['security', 'Remove'],
+    ['developer', 'Revoke'],
+    ['developer', 'Rotate'],
+    ['own app', 'Delete'],
+  ])('on the page %s, %s asks before it does what cannot be undone', async (sample, button) => {
+    const { page } = await open(sample, { javaScriptEnabled: false });
+    const first = page.locator('details.ask').filter({ hasText: button }).first();
+    expect(await first.locator('button').isVisible()).toBe(false);
+    await first.locator('summary').click();
+    expect(await first.locator('form p').innerText()).toMatch(/\S/);
+    expect(await first.locator('summary').innerText()).toBe('Cancel');
+    expect(await first.locator('button').innerText()).toContain(button);
+  });
+
   it('ends one session or all others, and revokes the access of one app, each by a button that says which', async () => {
     redirectTo = '/sessions';
     const { page } = await open('sessions', { javaScriptEnabled: false });
     await page.getByRole('button', { name: 'Sign out of Safari on iPhone' }).click();
-    await page.getByRole('button', { name: 'Sign out of all others' }).click();
+    await ask(page, 'Sign out of all others');
     redirectTo = `/${encodeURIComponent('connected apps')}`;
     await page.goto(siteUrl + redirectTo);
-    await page.getByRole('button', { name: 'Revoke access of Pocket Calendar' }).click();
+    await ask(page, 'Revoke access of Pocket Calendar');
     expect(posts.map(({ path, form }) => [path, form.toString()])).toEqual([
       ['/account/sessions/b/end', 'csrf=token'],
       ['/account/sessions/end-others', 'csrf=token'],
@@ -414,6 +445,16 @@ postgres.describe('In Chromium', () => {
     ]);
   });
 });
+
+/** Opens every question of the page at once, of which members see one at a time. */
+async function askEverything(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    for (const question of document.querySelectorAll<HTMLDetailsElement>('details.ask')) {
+      question.removeAttribute('name');
+      question.open = true;
+    }
+  });
+}
 
 async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

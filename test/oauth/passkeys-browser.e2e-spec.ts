@@ -159,6 +159,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     await own.page.getByRole('button', { name: 'Switch the password off' }).click();
     await own.page.getByText('Your only way to sign in: it cannot be removed.').waitFor();
     await own.page.getByRole('button', { name: 'Switch the password on' }).click();
+    await own.page.getByText('Remove the passkey Laptop').first().click();
     await own.page.getByRole('button', { name: 'Remove the passkey Laptop' }).click();
     await own.page.getByRole('status').getByText('The passkey is removed.').waitFor();
     await own.page.goto(`${oauth.issuer}/account/activity`);

@@ -8,6 +8,7 @@ import type { PlatformScope, Scope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
 import { collectCidr, durationBetween, parseKeyScopes, parseName, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
+import { confirmOnTerminal } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
 
@@ -26,6 +27,12 @@ interface CreateOptions {
   reason?: string;
   cidr?: string[];
   env: KeyEnvironment;
+  json?: boolean;
+}
+
+interface RevokeOptions {
+  reason: string;
+  yes?: boolean;
   json?: boolean;
 }
 
@@ -179,7 +186,10 @@ export function keysCommands(program: Command): void {
   )
     .argument('<id>', 'id of the key')
     .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textOf([1, 500]))
-    .action(async (id: string, { reason, json }: { reason: string; json?: boolean }) => {
+    .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
+    .action(async (id: string, options: RevokeOptions, command: Command) => {
+      const { reason, json } = options;
+      await confirmOnTerminal(command, options, `The key ${id} would be revoked at once and permanently.`);
       await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
         const keys = new ApiKeysService(dataSource, config);
         const changed = await keys.revoke(id, reason, 'admin');

@@ -6,6 +6,7 @@ import { WebhooksService } from '../../webhooks/webhooks.service.js';
 import type { DeliveryDetails, WebhookDetails } from '../../webhooks/webhooks.service.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
+import { confirmOnTerminal } from '../confirm.js';
 import { withDatabase } from '../database.js';
 import { fields, note, print, table } from '../output.js';
 
@@ -171,7 +172,10 @@ export function webhooksCommands(program: Command): void {
     'pua webhooks disable wh_4fGh7Kq2LmPz9xQa',
   )
     .argument('<id>', 'id of the receiver')
-    .action(async (id: string, { json }: Json) => {
+    .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
+    .action(async (id: string, options: Json & { yes?: boolean }, command: Command) => {
+      const { json } = options;
+      await confirmOnTerminal(command, options, `The receiver ${id} would be disabled permanently.`);
       await withService(async (service) => {
         const changed = await service.disable(id, 'admin');
         const { disabled_at } = await service.find(id);

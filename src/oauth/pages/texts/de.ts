@@ -18,6 +18,21 @@ export const de: Texts = {
   nativeApp: 'App auf diesem Gerät, {host}',
   newTab: 'öffnet sich in einem neuen Tab',
 
+  ask: {
+    cancel: 'Abbrechen',
+    revokeKey:
+      'Was diesen Schlüssel verwendet, wird sofort abgewiesen. Das lässt sich nicht rückgängig machen.',
+    rotateKey:
+      'Du bekommst einen neuen Schlüssel, und was den alten verwendet, wird sofort abgewiesen. Das lässt sich nicht rückgängig machen.',
+    revokeApp:
+      'Die App sieht dein Konto nicht mehr. Wenn du sie wieder verwenden willst, muss sie dich erst fragen.',
+    revokeLink:
+      'Kalender mit diesem Link werden nicht mehr aktualisiert. Das lässt sich nicht rückgängig machen.',
+    removePasskey:
+      'Du kannst dich mit diesem Passkey nicht mehr anmelden. Das lässt sich nicht rückgängig machen.',
+    endOthers: 'Du musst dich überall neu anmelden, wo du angemeldet bist, außer hier.',
+  },
+
   signIn: {
     title: 'Anmelden',
     titleRefused: 'Fehler: Anmelden',

@@ -105,6 +105,18 @@ export const en = {
   nativeApp: 'App on this device, {host}',
   newTab: 'opens in a new tab',
 
+  /** Before what cannot be undone. */
+  ask: {
+    cancel: 'Cancel',
+    revokeKey: 'What uses this key is refused at once. This cannot be undone.',
+    rotateKey: 'You get a new key, and what uses the old one is refused at once. This cannot be undone.',
+    revokeApp:
+      'The app can no longer see your account. If you want to use it again, it has to ask you first.',
+    revokeLink: 'Calendars with this link are no longer updated. This cannot be undone.',
+    removePasskey: 'You can no longer sign in with this passkey. This cannot be undone.',
+    endOthers: 'You have to sign in again wherever you are signed in, except here.',
+  },
+
   signIn: {
     title: 'Sign in',
     titleRefused: 'Error: Sign in',
