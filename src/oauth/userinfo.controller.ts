@@ -11,12 +11,14 @@ import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Database } from '../database/database.js';
 import { addressOf } from '../values/network.js';
-import { Problem } from '../http/output/problems.js';
+import { methodNotAllowed } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { CLAIMS, presentClaims } from './provider/claims.js';
 import type { Claims } from './provider/claims.js';
 import { ROUTES } from './provider/provider.js';
 import { Config } from '../config/config.js';
+
+const METHODS = ['GET', 'HEAD', 'POST'];
 
 const FIND_CLAIMS = {
   name: 'find-userinfo',
@@ -46,8 +48,7 @@ export class UserinfoController {
   @All()
   async read(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.setHeader('Cache-Control', 'no-store');
-    if (!['GET', 'HEAD', 'POST'].includes(request.method))
-      throw new Problem('method_not_allowed', { headers: { Allow: 'GET, HEAD, POST, OPTIONS' } });
+    if (!METHODS.includes(request.method)) throw methodNotAllowed([...METHODS, 'OPTIONS']);
     const credential = credentialOf(request);
     if (!credential) throw missingCredentials(this.config.publicUrl);
     this.usage.watch(request, 'openid');

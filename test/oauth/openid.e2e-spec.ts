@@ -92,6 +92,54 @@ describe('what an OpenID library asks for', () => {
   });
 });
 
+describe('a request that is sent by POST', () => {
+  const send = (path: string, form: URLSearchParams | string, browser = oauth.browser()) =>
+    browser.open(path, {
+      method: 'POST',
+      body: String(form),
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    });
+
+  it('asks for a code as one by GET does (Core §3.1.2.1), also where the member is signed in', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const first = oauth.request(clientId, { scope: 'openid', state: 'a b&c=ä' }).url;
+    const page = (await send('/oauth/authorize', first.searchParams, browser)) as FormPage;
+    expect(page.url.pathname).toMatch(/^\/interaction\//);
+    await browser.authorize(first, { username });
+    const back = (await send('/oauth/authorize', first.searchParams, browser)) as URL;
+    expect(back.searchParams.get('code')).not.toBeNull();
+    expect(back.searchParams.get('state')).toBe('a b&c=ä');
+  });
+
+  it('signs out (RP-Initiated Logout §2), after the member has confirmed it', async () => {
+    const { username } = await oauth.member();
+    const target = 'https://app.example/bye';
+    const clientId = await oauth.client({ postLogoutRedirectUris: [target] });
+    const browser = oauth.browser();
+    await browser.authorize(oauth.request(clientId, { scope: 'openid' }).url, { username });
+    const form = new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: target, state: 's' });
+    const page = (await send('/oauth/logout', form, browser)) as FormPage;
+    expect(String(await browser.submit(page, { logout: 'yes' }))).toBe(`${target}?state=s`);
+  });
+
+  it('never leads to an address that is not verified, and splits no header', async () => {
+    const clientId = await oauth.client();
+    const { searchParams } = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url;
+    for (const form of [
+      searchParams,
+      'a=%0d%0aSet-Cookie:x=y',
+      'a=\u00e4\u0001',
+      `state=%00&${searchParams}`,
+      '',
+    ]) {
+      const page = (await send('/oauth/authorize', form)) as FormPage;
+      expect([String(form), page.status]).toEqual([String(form), 400]);
+    }
+  });
+});
+
 thorough.describe('a client that is registered for RS256', () => {
   const create = (...more: string[]) =>
     puaJson<{ client_id: string; id_token_signed_response_alg: string }>(oauth.api.environment, [

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
-import { Problem } from '../../http/output/problems.js';
+import { methodNotAllowed, Problem } from '../../http/output/problems.js';
 import { pathPattern, RouteTable } from '../../http/route-table.js';
 import { addressOf } from '../../values/network.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
@@ -44,19 +44,23 @@ export class PageRoutes {
         this.problems.answer(new Problem('not_found'), request, response);
         return;
       }
-      if (method === 'OPTIONS') {
-        tellMethods(page, response);
+      if (!page.methods.includes(method)) {
+        this.answerMethod(page.methods, request, response);
         return;
       }
-      if (page.methods.includes(method)) {
-        context.route = page.route;
-        response.set(SECURITY_HEADERS);
-      }
+      context.route = page.route;
+      response.set(SECURITY_HEADERS);
       const ip = addressOf(request);
       void this.database.serve({ id: context.id, ip, userAgent: headers['user-agent'] }, () =>
         Promise.resolve(next()),
       );
     };
+  }
+
+  /** Answers OPTIONS, and refuses every other method: those that the path has are `methods`. */
+  answerMethod(methods: readonly string[], request: Request, response: Response): void {
+    if (request.method === 'OPTIONS') tellMethods(methods, response);
+    else this.problems.answer(methodNotAllowed(methods), request, response);
   }
 
   #all(): readonly PagePath[] {
@@ -73,7 +77,7 @@ export class PageRoutes {
   }
 }
 
-function tellMethods({ methods }: PagePath, response: Response): void {
+function tellMethods(methods: readonly string[], response: Response): void {
   const allow = methods.join(', ');
   response.setHeader('Allow', allow);
   response.setHeader('Content-Length', Buffer.byteLength(allow));

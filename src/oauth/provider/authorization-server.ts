@@ -45,14 +45,24 @@ const KEYS_CHECK_MS = 1_000;
 /** How long a request waits for that check: the keys at hand stay valid for another day. */
 const KEYS_WAIT_MS = 50;
 
-/** The exact paths that the library answers; by itself it would ignore case and a trailing slash. */
-const EXACT_PATHS = new Set<string>([
-  ...Object.values(ROUTES).filter((path) => path !== ROUTES.userinfo),
-  `${ROUTES.end_session}/confirm`,
-  `${ROUTES.end_session}/success`,
-  '/.well-known/oauth-authorization-server',
-  '/.well-known/openid-configuration',
-]);
+const READ = ['GET', 'HEAD'];
+const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
+const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];
+
+/** The exact paths that are the library's, with their methods; by itself it would ignore case and a trailing slash. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  [ROUTES.authorization]: [...READ, 'POST'],
+  [ROUTES.token]: SENT_FROM_ANYWHERE,
+  [ROUTES.revocation]: SENT_FROM_ANYWHERE,
+  [ROUTES.introspection]: SENT_FROM_ANYWHERE,
+  [ROUTES.pushed_authorization_request]: SENT_FROM_ANYWHERE,
+  [ROUTES.jwks]: READ_FROM_ANYWHERE,
+  [ROUTES.end_session]: [...READ, 'POST'],
+  [`${ROUTES.end_session}/confirm`]: ['POST'],
+  [`${ROUTES.end_session}/success`]: READ,
+  '/.well-known/oauth-authorization-server': READ_FROM_ANYWHERE,
+  '/.well-known/openid-configuration': READ_FROM_ANYWHERE,
+};
 const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
 
 /** oidc-provider, embedded: knows which paths are its own, and is rebuilt when the signing keys change. */
@@ -93,9 +103,10 @@ export class AuthorizationServer implements OnModuleInit {
     return this.#provider;
   }
 
-  /** Whether the library answers this path. */
-  answers(path: string): boolean {
-    return EXACT_PATHS.has(path) || RESUME_PATH.test(path);
+  /** The methods of a path that the library answers; undefined for any other path. */
+  methodsAt(path: string): readonly string[] | undefined {
+    if (RESUME_PATH.test(path)) return READ;
+    return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -178,9 +178,9 @@ export function refuseOtherResponses(): Middleware {
  */
 export function gatherAuthorizations(database: OauthDatabase): Middleware {
   return async (ctx, next) => {
+    if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization) return next();
     const { client_id: clientId } = ctx.query;
-    if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization || typeof clientId !== 'string')
-      return next();
+    if (typeof clientId !== 'string') return next();
     const authorization = (database.current!.authorization = new AuthorizationRequest(clientId));
     await next();
     if (authorization.isPending)
