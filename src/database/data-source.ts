@@ -37,6 +37,8 @@ import { KnowDevelopers1763700110000 } from '../../migrations/1763700110000-know
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
 import { WriteChangesCheaply1763700121000 } from '../../migrations/1763700121000-write-changes-cheaply.js';
 import { InlineFunctionsOfLists1763700122000 } from '../../migrations/1763700122000-inline-functions-of-lists.js';
+import { NarrowGrants1763800500000 } from '../../migrations/1763800500000-narrow-grants.js';
+import { NarrowEarlierGrants1763800501000 } from '../../migrations/1763800501000-narrow-earlier-grants.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from './embedded-address.js';
@@ -152,6 +154,8 @@ export const MIGRATIONS = [
   FoldAsAnyOwner1763700120000,
   WriteChangesCheaply1763700121000,
   InlineFunctionsOfLists1763700122000,
+  NarrowGrants1763800500000,
+  NarrowEarlierGrants1763800501000,
 ];
 
 export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'telling';

@@ -163,6 +163,12 @@ export function redirectUriFault(
   return protocol.includes('.') ? undefined : 'commonScheme';
 }
 
+/** Gives scheme, host and port of a redirect URI. A member who allows an app to send codes there allows nothing anywhere else. */
+export function originOf(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri);
+  return `${protocol}//${host}`;
+}
+
 function checkJwks(jwks: { keys: Record<string, unknown>[] }): void {
   const refuse = (fault: ClientFaultName): never => {
     throw new ClientFault(fault, 'jwks');

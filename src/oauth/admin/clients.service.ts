@@ -11,7 +11,7 @@ import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { OauthClient, OauthGrant } from '../../database/entities/oauth.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { SigningKeysService } from '../provider/signing-keys.service.js';
-import { checkClient } from './client-rules.js';
+import { checkClient, originOf } from './client-rules.js';
 import type { NewClient } from './client-rules.js';
 
 export type { NewClient } from './client-rules.js';
@@ -199,6 +199,7 @@ export class ClientsService {
       if (fields.length === 0) return { changed, grants: 0 };
       const columns = fields.map((field) => [CHANGEABLE[field], after[field] ?? null]);
       await manager.update(OauthClient, { id }, Object.fromEntries(columns));
+      if (fields.includes('redirectUris')) await boundConsents(manager, id, before.redirectUris);
       const lost = before.scopes.filter((scope) => !after.scopes?.includes(scope));
       const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost);
       await recordEvent(manager, {
@@ -293,6 +294,18 @@ export class ClientsService {
       return true;
     });
   }
+}
+
+/** Bounds consents that name no origins to those that the app had until now: no code is sent to another without the member’s consent. */
+async function boundConsents(
+  manager: EntityManager,
+  id: string,
+  redirectUris: readonly string[],
+): Promise<void> {
+  await manager.query(
+    'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
+    [id, [...new Set(redirectUris.map(originOf))]],
+  );
 }
 
 /** @returns how many grants of the client included one of the scopes, and ended */
