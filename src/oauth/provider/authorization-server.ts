@@ -24,6 +24,7 @@ import {
   signOutOfNothing,
   signOutUpstream,
 } from './middleware.js';
+import { stayWithStrangers } from './strangers.js';
 import { ClientCache } from '../storage/client-cache.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { runTokenRequests } from '../token-request/token-requests.js';
@@ -187,6 +188,9 @@ export class AuthorizationServer implements OnModuleInit {
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
     provider.use(signOutUpstream(this.signOuts, config.publicUrl));
+    provider.use(
+      stayWithStrangers(database, this.consents, config.publicUrl, (ctx, page) => this.#show(ctx, page)),
+    );
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
     provider.use(gatherAuthorizations(database));
     provider.use(

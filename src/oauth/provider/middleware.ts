@@ -193,11 +193,12 @@ export function signOutUpstream(signOuts: SignOuts, publicUrl: string): Middlewa
   return async (ctx, next) => {
     await next();
     const { params } = ctx.oidc ?? {};
-    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status !== 303 || !params?.logout) return;
-    const target = ctx.response.get('Location');
-    const isOurs = target === `${publicUrl}${ROUTES.end_session}/success`;
+    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status >= 400 || !params?.logout) return;
+    const target = ctx.response.get('Location'); // none where a page was sent
+    const isOurs = target === '' || target === `${publicUrl}${ROUTES.end_session}/success`;
     const onwards = await signOuts.addressFor(isOurs ? undefined : target);
-    if (onwards !== undefined) ctx.redirect(onwards);
+    if (onwards === undefined) return;
+    ctx.redirect(onwards);
     ctx.status = 303;
   };
 }

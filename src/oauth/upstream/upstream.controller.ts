@@ -12,6 +12,7 @@ import { Logger } from '../../http/logger.js';
 import { ConnectedApps } from '../admin/connected-apps.js';
 import { BrowserSessions } from '../pages/browser-sessions.js';
 import { FinishedSteps } from '../pages/finished-steps.js';
+import { NOT_SIGNED_IN } from '../provider/strangers.js';
 import { FormBody } from '../pages/form-body.js';
 import type { Form } from '../pages/form-body.js';
 import { Page } from '../pages/page.decorator.js';
@@ -84,7 +85,7 @@ export class UpstreamController {
     )
       throw new errors.SessionNotFound('another step');
     if (interaction && queryOf(request).get('error') === 'access_denied') {
-      await this.steps.declined(response, interaction, 'the member did not sign in');
+      await this.steps.declined(response, interaction, NOT_SIGNED_IN);
       return;
     }
     const signedIn = await this.signIns.finish(request, response, begun);

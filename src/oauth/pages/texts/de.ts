@@ -486,7 +486,11 @@ export const de: Texts = {
     developers: 'Für Entwickler',
     notRegistered: 'Das wurde gesendet, ist aber nicht genau so registriert:',
     registered: 'Für diese App registriert:',
-    next: { tryAgain: 'Noch einmal versuchen', anotherAccount: 'Ein anderes Konto verwenden' },
+    next: {
+      tryAgain: 'Noch einmal versuchen',
+      anotherAccount: 'Ein anderes Konto verwenden',
+      toApp: 'Weiter zu {host}',
+    },
   },
 
   faults: {
@@ -511,6 +515,10 @@ export const de: Texts = {
     wrongAddress: [
       'Die App kann deine Antwort nicht bekommen',
       'Sie verlangt die Antwort an einer Adresse, die für sie nicht registriert ist. Damit niemand sonst sie bekommt, wirst du nicht dorthin geschickt. Sag es denen, die die App machen.',
+    ],
+    strangeApp: [
+      'Die App konnte dich nicht anmelden',
+      'Ihre Anfrage wurde nicht beantwortet, und es wurde nichts mit ihr geteilt. Du hast diese App nicht verbunden: Geh nur zu ihr weiter, wenn du sie kennst.',
     ],
     signedOut: ['Du bist abgemeldet', 'Öffne die Seite neu, melde dich an und versuche es dann noch einmal.'],
     foreignForm: [

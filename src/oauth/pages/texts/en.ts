@@ -26,6 +26,10 @@ const FAULTS = {
     'The app cannot be sent your answer',
     'It asks for an answer at an address that is not registered for it. So that nobody else gets it, you are not sent there. Tell the people who make the app.',
   ],
+  strangeApp: [
+    'The app could not sign you in',
+    'Its request was not answered, and nothing was shared with it. You have not connected this app: go on to it only if you know it.',
+  ],
   signedOut: ['You are signed out', 'Open the page again and sign in, then try once more.'],
   foreignForm: [
     'This did not work',
@@ -477,7 +481,7 @@ export const en = {
     developers: 'For developers',
     notRegistered: 'This was sent, but it is not registered in exactly this form:',
     registered: 'Registered for this app:',
-    next: { tryAgain: 'Try again', anotherAccount: 'Use another account' },
+    next: { tryAgain: 'Try again', anotherAccount: 'Use another account', toApp: 'Go to {host}' },
   },
 
   faults: FAULTS as Readonly<Record<FaultName, Fault>>,
