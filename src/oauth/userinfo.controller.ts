@@ -18,13 +18,17 @@ import type { Claims } from './provider/claims.js';
 import { ROUTES } from './provider/provider.js';
 import { Config } from '../config/config.js';
 
+interface Found extends Claims {
+  readonly with_profile: boolean;
+}
+
 const METHODS = ['GET', 'HEAD', 'POST'];
 
 const FIND_CLAIMS = {
   name: 'find-userinfo',
-  text: `SELECT ${CLAIMS}
-FROM oauth_grants g JOIN users u ON u.id = g.user_id
-WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope', ' '))`,
+  text: `SELECT ${CLAIMS}, 'profile' = ANY (scopes) AS with_profile
+FROM oauth_grants g JOIN users u ON u.id = g.user_id, string_to_array(g.payload->'openid'->>'scope', ' ') scopes
+WHERE g.id = $1 AND 'openid' = ANY (scopes)`,
 };
 
 /**
@@ -61,9 +65,10 @@ export class UserinfoController {
     // POST is also a read (OpenID Connect Core §5.3.1).
     const overLimit = await this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
-    const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [principal.credentialId]);
-    if (!claims) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
-    response.json(presentClaims(claims));
+    const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId]);
+    if (!found) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
+    const { with_profile, ...claims } = found;
+    response.json(with_profile ? presentClaims(claims) : { sub: claims.sub });
   }
 
   async #authenticate(credential: Credential, request: Request): Promise<Principal> {

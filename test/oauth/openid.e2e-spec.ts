@@ -57,9 +57,10 @@ describe('what an OpenID library asks for', () => {
     expect(await userinfo(body.access_token)).not.toHaveProperty('picture');
   });
 
-  it('without the scope profile the ID token says who it is, and no more', async () => {
-    const { claims } = await signedIn('openid');
-    expect(claims.sub).toBeDefined();
+  it('without the scope profile ID token and userinfo say who it is, and no more', async () => {
+    const { body, claims, member } = await signedIn('openid profile:read');
+    expect(claims.sub).toBe(String(member.id));
+    expect(await userinfo(body.access_token)).toEqual({ sub: String(member.id) });
     for (const claim of ['name', 'preferred_username', 'picture', 'email'])
       expect(claims).not.toHaveProperty(claim);
   });
@@ -78,6 +79,14 @@ describe('what an OpenID library asks for', () => {
       `SELECT granted, rejected FROM oauth_consents WHERE 'email' = ANY(granted || rejected)`,
     );
     expect(stored).toEqual([]);
+  });
+
+  it('by scopes that nobody knows: nothing, and they do not stand in the way (Core §3.1.2.1)', async () => {
+    const { body } = await signedIn('openid groups profile:read https://graph.example/User.Read phone');
+    expect(body.scope).toBe('profile:read');
+    const none = oauth.request(await oauth.client(), { scope: 'groups phone' }).url;
+    const back = (await oauth.browser().open(none)) as URL;
+    expect(back.searchParams.get('error')).toBe('invalid_scope');
   });
 
   it('is remembered like everything else: who signs in again is not asked again', async () => {
@@ -121,7 +130,7 @@ describe('a request that is sent by POST', () => {
     await browser.authorize(oauth.request(clientId, { scope: 'openid' }).url, { username });
     const form = new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: target, state: 's' });
     const page = (await send('/oauth/logout', form, browser)) as FormPage;
-    expect(String(await browser.submit(page, { logout: 'yes' }))).toBe(`${target}?state=s`);
+    expect(((await browser.submit(page, { logout: 'yes' })) as URL).href).toBe(`${target}?state=s`);
   });
 
   it('never leads to an address that is not verified, and splits no header', async () => {

@@ -47,7 +47,7 @@ export class FinishedSteps {
     decision: Decision,
     grant: () => Promise<Grant>,
   ): Promise<void> {
-    this.database.current!.decision = decision;
+    this.database.current!.decision = decision; // which holds the grant until it is stored
     const { jti: grantId } = await grant();
     await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } }, decision);
     // Tokens from before may do less now; other processes are notified by the database.

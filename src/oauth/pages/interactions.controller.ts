@@ -113,15 +113,12 @@ export class InteractionsController {
         user,
         again: before !== undefined,
         days: daysOf(client),
-        // openid includes what profile gives: if both are requested, one line covers them.
-        scopes: requested
-          .filter((scope) => !(scope === 'profile' && requested.includes('openid')))
-          .map((scope) => ({
-            name: scope as ScopeName,
-            checked: !refused.includes(scope),
-            required: OPENID_SCOPES.includes(scope),
-            writes: scope.endsWith(':write'),
-          })),
+        scopes: requested.map((scope) => ({
+          name: scope as ScopeName,
+          checked: !refused.includes(scope),
+          required: OPENID_SCOPES.includes(scope),
+          writes: scope.endsWith(':write'),
+        })),
       },
       // Another member may sign in instead, and be redirected to the platform's own login at once.
       sendingOf(step, this.config.localSignIn ? undefined : this.upstreamProvider.origin),

@@ -159,6 +159,12 @@ export class AuthorizationServer implements OnModuleInit {
         signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),
+      noteAudience: ({ oidc }) =>
+        // Accepted until clients have followed (draft-ietf-oauth-rfc7523bis): other servers could use such an assertion.
+        logger.info(
+          { client_id: oidc.client!.clientId },
+          'a client assertion is for the token endpoint: it should be for the issuer',
+        ),
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => {
