@@ -11,7 +11,7 @@ import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { OauthClient, OauthGrant } from '../../database/entities/oauth.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { SigningKeysService } from '../provider/signing-keys.service.js';
-import { checkClient, originOf } from './client-rules.js';
+import { allowedOriginsOf, checkClient, originOf } from './client-rules.js';
 import type { NewClient } from './client-rules.js';
 
 export type { NewClient } from './client-rules.js';
@@ -154,11 +154,12 @@ export class ClientsService {
   }
 
   /** The newest first. */
-  list(owner?: Owner): Promise<ClientDetails[]> {
-    return this.dataSource.query<ClientDetails[]>(
+  async list(owner?: Owner): Promise<ClientDetails[]> {
+    const clients = await this.dataSource.query<ClientDetails[]>(
       `${DETAILS} WHERE $1::bigint IS NULL OR c.owner_id = $1 GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       [owner?.userId ?? null],
     );
+    return clients.map(withOrigins);
   }
 
   /** @throws UnknownClient */
@@ -168,7 +169,7 @@ export class ClientsService {
       [id, owner?.userId ?? null],
     );
     if (!client) throw new UnknownClient(id);
-    return client;
+    return withOrigins(client);
   }
 
   /**
@@ -295,6 +296,12 @@ export class ClientsService {
     });
   }
 }
+
+/** Shows the origins that are allowed by default. */
+const withOrigins = (client: ClientDetails): ClientDetails => ({
+  ...client,
+  allowed_origins: allowedOriginsOf(client),
+});
 
 /** Bounds consents that name no origins to those that the app had until now: no code is sent to another without the member’s consent. */
 async function boundConsents(

@@ -65,29 +65,28 @@ export function answerFailures(
     if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
     if (request.unavailable) return;
     const userId = idOf(ctx.oidc?.account?.accountId) ?? request.token?.presented?.user_id;
-    if (userId === undefined) {
-      const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };
-      await refusals.keep({
-        ...words,
-        errorId: request.id,
-        route,
-        clientId: clientId ?? sent.client_id,
-        redirectUri: sent.redirect_uri,
-        ip: request.ip,
-      });
+    const event = {
+      type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
+      actor: 'client',
+      clientId: clientId ?? null,
+      errorId: looksSecret(request.id) ? null : request.id,
+      details: words,
+    } as const;
+    if (userId !== undefined) {
+      await database.recordOrLog({ ...event, userId }, logger);
       return;
     }
-    await database.recordOrLog(
-      {
-        type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
-        actor: 'client',
-        clientId: clientId ?? null,
-        userId,
-        errorId: looksSecret(request.id) ? null : request.id,
-        details: words,
-      },
-      logger,
-    );
+    const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };
+    await refusals.keep({
+      ...words,
+      errorId: request.id,
+      route,
+      clientId: clientId ?? sent.client_id,
+      redirectUri: sent.redirect_uri,
+      ip: request.ip,
+    });
+    // The browser keeps the response from the page, so nobody sees its error id.
+    if (words.reason === 'origin_not_allowed') await refusals.record(event);
   };
 }
 

@@ -334,7 +334,8 @@ export const de: Texts = {
       'Eine pro Zeile. Sie werden Zeichen für Zeichen verglichen: Nirgendwo anders werden Mitglieder hingeschickt.',
     postLogoutRedirectUris: 'Redirect-URIs nach dem Abmelden',
     allowedOrigins: 'Origins',
-    allowedOriginsWhy: 'Einer pro Zeile. Seiten von dort dürfen den Token-Endpunkt aufrufen.',
+    allowedOriginsWhy:
+      'Einer pro Zeile. Seiten von dort dürfen den Token-Endpunkt aufrufen. Wenn du keinen nennst: die der Redirect-URIs einer Web-App.',
     scopes: 'Sie darf bitten um',
     jwks: 'Öffentliche Schlüssel (JWK-Set)',
     jwksWhy:
@@ -559,7 +560,7 @@ export const de: Texts = {
       'die Veranstaltungen sehen, die du organisierst, besuchst oder zu denen du eingeladen bist',
     'connections:read': 'die Menschen sehen, mit denen du verbunden bist',
     'achievements:read': 'deine Auszeichnungen und deinen Fortschritt sehen',
-    openid: 'wissen, wer du bist: Benutzername, Name und Bild',
+    openid: 'wissen, wer du bist: die Nummer deines Kontos',
     profile: 'bei jeder Anmeldung deinen Namen, Benutzernamen und dein Bild bekommen',
     offline_access: 'verbunden bleiben, während du weg bist, bis du den Zugriff widerrufst',
   },

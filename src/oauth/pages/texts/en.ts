@@ -410,7 +410,8 @@ export const en = {
     redirectUrisWhy: 'One a line. They are compared to the letter: members are sent back to nowhere else.',
     postLogoutRedirectUris: 'Redirect URIs after signing out',
     allowedOrigins: 'Origins',
-    allowedOriginsWhy: 'One a line. Pages of these may call the token endpoint.',
+    allowedOriginsWhy:
+      'One a line. Pages of these may call the token endpoint. If you name none: those of the redirect URIs of a web app.',
     scopes: 'It may ask for',
     jwks: 'Public keys (JWK set)',
     jwksWhy: 'Without keys the app is public, and proves itself by PKCE alone. Never paste a private key.',
@@ -489,7 +490,7 @@ export const en = {
   /** What a scope lets an app do. */
   scopes: {
     ...(SCOPES as Readonly<Record<Scope, string>>),
-    openid: 'Know who you are: your username, name and picture',
+    openid: 'Know who you are: the number of your account',
     profile: 'Get your name, username and picture each time you sign in',
     offline_access: 'Stay connected while you are away, until you revoke its access',
   },
