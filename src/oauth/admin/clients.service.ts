@@ -223,7 +223,7 @@ export class ClientsService {
   async #locked(id: string, owner: Owner | undefined, manager: EntityManager): Promise<OauthClient> {
     const client = await manager.findOne(OauthClient, {
       where: reachedBy(id, owner),
-      lock: { mode: 'pessimistic_write' },
+      lock: { mode: 'for_no_key_update' }, // members may consent to it meanwhile: what they store refers to its id
     });
     if (!client) throw new UnknownClient(id);
     return client;
@@ -319,15 +319,16 @@ async function boundConsents(
 async function takeScopes(manager: EntityManager, id: string, scopes: readonly string[]): Promise<number> {
   const without = (column: string) =>
     `${column} = ARRAY(SELECT scope FROM unnest(${column}) AS held (scope) WHERE scope <> ALL ($2))`;
-  await manager.query(
-    `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
-WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,
-    [id, scopes],
-  );
   const [, ended] = await manager.query<[unknown, number]>(
     `DELETE FROM oauth_grants g WHERE g.client_id = $1 AND EXISTS (
   SELECT FROM jsonb_each_text(g.payload->'resources') resource
   WHERE string_to_array(resource.value, ' ') && $2::text[])`,
+    [id, scopes],
+  );
+  // After that, since it narrows what is left: a grant that was stored since.
+  await manager.query(
+    `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
+WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,
     [id, scopes],
   );
   return ended;
