@@ -97,7 +97,8 @@ export const AUTH_EVENTS = {
     },
   },
   'authorization.refused': {
-    meaning: 'An endpoint other than the token endpoint refused a request of an app that concerns a member',
+    meaning:
+      'An endpoint other than the token endpoint refused a request of an app that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
     details: {
       error: ['text', 'error code of the response (RFC 6749 §4.1.2.1)'],
       reason: ['text', 'see below'],
@@ -112,7 +113,8 @@ export const AUTH_EVENTS = {
     details: { grant: ['text', 'id of the grant'], scope: ['text', 'scope of the access token'] },
   },
   'token.refused': {
-    meaning: 'The token endpoint refused a request that concerns a member',
+    meaning:
+      'The token endpoint refused a request that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
     details: { error: ['text', 'error code of the response (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
   },
   'token.reused': {

@@ -38,6 +38,8 @@ import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold
 import { WriteChangesCheaply1763700121000 } from '../../migrations/1763700121000-write-changes-cheaply.js';
 import { InlineFunctionsOfLists1763700122000 } from '../../migrations/1763700122000-inline-functions-of-lists.js';
 import { EndPasswordResets1763800400000 } from '../../migrations/1763800400000-end-password-resets.js';
+import { NarrowGrants1763800500000 } from '../../migrations/1763800500000-narrow-grants.js';
+import { NarrowEarlierGrants1763800501000 } from '../../migrations/1763800501000-narrow-earlier-grants.js';
 import { SweepRateLimitCounts1763800800000 } from '../../migrations/1763800800000-sweep-rate-limit-counts.js';
 import type { Config } from '../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -156,6 +158,8 @@ export const MIGRATIONS = [
   WriteChangesCheaply1763700121000,
   InlineFunctionsOfLists1763700122000,
   EndPasswordResets1763800400000,
+  NarrowGrants1763800500000,
+  NarrowEarlierGrants1763800501000,
   SweepRateLimitCounts1763800800000,
 ];
 

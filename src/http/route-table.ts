@@ -1,7 +1,6 @@
 import { Injectable, RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/internal';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { isOutsideApi } from './pipeline/outside-api.js';
 
 export interface Route {
   /** GET, PUT, … */
@@ -53,10 +52,10 @@ export class RouteTable {
     return this.routes.some((route) => route.method === 'GET' && pathPattern(route.path).test(path));
   }
 
-  /** The methods of the API route at this path, HEAD and OPTIONS included; empty where there is no such route. */
+  /** The methods of the route at this path, HEAD and OPTIONS included; empty where there is no such route. */
   methodsAt(path: string): string[] {
     const methods = this.routes
-      .filter((route) => !isOutsideApi(route.controller) && pathPattern(route.path).test(path))
+      .filter((route) => pathPattern(route.path).test(path))
       .map((route) => route.method);
     if (methods.length === 0) return [];
     return [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])];

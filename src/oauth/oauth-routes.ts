@@ -4,9 +4,9 @@ import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { apiHeaders } from '../http/pipeline/api-headers.js';
 import { compose } from '../http/pipeline/compose.js';
 import { PageRoutes } from './pages/page-routes.js';
-import { Pages } from './pages/pages.js';
+import { Pages, redirect, SECURITY_HEADERS } from './pages/pages.js';
 import { AuthorizationServer } from './provider/authorization-server.js';
-import { parameterFault } from './provider/parameters.js';
+import { readParameters } from './provider/parameters.js';
 import { ROUTES } from './provider/provider.js';
 import { Refusals } from './provider/refusals.js';
 import { limitRequests, refuseParameters } from './rate-limit.js';
@@ -60,16 +60,28 @@ export class OauthRoutes {
   #library(): RequestHandler {
     const { server, database, pages, refusals } = this;
     return async (request, response, next) => {
-      const { context } = request;
+      const { context, headers, method } = request;
       const { path } = context;
-      if (!server.answers(path)) {
+      const methods = server.methodsAt(path);
+      if (!methods) {
         next();
         return;
       }
       context.route = path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
-      const fault = await parameterFault(request);
-      if (fault !== undefined && path !== ROUTES.authorization) {
+      const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+      if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight)) {
+        this.pageRoutes.answerMethod(methods, request, response);
+        return;
+      }
+      const { text, fault, isPassedOn } = await readParameters(request);
+      if (fault !== undefined && !isPassedOn) {
         await refuseParameters(pages, refusals, request, response, fault);
+        return;
+      }
+      if (method === 'POST' && methods.includes('GET')) {
+        // Of a form on another site the browser sends no cookies: it does where that leads on.
+        response.set(SECURITY_HEADERS);
+        redirect(response, `${path}?${new URLSearchParams(text)}`);
         return;
       }
       await database.serve({ ...incomingRequest(request), parameterFault: fault }, () =>

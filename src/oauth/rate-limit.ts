@@ -19,6 +19,9 @@ const FOR_PROGRAMS: readonly string[] = [
   ROUTES.revocation,
   ROUTES.introspection,
   ROUTES.pushed_authorization_request,
+  ROUTES.jwks,
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/openid-configuration',
 ];
 
 /**
@@ -54,7 +57,7 @@ function limitedRoute(server: AuthorizationServer, path: string): string | undef
   if (path === '/developer' || path.startsWith('/developer/')) return '/developer';
   if (path.startsWith('/sign-in/')) return '/sign-in';
   if (path === '/logos/client') return path;
-  if (!server.answers(path) || path === ROUTES.jwks || path.startsWith('/.well-known/')) return undefined;
+  if (!server.methodsAt(path) || path === ROUTES.jwks || path.startsWith('/.well-known/')) return undefined;
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 

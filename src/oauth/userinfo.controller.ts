@@ -11,18 +11,24 @@ import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Database } from '../database/database.js';
 import { addressOf } from '../values/network.js';
-import { Problem } from '../http/output/problems.js';
+import { methodNotAllowed } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { CLAIMS, presentClaims } from './provider/claims.js';
 import type { Claims } from './provider/claims.js';
 import { ROUTES } from './provider/provider.js';
 import { Config } from '../config/config.js';
 
+interface Found extends Claims {
+  readonly with_profile: boolean;
+}
+
+const METHODS = ['GET', 'HEAD', 'POST'];
+
 const FIND_CLAIMS = {
   name: 'find-userinfo',
-  text: `SELECT ${CLAIMS}
-FROM oauth_grants g JOIN users u ON u.id = g.user_id
-WHERE g.id = $1 AND 'openid' = ANY(string_to_array(g.payload->'openid'->>'scope', ' '))`,
+  text: `SELECT ${CLAIMS}, 'profile' = ANY (scopes) AS with_profile
+FROM oauth_grants g JOIN users u ON u.id = g.user_id, string_to_array(g.payload->'openid'->>'scope', ' ') scopes
+WHERE g.id = $1 AND 'openid' = ANY (scopes)`,
 };
 
 /**
@@ -46,8 +52,7 @@ export class UserinfoController {
   @All()
   async read(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.setHeader('Cache-Control', 'no-store');
-    if (!['GET', 'HEAD', 'POST'].includes(request.method))
-      throw new Problem('method_not_allowed', { headers: { Allow: 'GET, HEAD, POST, OPTIONS' } });
+    if (!METHODS.includes(request.method)) throw methodNotAllowed([...METHODS, 'OPTIONS']);
     const credential = credentialOf(request);
     if (!credential) throw missingCredentials(this.config.publicUrl);
     this.usage.watch(request, 'openid');
@@ -60,9 +65,10 @@ export class UserinfoController {
     // POST is also a read (OpenID Connect Core §5.3.1).
     const overLimit = this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
-    const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [principal.credentialId]);
-    if (!claims) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
-    response.json(presentClaims(claims));
+    const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId]);
+    if (!found) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
+    const { with_profile, ...claims } = found;
+    response.json(with_profile ? presentClaims(claims) : { sub: claims.sub });
   }
 
   async #authenticate(credential: Credential, request: Request): Promise<Principal> {

@@ -428,7 +428,7 @@ describe('a calendar file', () => {
     expect([known.status, known.text, known.headers.get('etag')]).toEqual([304, '', etag]);
     await oauth.dataSource.query(`UPDATE events SET title = 'Another' WHERE id = $1`, [event]);
     expect((await read(link, { 'If-None-Match': etag })).status).toBe(200);
-    for (const method of ['POST', 'PUT', 'DELETE']) expect((await read(link, {}, method)).status).toBe(404);
+    for (const method of ['POST', 'PUT', 'DELETE']) expect((await read(link, {}, method)).status).toBe(405);
   });
 
   it('is a whole file where there are no events', async () => {

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { exportJWK, generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { clientOf, isDocumentUrl } from '../../src/oauth/provider/client-documents.js';
 import { PublicHttps } from '../../src/http/public-https.js';
@@ -56,6 +57,20 @@ describe('the address of a document', () => {
   ])('leads to a client whose name %j is read as it is shown, %j', (client_name, name) => {
     const clientId = 'https://agent.example/c';
     expect(clientOf(clientId, documentOf(clientId, { client_name }), true).name).toBe(name);
+  });
+
+  it('is read in no time, however many keys and redirect URIs it holds', async () => {
+    const { publicKey } = await generateKeyPair('ES256');
+    const key = await exportJWK(publicKey);
+    const clientId = 'https://agent.example/c';
+    const document = documentOf(clientId, {
+      redirect_uris: Array.from({ length: 900 }, (_, at) => `a.b:${at}`),
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks: { keys: Array.from({ length: 60 }, () => key) },
+    });
+    const before = process.cpuUsage();
+    expect(clientOf(clientId, document, true).redirect_uris.length).toBeGreaterThan(0);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(100);
   });
 
   it('leads to a client of its own pages and of the member’s device, and of nobody else', () => {

@@ -89,8 +89,8 @@ postgres.describe('A developer in Chromium', () => {
 
     // Now it asks for a scope that it is not registered for.
     await page.goto(await ask());
-    await page.waitForURL(`${appUrl}/callback?*`);
-    expect(new URL(page.url()).searchParams.get('error')).toBe('invalid_scope');
+    await page.getByRole('heading', { name: 'The app could not sign you in' }).waitFor();
+    await page.getByText('invalid_scope').waitFor();
     await page.goto(`${oauth.issuer}/developer/requests`);
     const refused = await page.getByRole('row').filter({ hasText: 'invalid_scope' }).innerText();
     expect(refused).toContain('scope=connections:read');

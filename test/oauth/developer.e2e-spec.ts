@@ -119,8 +119,8 @@ describe('An app of a member’s own', () => {
     const tokens = await oauth.tokens(clientId, other.username, { scope: 'profile:read' });
     expect(await oauth.me(tokens.access_token)).toBe(200);
     const beyond = oauth.request(clientId, { scope: 'connections:read' });
-    const back = await oauth.browser().authorize(beyond.url, { username: other.username });
-    expect(back.searchParams.get('error')).toBe('invalid_scope');
+    const refused = (await oauth.browser().open(beyond.url)) as FormPage;
+    expect(refused).toMatchObject({ status: 400, html: expect.stringContaining('invalid_scope') });
     const events = await oauth.dataSource.query<object[]>(
       'SELECT type, actor, user_id, host(ip) AS ip FROM auth_events WHERE client_id = $1 AND type LIKE $2',
       [clientId, 'client.%'],
@@ -601,7 +601,7 @@ describe('The last requests of a developer', () => {
       'redirect_uri=https://app.example/callback/?…',
       'is not registered',
     );
-    has('Trailmix', 'GET /oauth/authorize 303', 'invalid_scope', 'scope=connections:read');
+    has('Trailmix', 'GET /oauth/authorize 400', 'invalid_scope', 'scope=connections:read');
     has('Trailmix', 'POST /oauth/token 400', 'invalid_request redirect_uri', 'A parameter is missing');
     has('Trailmix', 'POST /oauth/token 400', 'invalid_grant code', 'There is no such code');
     for (const id of errors) expect(shown.html).toContain(id);

@@ -57,9 +57,10 @@ describe('what an OpenID library asks for', () => {
     expect(await userinfo(body.access_token)).not.toHaveProperty('picture');
   });
 
-  it('without the scope profile the ID token says who it is, and no more', async () => {
-    const { claims } = await signedIn('openid');
-    expect(claims.sub).toBeDefined();
+  it('without the scope profile ID token and userinfo say who it is, and no more', async () => {
+    const { body, claims, member } = await signedIn('openid profile:read');
+    expect(claims.sub).toBe(String(member.id));
+    expect(await userinfo(body.access_token)).toEqual({ sub: String(member.id) });
     for (const claim of ['name', 'preferred_username', 'picture', 'email'])
       expect(claims).not.toHaveProperty(claim);
   });
@@ -80,6 +81,14 @@ describe('what an OpenID library asks for', () => {
     expect(stored).toEqual([]);
   });
 
+  it('by scopes that nobody knows: nothing, and they do not stand in the way (Core §3.1.2.1)', async () => {
+    const { body } = await signedIn('openid groups profile:read https://graph.example/User.Read phone');
+    expect(body.scope).toBe('profile:read');
+    const none = oauth.request(await oauth.client(), { scope: 'groups phone' }).url;
+    const back = (await oauth.browser().open(none)) as URL;
+    expect(back.searchParams.get('error')).toBe('invalid_scope');
+  });
+
   it('is remembered like everything else: who signs in again is not asked again', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
@@ -89,6 +98,54 @@ describe('what an OpenID library asks for', () => {
     const back = await browser.open(oauth.request(clientId, { scope, prompt: 'none' }).url);
     expect(back).toBeInstanceOf(URL);
     expect((back as URL).searchParams.get('code')).not.toBeNull();
+  });
+});
+
+describe('a request that is sent by POST', () => {
+  const send = (path: string, form: URLSearchParams | string, browser = oauth.browser()) =>
+    browser.open(path, {
+      method: 'POST',
+      body: String(form),
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    });
+
+  it('asks for a code as one by GET does (Core §3.1.2.1), also where the member is signed in', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const first = oauth.request(clientId, { scope: 'openid', state: 'a b&c=ä' }).url;
+    const page = (await send('/oauth/authorize', first.searchParams, browser)) as FormPage;
+    expect(page.url.pathname).toMatch(/^\/interaction\//);
+    await browser.authorize(first, { username });
+    const back = (await send('/oauth/authorize', first.searchParams, browser)) as URL;
+    expect(back.searchParams.get('code')).not.toBeNull();
+    expect(back.searchParams.get('state')).toBe('a b&c=ä');
+  });
+
+  it('signs out (RP-Initiated Logout §2), after the member has confirmed it', async () => {
+    const { username } = await oauth.member();
+    const target = 'https://app.example/bye';
+    const clientId = await oauth.client({ postLogoutRedirectUris: [target] });
+    const browser = oauth.browser();
+    await browser.authorize(oauth.request(clientId, { scope: 'openid' }).url, { username });
+    const form = new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: target, state: 's' });
+    const page = (await send('/oauth/logout', form, browser)) as FormPage;
+    expect(((await browser.submit(page, { logout: 'yes' })) as URL).href).toBe(`${target}?state=s`);
+  });
+
+  it('never leads to an address that is not verified, and splits no header', async () => {
+    const clientId = await oauth.client();
+    const { searchParams } = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url;
+    for (const form of [
+      searchParams,
+      'a=%0d%0aSet-Cookie:x=y',
+      'a=\u00e4\u0001',
+      `state=%00&${searchParams}`,
+      '',
+    ]) {
+      const page = (await send('/oauth/authorize', form)) as FormPage;
+      expect([String(form), page.status]).toEqual([String(form), 400]);
+    }
   });
 });
 

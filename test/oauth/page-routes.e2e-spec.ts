@@ -184,7 +184,8 @@ describe('the pages', () => {
         expect(PAGES[routeOf(answer.headers.location!)]).toMatch(/^GET/);
         continue;
       }
-      expect([method, answer.status === 404]).toEqual([method, !has]);
+      expect([method, answer.status === 405]).toEqual([method, !has]);
+      if (!has) expect(answer.headers.allow).toBe(methods);
       if (has) {
         expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
         expect(answer.headers['x-frame-options']).toBe('DENY');
@@ -279,8 +280,15 @@ describe('what is no page', () => {
     async (path) => {
       expect((await ask('GET', path, { Accept: 'image/png' })).status).toBe(200);
       expect((await ask('HEAD', `${path}?x=1`)).status).toBe(200);
-      for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS'])
-        expect([method, (await ask(method, path)).status]).toEqual([method, 404]);
+      for (const method of ['POST', 'PUT', 'DELETE'])
+        expect([method, await ask(method, path)]).toMatchObject([
+          method,
+          { status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } },
+        ]);
+      expect(await ask('OPTIONS', path)).toMatchObject({
+        status: 204,
+        headers: { allow: 'GET, HEAD, OPTIONS' },
+      });
     },
   );
 
@@ -300,10 +308,44 @@ describe('what is no page', () => {
   });
 });
 
+describe('what the library answers', () => {
+  it.each([
+    ['/oauth/authorize', 'GET, HEAD, POST'],
+    ['/oauth/authorize/abc', 'GET, HEAD'],
+    ['/oauth/token', 'POST, OPTIONS'],
+    ['/oauth/revoke', 'POST, OPTIONS'],
+    ['/oauth/introspect', 'POST, OPTIONS'],
+    ['/oauth/par', 'POST, OPTIONS'],
+    ['/oauth/jwks', 'GET, HEAD, OPTIONS'],
+    ['/oauth/logout', 'GET, HEAD, POST'],
+    ['/oauth/logout/confirm', 'POST'],
+    ['/oauth/logout/success', 'GET, HEAD'],
+    ['/.well-known/oauth-authorization-server', 'GET, HEAD, OPTIONS'],
+    ['/.well-known/openid-configuration', 'GET, HEAD, OPTIONS'],
+  ])('%s: has %s, and refuses any other method', async (path, methods) => {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
+      const { status, headers, text } = await ask(method, path, { Accept: '*/*' });
+      const has = methods.split(', ').includes(method);
+      expect([method, status === 405, headers.allow]).toEqual([method, !has, has ? undefined : methods]);
+      if (!has && method !== 'HEAD') expect(JSON.parse(text).code).toBe('method_not_allowed');
+    }
+    expect(await ask('OPTIONS', path)).toMatchObject({ status: 200, headers: { allow: methods } });
+    const preflight = { Origin: 'https://a.example', 'Access-Control-Request-Method': 'POST' };
+    const { headers } = await ask('OPTIONS', path, preflight);
+    expect([path, headers['access-control-allow-origin']]).toEqual([
+      path,
+      methods.includes('OPTIONS') ? 'https://a.example' : undefined,
+    ]);
+  });
+});
+
 describe('what the platform’s own login calls', () => {
   it('has POST alone, and refuses in JSON', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
-      expect([method, (await ask(method, '/sign-in/backchannel-logout')).status]).toEqual([method, 404]);
+      expect([method, await ask(method, '/sign-in/backchannel-logout')]).toMatchObject([
+        method,
+        { status: 405, headers: { allow: 'POST' } },
+      ]);
     const { status, headers, text } = await ask('POST', '/sign-in/backchannel-logout');
     expect([status, headers['content-type']]).toEqual([400, 'application/json; charset=utf-8']);
     expect(JSON.parse(text)).toMatchObject({ error: 'invalid_request', error_id: expect.any(String) });

@@ -131,6 +131,18 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   'sign-out': { name: 'sign-out', action: '/oauth/logout/confirm', hidden: { xsrf: 'x' }, client: web, user },
   'signed out': { name: 'signed-out', client: null },
+  'signed out by an app that the member does not know': {
+    name: 'signed-out',
+    client: web,
+    back: 'https://app.trailmix.example/bye',
+  },
+  'error of an app that the member does not know': {
+    name: 'error',
+    fault: 'strangeApp',
+    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+    code: 'invalid_scope',
+    next: { text: 'toApp', href: 'https://app.trailmix.example/callback', host: 'app.trailmix.example' },
+  },
   error: {
     name: 'error',
     fault: 'expired',

@@ -19,6 +19,8 @@ interface TokenRow extends Record<string, unknown> {
   user_id: number;
   client_id: string;
   scope: string | null;
+  /** What the grant still allows: no more than the member's consent does. */
+  allowed: string | null;
   audience: string | null;
   jkt: string | null;
   created_at: string;
@@ -32,7 +34,8 @@ interface TokenRow extends Record<string, unknown> {
 
 const FIND_TOKEN = {
   name: 'find-access-token',
-  text: `SELECT t.grant_id, g.user_id, g.client_id, t.payload->>'scope' AS scope, t.payload->>'aud' AS audience,
+  text: `SELECT t.grant_id, g.user_id, g.client_id, t.payload->>'scope' AS scope,
+  g.payload->'resources'->>(t.payload->>'aud') AS allowed, t.payload->>'aud' AS audience,
   t.payload->>'jkt' AS jkt, api_time(t.created_at) AS created_at, api_time(t.expires_at) AS expires_at,
   EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at) - now())::float8 AS seconds_left,
   c.disabled_at IS NOT NULL AS client_disabled, c.owner_id IS NOT NULL AS by_member, u.disabled_at IS NOT NULL AS owner_disabled
@@ -71,7 +74,11 @@ export class AccessTokens implements Authenticator {
     if (row.audience !== this.#audience) throw refuse('for another audience');
     if (row.client_disabled) throw refuse('client disabled');
     if (row.owner_disabled) throw refuse('owner disabled');
-    const scopes = (row.scope ?? '').split(' ').filter(isScope);
+    const allowed = row.allowed?.split(' ') ?? [];
+    const scopes = (row.scope ?? '')
+      .split(' ')
+      .filter(isScope)
+      .filter((scope) => allowed.includes(scope));
     return {
       principal: {
         kind: 'oauth_token',

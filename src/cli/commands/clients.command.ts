@@ -85,7 +85,10 @@ export function clientsCommands(program: Command): void {
         .makeOptionMandatory(),
     )
     .requiredOption('--redirect-uri <uri...>', 'where members are sent back to; has to match exactly')
-    .option('--origin <origin...>', 'pages of these origins may call the token endpoint')
+    .option(
+      '--origin <origin...>',
+      'pages of these origins may call the token endpoint (default: those of the redirect URIs of a web app)',
+    )
     .option('--post-logout-redirect-uri <uri...>', 'where members may be sent after signing out')
     .option('--scopes <list>', 'API scopes that it may request, comma separated (default: all)', parseScopes)
     .option(

@@ -94,6 +94,10 @@ export class OauthConsent {
   @Column('text', { array: true })
   rejected: string[];
 
+  /** Origins to which it lets codes be sent; null: those of the app's redirect URIs, as long as nobody adds another. */
+  @Column('text', { array: true, nullable: true })
+  redirect_origins: string[] | null;
+
   @Column('timestamptz', { default: () => 'now()' })
   created_at: Date;
 

@@ -5,7 +5,7 @@ import { isUnavailable } from '../../database/unavailable.js';
 import { API_PREFIX, SHARED_HEADERS } from '../pipeline/api-headers.js';
 import { RETRY_AFTER_SECONDS } from '../pipeline/busy.js';
 import { Logger } from '../logger.js';
-import { Problem } from './problems.js';
+import { methodNotAllowed, Problem } from './problems.js';
 import { RouteTable } from '../route-table.js';
 import { Config } from '../../config/config.js';
 
@@ -48,10 +48,7 @@ export class ProblemFilter implements ExceptionFilter {
       const methods = this.routeTable.methodsAt(request.context.path);
       if (methods.length === 0) return new Problem('not_found');
       if (request.method === 'OPTIONS') return undefined;
-      return new Problem('method_not_allowed', {
-        detail: `This route answers ${methods.join(', ')}.`,
-        headers: { Allow: methods.join(', ') },
-      });
+      return methodNotAllowed(methods);
     }
     if (isUnavailable(error)) {
       this.logger.warn(

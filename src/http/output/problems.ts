@@ -207,3 +207,12 @@ export class Problem extends Error {
     this.definition = PROBLEMS.get(code)!;
   }
 }
+
+/** Refuses a method that the route does not have (RFC 9110 §15.5.6). @param methods those that it has */
+export function methodNotAllowed(methods: readonly string[]): Problem {
+  const allow = methods.join(', ');
+  return new Problem('method_not_allowed', {
+    detail: `This route answers ${allow}.`,
+    headers: { Allow: allow },
+  });
+}

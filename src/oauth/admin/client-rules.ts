@@ -14,7 +14,7 @@ export interface NewClient {
   readonly type: 'web' | 'native';
   readonly redirectUris: readonly string[];
   readonly postLogoutRedirectUris?: readonly string[] | undefined;
-  /** Origins whose pages may call the token endpoint. */
+  /** Origins whose pages may call the token endpoint; if not given, those of a web app's redirect URIs. */
   readonly allowedOrigins?: readonly string[] | undefined;
   /** Scopes that it may request; all of them if not given. */
   readonly scopes?: readonly string[] | undefined;
@@ -166,6 +166,22 @@ export function redirectUriFault(
   }
   if (protocol === 'http:') return LOOPBACK_HOSTS.includes(hostname) ? undefined : 'insecureNativeUri';
   return protocol.includes('.') ? undefined : 'commonScheme';
+}
+
+/** Gives scheme, host and port of a redirect URI. A member who allows an app to send codes there allows nothing anywhere else. */
+export function originOf(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri);
+  return `${protocol}//${host}`;
+}
+
+/** Gives the origins whose pages may call the token endpoint: where none are named, those of a web app's redirect URIs. */
+export function allowedOriginsOf(client: {
+  readonly type: NewClient['type'];
+  readonly redirect_uris: readonly string[];
+  readonly allowed_origins: readonly string[];
+}): string[] {
+  if (client.allowed_origins.length > 0 || client.type === 'native') return [...client.allowed_origins];
+  return [...new Set(client.redirect_uris.map(originOf))];
 }
 
 function checkJwks(jwks: { keys: Record<string, unknown>[] }): void {

@@ -11,7 +11,7 @@ import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { OauthClient, OauthGrant } from '../../database/entities/oauth.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { SigningKeysService } from '../provider/signing-keys.service.js';
-import { checkClient } from './client-rules.js';
+import { allowedOriginsOf, checkClient, originOf } from './client-rules.js';
 import type { NewClient } from './client-rules.js';
 
 export type { NewClient } from './client-rules.js';
@@ -154,11 +154,12 @@ export class ClientsService {
   }
 
   /** The newest first. */
-  list(owner?: Owner): Promise<ClientDetails[]> {
-    return this.dataSource.query<ClientDetails[]>(
+  async list(owner?: Owner): Promise<ClientDetails[]> {
+    const clients = await this.dataSource.query<ClientDetails[]>(
       `${DETAILS} WHERE $1::bigint IS NULL OR c.owner_id = $1 GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       [owner?.userId ?? null],
     );
+    return clients.map(withOrigins);
   }
 
   /** @throws UnknownClient */
@@ -168,7 +169,7 @@ export class ClientsService {
       [id, owner?.userId ?? null],
     );
     if (!client) throw new UnknownClient(id);
-    return client;
+    return withOrigins(client);
   }
 
   /**
@@ -200,6 +201,7 @@ export class ClientsService {
       if (fields.length === 0) return { changed, grants: 0 };
       const columns = fields.map((field) => [CHANGEABLE[field], after[field] ?? null]);
       await manager.update(OauthClient, { id }, Object.fromEntries(columns));
+      if (fields.includes('redirectUris')) await boundConsents(manager, id, before.redirectUris);
       const lost = before.scopes.filter((scope) => !after.scopes?.includes(scope));
       const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost);
       await recordEvent(manager, {
@@ -222,7 +224,7 @@ export class ClientsService {
   async #locked(id: string, owner: Owner | undefined, manager: EntityManager): Promise<OauthClient> {
     const client = await manager.findOne(OauthClient, {
       where: reachedBy(id, owner),
-      lock: { mode: 'pessimistic_write' },
+      lock: { mode: 'for_no_key_update' }, // members may consent to it meanwhile: what they store refers to its id
     });
     if (!client) throw new UnknownClient(id);
     return client;
@@ -297,19 +299,38 @@ export class ClientsService {
   }
 }
 
+/** Shows the origins that are allowed by default. */
+const withOrigins = (client: ClientDetails): ClientDetails => ({
+  ...client,
+  allowed_origins: allowedOriginsOf(client),
+});
+
+/** Bounds consents that name no origins to those that the app had until now: no code is sent to another without the member’s consent. */
+async function boundConsents(
+  manager: EntityManager,
+  id: string,
+  redirectUris: readonly string[],
+): Promise<void> {
+  await manager.query(
+    'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
+    [id, [...new Set(redirectUris.map(originOf))]],
+  );
+}
+
 /** @returns how many grants of the client included one of the scopes, and ended */
 async function takeScopes(manager: EntityManager, id: string, scopes: readonly string[]): Promise<number> {
   const without = (column: string) =>
     `${column} = ARRAY(SELECT scope FROM unnest(${column}) AS held (scope) WHERE scope <> ALL ($2))`;
-  await manager.query(
-    `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
-WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,
-    [id, scopes],
-  );
   const [, ended] = await manager.query<[unknown, number]>(
     `DELETE FROM oauth_grants g WHERE g.client_id = $1 AND EXISTS (
   SELECT FROM jsonb_each_text(g.payload->'resources') resource
   WHERE string_to_array(resource.value, ' ') && $2::text[])`,
+    [id, scopes],
+  );
+  // After that, since it narrows what is left: a grant that was stored since.
+  await manager.query(
+    `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
+WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,
     [id, scopes],
   );
   return ended;

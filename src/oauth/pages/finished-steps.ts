@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Interaction, InteractionResults } from 'oidc-provider';
+import type { Grant, Interaction, InteractionResults } from 'oidc-provider';
 import type { SignedIn } from '../../accounts/sign-in.js';
+import type { NewAuthEvent } from '../../audit/audit.js';
+import { CredentialCache } from '../../auth/credential-cache.js';
+import { Decision } from '../storage/decision.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { redirect } from './pages.js';
@@ -12,6 +15,7 @@ export class FinishedSteps {
   constructor(
     private readonly sessions: BrowserSessions,
     private readonly database: OauthDatabase,
+    private readonly credentials: CredentialCache,
   ) {}
 
   /** Stores that the member has signed in. */
@@ -31,24 +35,40 @@ export class FinishedSteps {
       ...(acr ? { acr } : {}),
       ...(upstream ? { upstream } : {}),
     };
-    await this.#store(interaction, { login });
+    await this.#store(interaction, { login }, new Decision());
     if (before !== undefined && before !== accountId) await this.sessions.forgetMember(request, response);
     redirect(response, interaction.returnTo);
   }
 
-  /** Stores that the member has given consent, and the resulting grant. */
-  async consented(response: Response, interaction: Interaction, grantId: string): Promise<void> {
-    await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } });
+  /** Stores that the member has given consent, and the grant that comes of it. @param grant makes it */
+  async consented(
+    response: Response,
+    interaction: Interaction,
+    decision: Decision,
+    grant: () => Promise<Grant>,
+  ): Promise<void> {
+    this.database.current!.decision = decision; // which holds the grant until it is stored
+    const { jti: grantId } = await grant();
+    await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } }, decision);
+    // Tokens from before may do less now; other processes are notified by the database.
+    this.credentials.revoke({ kind: 'user', id: interaction.session!.accountId });
     redirect(response, interaction.returnTo);
   }
 
-  /** Stores that the member declined, for the app. */
-  async declined(response: Response, interaction: Interaction, description: string): Promise<void> {
-    await this.#store(interaction, { error: 'access_denied', error_description: description });
+  /** Stores that the member declined, for the app. @param event records it */
+  async declined(
+    response: Response,
+    interaction: Interaction,
+    description: string,
+    event?: NewAuthEvent,
+  ): Promise<void> {
+    const result = { error: 'access_denied', error_description: description };
+    await this.#store(interaction, result, new Decision(event));
     redirect(response, interaction.returnTo);
   }
 
-  async #store(interaction: Interaction, result: InteractionResults): Promise<void> {
+  async #store(interaction: Interaction, result: InteractionResults, decision: Decision): Promise<void> {
+    this.database.current!.decision = decision;
     interaction.result = result;
     await interaction.save(interaction.exp - Math.floor(Date.now() / 1000));
   }

@@ -7,9 +7,10 @@ import type { SignedIn } from '../../accounts/sign-in.js';
 import { AuthorizationServer } from '../provider/authorization-server.js';
 import { BrowserSessions } from './browser-sessions.js';
 import { FinishedSteps } from './finished-steps.js';
+import { originOf } from '../admin/client-rules.js';
 import { ClientDocuments } from '../provider/client-documents.js';
 import { asksForRefusedAlone, Consents } from '../provider/consents.js';
-import { OauthDatabase } from '../storage/oauth-database.js';
+import { Decision } from '../storage/decision.js';
 import { Config } from '../../config/config.js';
 import { OpenidProvider } from '../upstream/openid-provider.js';
 import { queryOf, UpstreamSignIns, wishesOf } from '../upstream/upstream-sign-ins.js';
@@ -37,7 +38,6 @@ export class InteractionsController {
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly consents: Consents,
-    private readonly database: OauthDatabase,
     private readonly signInForm: SignInForm,
     private readonly csrf: Csrf,
     private readonly documents: ClientDocuments,
@@ -113,15 +113,12 @@ export class InteractionsController {
         user,
         again: before !== undefined,
         days: daysOf(client),
-        // openid includes what profile gives: if both are requested, one line covers them.
-        scopes: requested
-          .filter((scope) => !(scope === 'profile' && requested.includes('openid')))
-          .map((scope) => ({
-            name: scope as ScopeName,
-            checked: !refused.includes(scope),
-            required: OPENID_SCOPES.includes(scope),
-            writes: scope.endsWith(':write'),
-          })),
+        scopes: requested.map((scope) => ({
+          name: scope as ScopeName,
+          checked: !refused.includes(scope),
+          required: OPENID_SCOPES.includes(scope),
+          writes: scope.endsWith(':write'),
+        })),
       },
       // Another member may sign in instead, and be redirected to the platform's own login at once.
       sendingOf(step, this.config.localSignIn ? undefined : this.upstreamProvider.origin),
@@ -176,15 +173,10 @@ export class InteractionsController {
     const { interaction, client } = await this.#posted(request, response, form, 'consent');
     const user = await this.#user(interaction);
     const requested = requestedScopes(interaction, client);
+    const told = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
     if (form.decision !== 'allow') {
-      await this.database.record({
-        type: 'consent.denied',
-        actor: 'user',
-        userId: user.id,
-        clientId: client.clientId,
-        details: { scopes: requested },
-      });
-      await this.steps.declined(response, interaction, 'the member did not allow it');
+      const event = { ...told, type: 'consent.denied', details: { scopes: requested } } as const;
+      await this.steps.declined(response, interaction, 'the member did not allow it', event);
       return;
     }
     const ticked = [form.scope ?? []].flat();
@@ -192,14 +184,13 @@ export class InteractionsController {
     const rejected = requested.filter((scope) => !granted.includes(scope));
     await this.documents.keep(client.clientId);
     const answer = { granted, rejected };
-    await this.consents.remember(user.id, client.clientId, answer);
-    const grant = await this.consents.createGrant(
-      this.server.provider,
-      String(user.id),
-      client.clientId,
-      answer,
+    const decision = new Decision(
+      { ...told, type: 'consent.granted', details: answer },
+      { ...answer, redirect_origins: [originOf(interaction.params.redirect_uri as string)] },
     );
-    await this.steps.consented(response, interaction, grant.jti);
+    await this.steps.consented(response, interaction, decision, () =>
+      this.consents.createGrant(this.server.provider, String(user.id), client.clientId, answer),
+    );
   }
 
   @Post('cancel')

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
-import { Problem } from '../../http/output/problems.js';
+import { methodNotAllowed, Problem } from '../../http/output/problems.js';
 import { pathPattern, RouteTable } from '../../http/route-table.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { incomingRequest } from '../storage/request-context.js';
@@ -44,22 +44,19 @@ export class PageRoutes {
         this.problems.answer(new Problem('not_found'), request, response);
         return;
       }
-      if (method === 'OPTIONS') {
-        tellMethods(page, response);
-        return;
-      }
-      if (page.methods.includes(method)) {
-        context.route = page.route;
-        response.set(SECURITY_HEADERS);
-      } else if (method === 'GET' || method === 'HEAD') {
+      if (!page.methods.includes(method)) {
         // The address of a form, from the history or a reload: its page is the nearest one above it.
-        const above = this.#pageAbove(context.path);
+        const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
         if (above !== undefined) {
           context.route = page.route;
           redirect(response.set(SECURITY_HEADERS), above);
           return;
         }
+        this.answerMethod(page.methods, request, response);
+        return;
       }
+      context.route = page.route;
+      response.set(SECURITY_HEADERS);
       void this.database.serve(incomingRequest(request), () => Promise.resolve(next()));
     };
   }
@@ -70,6 +67,12 @@ export class PageRoutes {
     if (above === '') return undefined;
     const isRead = this.#all().some(({ methods, plain }) => methods.includes('GET') && plain.test(above));
     return isRead ? above : this.#pageAbove(above);
+  }
+
+  /** Answers OPTIONS, and refuses every other method: those that the path has are `methods`. */
+  answerMethod(methods: readonly string[], request: Request, response: Response): void {
+    if (request.method === 'OPTIONS') tellMethods(methods, response);
+    else this.problems.answer(methodNotAllowed(methods), request, response);
   }
 
   #all(): readonly PagePath[] {
@@ -86,7 +89,7 @@ export class PageRoutes {
   }
 }
 
-function tellMethods({ methods }: PagePath, response: Response): void {
+function tellMethods(methods: readonly string[], response: Response): void {
   const allow = methods.join(', ');
   response.setHeader('Allow', allow);
   response.setHeader('Content-Length', Buffer.byteLength(allow));

@@ -144,7 +144,12 @@ export type Page =
         readonly last_used_at: string | null;
       }[];
     }
-  | { readonly name: 'signed-out'; readonly client: PageClient | null }
+  | {
+      readonly name: 'signed-out';
+      readonly client: PageClient | null;
+      /** Where an app wants the member to go that they do not know. */
+      readonly back?: string;
+    }
   | {
       readonly name: 'error';
       readonly fault: FaultName;
@@ -152,7 +157,12 @@ export type Page =
       /** The name of the platform's own login, if the fault is about it. */
       readonly login?: string;
       /** What the member can do next. */
-      readonly next?: { readonly text: keyof Texts['error']['next']; readonly href: string };
+      readonly next?: {
+        readonly text: keyof Texts['error']['next'];
+        readonly href: string;
+        /** For `toApp`. */
+        readonly host?: string;
+      };
       /** For `tooMany`. */
       readonly retryAfterSeconds?: number;
       /** For developers: the RFC's error code. */

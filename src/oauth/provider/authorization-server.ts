@@ -24,6 +24,7 @@ import {
   signOutOfNothing,
   signOutUpstream,
 } from './middleware.js';
+import { stayWithStrangers } from './strangers.js';
 import { ClientCache } from '../storage/client-cache.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { runTokenRequests } from '../token-request/token-requests.js';
@@ -45,14 +46,24 @@ const KEYS_CHECK_MS = 1_000;
 /** How long a request waits for that check: the keys at hand stay valid for another day. */
 const KEYS_WAIT_MS = 50;
 
-/** The exact paths that the library answers; by itself it would ignore case and a trailing slash. */
-const EXACT_PATHS = new Set<string>([
-  ...Object.values(ROUTES).filter((path) => path !== ROUTES.userinfo),
-  `${ROUTES.end_session}/confirm`,
-  `${ROUTES.end_session}/success`,
-  '/.well-known/oauth-authorization-server',
-  '/.well-known/openid-configuration',
-]);
+const READ = ['GET', 'HEAD'];
+const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
+const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];
+
+/** The exact paths that are the library's, with their methods; by itself it would ignore case and a trailing slash. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  [ROUTES.authorization]: [...READ, 'POST'],
+  [ROUTES.token]: SENT_FROM_ANYWHERE,
+  [ROUTES.revocation]: SENT_FROM_ANYWHERE,
+  [ROUTES.introspection]: SENT_FROM_ANYWHERE,
+  [ROUTES.pushed_authorization_request]: SENT_FROM_ANYWHERE,
+  [ROUTES.jwks]: READ_FROM_ANYWHERE,
+  [ROUTES.end_session]: [...READ, 'POST'],
+  [`${ROUTES.end_session}/confirm`]: ['POST'],
+  [`${ROUTES.end_session}/success`]: READ,
+  '/.well-known/oauth-authorization-server': READ_FROM_ANYWHERE,
+  '/.well-known/openid-configuration': READ_FROM_ANYWHERE,
+};
 const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
 
 /** oidc-provider, embedded: knows which paths are its own, and is rebuilt when the signing keys change. */
@@ -93,9 +104,10 @@ export class AuthorizationServer implements OnModuleInit {
     return this.#provider;
   }
 
-  /** Whether the library answers this path. */
-  answers(path: string): boolean {
-    return EXACT_PATHS.has(path) || RESUME_PATH.test(path);
+  /** The methods of a path that the library answers; undefined for any other path. */
+  methodsAt(path: string): readonly string[] | undefined {
+    if (RESUME_PATH.test(path)) return READ;
+    return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -147,6 +159,12 @@ export class AuthorizationServer implements OnModuleInit {
         signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),
+      noteAudience: ({ oidc }) =>
+        // Accepted until clients have followed (draft-ietf-oauth-rfc7523bis): other servers could use such an assertion.
+        logger.info(
+          { client_id: oidc.client!.clientId },
+          'a client assertion is for the token endpoint: it should be for the issuer',
+        ),
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => {
@@ -176,6 +194,9 @@ export class AuthorizationServer implements OnModuleInit {
     provider.use(correctMetadata(config));
     provider.use(refuseOtherResponses());
     provider.use(signOutUpstream(this.signOuts, config.publicUrl));
+    provider.use(
+      stayWithStrangers(database, this.consents, config.publicUrl, (ctx, page) => this.#show(ctx, page)),
+    );
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
     provider.use(gatherAuthorizations(database));
     provider.use(

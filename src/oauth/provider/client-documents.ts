@@ -5,7 +5,7 @@ import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { nameFrom } from '../../values/names.js';
-import { checkClient } from '../admin/client-rules.js';
+import { checkClient, redirectUriFault } from '../admin/client-rules.js';
 import type { StoredClient } from '../storage/stored-client.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { PublicHttps } from '../../http/public-https.js';
@@ -201,7 +201,7 @@ export function clientOf(clientId: string, document: unknown, production: boolea
   // Its own pages, or an app on the member's device: nobody else's.
   const redirectUris = uris
     .filter((uri) => !isHttps(uri) || new URL(uri).origin === origin)
-    .filter((uri) => isAccepted(() => checkClient({ ...client, redirectUris: [uri] }, production)))
+    .filter((uri) => redirectUriFault(uri, type, production) === undefined)
     .slice(0, MOST_REDIRECT_URIS);
   checkClient({ ...client, redirectUris }, production);
   const pageOf = (uri: unknown) =>

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { recordEventIf } from '../../audit/audit.js';
+import type { QueryResultRow } from 'pg';
+import { originOf } from '../admin/client-rules.js';
 import type { Consent } from '../storage/consent.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from './provider.js';
@@ -8,19 +9,10 @@ import { Config } from '../../config/config.js';
 
 const FIND_CONSENT = {
   name: 'find-consent',
-  text: 'SELECT granted, rejected FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
+  text: 'SELECT granted, rejected, redirect_origins FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
 };
 
-/** The answer and its line in the audit trail, both or neither. */
-const REMEMBER = `WITH remembered AS (
-  INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected) VALUES ($1, $2, $3, $4)
-  ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
-    granted = ARRAY(SELECT unnest(c.granted) EXCEPT SELECT unnest($4::text[]) UNION SELECT unnest($3::text[])),
-    rejected = ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($3::text[]) UNION SELECT unnest($4::text[]))
-  RETURNING 1
-) ${recordEventIf('remembered', 5)}`;
-
-/** Remembers what members allowed each client, and creates grants from that. */
+/** Reads what members allowed each client, and creates grants from that. */
 @Injectable()
 export class Consents {
   readonly #resource: string;
@@ -36,28 +28,8 @@ export class Consents {
     const authorization = this.database.current?.authorization;
     const member = authorization?.clientId === clientId ? authorization.memberOf(userId) : undefined;
     if (member) return member.consent;
-    const [consent] = await this.database.read<{ granted: string[]; rejected: string[] }>(FIND_CONSENT, [
-      userId,
-      clientId,
-    ]);
+    const [consent] = await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]);
     return consent;
-  }
-
-  /** Remembers the answer for the scopes that were asked for now, leaves the others as they were, and records it. */
-  async remember(userId: number, clientId: string, { granted, rejected }: Consent): Promise<void> {
-    await this.database.rows(REMEMBER, [
-      userId,
-      clientId,
-      granted,
-      rejected,
-      ...this.database.eventValues({
-        type: 'consent.granted',
-        actor: 'user',
-        userId,
-        clientId,
-        details: { granted, rejected },
-      }),
-    ]);
   }
 
   /** A new family of tokens; every sign-in gets its own, so that ending one leaves the others alone. */
@@ -65,7 +37,7 @@ export class Consents {
     provider: Provider,
     accountId: string,
     clientId: string,
-    { granted, rejected }: Consent,
+    { granted, rejected }: Pick<Consent, 'granted' | 'rejected'>,
   ): Promise<Grant> {
     const grant = new provider.Grant({ accountId, clientId });
     const [openid, api] = split(granted);
@@ -80,8 +52,8 @@ export class Consents {
 
   /**
    * The grant of an authorization request: the one that the consent page just made, or a new one where the member has answered for
-   * every requested scope before, and not refused all of them. For native clients the member is always asked: another app can claim their
-   * redirect URI (RFC 8252 §8.6).
+   * every requested scope before, not refused all of them, and allowed this origin. For native clients the member is always asked:
+   * another app can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;
@@ -95,6 +67,8 @@ export class Consents {
     const asked = [...oidc.requestParamScopes].filter(
       (scope) => allowed.includes(scope) && scope !== EMPTY_SCOPE,
     );
+    const origins = consent?.redirect_origins;
+    if (origins && !origins.includes(originOf(oidc.params!.redirect_uri as string))) return undefined;
     if (!consent || !asked.every((scope) => isAnswered(consent, scope))) return undefined;
     if (asksForRefusedAlone(consent, asked)) return undefined;
     return this.createGrant(provider, account.accountId, client.clientId, {

@@ -65,29 +65,28 @@ export function answerFailures(
     if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
     if (request.unavailable) return;
     const userId = idOf(ctx.oidc?.account?.accountId) ?? request.token?.presented?.user_id;
-    if (userId === undefined) {
-      const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };
-      await refusals.keep({
-        ...words,
-        errorId: request.id,
-        route,
-        clientId: clientId ?? sent.client_id,
-        redirectUri: sent.redirect_uri,
-        ip: request.ip,
-      });
+    const event = {
+      type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
+      actor: 'client',
+      clientId: clientId ?? null,
+      errorId: looksSecret(request.id) ? null : request.id,
+      details: words,
+    } as const;
+    if (userId !== undefined) {
+      await database.recordOrLog({ ...event, userId }, logger);
       return;
     }
-    await database.recordOrLog(
-      {
-        type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
-        actor: 'client',
-        clientId: clientId ?? null,
-        userId,
-        errorId: looksSecret(request.id) ? null : request.id,
-        details: words,
-      },
-      logger,
-    );
+    const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };
+    await refusals.keep({
+      ...words,
+      errorId: request.id,
+      route,
+      clientId: clientId ?? sent.client_id,
+      redirectUri: sent.redirect_uri,
+      ip: request.ip,
+    });
+    // The browser keeps the response from the page, so nobody sees its error id.
+    if (words.reason === 'origin_not_allowed') await refusals.record(event);
   };
 }
 
@@ -178,9 +177,9 @@ export function refuseOtherResponses(): Middleware {
  */
 export function gatherAuthorizations(database: OauthDatabase): Middleware {
   return async (ctx, next) => {
+    if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization) return next();
     const { client_id: clientId } = ctx.query;
-    if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization || typeof clientId !== 'string')
-      return next();
+    if (typeof clientId !== 'string') return next();
     const authorization = (database.current!.authorization = new AuthorizationRequest(clientId));
     await next();
     if (authorization.isPending)
@@ -193,11 +192,12 @@ export function signOutUpstream(signOuts: SignOuts, publicUrl: string): Middlewa
   return async (ctx, next) => {
     await next();
     const { params } = ctx.oidc ?? {};
-    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status !== 303 || !params?.logout) return;
-    const target = ctx.response.get('Location');
-    const isOurs = target === `${publicUrl}${ROUTES.end_session}/success`;
+    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status >= 400 || !params?.logout) return;
+    const target = ctx.response.get('Location'); // none where a page was sent
+    const isOurs = target === '' || target === `${publicUrl}${ROUTES.end_session}/success`;
     const onwards = await signOuts.addressFor(isOurs ? undefined : target);
-    if (onwards !== undefined) ctx.redirect(onwards);
+    if (onwards === undefined) return;
+    ctx.redirect(onwards);
     ctx.status = 303;
   };
 }

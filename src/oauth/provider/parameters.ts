@@ -6,6 +6,10 @@ import { ROUTES } from './provider.js';
 
 const BODY_LIMIT = 16_384;
 
+/** The most parameters of a request, known or not: parsers, the library's among them, may take the square of their number. */
+const MOST_PAIRS = 100;
+const TOO_MANY = `there may be ${MOST_PAIRS} parameters at most`;
+
 /** The most characters of a parameter that is not stored. */
 const LONGEST = 2048;
 
@@ -58,50 +62,68 @@ const LIMITS: Readonly<Record<string, number>> = {
 
 const NAMES = Object.keys(LIMITS);
 
+/** What a request sent, and what is wrong with it. */
+export interface Sent {
+  /** The query, or the body of a form. */
+  readonly text: string;
+  /** For `error_description`; undefined where nothing is wrong. */
+  readonly fault?: string | undefined;
+  /** The library refuses it, by a redirect where it has verified the redirect URI: it does not see what is wrong. */
+  readonly isPassedOn?: boolean;
+}
+
 /**
- * Checks the parameters of a request before the library sees it: for text that the database cannot store or that no client sends, and
- * for more of it than a stored request may hold. Wrong ones are removed from the query of an authorization request: the library then
- * refuses what remains, by a redirect where it has verified the redirect URI.
- *
- * @returns what is wrong, for `error_description`; undefined where nothing is
+ * Reads the parameters of a request and checks them before any parser does: for more of them than a client sends, for text that the
+ * database cannot store, and for more of it than a stored request may hold. Wrong ones are removed from the query of an authorization
+ * request.
  */
-export async function parameterFault(request: Request): Promise<string | undefined> {
+export async function readParameters(request: Request): Promise<Sent> {
   const { path } = request.context;
-  let query = new URLSearchParams();
+  const isForm = request.method === 'POST';
+  const start = request.url.indexOf('?');
+  let text = start === -1 ? '' : request.url.slice(start + 1);
+  if (hasTooMany(text)) return { text, fault: TOO_MANY };
+  if (text === '' && !isForm) return { text };
+  const query = new URLSearchParams(isForm ? '' : text); // as the library does: it drops another question mark
   let parameters: Parameters = (name) => query.getAll(name);
-  if (request.method === 'POST') {
-    if (!request.is('application/x-www-form-urlencoded')) return undefined; // the library refuses it
+  if (isForm) {
+    if (!request.is('application/x-www-form-urlencoded')) return { text: '' }; // the library refuses it
     if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
-      return 'the body must be in UTF-8';
+      return { text: '', fault: 'the body must be in UTF-8' };
     const body = await receiving(request, () =>
-      readAhead(request, (read) => withoutEmptyPassword(request, read)),
-    );
-    if (body === undefined) return `the body must have 1 to ${BODY_LIMIT} bytes`;
-    parameters = ofForm(body.toString());
-  } else {
-    const start = request.url.indexOf('?');
-    if (start === -1) return undefined;
-    query = new URLSearchParams(request.url.slice(start + 1)); // as the library does: it drops another question mark
+        readAhead(request, (read) => withoutEmptyPassword(request, read)),
+      );
+    if (body === undefined) return { text: '', fault: `the body must have 1 to ${BODY_LIMIT} bytes` };
+    text = body.toString();
+    if (hasTooMany(text)) return { text, fault: TOO_MANY };
+    parameters = ofForm(text);
   }
   const faults: Fault[] = [];
   for (const name of NAMES) {
     const fault = faultOf(name, parameters(name));
     if (fault) faults.push(fault);
   }
-  if (path === ROUTES.authorization && faults.length > 0) {
+  const fault = faults[0]?.reason ?? faultOfWhole(path, parameters);
+  const isPassedOn = path === ROUTES.authorization && !isForm;
+  if (isPassedOn && faults.length > 0) {
     for (const { name } of faults) query.delete(name);
     request.url = `${path}?${query}`;
   }
-  return faults[0]?.reason ?? faultOfWhole(path, parameters);
+  return { text, fault, isPassedOn };
+}
+
+/** Counted before anything is parsed. */
+function hasTooMany(text: string): boolean {
+  return text.split('&', MOST_PAIRS + 1).length > MOST_PAIRS;
 }
 
 /** All values of a parameter. */
 type Parameters = (name: string) => readonly string[];
 const NONE: readonly string[] = [];
 
-/** Reads a form as the library does, but all of it: nothing after the thousandth name may escape the check. */
+/** Reads a form as the library does. */
 function ofForm(text: string): Parameters {
-  const form = parse(text, undefined, undefined, { maxKeys: 0 });
+  const form = parse(text);
   return (name) => {
     const values = form[name];
     return typeof values === 'string' ? [values] : (values ?? NONE);

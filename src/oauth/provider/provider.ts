@@ -41,6 +41,8 @@ export interface ProviderParts {
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
   readonly parameterFault: () => string | undefined;
   readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
+  /** Called where a client made its assertion for the token endpoint. */
+  readonly noteAudience: (ctx: KoaContextWithOIDC) => void;
   readonly renderError: NonNullable<Configuration['renderError']>;
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
@@ -96,7 +98,7 @@ export function createProvider(parts: ProviderParts): Provider {
     // Default: tokens end with the browser session. Signing out of the browser does not end the apps' access.
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
-    clockTolerance: 0, // default 15 s: expiry is judged by one clock, the database's
+    clockTolerance: CLOCK_TOLERANCE, // default 15 s; of what is stored here, the database's clock judges the expiry
     extraClientMetadata: {
       properties: ['allowed_origins', 'api_scopes', 'has_logo', 'has_document', 'by_member'],
     },
@@ -109,23 +111,25 @@ export function createProvider(parts: ProviderParts): Provider {
       clientAuthSigningAlgValues: ['ES256', 'RS256', 'PS256', 'Ed25519', 'EdDSA'],
     },
     // Default: an assertion may name several servers and be valid for years, for which its id would have to be kept.
-    assertJwtClientAuthClaimsAndHeader: (_ctx, claims) => {
-      checkAssertion(claims);
+    assertJwtClientAuthClaimsAndHeader: (ctx, claims) => {
+      if (checkAssertion(claims, config.publicUrl) === 'token endpoint') parts.noteAudience(ctx);
       return Promise.resolve();
     },
-    // Default: the origins of redirect URIs. Which pages may call is a separate decision.
+    // Default: the origins of redirect URIs, whatever else was registered.
     clientBasedCORS: (_ctx, origin, client) => (client.allowed_origins as string[]).includes(origin),
     extraParams: {
       // Default: scopes that the client may not have are silently dropped, even all of them.
-      scope(_ctx: KoaContextWithOIDC, value: string | undefined, client: Client) {
+      scope(ctx: KoaContextWithOIDC, value: string | undefined, client: Client) {
         const fault = parts.parameterFault();
         if (fault !== undefined) throw new errors.InvalidRequest(fault);
         const allowed = allowedScopes(client);
-        const scopes = (value ?? '').split(' ').filter(Boolean);
+        // Unknown ones are ignored (OpenID Connect Core §3.1.2.1).
+        const scopes = (value ?? '').split(' ').filter((scope) => SUPPORTED_SCOPES.includes(scope));
         if (scopes.length === 0) throw new errors.InvalidScope('scope is missing', '');
         const refused = scopes.filter((scope) => !allowed.includes(scope));
         if (refused.length > 0)
           throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
+        ctx.oidc.params!.scope = scopes.join(' ');
       },
     },
     // Default: all that OpenID defines. Of these the ID token carries what was granted; userinfo answers from the grant. When and how the
@@ -216,15 +220,26 @@ export function createProvider(parts: ProviderParts): Provider {
   return provider;
 }
 
-/** @throws InvalidClientAuth; the library has already checked signature, issuer and expiry */
-function checkAssertion({ aud, exp, jti }: JWTPayload): void {
+/** How far the clock of a client may be ahead, in seconds: `nbf` may be as far, and `iat` no further than {@link LATEST_IAT}. */
+const CLOCK_TOLERANCE = 10;
+const LATEST_IAT = 60;
+
+/**
+ * @returns for whom the assertion was made
+ * @throws InvalidClientAuth; the library has already checked signature, issuer and expiry
+ */
+function checkAssertion({ aud, exp, iat, jti }: JWTPayload, issuer: string): 'issuer' | 'token endpoint' {
   const refuse = (reason: string): never => {
     throw new errors.InvalidClientAuth(reason);
   };
-  if (typeof aud !== 'string') refuse('the audience of an assertion must be one string');
-  if (typeof exp !== 'number' || exp > Date.now() / 1000 + LIFETIMES.clientAssertion)
+  const now = Date.now() / 1000;
+  if (aud !== issuer && aud !== issuer + ROUTES.token)
+    refuse('the audience of a client_assertion must be the issuer');
+  if (typeof exp !== 'number' || exp <= now || exp > now + LIFETIMES.clientAssertion)
     refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
+  if (iat !== undefined && iat > now + LATEST_IAT) refuse('a client_assertion from the future');
   if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
+  return aud === issuer ? 'issuer' : 'token endpoint';
 }
 
 /**

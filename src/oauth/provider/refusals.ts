@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { recordEventIf } from '../../audit/audit.js';
+import type { NewAuthEvent } from '../../audit/audit.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
@@ -27,6 +29,12 @@ export interface Refused extends RefusalWords {
   readonly redirectUri?: unknown;
   readonly ip: string | undefined;
 }
+
+/** At most one of an app in an hour: anybody can cause them. */
+const RECORD_ONCE = `WITH first AS (
+  SELECT WHERE NOT EXISTS (SELECT FROM auth_events
+    WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
+) ${recordEventIf('first', 1)}`;
 
 /**
  * Keeps refusals that concern no member, so that an admin finds them by the error id that the caller saw: a mistyped client id, a
@@ -65,6 +73,15 @@ export class Refusals {
       ]);
     } catch (failure) {
       this.logger.warn({ reason: (failure as Error).message }, 'a refusal could not be kept');
+    }
+  }
+
+  /** Records a refusal that the app itself cannot read in the audit trail, where its admin finds it; once an hour. */
+  async record(event: NewAuthEvent): Promise<void> {
+    try {
+      await this.database.rows(RECORD_ONCE, this.database.eventValues(event));
+    } catch (failure) {
+      this.logger.warn({ reason: (failure as Error).message }, 'a refusal could not be recorded');
     }
   }
 

@@ -1,7 +1,8 @@
 import { errors } from 'oidc-provider';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import type { NewToken } from '../token-request/token-request.js';
-import type { Consent } from './consent.js';
+import { consented } from './consent.js';
+import type { Consent, NewGrant } from './consent.js';
 import { sessionEnds } from './session-ends.js';
 import { SIGNED_IN } from './signed-in.js';
 import type { SignedInMember } from './signed-in.js';
@@ -13,13 +14,6 @@ interface KnownMember {
   readonly userId: number;
   readonly active: boolean;
   readonly consent: Consent | undefined;
-}
-
-interface NewGrant {
-  readonly id: string;
-  readonly clientId: string;
-  /** JSON */
-  readonly payload: string;
 }
 
 /** A session to be stored again: the parameters of {@link AUTHORIZED} from $10 on. */
@@ -37,11 +31,12 @@ export type StoredSession = readonly [
 
 /**
  * Stores everything that authorizing a signed-in member writes, or nothing: grant, code and session, provided that the sign-in is
- * still valid. A session that was ended since it was read is not restored.
+ * still valid, and the consent still allows it. A session that was ended since it was read is not restored.
  */
-const AUTHORIZED = `WITH ${SIGNED_IN}, granted AS (
+const AUTHORIZED = `WITH ${SIGNED_IN}, ${consented('$19')}, granted AS (
   INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
-  SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => ${LIFETIMES.grant}) WHERE EXISTS (SELECT FROM signed_in) RETURNING id
+  SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => ${LIFETIMES.grant})
+  WHERE EXISTS (SELECT FROM signed_in) AND EXISTS (SELECT FROM consented) RETURNING id
 ), code AS (
   INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
   SELECT $6, $7, id, $8::jsonb, now() + make_interval(secs => $9) FROM granted
@@ -95,10 +90,10 @@ export class AuthorizationRequest {
   /**
    * Stores grant, code and session for the session's member.
    *
-   * @throws SessionNotFound if the sign-in is no longer valid, and InvalidGrant if member or client is gone
+   * @throws SessionNotFound if the sign-in is no longer valid or the consent was narrowed, and InvalidGrant if member or client is gone
    */
   async store(database: Statements, signedIn: SignedInMember, session: StoredSession): Promise<void> {
-    const { id, clientId, payload } = this.#grant!;
+    const { id, clientId, payload, scopes } = this.#grant!;
     const { key, model, payload: codePayload, seconds } = this.#code!;
     this.#code = undefined;
     const written = await refusingOrphans(
@@ -112,6 +107,7 @@ export class AuthorizationRequest {
         codePayload,
         seconds,
         ...session,
+        scopes,
       ]),
     );
     if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');

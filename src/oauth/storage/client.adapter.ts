@@ -1,5 +1,6 @@
 import type { AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { Unavailable } from '../../database/unavailable.js';
+import { allowedOriginsOf } from '../admin/client-rules.js';
 import { isStorable } from '../../values/string-rules.js';
 import type { StoredClient } from './stored-client.js';
 import { StoredModel } from './stored-model.js';
@@ -85,7 +86,7 @@ export function clientMetadata(client: StoredClient): ClientMetadata & {
     has_logo: client.has_logo,
     has_document: client.has_document,
     by_member: client.by_member,
-    allowed_origins: client.allowed_origins,
+    allowed_origins: allowedOriginsOf(client),
     api_scopes: client.scopes.join(' '),
   };
 }

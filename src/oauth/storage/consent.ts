@@ -1,5 +1,45 @@
-/** A member's latest answer to a client's consent prompt, as scope names. */
+import type { AdapterPayload } from 'oidc-provider';
+
+/** A member's latest answer to a client's consent prompt. */
 export interface Consent {
+  /** Scope names. */
   readonly granted: readonly string[];
   readonly rejected: readonly string[];
+  /** Origins to which codes may be sent because of it; null: those of all redirect URIs of the client. */
+  readonly redirect_origins: readonly string[] | null;
+}
+
+/** A grant to be stored. */
+export interface NewGrant {
+  readonly id: string;
+  readonly clientId: string;
+  /** JSON */
+  readonly payload: string;
+  /** All that it grants. */
+  readonly scopes: readonly string[];
+}
+
+/** Gives a grant of the library as it is stored. */
+export function newGrant(id: string, payload: AdapterPayload): NewGrant {
+  const { jti: _, ...stored } = payload;
+  const resources = (payload.resources ?? {}) as Record<string, string>;
+  const granted = [(payload.openid as { scope?: string } | undefined)?.scope, ...Object.values(resources)];
+  return {
+    id,
+    clientId: payload.clientId!,
+    payload: JSON.stringify(stored),
+    scopes: granted.flatMap((scope) => scope?.split(' ') ?? []),
+  };
+}
+
+/**
+ * Finds the consent of the member ($1) to the client ($4) if it still allows all of a grant's scopes, for a statement that stores the
+ * grant: narrowing the consent waits until that is stored, and then narrows it.
+ *
+ * @param scopes parameter
+ */
+export function consented(scopes: string): string {
+  return `consented AS (
+  SELECT FROM oauth_consents WHERE user_id = $1::bigint AND client_id = $4 AND granted @> ${scopes}::text[] FOR SHARE
+)`;
 }

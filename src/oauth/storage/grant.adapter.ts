@@ -1,6 +1,7 @@
 import { errors } from 'oidc-provider';
 import type { AdapterPayload } from 'oidc-provider';
 import { LIFETIMES } from '../provider/lifetimes.js';
+import { consented, newGrant } from './consent.js';
 import { refusingOrphans } from './orphans.js';
 import { SIGNED_IN } from './signed-in.js';
 import { alive, StoredModel } from './stored-model.js';
@@ -10,9 +11,10 @@ const FIND_GRANT = {
   text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
 };
 
-const STORE_GRANT = `WITH ${SIGNED_IN}
+const STORE_GRANT = `WITH ${SIGNED_IN}, ${consented('$7')}
 INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
-SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6) WHERE EXISTS (SELECT FROM signed_in)
+SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6)
+WHERE EXISTS (SELECT FROM signed_in) AND EXISTS (SELECT FROM consented)
 ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`;
 
 /** Grants: one per sign-in of an app, with what the member allowed it. Their ids are not secret. */
@@ -25,18 +27,14 @@ export class GrantAdapter extends StoredModel {
     return row && alive({ ...row.payload, jti: id });
   }
 
-  /** @throws SessionNotFound if the member's sign-in is no longer valid */
+  /** @throws SessionNotFound if the member's sign-in is no longer valid, or the consent was narrowed */
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database } = this.parts;
-    const { jti: _, ...stored } = payload;
-    const grant = {
-      id,
-      clientId: payload.clientId!,
-      payload: JSON.stringify(stored),
-    };
+    const grant = newGrant(id, payload);
     const request = database.current!;
-    if (request.authorization) {
-      request.authorization.grant(grant);
+    const holder = request.authorization ?? request.decision;
+    if (holder) {
+      holder.grant(grant);
       return;
     }
     const written = await refusingOrphans(
@@ -46,6 +44,7 @@ export class GrantAdapter extends StoredModel {
         grant.clientId,
         grant.payload,
         Math.min(expiresIn, LIFETIMES.unusedGrant),
+        grant.scopes,
       ]),
     );
     if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');

@@ -3,6 +3,7 @@ import { leavePlace } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import type { TokenRequest } from '../token-request/token-request.js';
 import type { AuthorizationRequest } from './authorization-request.js';
+import type { Decision } from './decision.js';
 import type { SignedInMember } from './signed-in.js';
 import type { UpstreamSession } from './upstream-session.js';
 
@@ -47,6 +48,8 @@ export class OauthRequest implements IncomingOauthRequest {
   token?: TokenRequest;
   /** Set at the authorization endpoint, before the member is prompted. */
   authorization?: AuthorizationRequest;
+  /** Set where the member answers what an interaction asks. */
+  decision?: Decision;
   /**
    * The members on whose sign-in this request relies, by id, each with the {@link SIGN_INS_VALID_SINCE} under which the sign-in was
    * found valid: anything written for a member is stored only if that has not changed.

@@ -24,7 +24,7 @@ const FIND_SESSION_BY_UID = {
 /** Also reads what an authorization needs next: whether the member is active, and what they allowed the client ($3). */
 const FIND_SESSION_TO_AUTHORIZE = {
   name: 'find-session-to-authorize',
-  text: `SELECT ${SESSION}, u.disabled_at IS NULL AS active, c.granted, c.rejected ${OF_MEMBER}
+  text: `SELECT ${SESSION}, u.disabled_at IS NULL AS active, c.granted, c.rejected, c.redirect_origins ${OF_MEMBER}
 LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.key IN ($1, $2) AND s.expires_at > now()`,
 };
 
@@ -42,6 +42,7 @@ interface SessionToAuthorize extends SessionRow {
   active: boolean;
   granted: string[] | null;
   rejected: string[];
+  redirect_origins: string[] | null;
 }
 
 const INSERT_SESSION = `WITH ${SIGNED_IN}
@@ -79,8 +80,9 @@ export class SessionAdapter extends StoredModel {
     const [row] = await database.read<SessionToAuthorize>(FIND_SESSION_TO_AUTHORIZE, values);
     const session = this.#open(row, id);
     if (session && row?.user_id != null) {
-      const { user_id: userId, active, granted, rejected } = row;
-      authorization.found({ userId, active, consent: granted === null ? undefined : { granted, rejected } });
+      const { user_id: userId, active, granted, rejected, redirect_origins } = row;
+      const consent = granted === null ? undefined : { granted, rejected, redirect_origins };
+      authorization.found({ userId, active, consent });
     }
     return session;
   }

@@ -55,22 +55,34 @@ export class StateAdapter extends StoredModel {
     return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
   }
 
-  /** @throws SessionNotFound if the sign-in of the interaction's member is no longer valid */
+  /**
+   * Stores an answer once: after another answer to the same interaction it does nothing.
+   *
+   * @throws SessionNotFound if the sign-in of the interaction's member is no longer valid
+   */
   override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys, encryption } = this.parts;
     const { jti: _, ...stored } = payload;
     // The session's id is secret, and an interaction needs only its uid.
     if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
     const [key, earlierKey] = keys.keysOf(this.model, id);
-    const written = await database.rows(STORE_STATE, [
-      ...database.current!.signedIn(memberOf(payload)),
-      key,
-      this.model,
-      encryption.seal(stored, this.model, key!),
-      expiresIn,
-      earlierKey ?? null,
-    ]);
-    if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
+    const { decision } = database.current!;
+    const signedIn = database.current!.signedIn(memberOf(payload));
+    const sealed = encryption.seal(stored, this.model, key!);
+    const isStored = decision
+      ? await decision.store(database, signedIn, [key!, sealed, earlierKey ?? null])
+      : (
+          await database.rows(STORE_STATE, [
+            ...signedIn,
+            key,
+            this.model,
+            sealed,
+            expiresIn,
+            earlierKey ?? null,
+          ])
+        ).length > 0;
+    if (isStored || (decision && (await this.find(id))?.consumed)) return;
+    throw new errors.SessionNotFound('the sign-in was ended');
   }
 
   override async consume(id: string): Promise<void> {
@@ -81,11 +93,13 @@ export class StateAdapter extends StoredModel {
     if (used.length === 0) throw new errors.InvalidRequestUri('the request_uri was used by another request');
   }
 
+  /** @throws SessionNotFound if another request has ended the interaction: only one goes on from it */
   override async destroy(id: string): Promise<void> {
-    await this.parts.database.rows('DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3', [
-      ...eitherOf(this.parts.keys.keysOf(this.model, id)),
-      this.model,
-    ]);
+    const ended = await this.parts.database.rows(
+      'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RETURNING 1',
+      [...eitherOf(this.parts.keys.keysOf(this.model, id)), this.model],
+    );
+    if (ended.length === 0) throw new errors.SessionNotFound('the session went on in another request');
   }
 }
 

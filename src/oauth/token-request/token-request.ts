@@ -85,6 +85,8 @@ const FINISH_TWO = finishing(2);
  */
 export class TokenRequest {
   #state: State = { is: 'empty' };
+  /** Thumbprint of the key that the request proved (RFC 9449), once a token was issued that is bound to it. */
+  jkt: string | undefined;
   #revokedGrant: { readonly id: string; readonly userId: number | null } | undefined;
 
   /** The token that was found most recently. */

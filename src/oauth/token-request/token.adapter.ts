@@ -62,6 +62,10 @@ export class TokenAdapter extends StoredModel {
     // The library needs the session's uid only for tokens that end with their session. These do not, so it is not stored:
     // reading the database does not reveal it.
     const { jti: _, sessionUid: __, ...stored } = payload;
+    const { current } = database;
+    if (current?.token) current.token.jkt ??= payload.jkt;
+    // The library binds refresh tokens to the key that was proven with the code for public clients alone.
+    if (this.model === 'RefreshToken') stored.jkt ??= current?.token?.jkt;
     const token = {
       key: keys.keyOf(this.model, id),
       model: this.model,
@@ -69,7 +73,6 @@ export class TokenAdapter extends StoredModel {
       payload: JSON.stringify(stored),
       seconds: expiresIn,
     };
-    const { current } = database;
     if (current?.token) current.token.issue(token);
     else if (!current?.authorization?.issue(token)) {
       const { key, model, grantId, seconds } = token;

@@ -13,6 +13,7 @@ import { Logger } from '../../http/logger.js';
 import { ConnectedApps } from '../admin/connected-apps.js';
 import { BrowserSessions } from '../pages/browser-sessions.js';
 import { FinishedSteps } from '../pages/finished-steps.js';
+import { NOT_SIGNED_IN } from '../provider/strangers.js';
 import { FormBody } from '../pages/form-body.js';
 import type { Form } from '../pages/form-body.js';
 import { Page } from '../pages/page.decorator.js';
@@ -96,7 +97,7 @@ export class UpstreamController {
       throw new errors.SessionNotFound('another step');
     const signedIn = await this.signIns.finish(request, response, begun);
     if (interaction && signedIn) await this.steps.signedIn(request, response, interaction, signedIn);
-    else if (interaction) await this.steps.declined(response, interaction, 'the member did not sign in');
+    else if (interaction) await this.steps.declined(response, interaction, NOT_SIGNED_IN);
     else {
       // Without a sign-in of our own, the page would lead straight back to the provider.
       if (!signedIn && !this.config.localSignIn) throw this.signIns.declined(purpose);

@@ -1,6 +1,6 @@
 import { ALL_SCOPES, isScope } from '../../../auth/scopes.js';
 import { asShown } from '../../../values/names.js';
-import { ClientFault } from '../../admin/client-rules.js';
+import { allowedOriginsOf, ClientFault } from '../../admin/client-rules.js';
 import type { ClientChanges, ClientDetails } from '../../admin/clients.service.js';
 import { textOf } from '../form-body.js';
 import type { Form } from '../form-body.js';
@@ -22,11 +22,13 @@ export const EMPTY_FORM: ClientForm = {
 
 /** Gives the field values when an app is edited. */
 export function formOf(client: ClientDetails): ClientForm {
+  const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] });
+  const isDefault = byDefault.join() === client.allowed_origins.join();
   return {
     name: client.name,
     type: client.type,
     redirect_uris: client.redirect_uris.join('\n'),
-    allowed_origins: client.allowed_origins.join('\n'),
+    allowed_origins: isDefault ? '' : client.allowed_origins.join('\n'),
     post_logout_redirect_uris: client.post_logout_redirect_uris.join('\n'),
     scopes: client.scopes,
     jwks: '',

@@ -350,7 +350,8 @@ export const de: Texts = {
       'Eine pro Zeile. Sie werden Zeichen für Zeichen verglichen: Nirgendwo anders werden Mitglieder hingeschickt.',
     postLogoutRedirectUris: 'Redirect-URIs nach dem Abmelden',
     allowedOrigins: 'Origins',
-    allowedOriginsWhy: 'Einer pro Zeile. Seiten von dort dürfen den Token-Endpunkt aufrufen.',
+    allowedOriginsWhy:
+      'Einer pro Zeile. Seiten von dort dürfen den Token-Endpunkt aufrufen. Wenn du keinen nennst: die der Redirect-URIs einer Web-App.',
     scopes: 'Sie darf bitten um',
     jwks: 'Öffentliche Schlüssel (JWK-Set)',
     jwksWhy:
@@ -502,7 +503,11 @@ export const de: Texts = {
     developers: 'Für Entwickler',
     notRegistered: 'Das wurde gesendet, ist aber nicht genau so registriert:',
     registered: 'Für diese App registriert:',
-    next: { tryAgain: 'Noch einmal versuchen', anotherAccount: 'Ein anderes Konto verwenden' },
+    next: {
+      tryAgain: 'Noch einmal versuchen',
+      anotherAccount: 'Ein anderes Konto verwenden',
+      toApp: 'Weiter zu {host}',
+    },
   },
 
   faults: {
@@ -527,6 +532,10 @@ export const de: Texts = {
     wrongAddress: [
       'Die App kann deine Antwort nicht bekommen',
       'Sie verlangt die Antwort an einer Adresse, die für sie nicht registriert ist. Damit niemand sonst sie bekommt, wirst du nicht dorthin geschickt. Sag es denen, die die App machen.',
+    ],
+    strangeApp: [
+      'Die App konnte dich nicht anmelden',
+      'Ihre Anfrage wurde nicht beantwortet, und es wurde nichts mit ihr geteilt. Du hast diese App nicht verbunden: Geh nur zu ihr weiter, wenn du sie kennst.',
     ],
     signedOut: ['Du bist abgemeldet', 'Öffne die Seite neu, melde dich an und versuche es dann noch einmal.'],
     foreignForm: [
@@ -575,7 +584,7 @@ export const de: Texts = {
       'die Veranstaltungen sehen, die du organisierst, besuchst oder zu denen du eingeladen bist',
     'connections:read': 'die Menschen sehen, mit denen du verbunden bist',
     'achievements:read': 'deine Auszeichnungen und deinen Fortschritt sehen',
-    openid: 'wissen, wer du bist: Benutzername, Name und Bild',
+    openid: 'wissen, wer du bist: die Nummer deines Kontos',
     profile: 'bei jeder Anmeldung deinen Namen, Benutzernamen und dein Bild bekommen',
     offline_access: 'verbunden bleiben, während du weg bist, bis du den Zugriff widerrufst',
   },

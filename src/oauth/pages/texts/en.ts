@@ -26,6 +26,10 @@ const FAULTS = {
     'The app cannot be sent your answer',
     'It asks for an answer at an address that is not registered for it. So that nobody else gets it, you are not sent there. Tell the people who make the app.',
   ],
+  strangeApp: [
+    'The app could not sign you in',
+    'Its request was not answered, and nothing was shared with it. You have not connected this app: go on to it only if you know it.',
+  ],
   signedOut: ['You are signed out', 'Open the page again and sign in, then try once more.'],
   foreignForm: [
     'This did not work',
@@ -427,7 +431,8 @@ export const en = {
     redirectUrisWhy: 'One a line. They are compared to the letter: members are sent back to nowhere else.',
     postLogoutRedirectUris: 'Redirect URIs after signing out',
     allowedOrigins: 'Origins',
-    allowedOriginsWhy: 'One a line. Pages of these may call the token endpoint.',
+    allowedOriginsWhy:
+      'One a line. Pages of these may call the token endpoint. If you name none: those of the redirect URIs of a web app.',
     scopes: 'It may ask for',
     jwks: 'Public keys (JWK set)',
     jwksWhy: 'Without keys the app is public, and proves itself by PKCE alone. Never paste a private key.',
@@ -498,7 +503,7 @@ export const en = {
     developers: 'For developers',
     notRegistered: 'This was sent, but it is not registered in exactly this form:',
     registered: 'Registered for this app:',
-    next: { tryAgain: 'Try again', anotherAccount: 'Use another account' },
+    next: { tryAgain: 'Try again', anotherAccount: 'Use another account', toApp: 'Go to {host}' },
   },
 
   faults: FAULTS as Readonly<Record<FaultName, Fault>>,
@@ -506,7 +511,7 @@ export const en = {
   /** What a scope lets an app do. */
   scopes: {
     ...(SCOPES as Readonly<Record<Scope, string>>),
-    openid: 'Know who you are: your username, name and picture',
+    openid: 'Know who you are: the number of your account',
     profile: 'Get your name, username and picture each time you sign in',
     offline_access: 'Stay connected while you are away, until you revoke its access',
   },

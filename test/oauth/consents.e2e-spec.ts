@@ -1,0 +1,290 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ClientsService } from '../../src/oauth/admin/clients.service.js';
+import { ClientCache } from '../../src/oauth/storage/client-cache.js';
+import { postgres } from '../support/database.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const SCOPE = 'openid profile:read events:read achievements:read';
+const csrfOf = (page: FormPage) => /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
+const codeIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('code') : null);
+
+async function status(path: string, accessToken: string, origin = oauth.issuer): Promise<number> {
+  const response = await fetch(`${origin}/api/public/${path}`, {
+    headers: { Authorization: `Bearer ${accessToken}` },
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** Sends the same form several times at once, each time on to where it leads. */
+function together(browser: Browser, action: string, form: Record<string, string>, times = 3) {
+  return Promise.all(
+    Array.from({ length: times }, () =>
+      browser.open(action, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      }),
+    ),
+  );
+}
+
+describe('an answer that is sent several times at once', () => {
+  async function counts(clientId: string) {
+    const [found] = await oauth.dataSource.query<Record<string, number>[]>(
+      `SELECT (SELECT count(*) FROM oauth_grants WHERE client_id = $1)::int AS grants,
+  (SELECT count(*) FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id WHERE g.client_id = $1)::int AS codes,
+  (SELECT count(*) FROM auth_events WHERE client_id = $1 AND type IN ('consent.granted', 'consent.denied'))::int AS decisions`,
+      [clientId],
+    );
+    return found;
+  }
+
+  async function atConsent() {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
+    const consent = (await browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
+    return { username, clientId, browser, consent };
+  }
+
+  it('is one decision: one grant and one code come of a consent', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { clientId, browser, consent } = await atConsent();
+      const form = { csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' };
+      const ends = await together(browser, `${consent.url.pathname}/consent`, form);
+      expect(ends.map(codeIn).filter((code) => code !== null)).toHaveLength(1);
+      expect(await counts(clientId)).toEqual({ grants: 1, codes: 1, decisions: 1 });
+    }
+  });
+
+  it('is one decision, too, where one allows what the other denies', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { clientId, browser, consent } = await atConsent();
+      const action = `${consent.url.pathname}/consent`;
+      const csrf = csrfOf(consent);
+      const ends = (
+        await Promise.all([
+          together(browser, action, { csrf, decision: 'allow', scope: 'profile:read' }, 1),
+          together(browser, action, { csrf, decision: 'deny' }, 1),
+        ])
+      ).flat();
+      const answers = ends.filter((end) => end instanceof URL);
+      expect(answers).toHaveLength(1);
+      const isAllowed = codeIn(answers[0]!) !== null;
+      expect(await counts(clientId)).toEqual({
+        grants: isAllowed ? 1 : 0,
+        codes: isAllowed ? 1 : 0,
+        decisions: 1,
+      });
+    }
+  });
+
+  it('is one sign-in: it leads on to one consent page, or to one code', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    await oauth.code(clientId, username, { scope: SCOPE });
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
+    const form = { csrf: csrfOf(page), username, password: PASSWORD };
+    const ends = await together(browser, `${page.url.pathname}/sign-in`, form);
+    expect(ends.map(codeIn).filter((code) => code !== null)).toHaveLength(1);
+  });
+
+  it('leads a second click on to the app where the first did not arrive there', async () => {
+    const { browser, consent } = await atConsent();
+    const action = `${consent.url.pathname}/consent`;
+    const form = new URLSearchParams({ csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' });
+    await browser.send(action, { method: 'POST', body: form }); // left before its redirect was followed
+    const [end] = await together(browser, action, Object.fromEntries(form), 1);
+    expect(codeIn(end!)).not.toBeNull();
+  });
+});
+
+/** Asks the member again, who now unticks some scopes. */
+const narrow = (clientId: string, username: string, untick: string[], browser = oauth.browser()) =>
+  browser.authorize(oauth.request(clientId, { scope: SCOPE, prompt: 'consent' }).url, { username, untick });
+
+describe('a consent that is narrowed', () => {
+  it('takes the scope from every token of earlier sign-ins with the next request, and nothing else', async () => {
+    const { id, username } = await oauth.member();
+    const clientId = await oauth.client();
+    const tokens = await oauth.tokens(clientId, username, { scope: SCOPE });
+    const untouched = await oauth.tokens(await oauth.client(), username, { scope: SCOPE });
+    expect(await status('events', tokens.access_token)).toBe(200);
+    await narrow(clientId, username, ['events:read']);
+    expect(await status('events', tokens.access_token)).toBe(403);
+    expect(await status('events', untouched.access_token)).toBe(200);
+    for (const path of ['me', 'achievements', 'sync'])
+      expect([path, await status(path, tokens.access_token)]).toEqual([path, 200]);
+    const sync = await fetch(`${oauth.issuer}/api/public/sync`, {
+      headers: { Authorization: `Bearer ${tokens.access_token}` },
+    });
+    expect(((await sync.json()) as { resources: string[] }).resources).toEqual(['profile', 'achievements']);
+
+    const refreshed = await oauth.refresh(clientId, tokens.refresh_token);
+    expect([refreshed.status, refreshed.body.scope]).toEqual([200, 'profile:read achievements:read']);
+    expect(await status('events', refreshed.body.access_token)).toBe(403);
+    const wider = await oauth.refresh(clientId, refreshed.body.refresh_token, { scope: 'events:read' });
+    expect(await status('events', wider.body.access_token ?? '')).not.toBe(200);
+
+    const [grants] = await oauth.dataSource.query<{ held: string[] }[]>(
+      `SELECT array_agg(DISTINCT scope) AS held FROM oauth_grants g, jsonb_each_text(g.payload->'resources'),
+  unnest(string_to_array(value, ' ')) scope WHERE g.user_id = $1 AND g.client_id = $2`,
+      [id, clientId],
+    );
+    expect(grants!.held.toSorted()).toEqual(['achievements:read', 'profile:read']);
+  });
+
+  it('may leave nothing of the API, and then the tokens still say who the member is', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const { access_token, refresh_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
+    await narrow(clientId, username, ['profile:read', 'events:read', 'achievements:read']);
+    expect(await status('me', access_token)).toBe(403);
+    const { status: refreshed, body } = await oauth.refresh(clientId, refresh_token);
+    expect(refreshed).toBe(200);
+    expect(await status('me', body.access_token)).toBe(403);
+    const userinfo = await fetch(`${oauth.issuer}/oauth/userinfo`, {
+      headers: { Authorization: `Bearer ${body.access_token}` },
+    });
+    expect(userinfo.status).toBe(200);
+  });
+
+  it('holds for a code that is not redeemed yet', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const code = await oauth.code(clientId, username, { scope: SCOPE });
+    await narrow(clientId, username, ['events:read']);
+    const { body } = await oauth.token(code);
+    expect(body.scope).toBe('profile:read achievements:read');
+  });
+
+  it('is not narrowed by asking for less, or by denying', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const { access_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
+    const less = oauth.request(clientId, { scope: 'openid profile:read', prompt: 'consent' }).url;
+    await oauth.browser().authorize(less, { username });
+    const denied = oauth.request(clientId, { scope: SCOPE, prompt: 'consent' }).url;
+    await oauth.browser().authorize(denied, { username, deny: true });
+    expect(await status('events', access_token)).toBe(200);
+  });
+
+  postgres.it('is known to every other process, whose cache has the token, within a second', async () => {
+    const other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
+    const origin = await other.api.app.getUrl();
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const { access_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
+    for (const at of [oauth.issuer, origin]) expect(await status('events', access_token, at)).toBe(200);
+    await narrow(clientId, username, ['events:read']);
+    expect(await status('events', access_token)).toBe(403); // at once where it was done
+    const deadline = performance.now() + 1_000;
+    let there = await status('events', access_token, origin);
+    while (there !== 403 && performance.now() < deadline)
+      there = await status('events', access_token, origin);
+    await other.close();
+    expect(there).toBe(403);
+  });
+
+  postgres.it('leaves no wider grant where a code is issued at the same moment', async () => {
+    const { username } = await oauth.member();
+    for (let round = 0; round < 10; round++) {
+      const clientId = await oauth.client();
+      const browser = oauth.browser();
+      await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
+      const other = oauth.browser();
+      const at = (await other.open(
+        oauth.request(clientId, { scope: SCOPE, prompt: 'consent' }).url,
+      )) as FormPage;
+      const consent = (await other.submit(at, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
+      const silent = oauth.request(clientId, { scope: SCOPE }).url;
+      await Promise.all([
+        other.submit(consent, { scope: ['profile:read'], decision: 'allow' }, /\/consent$/),
+        ...Array.from({ length: 4 }, () => browser.send(silent).then((answer) => answer.arrayBuffer())),
+      ]);
+      const wider = await oauth.dataSource.query(
+        `SELECT FROM oauth_grants WHERE client_id = $1 AND (payload->'resources')::text LIKE '%events%'`,
+        [clientId],
+      );
+      expect(wider).toEqual([]);
+    }
+  });
+});
+
+describe('a consent', () => {
+  const ELSEWHERE = [
+    'https://evil.example/callback',
+    'https://sub.app.example/callback',
+    'https://app.example:8443/callback',
+  ];
+
+  async function change(clientId: string, redirectUris: string[]): Promise<void> {
+    await new ClientsService(oauth.dataSource, oauth.api.config).update(
+      clientId,
+      () => ({ redirectUris }),
+      'admin',
+    );
+    oauth.api.app.get(ClientCache).forget(clientId);
+  }
+
+  it.each(ELSEWHERE)('does not count for a redirect URI that is added at %s', async (added) => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
+    await change(clientId, [REDIRECT_URI, added]);
+    const moved = { scope: SCOPE, redirect_uri: added };
+    const silent = (await browser.open(oauth.request(clientId, { ...moved, prompt: 'none' }).url)) as URL;
+    expect(silent.searchParams.get('error')).toBe('consent_required');
+    const page = (await browser.open(oauth.request(clientId, moved).url)) as FormPage;
+    expect(scopesOn(page.html)).toContain('profile:read');
+    expect(page.html).toContain(new URL(added).host);
+
+    // It counts where it was given, and after the next one, for both.
+    const there = oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url;
+    expect(codeIn(await browser.open(there))).not.toBeNull();
+    await browser.submit(page, { scope: scopesOn(page.html), decision: 'allow' }, /\/consent$/);
+    for (const redirect_uri of [REDIRECT_URI, added])
+      expect(
+        codeIn(
+          await browser.open(oauth.request(clientId, { scope: SCOPE, redirect_uri, prompt: 'none' }).url),
+        ),
+      ).not.toBeNull();
+  });
+
+  it('counts for another path of the same origin', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
+    const redirect_uri = 'https://app.example/other';
+    await change(clientId, [redirect_uri]);
+    expect(
+      codeIn(await browser.open(oauth.request(clientId, { scope: SCOPE, redirect_uri, prompt: 'none' }).url)),
+    ).not.toBeNull();
+  });
+
+  it('from before it knew its origins counts for those that the app had, and for no other', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const browser = oauth.browser();
+    await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
+    await oauth.dataSource.query('UPDATE oauth_consents SET redirect_origins = NULL WHERE client_id = $1', [
+      clientId,
+    ]);
+    const request = (redirect_uri: string) =>
+      oauth.request(clientId, { scope: SCOPE, redirect_uri, prompt: 'none' }).url;
+    expect(codeIn(await browser.open(request(REDIRECT_URI)))).not.toBeNull();
+    await change(clientId, [REDIRECT_URI, ELSEWHERE[0]!]);
+    expect(codeIn(await browser.open(request(REDIRECT_URI)))).not.toBeNull();
+    expect(codeIn(await browser.open(request(ELSEWHERE[0]!)))).toBeNull();
+  });
+});

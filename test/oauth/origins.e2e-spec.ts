@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { puaJson } from '../support/command-line.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import type { FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
+afterAll(() => oauth.close());
+
+/** What the page of an origin gets to see of a token request with a code that does not exist. */
+async function seenFrom(origin: string, clientId: string) {
+  const { status, headers, body } = await oauth.token(
+    {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: 'x',
+      redirect_uri: REDIRECT_URI,
+      code_verifier: 'v'.repeat(43),
+    },
+    { Origin: origin },
+  );
+  return [status, body.error, headers.get('access-control-allow-origin')];
+}
+
+const READABLE = (origin: string) => [400, 'invalid_grant', origin];
+const HIDDEN = [400, 'invalid_request', null];
+
+interface Shown {
+  readonly client_id: string;
+  readonly allowed_origins: string[];
+}
+const create = (...more: string[]) =>
+  puaJson<Shown>(oauth.api.environment, ['clients', 'create', '--name', 'Page', '--type', 'web', ...more]);
+
+describe('the pages that may call the token endpoint', () => {
+  it('are those of the redirect URIs where no origin was named, and the command says so', async () => {
+    const { client_id, allowed_origins } = await create(
+      '--redirect-uri',
+      REDIRECT_URI,
+      'https://app.example/other',
+      'https://second.example:8443/cb',
+    );
+    expect(allowed_origins).toEqual(['https://app.example', 'https://second.example:8443']);
+    for (const origin of allowed_origins) expect(await seenFrom(origin, client_id)).toEqual(READABLE(origin));
+    for (const origin of ['https://evil.example', 'https://second.example', 'http://app.example', 'null'])
+      expect([origin, await seenFrom(origin, client_id)]).toEqual([origin, HIDDEN]);
+  });
+
+  it('are those that were named, if any was, and none of an installed app', async () => {
+    const { client_id } = await create('--redirect-uri', REDIRECT_URI, '--origin', 'https://page.example');
+    expect(await seenFrom('https://page.example', client_id)).toEqual(READABLE('https://page.example'));
+    expect(await seenFrom('https://app.example', client_id)).toEqual(HIDDEN);
+    const native = await oauth.client({
+      type: 'native',
+      redirectUris: ['http://127.0.0.1/cb', REDIRECT_URI],
+    });
+    expect(await seenFrom('https://app.example', native)).toEqual(HIDDEN);
+  });
+
+  it('follow the redirect URIs of an app that a member registers, as the form says', async () => {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    await browser.submit((await browser.open('/developer')) as FormPage, { username, password: PASSWORD });
+    const form = (await browser.open('/developer/new-client')) as FormPage;
+    expect(form.html).toContain('If you name none: those of the redirect URIs of a web app.');
+    const fields = { name: 'Own', type: 'web', redirect_uris: REDIRECT_URI, scopes: 'profile:read' };
+    const made = (await browser.submit(form, fields, /\/developer\/clients$/)) as FormPage;
+    const clientId = made.url.pathname.split('/').at(-1)!;
+    expect(await seenFrom('https://app.example', clientId)).toEqual(READABLE('https://app.example'));
+    expect(made.html).toMatch(/<textarea id="allowed_origins"[^>]*>\s*<\/textarea>/);
+  });
+
+  it('are the only ones, and whoever looks after the app finds in its audit trail that another asked', async () => {
+    const clientId = await oauth.client();
+    for (const origin of ['https://evil.example', 'https://other.example', 'https://evil.example'])
+      await seenFrom(origin, clientId);
+    const events = async (client: string) =>
+      oauth.dataSource.query<object[]>(
+        `SELECT type, details->>'reason' AS reason FROM auth_events WHERE client_id = $1 AND type LIKE '%refused'`,
+        [client],
+      );
+    expect(await events(clientId)).toEqual([{ type: 'token.refused', reason: 'origin_not_allowed' }]);
+    await seenFrom('https://evil.example', 'nobody');
+    expect(await events('nobody')).toEqual([]);
+  });
+});

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { request as httpRequest } from 'node:http';
+import { OauthTest } from '../support/oauth.js';
+
+/** What a request may take of the processor, however it is written, on a machine that is busy with other tests. */
+const MOST_MS = 50;
+/** Node takes 16 KB of a header. */
+const LONG = 14_000;
+
+let oauth: OauthTest;
+beforeAll(async () => {
+  oauth = await OauthTest.start();
+});
+afterAll(() => oauth.close());
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+}
+
+function ask(method: string, path: string, headers: Record<string, string> = {}, body = ''): Promise<Answer> {
+  const length = body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(oauth.issuer, { method, path, headers: { ...headers, ...length } }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8').on('data', (part: string) => (text += part));
+      answer.on('end', () =>
+        resolve({ status: answer.statusCode!, type: answer.headers['content-type'] ?? '', text }),
+      );
+    });
+    sent.on('error', reject).end(body);
+  });
+}
+
+/** The least of three: what else runs in the process adds to it. */
+async function processorMs(work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < 4; round++) {
+    const before = process.cpuUsage();
+    await work();
+    const { user, system } = process.cpuUsage(before);
+    times.push((user + system) / 1000);
+  }
+  return Math.min(...times.slice(1));
+}
+
+const OF_LIBRARY = [
+  '/oauth/jwks',
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  '/oauth/authorize',
+  '/oauth/authorize/abc',
+  '/oauth/logout',
+  '/oauth/logout/success',
+];
+const FOR_PROGRAMS = ['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'];
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' };
+const MANY: readonly string[] = ['a&', '&', 'a=b&', 'scope=a&', '%41=&', '__proto__&'].map((pair) =>
+  pair.repeat(LONG / pair.length),
+);
+
+describe('thousands of parameters', () => {
+  it.each(OF_LIBRARY)('are refused before they are parsed: GET %s', async (path) => {
+    for (const query of MANY) {
+      const { status, text } = await ask('GET', `${path}?${query}`);
+      expect([path, query.slice(0, 10), status]).toEqual([path, query.slice(0, 10), 400]);
+      expect(text).toContain('there may be 100 parameters at most');
+    }
+    const ms = await processorMs(() => ask('GET', `${path}?${MANY[0]}`));
+    expect([path, ms < MOST_MS, ms]).toEqual([path, true, ms]);
+  });
+
+  it.each(FOR_PROGRAMS)('are refused in a query and in a form: POST %s', async (path) => {
+    for (const many of MANY)
+      for (const [query, body] of [
+        [many, 'client_id=a'],
+        ['', many],
+      ] as const) {
+        const { status, text } = await ask('POST', `${path}?${query}`, FORM, body);
+        expect([path, status, JSON.parse(text)]).toMatchObject([path, 400, { error: 'invalid_request' }]);
+      }
+    const ms = await processorMs(() => ask('POST', `${path}?${MANY[0]}`, FORM, MANY[0]));
+    expect([path, ms < MOST_MS, ms]).toEqual([path, true, ms]);
+  });
+
+  it('are refused in JSON where programs read', async () => {
+    const { type, text } = await ask('GET', `/oauth/jwks?${MANY[0]}`, { Accept: '*/*' });
+    expect([type, JSON.parse(text)]).toMatchObject([
+      'application/json; charset=utf-8',
+      { error: 'invalid_request', error_id: expect.any(String) },
+    ]);
+  });
+
+  it('are a hundred at most: so many are no fault, whatever their names', async () => {
+    const others = (count: number) => Array.from({ length: count }, (_, at) => `utm_${at}=x`).join('&');
+    expect((await ask('GET', `/oauth/jwks?${others(100)}`)).status).toBe(200);
+    expect((await ask('GET', `/oauth/jwks?${others(101)}`)).status).toBe(400);
+  });
+});
+
+describe('any other header or form', () => {
+  const LISTS = ['a,', ',', ';', ' ', '; ', 'a/b;q=0.5,', '"', '\\', 'a=b;', 'pua_session=a; '].map((part) =>
+    part.repeat(LONG / part.length),
+  );
+
+  it.each(['Cookie', 'Accept', 'Accept-Language', 'Content-Type', 'Authorization', 'DPoP', 'Origin'])(
+    'takes no longer for its length: %s',
+    async (header) => {
+      for (const path of ['/oauth/authorize', '/account/apps', '/oauth/userinfo'])
+        for (const text of LISTS) {
+          const ms = await processorMs(() => ask('GET', path, { [header]: `a${text}b` }));
+          expect([path, text.slice(0, 8), ms < MOST_MS, ms]).toEqual([path, text.slice(0, 8), true, ms]);
+        }
+    },
+  );
+});

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+const BYE = 'https://app.example/bye';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+/** An app that some member registered for themselves. */
+async function ownApp(): Promise<string> {
+  const { id: userId } = await oauth.member();
+  return oauth.client({ postLogoutRedirectUris: [BYE], owner: { userId, ip: null } });
+}
+
+/** A browser in which a member is signed in, who has connected an app of the platform. */
+async function signedIn(clientId?: string): Promise<Browser> {
+  const { username } = await oauth.member();
+  const browser = oauth.browser();
+  await browser.authorize(oauth.request(clientId ?? (await oauth.client())).url, { username });
+  return browser;
+}
+
+/** Everything that makes a request fail after its redirect URI was verified. */
+const FAILING: [string, Record<string, string | undefined>][] = [
+  ['prompt=none', { prompt: 'none' }],
+  ['a scope that it may not have', { scope: ' ' }],
+  ['another response type', { response_type: 'token' }],
+  ['another response mode', { response_mode: 'fragment' }],
+  ['no PKCE', { code_challenge: undefined }],
+  ['PKCE by the word', { code_challenge_method: 'plain' }],
+  ['a wrong max_age', { max_age: '-1' }],
+  ['another resource', { resource: 'https://other.example/' }],
+  ['a wrong prompt', { prompt: 'none login' }],
+  ['a wrong hint', { id_token_hint: 'a.b.c' }],
+  ['a control character', { state: '\0' }],
+  ['a request object', { request: 'a.b.c' }],
+];
+
+const linkOn = (page: FormPage) => {
+  const [, href] = /<a class="button[^"]*" href="([^"]+)"/.exec(page.html) ?? [];
+  return href === undefined ? undefined : new URL(href.replaceAll('&amp;', '&'));
+};
+
+describe('an app that the member does not know', () => {
+  it.each(FAILING)('is linked to, and not redirected to, with %s', async (_, parameters) => {
+    const clientId = await ownApp();
+    const { url } = oauth.request(clientId, { state: 'state', ...parameters });
+    for (const browser of [oauth.browser(), await signedIn()]) {
+      const page = (await browser.open(url)) as FormPage;
+      expect(page).not.toBeInstanceOf(URL);
+      expect([page.status, page.headers.get('location')]).toEqual([400, null]);
+      expect(page.html).toContain('Go to app.example');
+      const link = linkOn(page)!;
+      expect([link.origin + link.pathname, link.searchParams.get('error')]).toEqual([
+        REDIRECT_URI,
+        expect.stringMatching(/^[a-z_]+$/),
+      ]);
+      expect(page.html).toContain(link.searchParams.get('error')!);
+    }
+  });
+
+  it.each(FAILING.slice(0, 3))(
+    'is redirected to where the member has connected it: %s',
+    async (_, parameters) => {
+      const clientId = await ownApp();
+      const browser = await signedIn(clientId);
+      const asked = { ...parameters, scope: parameters.scope ?? 'openid events:read profile:read' };
+      const back = await browser.open(oauth.request(clientId, asked).url);
+      expect(back).toBeInstanceOf(URL);
+      expect((back as URL).origin + (back as URL).pathname).toBe(REDIRECT_URI);
+    },
+  );
+
+  it('is redirected to by a member who declines on the page that names it', async () => {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const back = await browser.authorize(oauth.request(await ownApp()).url, { username, deny: true });
+    expect([back.origin, back.searchParams.get('error')]).toEqual(['https://app.example', 'access_denied']);
+    const page = (await browser.open(oauth.request(await ownApp(), { prompt: 'login' }).url)) as FormPage;
+    expect(await browser.submit(page, {}, /\/cancel$/)).toBeInstanceOf(URL);
+  });
+
+  it('gets codes as any other', async () => {
+    const { username } = await oauth.member();
+    expect((await oauth.tokens(await ownApp(), username)).access_token).toBeDefined();
+  });
+
+  it('is linked to after a sign-out, which is done', async () => {
+    const clientId = await ownApp();
+    const url = new URL('/oauth/logout', oauth.issuer);
+    const asked = { client_id: clientId, post_logout_redirect_uri: BYE, state: 's' };
+    for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+    const nobody = (await oauth.browser().open(url)) as FormPage;
+    expect([nobody.status, String(linkOn(nobody))]).toEqual([200, `${BYE}?state=s`]);
+
+    const browser = await signedIn();
+    const confirm = (await browser.open(url)) as FormPage;
+    const out = (await browser.submit(confirm, { logout: 'yes' })) as FormPage;
+    expect([out.status, String(linkOn(out))]).toEqual([200, `${BYE}?state=s`]);
+    expect(((await browser.open('/account/apps')) as FormPage).html).toMatch(/type="password"/);
+
+    const known = await signedIn(clientId);
+    const asks = (await known.open(url)) as FormPage;
+    expect(((await known.submit(asks, { logout: 'yes' })) as URL).href).toBe(`${BYE}?state=s`);
+  });
+});
+
+describe('an app of the platform', () => {
+  it.each(FAILING)('is told of its mistake by a redirect, whoever opens it: %s', async (_, parameters) => {
+    const clientId = await oauth.client({ postLogoutRedirectUris: [BYE] });
+    const back = await oauth.browser().open(oauth.request(clientId, parameters).url);
+    expect(back).toBeInstanceOf(URL);
+    expect((back as URL).searchParams.get('error')).not.toBeNull();
+  });
+});
