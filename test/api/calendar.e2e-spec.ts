@@ -26,8 +26,8 @@ const make = async (browser: Browser, page: FormPage, name = 'Phone') =>
   (await browser.submit(page, { name }, /\/calendar\/create$/)) as FormPage;
 
 /** A link, without the page: what that does is tested by itself. */
-const linkOf = async (userId: number) =>
-  (await oauth.api.app.get(CalendarLinks).create(userId, 'Phone', { actor: 'user' }))!;
+const linkOf = (userId: number) =>
+  oauth.api.app.get(CalendarLinks).create(userId, 'Phone', { actor: 'user' });
 
 async function read(link: string, headers: Record<string, string> = {}, method = 'GET') {
   const response = await fetch(link, { headers, method });
@@ -101,8 +101,8 @@ describe('a calendar link', () => {
   thorough.it('is one of ten at most, and another can be made where one was revoked', async () => {
     const { username, id } = await oauth.member();
     const { browser, page } = await accountPage(username);
-    let last = page;
-    for (let i = 0; i < 10; i++) last = await make(browser, page, `Link ${i}`);
+    let last = (await browser.open('/account/calendar')) as FormPage;
+    for (let i = 0; i < 10; i++) last = await make(browser, last, `Link ${i}`);
     expect(last.html).toContain('as many as there can be');
     const refused = await make(browser, page, 'One more');
     expect(refused.status).toBe(422);
@@ -476,10 +476,10 @@ postgres.describe('calendar links of one member', () => {
   it('are ten where fifty are made at the same moment', async () => {
     const { id } = await oauth.member();
     const links = oauth.api.app.get(CalendarLinks);
-    const made = await Promise.all(
+    const made = await Promise.allSettled(
       Array.from({ length: 50 }, (_, i) => links.create(id, `Link ${i}`, { actor: 'user' })),
     );
-    expect(made.filter((url) => url !== undefined)).toHaveLength(10);
+    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
     expect(await links.list(id)).toHaveLength(10);
   });
 
