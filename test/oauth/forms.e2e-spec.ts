@@ -132,6 +132,71 @@ describe('a form that makes something', () => {
   });
 });
 
+describe('a step of a sign-in that ended', () => {
+  async function atSignIn(parameters: Record<string, string> = {}, fields = {}) {
+    const member = await oauth.member();
+    const clientId = await oauth.client(fields);
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
+    return { ...member, browser, page };
+  }
+
+  it('says that it is done, with the way back to the app, after Back, a reload and a second click', async () => {
+    const { browser, page, username } = await atSignIn();
+    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    expect(consent.html).toContain('name="decision"');
+    const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
+    expect(await allow()).toBeInstanceOf(URL);
+    for (const done of [
+      await browser.open(page.url),
+      await browser.submit(page, { username, password: PASSWORD }),
+      await browser.open(consent.url),
+      await allow(),
+    ] as FormPage[]) {
+      expect([done.status, done.html]).toEqual([410, expect.stringContaining('This is done already')]);
+      expect(done.html).toContain(`href="${new URL(REDIRECT_URI).origin}"`);
+    }
+  });
+
+  it('never says that it has expired where it is sent twice at once', async () => {
+    const { browser, page, username } = await atSignIn();
+    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
+    for (const answer of await Promise.all([allow(), allow(), allow()]))
+      if (!(answer instanceof URL)) expect(answer.html).toContain('This is done already');
+  });
+
+  it('leads to the app’s own page where it has one, and to none for an app on the device', async () => {
+    const sites = { clientUri: 'https://site.example/start' };
+    const web = await atSignIn({}, sites);
+    const native = await atSignIn(
+      { redirect_uri: 'com.example.app:/cb' },
+      { type: 'native', redirectUris: ['com.example.app:/cb'] },
+    );
+    for (const [{ browser, page }, href] of [
+      [web, 'href="https://site.example/start"'],
+      [native, undefined],
+    ] as const) {
+      await browser.submit(page, {}, /cancel$/);
+      const { html } = (await browser.open(page.url)) as FormPage;
+      expect(html).toContain('This is done already');
+      if (href === undefined) expect(html).not.toContain('Go back to the app</a>');
+      else expect(html).toContain(href);
+    }
+  });
+
+  it('is an expired one in another browser, and ends with all sign-ins of its member', async () => {
+    const { browser, page, username, id } = await atSignIn();
+    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
+    expect(((await oauth.browser().open(consent.url)) as FormPage).html).toContain('has expired');
+    await oauth.dataSource.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [
+      id,
+    ]);
+    expect(((await browser.open(consent.url)) as FormPage).html).toContain('has expired');
+  });
+});
+
 describe('POST /account/sign-out', () => {
   it('leads to a page that can be loaded again, each time that it is sent', async () => {
     const { browser, page } = await signedIn('/account/apps');

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { AdapterPayload } from 'oidc-provider';
 import { Config } from '../../config/config.js';
 import { Encryption } from '../../crypto/encryption.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
@@ -10,6 +11,9 @@ export type OneTimeModel = 'UpstreamSignIn' | 'PasskeySignIn' | 'PasskeyRegistra
 const PUT = `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))`;
 
 const TAKE = `DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 AND expires_at > now() RETURNING key, payload`;
+
+const COMPLETED = `SELECT key, payload FROM oauth_state
+WHERE key IN ($1, $2) AND model = 'Interaction' AND consumed_at IS NOT NULL AND expires_at > now()`;
 
 /** Encrypted state, kept until the browser's response to it arrives, and given out only once, even to parallel responses. */
 @Injectable()
@@ -40,5 +44,15 @@ export class OneTimeStates {
       model,
     ]);
     return row && this.#encryption.open<T>(row.payload, model, row.key);
+  }
+
+  /** @returns the parameters of the app's request of which this step was; undefined if it has not ended, or did so long ago */
+  async paramsOfCompleted(uid: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(
+      COMPLETED,
+      eitherOf(this.#keys.keysOf('Interaction', uid)),
+    );
+    const payload = row && this.#encryption.open<AdapterPayload>(row.payload, 'Interaction', row.key);
+    return payload?.params;
   }
 }

@@ -13,6 +13,12 @@ const FIND_STATE = {
 FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2) AND s.model = $3 AND s.expires_at > now()`,
 };
 
+const DELETE = 'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3';
+
+/** A step that ended is known for a while, so that whoever comes back to it is told that it did: see `FinishedSteps`. */
+const COMPLETE = `UPDATE oauth_state SET consumed_at = now(), expires_at = LEAST(expires_at, now() + interval '10 minutes')
+WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL`;
+
 interface StateRow extends Record<string, unknown> {
   payload: Buffer;
   key: Buffer;
@@ -42,7 +48,7 @@ export class StateAdapter extends StoredModel {
     if (candidates.length === 0) return undefined;
     const [row] = await database.read<StateRow>(FIND_STATE, [...eitherOf(candidates), this.model]);
     const payload = row && encryption.open<AdapterPayload>(row.payload, this.model, row.key);
-    if (!payload) return undefined;
+    if (!payload || (row.consumed && this.model === 'Interaction')) return undefined;
     const userId = memberOf(payload);
     // Stored by the previous version if the column is null: valid as long as no sign-in was ended since.
     if (userId !== null) database.current?.relyOn(userId, row.user_id === userId ? row.valid_since : null);
@@ -82,7 +88,7 @@ export class StateAdapter extends StoredModel {
   }
 
   override async destroy(id: string): Promise<void> {
-    await this.parts.database.rows('DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3', [
+    await this.parts.database.rows(this.model === 'Interaction' ? COMPLETE : DELETE, [
       ...eitherOf(this.parts.keys.keysOf(this.model, id)),
       this.model,
     ]);

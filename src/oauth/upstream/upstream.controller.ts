@@ -1,7 +1,6 @@
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { JWTPayload } from 'jose';
-import { errors } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { UpstreamMembers } from '../../accounts/upstream-members.js';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
@@ -81,8 +80,10 @@ export class UpstreamController {
     if (
       'interaction' in purpose &&
       (interaction?.prompt.name !== 'login' || interaction.result !== undefined)
-    )
-      throw new errors.SessionNotFound('another step');
+    ) {
+      redirect(response, `/interaction/${purpose.interaction}`); // says which of the two
+      return;
+    }
     if (interaction && queryOf(request).get('error') === 'access_denied') {
       await this.steps.declined(response, interaction, 'the member did not sign in');
       return;
