@@ -8,6 +8,7 @@ import { CATALOGUE_LIST } from '../features/achievements/achievements.queries.js
 import { CONNECTIONS, ConnectionsQuery } from '../features/connections/connection.dto.js';
 import { EventsQuery } from '../features/events/event.dto.js';
 import { EVENTS_IN_ANY_ZONE } from '../features/events/events.queries.js';
+import { Turnstile } from '../database/turnstile.js';
 import { isUnavailable } from '../database/unavailable.js';
 import { timestampOf } from '../values/timestamps.js';
 import { ROWS } from './parts.js';
@@ -20,6 +21,11 @@ const AT_ONCE = { events: 5, connections: 50, achievements: 20, rows: 100 } as c
 const ATTEMPTS = 20;
 /** and the pause in between, in ms. */
 const AGAIN_MS = 250;
+
+/** Files that wait for their turn to read; there are fewer. */
+const MOST_WAITING = 100;
+/** How long one of them waits before it counts as an attempt, in ms. */
+const PATIENCE_MS = 5_000;
 
 const PROFILE = `SELECT id, username, display_name, first_name, last_name, stored_display_name, external_id, email, bio, profile_picture,
   edited_fields, password_hash IS NOT NULL AS has_password, api_time(password_off_at) AS password_off_at,
@@ -35,6 +41,9 @@ type Piece = string | Buffer;
  */
 @Injectable()
 export class PersonalData {
+  /** Of all files together, one statement at a time: however fast they are read, they take no more than one connection. */
+  readonly #turns = new Turnstile(1, MOST_WAITING, PATIENCE_MS);
+
   constructor(private readonly database: Database) {}
 
   /** Yields the text in pieces. A failure in the middle leaves it unfinished, and therefore not valid JSON. */
@@ -61,7 +70,7 @@ export class PersonalData {
     let place: Place | undefined;
     do {
       const page = () => list.page(this.database, userId, { ...query, limit }, place);
-      const { items, found, far_key, far_id } = await patiently(page);
+      const { items, found, far_key, far_id } = await this.#patiently(page);
       if (items !== null) yield items;
       place = found > limit ? { side: 'after', key: far_key, id: far_id! } : undefined;
     } while (place);
@@ -73,21 +82,21 @@ export class PersonalData {
     do {
       const values = last ? [userId, ...places.map((place) => last![place])] : [userId];
       const statement = pageOf(rows, last !== undefined);
-      const page = await patiently(() => this.database.prepared<Row>(statement, values));
+      const page = await this.#patiently(() => this.database.prepared<Row>(statement, values));
       if (page.length > 0) yield page.map((row) => JSON.stringify(without(row, places))).join(',');
       last = page.length === AT_ONCE.rows ? page.at(-1) : undefined;
     } while (last);
   }
-}
 
-/** Reads when the database can: a file that has begun would otherwise be cut. */
-async function patiently<T>(read: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await read();
-    } catch (error) {
-      if (attempt === ATTEMPTS || !isUnavailable(error)) throw error;
-      await setTimeout(AGAIN_MS);
+  /** Reads when it is this file's turn and the database can: a file that has begun would otherwise be cut. */
+  async #patiently<T>(read: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#turns.take(read);
+      } catch (error) {
+        if (attempt === ATTEMPTS || !isUnavailable(error)) throw error;
+        await setTimeout(AGAIN_MS);
+      }
     }
   }
 }
