@@ -103,7 +103,7 @@ WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'
     const { data, text } = await fileOf(member.id);
     const request = expect.objectContaining({ route: `/of/${member.id}`, status: 403 });
     expect(data.own_apps_requests).toEqual([request, request]);
-    expect(data.own_apps_requests!.map(({ app_name }) => app_name).toSorted()).toEqual([
+    expect(data.own_apps_requests!.map(({ app_name }) => app_name as string).toSorted()).toEqual([
       `App of ${member.id}`,
       `Key of ${member.id}`,
     ]);
