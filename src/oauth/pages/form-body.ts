@@ -2,7 +2,6 @@ import { createParamDecorator } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
 import express from 'express';
 import type { Request, Response } from 'express';
-import { randomBytes } from '../../crypto/random.js';
 import { PageFault } from './page-faults.js';
 
 /** The fields of the request's form; a field that was sent twice is an array. */
@@ -11,14 +10,6 @@ export type Form = Readonly<Record<string, string | string[] | undefined>>;
 /** Gives the value of a single field; empty if it is missing or was sent twice. */
 export function textOf(value: Form[string]): string {
   return typeof value === 'string' ? value : '';
-}
-
-/** The id of a form on a page, in its field `form`: see `SentForms`. */
-export const FORM_ID = /^[\w-]{24}$/;
-
-/** Makes a {@link FORM_ID}. */
-export function newFormId(): string {
-  return randomBytes(18).toString('base64url');
 }
 
 /** The server's own forms have a few short fields. */

@@ -19,7 +19,7 @@ import { PlatformLogo } from './platform-logo.js';
 import type { FaultName, Texts } from './texts/en.js';
 import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
 import type { Language } from './texts/texts.js';
-import { newFormId } from './form-body.js';
+import { newFormId } from './form-ids.js';
 import { browserOf } from './user-agent.js';
 import { clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
 

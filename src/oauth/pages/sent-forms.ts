@@ -8,8 +8,9 @@ import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { queryOf } from '../upstream/upstream-sign-ins.js';
-import { FORM_ID, newFormId, textOf } from './form-body.js';
+import { textOf } from './form-body.js';
 import type { Form } from './form-body.js';
+import { FORM_ID, newFormId } from './form-ids.js';
 import type { Member } from './account-pages.js';
 import { redirect } from './pages.js';
 
