@@ -151,8 +151,11 @@ export const AUTH_EVENTS = {
     details: { link: ['number', 'id of the link'] },
   },
   'calendar_link.revoked': {
-    meaning: 'A member revoked a calendar link',
-    details: { link: ['number', 'id of the link'] },
+    meaning: 'A member revoked one or all of their calendar links',
+    details: {
+      link: ['number', 'id of the link, if it was one'],
+      links: ['number', 'how many, if it was all of them'],
+    },
   },
   'client.created': {
     meaning: 'An app was registered',

@@ -24,15 +24,11 @@ let loaded: Promise<[typeof import('ical-generator'), TimeZones]> | undefined;
 /**
  * Writes the events as a calendar file (RFC 5545), the same bytes for the same events. Local times carry their zone if the file can
  * describe it correctly; otherwise they are in UTC. Yields to other work after every few events.
- *
- * @param isWanted whether somebody is still waiting for it
- * @returns undefined if nobody is
  */
 export async function calendarFile(
   events: readonly CalendarEvent[],
   source: CalendarSource,
-  isWanted: () => boolean,
-): Promise<Buffer | undefined> {
+): Promise<Buffer> {
   const [library, zones] = await (loaded ??= Promise.all([import('ical-generator'), TimeZones.load()]));
   const calendar = new library.ICalCalendar({
     prodId: { company: 'Public User API', product: 'Calendar', language: 'EN' },
@@ -45,7 +41,6 @@ export async function calendarFile(
   const entries: string[] = [];
   for (const [i, event] of events.entries()) {
     if (i > 0 && i % AT_ONCE === 0) await setImmediate();
-    if (!isWanted()) return undefined;
     const rules = event.is_all_day ? undefined : rulesOf(event, zones);
     if (rules) used.set(rules.id, rules);
     const entry: ICalEvent = new library.ICalEvent(entryOf(event, source, rules), calendar);

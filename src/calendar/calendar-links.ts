@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { eventValues, recordEvent, recordEventIf } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
-import { boundChanges } from '../auth/owner.js';
+import { boundChanges, LimitReached } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
@@ -64,15 +65,24 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
    * Makes a link.
    *
    * @param name of at most {@link LONGEST_NAME} code points
-   * @returns its URL, which is shown once and stored nowhere; undefined if the member has reached the limit
-   * @throws TooManyChanges
+   * @returns its URL, which is shown once and stored nowhere
+   * @throws LimitReached, TooManyChanges
    */
-  async create(userId: number, name: string, actor: Actor): Promise<string | undefined> {
-    await boundChanges(this.database.dataSource, userId);
+  create(
+    userId: number,
+    name: string,
+    actor: Actor,
+    manager: EntityManager = this.database.dataSource.manager,
+  ): Promise<string> {
+    return manager.transaction((transaction) => this.#create(transaction, userId, name, actor));
+  }
+
+  async #create(manager: EntityManager, userId: number, name: string, actor: Actor): Promise<string> {
+    await boundChanges(manager, userId);
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     // Of two requests at the same moment, one gets the slot: the other tries again, as often as there are slots to lose.
     for (;;) {
-      const [row] = await this.database.rows<{ id: number | null; free: boolean }>(
+      const [row] = await manager.query<{ id: number | null; free: boolean }[]>(
         `WITH free AS (
   SELECT slot FROM generate_series(1, ${MOST_LINKS}) slot
   WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot = slot.slot) ORDER BY slot LIMIT 1
@@ -83,9 +93,9 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
         [userId, name, this.#keys.keyOf(MODEL, secret)],
       );
       const { id, free } = row!;
-      if (!free) return undefined;
+      if (!free) throw new LimitReached(`the member has ${MOST_LINKS} calendar links`);
       if (id === null) continue;
-      await recordEvent(this.database.dataSource, {
+      await recordEvent(manager, {
         ...actor,
         type: 'calendar_link.created',
         userId,
@@ -107,6 +117,18 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
       ],
     );
     return gone.length > 0;
+  }
+
+  /** Revokes all links of a member. */
+  async revokeAll(userId: number, actor: Actor): Promise<void> {
+    await this.database.dataSource.transaction(async (manager) => {
+      const [, links] = await manager.query<[unknown, number]>(
+        'DELETE FROM calendar_links WHERE user_id = $1',
+        [userId],
+      );
+      if (links > 0)
+        await recordEvent(manager, { ...actor, type: 'calendar_link.revoked', userId, details: { links } });
+    });
   }
 
   /** @returns undefined if the link opens no calendar: it never existed, was revoked, or its member is disabled; it is looked up in every case */

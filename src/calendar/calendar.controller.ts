@@ -4,15 +4,13 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Usage } from '../auth/usage/usage.js';
-import { Config } from '../config/config.js';
-import { Database } from '../database/database.js';
-import { etagOf, noneMatch } from '../http/output/etag.js';
+import { noneMatch } from '../http/output/etag.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { leavePlace } from '../http/pipeline/request-context.js';
+import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { addressOf } from '../values/network.js';
-import { readCalendar } from './calendar-events.js';
-import { calendarFile } from './calendar-file.js';
-import type { CalendarSource } from './calendar-file.js';
+import { CalendarFiles, PATIENCE_MS } from './calendar-files.js';
 import { CalendarLinks } from './calendar-links.js';
 
 /**
@@ -24,17 +22,12 @@ import { CalendarLinks } from './calendar-links.js';
 @OutsideApi()
 @ApiExcludeController()
 export class CalendarController {
-  readonly #source: CalendarSource;
-
   constructor(
-    config: Config,
     private readonly links: CalendarLinks,
-    private readonly database: Database,
+    private readonly files: CalendarFiles,
     private readonly rateLimits: RateLimits,
     private readonly usage: Usage,
-  ) {
-    this.#source = { name: config.platformName ?? 'Events', host: new URL(config.publicUrl).hostname };
-  }
+  ) {}
 
   @Get(':secret.ics')
   async read(
@@ -53,10 +46,10 @@ export class CalendarController {
     const caller = { kind: 'calendar_link', userId: link.user_id, credentialId } as const;
     const overLimit = this.rateLimits.countCall('read', caller, response);
     if (overLimit) throw overLimit;
-    const events = await readCalendar(this.database, link.user_id);
-    const file = await calendarFile(events, this.#source, () => !response.headersSent && !response.destroyed);
-    if (file === undefined || response.headersSent) return; // the deadline was first
-    const etag = etagOf(file);
+    extendDeadline(request, PATIENCE_MS);
+    leavePlace(request.context); // waiting for its turn is no work
+    const { bytes, etag } = await this.files.of(link.user_id);
+    if (response.headersSent) return; // the deadline was first
     response.gather('ETag', etag);
     const known = request.headers['if-none-match'];
     if (known !== undefined && noneMatch(known, etag)) {
@@ -65,7 +58,7 @@ export class CalendarController {
     }
     response.gather('Content-Type', 'text/calendar; charset=utf-8');
     response.gather('Content-Disposition', 'inline; filename="events.ics"');
-    response.gather('Content-Length', String(file.length));
-    response.writeHead(200).end(request.method === 'HEAD' ? undefined : file);
+    response.gather('Content-Length', String(bytes.length));
+    response.writeHead(200).end(request.method === 'HEAD' ? undefined : bytes);
   }
 }

@@ -1,13 +1,14 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { CalendarLinkUsage } from './calendar-link-usage.js';
+import { CalendarFiles } from './calendar-files.js';
 import { CalendarLinks } from './calendar-links.js';
 import { CalendarController } from './calendar.controller.js';
 
 @Module({
   imports: [AuthModule],
   controllers: [CalendarController],
-  providers: [CalendarLinks, CalendarLinkUsage],
+  providers: [CalendarFiles, CalendarLinks, CalendarLinkUsage],
   exports: [CalendarLinks],
 })
 export class CalendarModule {}

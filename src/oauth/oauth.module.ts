@@ -20,6 +20,7 @@ import { signInControllers } from './pages/sign-in.controllers.js';
 import { PasskeyCeremonies } from './passkeys/passkey-ceremonies.js';
 import { PasskeyForm } from './passkeys/passkey-form.js';
 import { DoneNotices } from './pages/done-notices.js';
+import { SentForms } from './pages/sent-forms.js';
 import { SecurityController } from './pages/security.controller.js';
 import { SecurityPage } from './pages/security-page.js';
 import { InteractionsController } from './pages/interactions.controller.js';
@@ -67,6 +68,7 @@ import { OauthRoutes } from './oauth-routes.js';
     FinishedSteps,
     OneTimeStates,
     DoneNotices,
+    SentForms,
     PasskeyCeremonies,
     PasskeyForm,
     SecurityPage,
@@ -85,6 +87,7 @@ import { OauthRoutes } from './oauth-routes.js';
     Pages,
     PasskeyCeremonies,
     Refusals,
+    SentForms,
   ],
 })
 export class OauthModule {}

@@ -1,13 +1,13 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { CalendarModule } from '../calendar/calendar.module.js';
 import { OauthModule } from '../oauth/oauth.module.js';
 import { AccountDataController } from './account-data.controller.js';
+import { Downloads } from './downloads.js';
 import { PersonalData } from './personal-data.js';
 
 @Module({
-  imports: [AuthModule, CalendarModule, OauthModule],
+  imports: [AuthModule, OauthModule],
   controllers: [AccountDataController],
-  providers: [PersonalData],
+  providers: [PersonalData, { provide: Downloads, useFactory: () => new Downloads() }],
 })
 export class PersonalDataModule {}

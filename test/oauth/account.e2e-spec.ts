@@ -420,7 +420,7 @@ describe('GET /account/data and the file', () => {
 VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
       [member.id, Buffer.from(`credential of ${member.id}`)],
     );
-    const link = (await oauth.api.app.get(CalendarLinks).create(member.id, 'Phone', { actor: 'user' }))!;
+    const link = await oauth.api.app.get(CalendarLinks).create(member.id, 'Phone', { actor: 'user' });
 
     const response = await download(member.username);
     expect([response.status, response.headers.get('content-disposition')]).toEqual([
@@ -438,12 +438,16 @@ VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
       'pending_connections',
       'achievements',
       'connected_apps',
+      'consents',
       'sessions',
       'keys',
       'passkeys',
       'own_apps',
+      'own_apps_requests',
+      'webhooks',
       'calendar_links',
       'usage',
+      'platform_news',
       'account_events',
     ]);
     expect(data.profile).toMatchObject({ id: member.id, first_name: 'Ada', bio: 'Ünïcode "bio"\n🎉' });

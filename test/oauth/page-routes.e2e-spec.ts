@@ -9,6 +9,11 @@ import { AppModule } from '../../src/app.module.js';
 import { configureApp } from '../../src/configure-app.js';
 import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { OutsideApi } from '../../src/http/pipeline/outside-api.js';
+import {
+  ACCOUNT_PAGES,
+  DEVELOPER_PAGES,
+  pathOf as pathOfPage,
+} from '../../src/oauth/upstream/upstream-sign-ins.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { endApp } from '../support/api.js';
 import { createTestDatabase, testConfig } from '../support/database.js';
@@ -16,6 +21,9 @@ import { OauthTest } from '../support/oauth.js';
 
 /** Every page, and the methods that it has. */
 const PAGES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [...ACCOUNT_PAGES, ...DEVELOPER_PAGES].map((page) => [`${pathOfPage(page)}/confirm`, 'GET, HEAD']),
+  ),
   '/interaction/:uid': 'GET, HEAD',
   '/interaction/:uid/upstream': 'GET, HEAD',
   '/interaction/:uid/sign-in': 'POST',
@@ -30,7 +38,6 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/apps/upstream': 'GET, HEAD',
   '/account/sessions/upstream': 'GET, HEAD',
   '/account/security': 'GET, HEAD',
-  '/account/security/confirm': 'GET, HEAD',
   '/account/security/upstream': 'GET, HEAD',
   '/account/security/sign-in': 'POST',
   '/account/security/passkeys': 'POST',
@@ -55,6 +62,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/data/passkey/options': 'POST',
   '/account/password-reset': 'GET, HEAD',
   '/account/password-reset/send': 'POST',
+  '/account/password-reset/sent': 'GET, HEAD',
   '/account/new-password/:token': 'GET, HEAD',
   '/account/new-password/:token/set': 'POST',
   '/account/activity': 'GET, HEAD',
@@ -98,6 +106,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/developer/new-key/passkey': 'POST',
   '/developer/new-key/passkey/options': 'POST',
   '/developer/new-key/upstream': 'GET, HEAD',
+  '/developer/made-key': 'GET, HEAD',
   '/developer/keys': 'POST',
   '/developer/keys/:key/rotate': 'POST',
   '/developer/keys/:key/revoke': 'POST',

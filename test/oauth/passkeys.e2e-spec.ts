@@ -5,7 +5,6 @@ import * as client from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { WaysIn } from '../../src/accounts/ways-in.js';
-import { Encryption } from '../../src/crypto/encryption.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
@@ -41,23 +40,6 @@ const passkeysOf = (userId: number) =>
     'SELECT name, sign_count, backed_up, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id',
     [userId],
   );
-
-/** Lets the member's sign-ins be so many seconds older: pages know it from what is sealed in the session. */
-async function ageSessions(userId: number, seconds: number): Promise<void> {
-  const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
-  const rows = await query<{ key: Buffer; uid_key: Buffer; payload: Buffer }>(
-    'SELECT key, uid_key, payload FROM oauth_sessions WHERE user_id = $1',
-    [userId],
-  );
-  for (const { key, uid_key, payload } of rows) {
-    const session = encryption.open<{ loginTs: number }>(payload, 'Session', uid_key, key)!;
-    const older = { ...session, loginTs: session.loginTs - seconds };
-    await query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
-      key,
-      encryption.seal(older, 'Session', uid_key, key),
-    ]);
-  }
-}
 
 /** A browser at the sign-in page of an authorization request. */
 async function atSignIn(parameters: Record<string, string> = {}, browser = oauth.browser()) {
@@ -477,13 +459,13 @@ describe('What a member may change of how they sign in', () => {
     const page = (await browser.open('/account/security')) as FormPage;
     const forms = page.html.match(/(?<=action=")\/account\/security\/(passkeys|password)[^"]*/g)!;
     expect(forms).toHaveLength(4);
-    await ageSessions(id, 290);
+    await oauth.ageSignIns(id, 290);
     expect(((await browser.open('/account/security')) as FormPage).html).not.toContain(
       'Confirm that it is you',
     );
     const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
 
-    await ageSessions(id, 11);
+    await oauth.ageSignIns(id, 11);
     const old = (await browser.open('/account/security')) as FormPage;
     expect(old.html).toContain('<a class="link" href="/account/security/confirm">Confirm that it is you</a>');
     expect(old.html).not.toMatch(/action="\/account\/security/);

@@ -75,11 +75,12 @@ const member = async (fields: Record<string, unknown> = {}) => {
 async function ask(username: string, language = 'en', browser = oauth.browser()) {
   const page = (await browser.open('/account/password-reset')) as FormPage;
   const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
-  const answer = await browser.send('/account/password-reset/send', {
-    method: 'POST',
-    body: new URLSearchParams({ csrf, username }),
-    headers: { Origin: 'null', 'Accept-Language': language },
-  });
+  const headers = { Origin: 'null', 'Accept-Language': language };
+  const body = new URLSearchParams({ csrf, username });
+  const sent = await browser.send('/account/password-reset/send', { method: 'POST', body, headers });
+  const location = sent.headers.get('location');
+  // A page of its own, so that a reload does not ask for another mail.
+  const answer = location === null ? sent : await browser.send(location, { headers });
   const html = (await answer.text()).replaceAll(csrf, 'CSRF');
   await oauth.api.app.get(PasswordResets).onApplicationShutdown();
   return { status: answer.status, html };

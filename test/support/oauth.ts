@@ -7,6 +7,7 @@ import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { ClientsService } from '../../src/oauth/admin/clients.service.js';
 import type { NewClient } from '../../src/oauth/admin/clients.service.js';
 import type { Config } from '../../src/config/config.js';
+import { Encryption } from '../../src/crypto/encryption.js';
 import { TestApi } from './api.js';
 
 export const PASSWORD = 'correct horse battery staple';
@@ -163,6 +164,23 @@ export class OauthTest {
     });
     await response.arrayBuffer();
     return response.status;
+  }
+
+  /** Makes the sign-ins of a member's sessions older. */
+  async ageSignIns(userId: number, seconds: number): Promise<void> {
+    const encryption = new Encryption(this.api.config.secrets, 'oauth-state');
+    const rows = await this.dataSource.query<{ key: Buffer; uid_key: Buffer; payload: Buffer }[]>(
+      'SELECT key, uid_key, payload FROM oauth_sessions WHERE user_id = $1',
+      [userId],
+    );
+    for (const { key, uid_key, payload } of rows) {
+      const session = encryption.open<{ loginTs: number }>(payload, 'Session', uid_key, key)!;
+      const older = { ...session, loginTs: session.loginTs - seconds };
+      await this.dataSource.query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
+        key,
+        encryption.seal(older, 'Session', uid_key, key),
+      ]);
+    }
   }
 
   /** Makes stored rows older, by the database's clock. */

@@ -77,7 +77,8 @@ export class UnknownKey extends OperatorError {
   }
 }
 
-const DETAILS = `SELECT k.id,
+/** SQL: {@link KeyDetails} of the keys `k`; a condition can follow. */
+export const KEY_DETAILS = `SELECT k.id,
   CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= now() THEN 'expired'
     WHEN u.disabled_at IS NOT NULL THEN 'owner_disabled' WHEN k.replaced_by IS NOT NULL THEN 'replaced' ELSE 'active' END AS status,
   k.user_id, u.username, k.name, k.environment, k.scopes, k.allowed_cidrs::text[] AS allowed_cidrs, k.last_four,
@@ -102,11 +103,15 @@ export class ApiKeysService {
   }
 
   /**
+   * @param within a transaction of which it is to be a part
    * @returns the key itself, which is shown once and stored nowhere
    * @throws LimitReached where its owner has as many as the limits allow
    */
-  async create(wanted: NewKey): Promise<{ key: string; id: string }> {
-    return this.dataSource.transaction(async (manager) => {
+  async create(
+    wanted: NewKey,
+    within: EntityManager = this.dataSource.manager,
+  ): Promise<{ key: string; id: string }> {
+    return within.transaction(async (manager) => {
       const { owner } = wanted;
       if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS);
       const { key, id } = makeKey(wanted.environment);
@@ -160,7 +165,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
     own?: boolean | undefined;
   } = {}): Promise<KeyDetails[]> {
     return this.dataSource.query<KeyDetails[]>(
-      `${DETAILS} WHERE ($1::bigint IS NULL OR k.user_id = $1) AND (NOT $3 OR k.user_id IS NULL)
+      `${KEY_DETAILS} WHERE ($1::bigint IS NULL OR k.user_id = $1) AND (NOT $3 OR k.user_id IS NULL)
   AND (NOT $4 OR (k.self_issued AND LEAST(k.revoked_at, k.expires_at) > now() - interval '7 days'))
   AND ($2::bigint IS NULL OR k.revoked_at IS NULL
   AND k.replaced_by IS NULL AND k.expires_at > now() AND k.expires_at <= now() + make_interval(secs => $2))
@@ -171,7 +176,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
 
   async find(id: string, owner?: Owner): Promise<KeyDetails | undefined> {
     const found = await this.dataSource.query<KeyDetails[]>(
-      `${DETAILS} WHERE k.id = $1 AND ($2::bigint IS NULL OR (k.user_id = $2 AND k.self_issued))`,
+      `${KEY_DETAILS} WHERE k.id = $1 AND ($2::bigint IS NULL OR (k.user_id = $2 AND k.self_issued))`,
       [id, owner?.userId ?? null],
     );
     return found[0];
@@ -188,8 +193,9 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
     overlapSeconds: number,
     actor: Actor,
     owner?: Owner,
+    within: EntityManager = this.dataSource.manager,
   ): Promise<{ key: string; id: string }> {
-    return this.dataSource.transaction(async (manager) => {
+    return within.transaction(async (manager) => {
       // While both are accepted there is one more key.
       if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS + (overlapSeconds === 0 ? 1 : 0));
       const old = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
@@ -290,7 +296,7 @@ RETURNING user_id`,
   }
 
   async #notRotatable(manager: EntityManager, id: string): Promise<OperatorError> {
-    const [key] = await manager.query<KeyDetails[]>(`${DETAILS} WHERE k.id = $1`, [id]);
+    const [key] = await manager.query<KeyDetails[]>(`${KEY_DETAILS} WHERE k.id = $1`, [id]);
     if (key!.status === 'revoked') return new OperatorError(`The key ${id} is revoked: create a new one`);
     if (key!.status === 'expired') return new OperatorError(`The key ${id} has expired: create a new one`);
     return new OperatorError(

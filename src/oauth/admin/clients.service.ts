@@ -111,14 +111,14 @@ export class ClientsService {
    * @returns the client's id
    * @throws ClientFault where it is not allowed, LimitReached where its owner has as many as they may
    */
-  async create(wanted: NewClient): Promise<string> {
+  async create(wanted: NewClient, within: EntityManager = this.dataSource.manager): Promise<string> {
     checkClient(wanted, this.config.production);
     const id = wanted.id ?? randomUUID();
     const scopes = wanted.scopes ?? ALL_SCOPES;
     const idTokenAlg = wanted.idTokenAlg ?? 'ES256';
     if (idTokenAlg !== 'ES256')
       await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
-    await this.dataSource.transaction(async (manager) => {
+    await within.transaction(async (manager) => {
       const { owner } = wanted;
       if (owner)
         await takePlace(

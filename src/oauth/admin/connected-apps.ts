@@ -16,6 +16,20 @@ export interface ConnectedApp extends QueryResultRow {
   readonly last_used_at: string | null;
 }
 
+/** SQL: the apps that have live access to the member $1: see {@link ConnectedApp}. */
+export const CONNECTED_APPS = `SELECT c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri,
+  c.logo IS NOT NULL AS has_logo, a.scopes, api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
+FROM (
+  SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
+    array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes
+  FROM oauth_grants g LEFT JOIN oauth_grant_usage u ON u.grant_id = g.id
+  CROSS JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (
+    SELECT string_agg(resource.value, ' ') FROM jsonb_each_text(g.payload->'resources') resource)), ' ')) AS s (scope)
+  WHERE g.user_id = $1 AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
+    AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+  GROUP BY g.client_id
+) a JOIN oauth_clients c ON c.id = a.client_id`;
+
 /** A browser in which a member is signed in. */
 export interface BrowserSession extends QueryResultRow {
   /** Identifies the session in forms; it gives no access. */
@@ -46,22 +60,11 @@ export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
 
   /** By name. */
-  async listApps(userId: number, most = SHOWN): Promise<Shown<ConnectedApp>> {
+  async listApps(userId: number): Promise<Shown<ConnectedApp>> {
     const rows = await this.dataSource.query<(ConnectedApp & Counted)[]>(
-      `SELECT count(*) OVER ()::integer AS count, c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri,
-  c.logo IS NOT NULL AS has_logo, a.scopes,
-  api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
-FROM (
-  SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
-    array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes
-  FROM oauth_grants g LEFT JOIN oauth_grant_usage u ON u.grant_id = g.id
-  CROSS JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (
-    SELECT string_agg(resource.value, ' ') FROM jsonb_each_text(g.payload->'resources') resource)), ' ')) AS s (scope)
-  WHERE g.user_id = $1 AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
-    AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
-  GROUP BY g.client_id
-) a JOIN oauth_clients c ON c.id = a.client_id ORDER BY ${foldedText('c.name')}, c.id LIMIT $2`,
-      [userId, most],
+      `SELECT count(*) OVER ()::integer AS count, a.* FROM (${CONNECTED_APPS}) a
+ORDER BY ${foldedText('a.client_name')}, a.client_id LIMIT ${SHOWN}`,
+      [userId],
     );
     return shownOf(rows);
   }
@@ -71,17 +74,13 @@ FROM (
    *
    * @param own keys of the current session, which comes first
    */
-  async listSessions(
-    userId: number,
-    own: readonly Buffer[] = [],
-    most = SHOWN,
-  ): Promise<Shown<BrowserSession>> {
+  async listSessions(userId: number, own: readonly Buffer[] = []): Promise<Shown<BrowserSession>> {
     const rows = await this.dataSource.query<(BrowserSession & Counted)[]>(
       `SELECT count(*) OVER ()::integer AS count, encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at,
   api_time(last_seen_at) AS last_seen_at, host(ip) AS ip, user_agent
 FROM oauth_sessions WHERE user_id = $1 AND expires_at > now()
-ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_key LIMIT $3`,
-      [userId, own, most],
+ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_key LIMIT ${SHOWN}`,
+      [userId, own],
     );
     return shownOf(rows);
   }
@@ -90,14 +89,15 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
    * Ends the access of one client: grants with every code and token. The member's consent is forgotten, so that the app has to
    * ask again.
    *
+   * @param clientId null for all clients
    * @returns how many grants ended
    */
-  async revoke(userId: number, clientId: string, actor: Actor): Promise<number> {
+  async revoke(userId: number, clientId: string | null, actor: Actor): Promise<number> {
     const [row] = await this.dataSource.query<{ count: number; forgotten: boolean }[]>(
       `WITH forgotten AS (
-  DELETE FROM oauth_consents WHERE user_id = $1 AND client_id = $2 RETURNING 1
+  DELETE FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
 ), ended AS (
-  DELETE FROM oauth_grants WHERE user_id = $1 AND client_id = $2 RETURNING 1
+  DELETE FROM oauth_grants WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
 ) SELECT count(*) AS count, EXISTS (SELECT FROM forgotten) AS forgotten FROM ended`,
       [userId, clientId],
     );

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
+import { DataSource } from 'typeorm';
 import { Csrf } from '../../accounts/csrf.js';
 import type { SignedIn } from '../../accounts/sign-in.js';
+import { WaysIn } from '../../accounts/ways-in.js';
 import { Config } from '../../config/config.js';
 import { PasskeyForm } from '../passkeys/passkey-form.js';
 import { SignOuts } from '../upstream/sign-outs.js';
@@ -13,6 +15,7 @@ import type { SignedInUser } from './browser-sessions.js';
 import { DoneNotices } from './done-notices.js';
 import type { Form } from './form-body.js';
 import { PageFault } from './page-faults.js';
+import { confirmPathOf } from './page-paths.js';
 import { Pages, redirect } from './pages.js';
 import type { Done, Page } from './pages.js';
 import { SignInForm } from './sign-in-form.js';
@@ -29,6 +32,8 @@ export interface Member {
 /** Common to all pages below `/account` and `/developer`: the current member, sign-in on the page, and notices after a form. */
 @Injectable()
 export class AccountPages {
+  readonly #waysIn: WaysIn;
+
   constructor(
     private readonly config: Config,
     private readonly pages: Pages,
@@ -39,7 +44,10 @@ export class AccountPages {
     private readonly signOuts: SignOuts,
     private readonly done: DoneNotices,
     private readonly passkeyForm: PasskeyForm,
-  ) {}
+    dataSource: DataSource,
+  ) {
+    this.#waysIn = new WaysIn(dataSource);
+  }
 
   /** Finds the member for whom the page is shown. @returns undefined if nobody is signed in; the sign-in was then sent instead */
   async visitor(page: SignInPage, request: Request, response: Response): Promise<Member | undefined> {
@@ -52,10 +60,40 @@ export class AccountPages {
 
   /** Finds the member who sent a form of such a page. @throws PageFault if the CSRF token is wrong, or nobody is signed in */
   async sender(request: Request, response: Response, form: Form): Promise<Member> {
+    const member = await this.sentBy(request, response, form);
+    if (!member) throw new PageFault(401, 'signedOut');
+    return member;
+  }
+
+  /** The same for a form of which it does not matter that nobody is signed in. */
+  async sentBy(request: Request, response: Response, form: Form): Promise<Member | undefined> {
     this.#checkCsrf(request, form);
     const current = await this.sessions.current(request, response);
-    if (!current) throw new PageFault(401, 'signedOut');
-    return { ...current, csrf: this.csrf.token(request, response) };
+    return current && { ...current, csrf: this.csrf.token(request, response) };
+  }
+
+  /**
+   * Finds the member who sent a form that opens their account or their data, so that an abandoned browser is not enough.
+   *
+   * @returns undefined if they signed in too long ago; they were redirected to sign in again
+   */
+  async confirmedSender(
+    page: SignInPage,
+    request: Request,
+    response: Response,
+    form: Form,
+  ): Promise<Member | undefined> {
+    const member = await this.sender(request, response, form);
+    const confirmation = await this.confirmationOf(page, member);
+    if (confirmation === undefined) return member;
+    redirect(response, confirmation);
+    return undefined;
+  }
+
+  /** @returns where the member signs in again before they use such a form; undefined if they just did */
+  async confirmationOf(page: SignInPage, { user, session }: Member): Promise<string | undefined> {
+    const ways = await this.#waysIn.find(user.id, session.loginTs ?? 0);
+    return ways?.confirmed === true ? undefined : confirmPathOf(pathOf(page));
   }
 
   /** Sends a page that has a sign-out form. */
@@ -79,7 +117,9 @@ export class AccountPages {
   }
 
   /** Asks a signed-in member to authenticate again; after that they are redirected to the page. */
-  signInAgain(page: SignInPage, { user }: Member, request: Request, response: Response): void {
+  async confirm(page: SignInPage, request: Request, response: Response): Promise<void> {
+    const visitor = await this.visitor(page, request, response);
+    if (!visitor) return;
     const path = pathOf(page);
     if (!this.config.localSignIn) {
       redirect(response, `${path}/upstream?other=1`);
@@ -87,8 +127,8 @@ export class AccountPages {
     }
     const { upstream } = this.upstream.linkFrom(path);
     this.#showSignIn(page, request, response, 200, {
-      username: user.username,
-      ...(isForDevelopers(page) ? { lead: 'again' } : {}),
+      username: visitor.user.username,
+      lead: 'again',
       ...(upstream ? { upstream: { ...upstream, href: `${upstream.href}?other=1` } } : {}),
     });
   }

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { Usage } from '../../auth/usage/usage.js';
+import { CalendarLinks } from '../../calendar/calendar-links.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { addressOf } from '../../values/network.js';
@@ -16,7 +17,7 @@ import { OauthDatabase } from '../storage/oauth-database.js';
 import { clientLogoPath, hostOf } from './page-client.js';
 import { PageFault } from './page-faults.js';
 import { Page } from './page.decorator.js';
-import { Pages, redirect } from './pages.js';
+import { redirect } from './pages.js';
 import type { ScopeName } from './pages.js';
 import { SecurityPage } from './security-page.js';
 import { SignOuts } from '../upstream/sign-outs.js';
@@ -36,13 +37,13 @@ export class AccountController {
   constructor(
     config: Config,
     private readonly dataSource: DataSource,
-    private readonly pages: Pages,
     private readonly account: AccountPages,
     private readonly sessions: BrowserSessions,
     private readonly database: OauthDatabase,
     private readonly credentials: CredentialCache,
     private readonly usage: Usage,
     private readonly signOuts: SignOuts,
+    private readonly links: CalendarLinks,
     private readonly securityPage: SecurityPage,
   ) {
     this.#access = new ConnectedApps(dataSource);
@@ -72,13 +73,6 @@ export class AccountController {
   @Get('security')
   security(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.#show('security', request, response);
-  }
-
-  /** Lets a signed-in member sign in again before they change how they sign in. */
-  @Get('security/confirm')
-  async confirm(@Req() request: Request, @Res() response: Response): Promise<void> {
-    const visitor = await this.account.visitor('security', request, response);
-    if (visitor) this.account.signInAgain('security', visitor, request, response);
   }
 
   async #show(page: ShownPage, request: Request, response: Response): Promise<void> {
@@ -117,6 +111,8 @@ export class AccountController {
       const keys = this.#keysOf(session);
       const own = keys.map((key) => key.toString('hex'));
       const { shown, count } = await this.#access.listSessions(user.id, keys);
+      const apps = await this.#access.listApps(user.id);
+      const links = await this.links.list(user.id);
       const sessions = shown.map(({ id, ...seen }) => ({
         ...seen,
         action: `/account/sessions/${id}/end`,
@@ -130,6 +126,7 @@ export class AccountController {
         sessions,
         more: count - shown.length,
         end_others: '/account/sessions/end-others',
+        also: { apps: apps.count, links: links.length },
       });
     }
   }
@@ -172,25 +169,27 @@ export class AccountController {
     @FormBody() form: Form,
   ): Promise<void> {
     const { user, session } = await this.account.sender(request, response, form);
-    await this.#access.endOtherSessions(
-      user.id,
-      { actor: 'user', ip: addressOf(request) ?? null },
-      this.#keysOf(session),
-    );
-    this.account.redirectDone(response, '/account/sessions', 'others-ended');
+    const by = { actor: 'user', ip: addressOf(request) ?? null } as const;
+    const also = [form.also ?? []].flat();
+    await this.#access.endOtherSessions(user.id, by, this.#keysOf(session));
+    if (also.includes('apps')) {
+      await this.#access.revoke(user.id, null, by);
+      this.credentials.revoke({ kind: 'user', id: String(user.id) });
+    }
+    if (also.includes('links')) await this.links.revokeAll(user.id, by);
+    const done = also.length > 0 ? 'others-and-access-ended' : 'others-ended';
+    this.account.redirectDone(response, '/account/sessions', done);
   }
 
   @Post('sign-out')
   async signOut(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const { user } = await this.account.sender(request, response, form);
+    const member = await this.account.sentBy(request, response, form);
     const onwards = await this.signOuts.addressFor();
-    await this.sessions.signOut(request, response);
-    await this.database.record({ type: 'session.signed_out', actor: 'user', userId: user.id });
-    if (onwards !== undefined) {
-      redirect(response, onwards);
-      return;
+    if (member) {
+      await this.sessions.signOut(request, response);
+      await this.database.record({ type: 'session.signed_out', actor: 'user', userId: member.user.id });
     }
-    this.pages.send(response, 200, { name: 'signed-out', client: null });
+    redirect(response, onwards ?? '/sign-in/signed-out');
   }
 
   /** The keys under which the session may be stored. */

@@ -5,8 +5,11 @@ import type { SignedIn } from '../../accounts/sign-in.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { Decision } from '../storage/decision.js';
+import { AuthorizationServer } from '../provider/authorization-server.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { OneTimeStates } from '../storage/one-time-states.js';
 import { BrowserSessions } from './browser-sessions.js';
+import { isStepGone, PageFault } from './page-faults.js';
 import { redirect } from './pages.js';
 
 /** Ends a step of an app's request, however the member completed it, and returns to the library. */
@@ -16,6 +19,8 @@ export class FinishedSteps {
     private readonly sessions: BrowserSessions,
     private readonly database: OauthDatabase,
     private readonly credentials: CredentialCache,
+    private readonly states: OneTimeStates,
+    private readonly server: AuthorizationServer,
   ) {}
 
   /** Stores that the member has signed in. */
@@ -67,9 +72,31 @@ export class FinishedSteps {
     redirect(response, interaction.returnTo);
   }
 
+  /**
+   * Explains why a step is not found: after Back, a reload or a second click, it is one that ended, and the page says so.
+   *
+   * @param error of the library
+   * @returns what to throw instead
+   */
+  async explain(error: unknown, uid: string): Promise<unknown> {
+    if (!isStepGone(error)) return error;
+    const params = await this.states.paramsOfCompleted(uid);
+    const client = params && (await this.server.provider.Client.find(params.client_id as string));
+    if (!client) return error;
+    const href = client.clientUri ?? originOf(params.redirect_uri as string);
+    const next = href === undefined ? {} : { next: { text: 'backToApp', href } as const };
+    return new PageFault(410, 'finished', undefined, next, 'sign_in_expired');
+  }
+
   async #store(interaction: Interaction, result: InteractionResults, decision: Decision): Promise<void> {
     this.database.current!.decision = decision;
     interaction.result = result;
     await interaction.save(interaction.exp - Math.floor(Date.now() / 1000));
   }
+}
+
+/** @returns undefined for an app on the device */
+function originOf(redirectUri: string): string | undefined {
+  const { protocol, origin } = new URL(redirectUri);
+  return protocol === 'https:' || protocol === 'http:' ? origin : undefined;
 }

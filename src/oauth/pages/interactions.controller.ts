@@ -215,8 +215,11 @@ export class InteractionsController {
   /** @throws SessionNotFound if the sign-in has expired or belongs to another browser */
   async #step(request: Request, response: Response): Promise<Step> {
     const { provider } = this.server;
-    const interaction = await provider.interactionDetails(request, response);
-    if (interaction.uid !== request.params.uid) throw new errors.SessionNotFound('another interaction');
+    const { uid } = request.params as { uid: string };
+    const interaction = await provider.interactionDetails(request, response).catch(async (error: unknown) => {
+      throw await this.steps.explain(error, uid);
+    });
+    if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
     const client = await provider.Client.find(interaction.params.client_id as string);
     if (!client) throw new errors.SessionNotFound('the client is gone');
     return { interaction, client, formTargets: formTargetsOf(interaction.params.redirect_uri) };

@@ -63,6 +63,13 @@ export function faultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, faultNameOf(error, signingOut), error.error);
 }
 
+/** Whether the library does not find a step of which this browser has the cookie: it has expired, or ended. */
+export function isStepGone(error: unknown): boolean {
+  return (
+    error instanceof errors.SessionNotFound && error.error_description === 'interaction session not found'
+  );
+}
+
 /** The parameters that must be registered, and the client metadata with which each is compared. */
 const UNREGISTERED: {
   readonly [Reason in RefusalReason]?: readonly [

@@ -19,6 +19,7 @@ import { PlatformLogo } from './platform-logo.js';
 import type { FaultName, Texts } from './texts/en.js';
 import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
 import type { Language } from './texts/texts.js';
+import { newFormId } from './form-ids.js';
 import { browserOf } from './user-agent.js';
 import { clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
 
@@ -59,6 +60,8 @@ export interface CalendarPage {
   readonly csrf: string;
   readonly user: PageUser;
   readonly done?: Done | undefined;
+  /** See {@link DataPage.confirm}. */
+  readonly confirm?: string | undefined;
   /** Action of the form that creates a link. */
   readonly create: string;
   /** Maximum length of a link's name, in code points. */
@@ -73,9 +76,22 @@ export interface CalendarPage {
     readonly revoke: string;
   }[];
   /** The link just created, shown only once. */
-  readonly made?: { readonly name: string; readonly url: string };
+  readonly made?: { readonly name: string; readonly url: string } | undefined;
   /** Why no link was created. */
   readonly fault?: 'name' | 'limit';
+}
+
+/** Where a member downloads what is held about them. */
+export interface DataPage {
+  readonly name: 'data';
+  readonly csrf: string;
+  readonly user: PageUser;
+  /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
+  readonly confirm?: string | undefined;
+  /** Action of the form that responds with the file. */
+  readonly download: string;
+  /** Why the file was not sent. */
+  readonly fault?: 'running' | 'full' | undefined;
 }
 
 /** What a page shows. All texts may be untrusted; moments are in the API's format. */
@@ -193,13 +209,7 @@ export type Page =
       readonly more?: number;
     }
   | CalendarPage
-  | {
-      readonly name: 'data';
-      readonly csrf: string;
-      readonly user: PageUser;
-      /** Action of the form that responds with the file. */
-      readonly download: string;
-    }
+  | DataPage
   | {
       readonly name: 'keys';
       readonly csrf: string;
@@ -239,6 +249,8 @@ export type Page =
       readonly more?: number;
       /** Action of the form that ends every session but this one. */
       readonly end_others?: string;
+      /** How much else still has access, which the member can end with them. */
+      readonly also?: { readonly apps: number; readonly links: number };
     }
   | {
       readonly name: 'security';
@@ -436,6 +448,7 @@ export class Pages {
       scripts: this.#scripts,
       platform,
       moments: this.#moments[language],
+      newFormId,
       ...WORDING,
     });
     const scripts = this.#scriptSources.filter(([script]) => html.includes(script));

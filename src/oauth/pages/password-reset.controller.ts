@@ -9,7 +9,7 @@ import type { Form } from './form-body.js';
 import { PageFault } from './page-faults.js';
 import { NEW_PASSWORD_PATH, RESET_PATH } from './page-paths.js';
 import { Page } from './page.decorator.js';
-import { Pages } from './pages.js';
+import { Pages, redirect } from './pages.js';
 import type { Page as AnyPage } from './pages.js';
 import { PasswordResets } from './password-resets.js';
 import { languageOf } from './texts/texts.js';
@@ -38,6 +38,11 @@ export class PasswordResetController {
     this.#checkForm(request, form);
     const language = languageOf(undefined, request.headers['accept-language']);
     this.resets.begin(textOf(form.username), language, addressOf(request));
+    redirect(response, `${RESET_PATH}/sent`);
+  }
+
+  @Get('password-reset/sent')
+  sent(@Req() request: Request, @Res() response: Response): void {
     this.#show(request, response, 200, { step: 'sent', action: RESET_PATH });
   }
 

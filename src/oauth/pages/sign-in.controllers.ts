@@ -24,6 +24,12 @@ function signInController(page: SignInPage): Type {
       return this.account.signInUpstream(page, request, response);
     }
 
+    /** Lets a signed-in member sign in again. */
+    @Get('confirm')
+    confirm(@Req() request: Request, @Res() response: Response): Promise<void> {
+      return this.account.confirm(page, request, response);
+    }
+
     @Post('sign-in')
     signIn(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
       return this.account.signIn(page, request, response, form);

@@ -31,7 +31,7 @@ import { runTokenRequests } from '../token-request/token-requests.js';
 import { Pages } from '../pages/pages.js';
 import type { Page } from '../pages/pages.js';
 import { formTargetsOf, pageClientOf } from '../pages/page-client.js';
-import { faultOf, unregisteredOf } from '../pages/page-faults.js';
+import { faultOf, isStepGone, unregisteredOf } from '../pages/page-faults.js';
 import { languageOf } from '../pages/texts/texts.js';
 import { createProvider, ROUTES } from './provider.js';
 import { SignOuts } from '../upstream/sign-outs.js';
@@ -168,6 +168,11 @@ export class AuthorizationServer implements OnModuleInit {
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => {
+        if (RESUME_PATH.test(ctx.path) && isStepGone(error)) {
+          ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction')); // says whether it expired or ended
+          ctx.status = 303;
+          return;
+        }
         const fault = faultOf(error, ctx.path.startsWith(ROUTES.end_session));
         const unregistered = unregisteredOf(error, ctx.oidc?.params, ctx.oidc?.client);
         this.#show(ctx, fault.page(database.current!.id, unregistered));

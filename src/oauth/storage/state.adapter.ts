@@ -3,6 +3,7 @@ import type { AdapterPayload } from 'oidc-provider';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { SIGNED_IN } from './signed-in.js';
+import { ENDED } from './one-time-states.js';
 import { alive, StoredModel } from './stored-model.js';
 import type { AdapterParts } from './stored-model.js';
 import type { UpstreamSession } from './upstream-session.js';
@@ -12,6 +13,12 @@ const FIND_STATE = {
   text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
 FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2) AND s.model = $3 AND s.expires_at > now()`,
 };
+
+const DELETE = 'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RETURNING 1';
+
+/** A step that ended is known for a while, so that whoever comes back to it is told that it did: see `FinishedSteps`. */
+const COMPLETE = `UPDATE oauth_state SET key = CASE key WHEN $1 THEN $4 ELSE $5 END,
+  expires_at = LEAST(expires_at, now() + interval '10 minutes') WHERE key IN ($1, $2) AND model = $3 RETURNING 1`;
 
 interface StateRow extends Record<string, unknown> {
   payload: Buffer;
@@ -95,10 +102,11 @@ export class StateAdapter extends StoredModel {
 
   /** @throws SessionNotFound if another request has ended the interaction: only one goes on from it */
   override async destroy(id: string): Promise<void> {
-    const ended = await this.parts.database.rows(
-      'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RETURNING 1',
-      [...eitherOf(this.parts.keys.keysOf(this.model, id)), this.model],
-    );
+    const { database, keys } = this.parts;
+    const own = [...eitherOf(keys.keysOf(this.model, id)), this.model];
+    const ended = await (this.model === 'Interaction'
+      ? database.rows(COMPLETE, [...own, ...eitherOf(keys.keysOf(ENDED, id))])
+      : database.rows(DELETE, own));
     if (ended.length === 0) throw new errors.SessionNotFound('the session went on in another request');
   }
 }

@@ -1,7 +1,6 @@
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { JWTPayload } from 'jose';
-import { errors } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { z } from 'zod';
 import { UpstreamMembers } from '../../accounts/upstream-members.js';
@@ -93,8 +92,10 @@ export class UpstreamController {
     if (
       'interaction' in purpose &&
       (interaction?.prompt.name !== 'login' || interaction.result !== undefined)
-    )
-      throw new errors.SessionNotFound('another step');
+    ) {
+      redirect(response, `/interaction/${purpose.interaction}`); // says which of the two
+      return;
+    }
     const signedIn = await this.signIns.finish(request, response, begun);
     if (interaction && signedIn) await this.steps.signedIn(request, response, interaction, signedIn);
     else if (interaction) await this.steps.declined(response, interaction, NOT_SIGNED_IN);

@@ -14,6 +14,7 @@ import { FormBody, textOf } from '../form-body.js';
 import type { Form } from '../form-body.js';
 import { Page } from '../page.decorator.js';
 import { redirect } from '../pages.js';
+import { SentForms } from '../sent-forms.js';
 import type { ClientForm, Done } from '../pages.js';
 import { languageOf, TEXTS } from '../texts/texts.js';
 import { UploadBody } from '../upload-body.js';
@@ -34,6 +35,7 @@ export class DeveloperClientsController {
     private readonly developers: DeveloperPages,
     private readonly account: AccountPages,
     private readonly credentials: CredentialCache,
+    private readonly forms: SentForms,
     private readonly known: ClientCache,
   ) {
     this.#clients = new ClientsService(dataSource, config);
@@ -50,11 +52,15 @@ export class DeveloperClientsController {
     const developer = await this.developers.sender(request, response, form);
     const values = clientFormOf(form);
     const outcome = await caught(() =>
-      this.#clients.create({ ...wantedOf(values), type: values.type, actor: 'user', owner: developer.owner }),
+      this.forms.once(developer, form, async (manager) => {
+        const { owner } = developer;
+        const wanted = { ...wantedOf(values), type: values.type, actor: 'user', owner } as const;
+        return { id: await this.#clients.create(wanted, manager) };
+      }),
     );
     if (outcome instanceof ClientFault) this.#show(request, response, developer, 400, null, values, outcome);
     else if (outcome instanceof LimitReached) redirect(response, '/developer');
-    else this.account.redirectDone(response, `/developer/clients/${outcome}`, 'app-registered');
+    else this.account.redirectDone(response, `/developer/clients/${outcome.made!.id}`, 'app-registered');
   }
 
   /** Checks redirect URIs while they are typed, and responds with the faults as JSON for the form's script. */

@@ -1,68 +1,74 @@
 import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { DataSource } from 'typeorm';
-import { CONFIRMED_SECONDS } from '../../../accounts/ways-in.js';
 import { ApiKeysService, MOST_OWN_KEYS } from '../../../auth/api-keys/api-keys.service.js';
+import type { NewKey } from '../../../auth/api-keys/api-keys.service.js';
 import { CredentialCache } from '../../../auth/credential-cache.js';
 import { LimitReached } from '../../../auth/owner.js';
 import { ALL_SCOPES } from '../../../auth/scopes.js';
 import { Config } from '../../../config/config.js';
-import { eitherOf, TokenKeys } from '../../../crypto/token-keys.js';
 import { OperatorError } from '../../../values/operator-error.js';
 import { asShown, isName } from '../../../values/names.js';
 import { ClientFault } from '../../admin/client-rules.js';
-import { OauthDatabase } from '../../storage/oauth-database.js';
 import { AccountPages } from '../account-pages.js';
 import { FormBody, textOf } from '../form-body.js';
 import type { Form } from '../form-body.js';
 import { Page } from '../page.decorator.js';
 import { redirect } from '../pages.js';
+import { SentForms } from '../sent-forms.js';
 import { caught, DeveloperPages, hideUnknown, idOf, nothingHere } from './developer-pages.js';
 import type { Developer } from './developer-pages.js';
 
-/** An older sign-in has to be repeated before a key is created. Uses the database's clock, as all expiry does. */
-const IS_FRESH = `SELECT FROM oauth_sessions WHERE uid_key IN ($1, $2)
-  AND signed_in_at > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
 /** The lifetimes offered for keys, in days. */
 const KEY_DAYS = [1, 7, 30, 90] as const;
 const DAY_SECONDS = 86_400;
+const MADE_PATH = '/developer/made-key';
+
+type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
 
 /** Where members create their own keys. This requires a recent sign-in, so that nobody can do it in an abandoned browser. */
 @Controller('developer')
 @Page()
 export class DeveloperKeysController {
   readonly #keys: ApiKeysService;
-  readonly #sessionKeys: TokenKeys;
 
   constructor(
     private readonly config: Config,
     dataSource: DataSource,
-    private readonly database: OauthDatabase,
+    private readonly forms: SentForms,
     private readonly developers: DeveloperPages,
     private readonly account: AccountPages,
     private readonly credentials: CredentialCache,
   ) {
     this.#keys = new ApiKeysService(dataSource, config);
-    this.#sessionKeys = new TokenKeys(config.secrets);
   }
 
   @Get('new-key')
   async newKey(@Req() request: Request, @Res() response: Response): Promise<void> {
     const developer = await this.developers.visitor('developer/new-key', request, response);
     if (!developer) return;
-    if (await this.#isFresh(developer))
+    const confirmation = await this.account.confirmationOf('developer/new-key', developer);
+    if (confirmation === undefined)
       this.#showForm(response, developer, 200, { name: '', scopes: [], days: 30 });
-    else this.account.signInAgain('developer/new-key', developer, request, response);
+    else redirect(response, confirmation);
   }
 
-  /** The key appears in this response only. */
+  /** Shows the key that was just made or rotated, this once. */
+  @Get('made-key')
+  async madeKey(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const developer = await this.developers.visitor('developer', request, response);
+    if (!developer) return;
+    const made = await this.forms.take<MadeKey>(developer, request);
+    const call = `${this.config.publicUrl}/api/public/credential`;
+    if (made)
+      this.developers.send(response, developer, { name: 'developer-made-key', key: made.key, try: call });
+    else redirect(response, '/developer');
+  }
+
   @Post('keys')
   async makeKey(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const developer = await this.developers.sender(request, response, form);
-    if (!(await this.#isFresh(developer))) {
-      redirect(response, '/developer/new-key');
-      return;
-    }
+    const developer = await this.developers.confirmedSender('developer/new-key', request, response, form);
+    if (!developer) return;
     const name = asShown(textOf(form.name));
     const scopes = ALL_SCOPES.filter((scope) => [form.scopes ?? []].flat().includes(scope));
     const days = Number(textOf(form.days));
@@ -71,21 +77,22 @@ export class DeveloperKeysController {
       this.#showForm(response, developer, 400, values, 'bad');
       return;
     }
+    const wanted: NewKey = {
+      userId: developer.user.id,
+      name,
+      scopes,
+      environment: this.config.production ? 'live' : 'test',
+      cidrs: [],
+      expiresInSeconds: days * DAY_SECONDS,
+      actor: 'user',
+      owner: developer.owner,
+    };
     const outcome = await caught(() =>
-      this.#keys.create({
-        userId: developer.user.id,
-        name,
-        scopes,
-        environment: this.config.production ? 'live' : 'test',
-        cidrs: [],
-        expiresInSeconds: days * DAY_SECONDS,
-        actor: 'user',
-        owner: developer.owner,
-      }),
+      this.forms.once<MadeKey>(developer, form, (manager) => this.#keys.create(wanted, manager)),
     );
     if (outcome instanceof LimitReached) this.#showForm(response, developer, 409, values, 'full');
     else if (outcome instanceof ClientFault) throw outcome;
-    else this.#showMade(response, developer, outcome.key);
+    else this.forms.redirectToMade(response, MADE_PATH, outcome.formId);
   }
 
   /** Replaces a key, which ends at once. */
@@ -96,16 +103,16 @@ export class DeveloperKeysController {
     @FormBody() form: Form,
     @Param('key') id: string,
   ): Promise<void> {
-    const developer = await this.developers.sender(request, response, form);
-    if (!(await this.#keys.find(idOf(id), developer.owner))) throw nothingHere();
-    if (!(await this.#isFresh(developer))) {
-      this.account.signInAgain('developer', developer, request, response);
-      return;
-    }
+    const developer = await this.developers.confirmedSender('developer', request, response, form);
+    if (!developer) return;
+    const { owner } = developer;
+    if (!(await this.#keys.find(idOf(id), owner))) throw nothingHere();
     try {
-      const { key } = await this.#keys.rotate(id, 0, 'user', developer.owner);
+      const { formId } = await this.forms.once<MadeKey>(developer, form, (manager) =>
+        this.#keys.rotate(id, 0, 'user', owner, manager),
+      );
       this.credentials.revoke({ kind: 'key', id });
-      this.#showMade(response, developer, key);
+      this.forms.redirectToMade(response, MADE_PATH, formId);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
       this.account.redirectDone(response, '/developer', 'key-not-rotated');
@@ -125,12 +132,6 @@ export class DeveloperKeysController {
     this.account.redirectDone(response, '/developer', 'key-revoked');
   }
 
-  async #isFresh({ session }: Developer): Promise<boolean> {
-    if (!session.loginTs) return false; // the platform's own login did not say when they signed in there
-    const keys = eitherOf(this.#sessionKeys.keysOf('Session.uid', session.uid));
-    return (await this.database.rows(IS_FRESH, keys)).length > 0;
-  }
-
   #showForm(
     response: Response,
     developer: Developer,
@@ -147,11 +148,6 @@ export class DeveloperKeysController {
       most: MOST_OWN_KEYS,
     } as const;
     this.developers.send(response, developer, page, status);
-  }
-
-  #showMade(response: Response, developer: Developer, key: string): void {
-    const call = `${this.config.publicUrl}/api/public/credential`;
-    this.developers.send(response, developer, { name: 'developer-made-key', key, try: call });
   }
 }
 

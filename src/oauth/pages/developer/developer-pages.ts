@@ -22,17 +22,15 @@ export interface Developer extends Member {
 type DeveloperPage = Distributed<Extract<Page, { name: `developer${string}` }>>;
 type Distributed<T> = T extends unknown ? Omit<T, 'csrf' | 'user'> : never;
 
+type DeveloperPath = (typeof DEVELOPER_PAGES)[number];
+
 /** Common to all pages below `/developer`. */
 @Injectable()
 export class DeveloperPages {
   constructor(private readonly account: AccountPages) {}
 
   /** Finds the member for whom the page is shown. @returns undefined if nobody is signed in; the sign-in was then sent instead */
-  async visitor(
-    page: (typeof DEVELOPER_PAGES)[number],
-    request: Request,
-    response: Response,
-  ): Promise<Developer | undefined> {
+  async visitor(page: DeveloperPath, request: Request, response: Response): Promise<Developer | undefined> {
     const member = await this.account.visitor(page, request, response);
     return member && developerOf(request, member);
   }
@@ -40,6 +38,17 @@ export class DeveloperPages {
   /** Finds the member who sent a form of such a page. @throws PageFault if the CSRF token is wrong, or nobody is signed in */
   async sender(request: Request, response: Response, form: Form): Promise<Developer> {
     return developerOf(request, await this.account.sender(request, response, form));
+  }
+
+  /** The same for a form that requires a recent sign-in: see {@link AccountPages.confirmedSender}. */
+  async confirmedSender(
+    page: DeveloperPath,
+    request: Request,
+    response: Response,
+    form: Form,
+  ): Promise<Developer | undefined> {
+    const member = await this.account.confirmedSender(page, request, response, form);
+    return member && developerOf(request, member);
   }
 
   send(response: Response, { user, csrf }: Developer, page: DeveloperPage, status = 200): void {

@@ -38,8 +38,7 @@ export const de: Texts = {
     titleRefused: 'Fehler: Anmelden',
     toApp: 'Weiter zu',
     toDeveloper: 'Um Apps zu registrieren und eigene Schlüssel anzulegen.',
-    again:
-      'Ein Schlüssel öffnet deine Daten: Zeig noch einmal, dass du es bist. Deine Anmeldung ist über fünf Minuten her.',
+    again: 'Zeig noch einmal, dass du es bist: Deine Anmeldung ist über fünf Minuten her.',
     toAccount: 'Um zu sehen, welche Apps mit deinem Konto verbunden sind und wo du angemeldet bist.',
     username: 'Benutzername',
     password: 'Passwort',
@@ -138,15 +137,20 @@ export const de: Texts = {
     endOf: 'in {browser}, zuletzt gesehen {when}',
     endOthers: 'Alle anderen abmelden',
     more: 'Und {count} weitere, länger nicht gesehen: „{endOthers}“ beendet auch sie.',
+    alsoApps: 'Auch den Zugriff aller verbundenen Apps beenden ({count})',
+    alsoLinks: 'Auch alle Kalenderlinks widerrufen ({count})',
     appsStay:
-      'Abmelden beendet die Sitzung eines Browsers. Verbundene Apps behalten ihren Zugriff, bis du ihn widerrufst.',
+      'Abmelden beendet die Sitzung eines Browsers. Verbundene Apps und Kalenderlinks behalten ihren Zugriff, bis du ihn widerrufst.',
+  },
+
+  confirm: {
+    why: 'Was du hier tust, kann dein Konto oder deine Daten öffnen: Dafür musst du dich in den letzten fünf Minuten angemeldet haben.',
+    link: 'Bestätigen, dass du es bist',
   },
 
   security: {
     titleRefused: 'Fehler: Sicherheit',
     lead: 'Wie du dich anmeldest.',
-    confirmWhy: 'Um hier etwas zu ändern, musst du dich in den letzten fünf Minuten angemeldet haben.',
-    confirm: 'Bestätigen, dass du es bist',
     passkeys: 'Deine Passkeys',
     passkeysWhy:
       'Melde dich mit Fingerabdruck, Gesicht oder Bildschirmsperre an. Ein Passkey lässt sich nicht erraten und funktioniert auf keiner anderen Seite.',
@@ -256,15 +260,22 @@ export const de: Texts = {
   },
 
   data: {
+    titleRefused: 'Fehler: Deine Daten',
+    faults: {
+      running: 'Deine Daten werden gerade schon heruntergeladen. Versuch es wieder, wenn das beendet ist.',
+      full: 'Viele Mitglieder laden gerade ihre Daten herunter. Versuch es in einer Minute wieder.',
+    },
     lead: 'Alles, was hier über dich gespeichert ist, als eine Datei (JSON), die du aufheben oder einem anderen Programm geben kannst:',
     parts: [
       'dein Profil',
       'deine Veranstaltungen, jede mit deiner Antwort',
       'deine Verbindungen, auch die noch nicht angenommenen',
       'Auszeichnungen, mit deinem Fortschritt',
-      'verbundene und eigene Apps, Schlüssel, Passkeys und Kalenderlinks, ohne ihre Geheimnisse',
+      'verbundene Apps und was du ihnen erlaubt hast, Schlüssel, Passkeys und Kalenderlinks, ohne ihre Geheimnisse',
+      'deine eigenen Apps, mit ihren letzten Anfragen und Webhook-Empfängern',
       'wo du angemeldet bist',
       'wer welche deiner Daten verwendet hat, nach Tag',
+      'was der Plattform von dem berichtet wurde, was du hier getan hast',
       'Anmeldungen und Änderungen deines Kontos, wie sie aufgezeichnet wurden',
     ],
     download: 'Herunterladen',
@@ -275,12 +286,14 @@ export const de: Texts = {
     'access-revoked': 'Die App hat keinen Zugriff mehr auf dein Konto.',
     'session-ended': 'Diese Sitzung ist abgemeldet.',
     'others-ended': 'Alle anderen Sitzungen sind abgemeldet.',
+    'others-and-access-ended':
+      'Alle anderen Sitzungen sind abgemeldet, und der Zugriff, den du ausgewählt hast, ist beendet.',
     'key-revoked': 'Dieser Schlüssel gilt nicht mehr.',
     'calendar-link-revoked': 'Dieser Kalenderlink gilt nicht mehr.',
     'passkey-added': 'Du kannst dich mit deinem neuen Passkey anmelden.',
     'passkey-removed': 'Der Passkey ist entfernt. Lösche ihn auch auf deinem Gerät.',
     'password-changed':
-      'Dein Passwort ist geändert. Andere Sitzungen, die abgemeldet wurden: {count}. Verbundene Apps behalten ihren Zugriff.',
+      'Dein Passwort ist geändert. Andere Sitzungen, die abgemeldet wurden: {count}. Verbundene Apps und Kalenderlinks behalten ihren Zugriff.',
     'password-off': 'Dein Passwort ist ausgeschaltet.',
     'password-on': 'Du kannst dich wieder mit deinem Passwort anmelden.',
     'app-registered': 'Die App ist registriert.',
@@ -507,6 +520,7 @@ export const de: Texts = {
       tryAgain: 'Noch einmal versuchen',
       anotherAccount: 'Ein anderes Konto verwenden',
       toApp: 'Weiter zu {host}',
+      backToApp: 'Zurück zur App',
     },
   },
 
@@ -517,6 +531,10 @@ export const de: Texts = {
       'Auf dem Server ist etwas schiefgegangen; an dir liegt es nicht. Versuche es später noch einmal.',
     ],
     expired: ['Diese Anmeldung ist abgelaufen', 'Geh zurück zur App und melde dich von dort noch einmal an.'],
+    finished: [
+      'Das ist schon erledigt',
+      'Du hast schon geantwortet, und die App hat deine Antwort. Geh zurück zur App: Wenn sie noch auf dich wartet, fang dort neu an.',
+    ],
     wrongRequest: [
       'Die App hat einen Fehler gemacht',
       'Was sie verlangt, ist nicht möglich, und es wurde nichts mit ihr geteilt. Geh zurück zur App und versuche es noch einmal. Wenn es wieder geschieht, sag es denen, die die App machen.',

@@ -10,6 +10,10 @@ const FAULTS = {
   busy: ['Please try again', 'The server is busy. Try again in a moment.'],
   failed: ['This did not work', 'The server failed in a way that is not your fault. Try again later.'],
   expired: ['This sign-in has expired', 'Go back to the app and sign in from there again.'],
+  finished: [
+    'This is done already',
+    'You have answered before, and the app has your answer. Go back to the app: if it still waits for you, start there again.',
+  ],
   wrongRequest: [
     'The app made a mistake',
     'What it asked for is not possible, and nothing was shared with it. Go back to the app and try again. If it happens again, tell the people who make the app.',
@@ -127,7 +131,7 @@ export const en = {
     toApp: 'To continue to',
     toAccount: 'To see the apps that are connected to your account, and where you are signed in.',
     toDeveloper: 'To register apps, and to make keys of your own.',
-    again: 'A key opens your data: show once more that it is you. You signed in more than five minutes ago.',
+    again: 'Show once more that it is you: you signed in more than five minutes ago.',
     username: 'Username',
     password: 'Password',
     submit: 'Sign in',
@@ -223,14 +227,21 @@ export const en = {
     endOf: 'of {browser}, last seen {when}',
     endOthers: 'Sign out of all others',
     more: 'And {count} more, seen longer ago: “{endOthers}” ends them, too.',
-    appsStay: 'Signing out ends a browser’s session. Connected apps keep their access until you revoke it.',
+    alsoApps: 'End the access of all connected apps, too ({count})',
+    alsoLinks: 'Revoke all calendar links, too ({count})',
+    appsStay:
+      'Signing out ends a browser’s session. Connected apps and calendar links keep their access until you revoke it.',
+  },
+
+  /** On pages of which a form requires a recent sign-in. */
+  confirm: {
+    why: 'What you do here can open your account or your data: for that, you must have signed in within the last five minutes.',
+    link: 'Confirm that it is you',
   },
 
   security: {
     titleRefused: 'Error: Security',
     lead: 'How you sign in.',
-    confirmWhy: 'To change something here, you must have signed in within the last five minutes.',
-    confirm: 'Confirm that it is you',
     passkeys: 'Your passkeys',
     passkeysWhy:
       'Sign in with your fingerprint, face or screen lock. A passkey cannot be guessed, and works on no other site.',
@@ -338,15 +349,22 @@ export const en = {
   },
 
   data: {
+    titleRefused: 'Error: Your data',
+    faults: {
+      running: 'Your data are being downloaded already. Try again when that has ended.',
+      full: 'Many members are downloading their data. Try again in a minute.',
+    },
     lead: 'Everything that is held about you here, as one file (JSON) that you can keep or give to another program:',
     parts: [
       'your profile',
       'your events, each with your answer',
       'your connections, and those not accepted yet',
       'achievements, with your progress',
-      'connected and own apps, keys, passkeys and calendar links, without their secrets',
+      'connected apps and what you allowed them, keys, passkeys and calendar links, without their secrets',
+      'your own apps, with their last requests and webhook receivers',
       'where you are signed in',
       'who used what of your data, by day',
+      'what the platform was told of what you did here',
       'sign-ins and changes of your account, as they were recorded',
     ],
     download: 'Download',
@@ -358,12 +376,13 @@ export const en = {
     'access-revoked': 'The app has no access to your account any more.',
     'session-ended': 'That session is signed out.',
     'others-ended': 'All other sessions are signed out.',
+    'others-and-access-ended': 'All other sessions are signed out, and the access that you chose has ended.',
     'key-revoked': 'That key does not work any more.',
     'calendar-link-revoked': 'That calendar link does not work any more.',
     'passkey-added': 'You can sign in with your new passkey.',
     'passkey-removed': 'The passkey is removed. Delete it on your device, too.',
     'password-changed':
-      'Your password is changed. Other sessions that were signed out: {count}. Connected apps keep their access.',
+      'Your password is changed. Other sessions that were signed out: {count}. Connected apps and calendar links keep their access.',
     'password-off': 'Your password is switched off.',
     'password-on': 'You can sign in with your password again.',
     'app-registered': 'The app is registered.',
@@ -503,7 +522,12 @@ export const en = {
     developers: 'For developers',
     notRegistered: 'This was sent, but it is not registered in exactly this form:',
     registered: 'Registered for this app:',
-    next: { tryAgain: 'Try again', anotherAccount: 'Use another account', toApp: 'Go to {host}' },
+    next: {
+      tryAgain: 'Try again',
+      anotherAccount: 'Use another account',
+      toApp: 'Go to {host}',
+      backToApp: 'Go back to the app',
+    },
   },
 
   faults: FAULTS as Readonly<Record<FaultName, Fault>>,

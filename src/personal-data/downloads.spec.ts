@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { Downloads } from './downloads.js';
+
+const MEGABYTE = Buffer.alloc(1_000_000, 'x');
+
+/** A file without end, which is being sent, and how it ended. */
+interface Sending {
+  pieces: number;
+  readonly error: Promise<unknown>;
+}
+
+describe('a download', () => {
+  let server: Server;
+  let downloads: Downloads;
+  let sending: Sending;
+  beforeAll(async () => {
+    server = createServer((_request, response) => {
+      const ended = Promise.withResolvers<unknown>();
+      const now: Sending = { pieces: 0, error: ended.promise };
+      async function* file() {
+        for (;;) {
+          now.pieces++;
+          yield MEGABYTE;
+        }
+      }
+      sending = now;
+      downloads.send(response, file()).then(() => ended.resolve(undefined), ended.resolve);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  afterAll(() => void server.close());
+
+  async function ask(bounds: { longestMs: number; stalledMs: number }): Promise<Socket> {
+    downloads = new Downloads({ atOnce: 1, ...bounds });
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {});
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(server, 'request');
+    return socket;
+  }
+
+  it('is cut where nobody reads it, and no more of the file is read meanwhile', async () => {
+    const socket = await ask({ longestMs: 60_000, stalledMs: 300 });
+    socket.pause();
+    expect(await sending.error).toBeInstanceOf(Error);
+    // What the system accepts for a reader who takes nothing, and one more.
+    expect(sending.pieces).toBeLessThan(12);
+  });
+
+  it('is cut where it takes too long, however fast it is read', async () => {
+    const socket = await ask({ longestMs: 300, stalledMs: 60_000 });
+    socket.resume();
+    expect(await sending.error).toBeInstanceOf(Error);
+    expect(sending.pieces).toBeGreaterThan(1);
+  });
+
+  it('ends with its reader', async () => {
+    const socket = await ask({ longestMs: 60_000, stalledMs: 60_000 });
+    await once(socket, 'data');
+    socket.destroy();
+    expect(await sending.error).toBeInstanceOf(Error);
+  });
+
+  it('is one at a time for a member, and a few for all, of whom the next one takes the place of one that ended', async () => {
+    const few = new Downloads({ atOnce: 2, longestMs: 1_000, stalledMs: 1_000 });
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const runs = [few.run(1, () => first.promise), few.run(2, () => second.promise)];
+    const nothing = () => Promise.resolve();
+    expect([await few.run(1, nothing), await few.run(3, nothing)]).toEqual(['running', 'full']);
+    first.resolve();
+    second.reject(new Error('cut'));
+    expect((await Promise.allSettled(runs)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    expect([await few.run(3, nothing), await few.run(1, nothing), few.underWay]).toEqual([
+      undefined,
+      undefined,
+      0,
+    ]);
+  });
+});

@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { Downloads } from '../../src/personal-data/downloads.js';
+import { LEFT_OUT, LISTED, ROWS } from '../../src/personal-data/parts.js';
+import { PersonalData } from '../../src/personal-data/personal-data.js';
+import { ClientsService } from '../../src/oauth/admin/clients.service.js';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { postgres } from '../support/database.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+import { eventually } from '../support/timing.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
+afterAll(() => oauth.close());
+
+async function signedIn(username: string, browser = oauth.browser()): Promise<FormPage> {
+  const page = (await browser.open('/account/data')) as FormPage;
+  return (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+}
+
+/** The member's file, as it is read from the database. */
+async function fileOf(userId: number) {
+  const pieces: Buffer[] = [];
+  for await (const piece of oauth.api.app.get(PersonalData).of(userId)) pieces.push(Buffer.from(piece));
+  const text = Buffer.concat(pieces).toString();
+  return { pieces, text, data: JSON.parse(text) as Record<string, Record<string, unknown>[]> };
+}
+
+describe('the file of a member’s data', () => {
+  it('holds or leaves out, with a reason, every table that has rows of members', async () => {
+    const tables = await oauth.dataSource.query<{ name: string }[]>(
+      `WITH RECURSIVE of_members AS (
+  SELECT 'users'::regclass::oid AS id
+  UNION SELECT c.conrelid FROM pg_constraint c JOIN of_members m ON c.confrelid = m.id WHERE c.contype = 'f'
+) SELECT id::regclass::text AS name FROM of_members
+UNION SELECT c.table_name FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
+WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'
+  AND column_name IN ('user_id', 'owner_id', 'peer_id', 'organizer_id', 'member_id')`,
+    );
+    const declared = [...LISTED, ...ROWS.flatMap((part) => part.tables), ...Object.keys(LEFT_OUT)];
+    expect(declared.toSorted()).toEqual(tables.map(({ name }) => name).toSorted());
+  });
+
+  it('has the requests and the webhook receivers of the member’s own apps and keys, what they allowed, and no other’s', async () => {
+    const [member, other] = [await oauth.member(), await oauth.member()];
+    const clients = new ClientsService(oauth.dataSource, oauth.api.config);
+    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
+    const webhooks = new WebhooksService(oauth.dataSource, oauth.api.config);
+    for (const { id } of [other, member]) {
+      const owner = { userId: id, ip: null };
+      const clientId = await clients.create({
+        name: `App of ${id}`,
+        type: 'web',
+        redirectUris: ['https://own.example/cb'],
+        actor: 'user',
+        owner,
+      });
+      const wanted = {
+        name: `Key of ${id}`,
+        scopes: ['events:read'],
+        environment: 'test',
+        cidrs: [],
+      } as const;
+      const key = await keys.create({
+        ...wanted,
+        userId: id,
+        expiresInSeconds: 1_000,
+        actor: 'user',
+        owner,
+      });
+      for (const beholder of [{ keyId: key.id }, { clientId }]) {
+        const url = `https://receiver.example/${id}`;
+        await webhooks.create({ url, types: ['events.updated'], ...beholder, actor: 'admin' });
+      }
+      for (const named of [
+        { kind: 'key', id: key.id },
+        { kind: 'client', id: clientId },
+      ] as const)
+        oauth.api.app.get(DeveloperRequests).record(
+          named,
+          {
+            atMs: Date.now(),
+            method: 'GET',
+            route: `/of/${id}`,
+            status: 403,
+            error: 'insufficient_scope',
+            reason: null,
+            parameter: null,
+            value: null,
+            errorId: null,
+          },
+          true,
+        );
+    }
+    await oauth.api.app.get(DeveloperRequests).flush();
+    const allowed = await oauth.client();
+    await oauth.tokens(allowed, member.username, {});
+    const { data, text } = await fileOf(member.id);
+    const request = expect.objectContaining({ route: `/of/${member.id}`, status: 403 });
+    expect(data.own_apps_requests).toEqual([request, request]);
+    expect(data.own_apps_requests!.map(({ app_name }) => app_name as string).toSorted()).toEqual([
+      `App of ${member.id}`,
+      `Key of ${member.id}`,
+    ]);
+    const receiver = expect.objectContaining({
+      url: `https://receiver.example/${member.id}`,
+      types: ['events.updated'],
+    });
+    expect(data.webhooks).toEqual([receiver, receiver]);
+    expect(data.consents).toMatchObject([{ client_id: allowed, rejected: [] }]);
+    expect(data.platform_news!.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['member.signed_in', 'consent.granted']),
+    );
+    expect(text).not.toContain('secret');
+    expect(text).not.toContain(`/${other.id}"`);
+  });
+
+  it('is read in pieces of a megabyte at most, whatever is in the texts', async () => {
+    const { platform } = oauth.api;
+    const id = await platform.user();
+    const many = 12;
+    for (let n = 0; n < many; n++) {
+      const event = await platform.event({
+        title: '🎉'.repeat(300),
+        summary: '🎉'.repeat(1_000),
+        description: '🎉'.repeat(20_000),
+        tags: Array.from({ length: 100 }, (_, i) => `${i} ${'🎉'.repeat(90)}`),
+      });
+      await platform.participant(event, id, { role: 'attendee' });
+    }
+    const { data, pieces } = await fileOf(id);
+    expect(data.events).toHaveLength(many);
+    expect(pieces.length).toBeGreaterThan(10);
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(1_000_000);
+  });
+
+  it('has every row where there are more than are read at a time', async () => {
+    const { id } = await oauth.member();
+    await oauth.dataSource.query(
+      `INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
+SELECT $1, current_date - n % 7, 'client', 'app' || n, 'events:read', 1, now() FROM generate_series(1, 250) n`,
+      [id],
+    );
+    await oauth.dataSource.query(
+      `INSERT INTO auth_events (type, actor, user_id, details)
+SELECT 'session.ended', 'user', $1, jsonb_build_object('sessions', n) FROM generate_series(1, 250) n`,
+      [id],
+    );
+    const { data } = await fileOf(id);
+    expect(new Set(data.usage!.map(({ app_id }) => app_id)).size).toBe(250);
+    expect(data.account_events!.map(({ details }) => (details as { sessions: number }).sessions)).toEqual(
+      Array.from({ length: 250 }, (_, i) => 250 - i),
+    );
+  });
+});
+
+describe('POST /account/data/download', () => {
+  it('is not answered with a second file while the member downloads one, nor with a fifth one of all', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const page = await signedIn(member.username, browser);
+    const ended = Promise.withResolvers<void>();
+    const downloads = oauth.api.app.get(Downloads);
+    const own = downloads.run(member.id, () => ended.promise);
+    const again = (await browser.submit(page, {}, /download$/)) as FormPage;
+    expect([again.status, again.headers.get('retry-after')]).toEqual([429, '10']);
+    expect(again.html).toContain('Your data are being downloaded already.');
+    ended.resolve();
+    await own;
+    const others = Promise.withResolvers<void>();
+    const four = [1, 2, 3, 4].map((id) => downloads.run(-id, () => others.promise));
+    const refused = (await browser.submit(page, {}, /download$/)) as FormPage;
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
+    expect(refused.html).toContain('Many members are downloading their data.');
+    others.resolve();
+    await Promise.all(four);
+    const { html } = (await browser.submit(page, {}, /download$/)) as FormPage;
+    expect(JSON.parse(html)).toMatchObject({ profile: { id: member.id } });
+  });
+
+  it('wants a sign-in of the last five minutes, which the page asks for', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    const page = await signedIn(member.username, browser);
+    await oauth.ageSignIns(member.id, 301);
+    const again = (await browser.submit(page, {}, /download$/)) as FormPage;
+    expect(again.url.pathname).toBe('/account/data/confirm');
+    expect(again.html).toContain('Show once more that it is you');
+    const shown = (await browser.open('/account/data')) as FormPage;
+    expect(shown.html).not.toContain('action="/account/data/download"');
+    expect(shown.html).toContain('href="/account/data/confirm"');
+    const fresh = (await browser.submit(again, {
+      username: member.username,
+      password: PASSWORD,
+    })) as FormPage;
+    expect(fresh.url.pathname).toBe('/account/data');
+    expect(fresh.html).toContain('action="/account/data/download"');
+  });
+});
+
+postgres.describe('downloads that nobody reads', () => {
+  const MANY = 40;
+
+  /** A member whose file is larger than what the system accepts for a reader who takes nothing. */
+  async function memberWithMuch(): Promise<{ id: number; username: string }> {
+    const member = await oauth.member();
+    const [event] = await oauth.dataSource.query<{ first: number }[]>(
+      `WITH made AS (
+  INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id, description)
+  SELECT 'Event ' || n, 'scheduled', 'public', now() + n * interval '1 hour', 'Europe/Berlin', $1, repeat(md5(n::text), 500)
+  FROM generate_series(1, 1200) n RETURNING id
+), joined AS (
+  INSERT INTO participants (event_id, user_id, role) SELECT id, $1, 'organizer' FROM made
+) SELECT min(id) AS first FROM made`,
+      [member.id],
+    );
+    expect(event!.first).toBeGreaterThan(0);
+    return member;
+  }
+
+  /** Sends the form, and reads nothing of the response. */
+  async function sendUnread(browser: Browser, page: FormPage): Promise<Socket> {
+    const csrf = /name="csrf" value="([^"]*)"/.exec(page.html)![1]!;
+    const body = new URLSearchParams({ csrf }).toString();
+    const cookie = [...browser.cookies].map(([key, { value }]) => `${key.split(';')[0]}=${value}`).join('; ');
+    const { port } = new URL(oauth.issuer);
+    const socket = connect(Number(port), '127.0.0.1').on('error', () => {});
+    socket.pause();
+    await once(socket, 'connect');
+    socket.write(
+      `POST /account/data/download HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nCookie: ${cookie}\r\n` +
+        `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    return socket;
+  }
+
+  it('hold nothing that others need, and end within seconds', async () => {
+    const downloads = oauth.api.app.get(Downloads);
+    const readers: { browser: Browser; page: FormPage }[] = [];
+    for (let n = 0; n < 5; n++) {
+      const browser = oauth.browser();
+      const { username } = await memberWithMuch();
+      readers.push({ browser, page: await signedIn(username, browser) });
+    }
+    const started = performance.now();
+    const sockets = await Promise.all(
+      Array.from({ length: MANY }, (_, n) => {
+        const { browser, page } = readers[n % readers.length]!;
+        return sendUnread(browser, page);
+      }),
+    );
+    await eventually(() => downloads.underWay === 4 || undefined);
+    const key = await oauth.api.key(await oauth.api.platform.user());
+    const times: number[] = [];
+    while (downloads.underWay > 0 && performance.now() - started < 20_000) {
+      const before = performance.now();
+      expect((await oauth.api.get('/me', key)).status).toBe(200);
+      expect((await fetch(`${oauth.issuer}/readyz`)).status).toBe(200);
+      expect(((await oauth.browser().open('/account/apps')) as FormPage).status).toBe(200);
+      times.push(performance.now() - before);
+    }
+    expect(downloads.underWay).toBe(0);
+    expect(performance.now() - started).toBeLessThan(20_000);
+    times.sort((one, another) => one - another);
+    expect(times[Math.floor(times.length * 0.99)]).toBeLessThan(1_000);
+    for (const socket of sockets) socket.destroy();
+    // Whoever reads gets the whole file.
+    const { browser, page } = readers[0]!;
+    const { html } = (await browser.submit(page, {}, /download$/)) as FormPage;
+    expect((JSON.parse(html) as { events: unknown[] }).events).toHaveLength(1_200);
+  }, 60_000);
+});

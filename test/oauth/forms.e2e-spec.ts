@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CalendarLinks } from '../../src/calendar/calendar-links.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
+import type { Browser, FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
+afterAll(() => oauth.close());
+
+const LINK = /value="http[^"]*\/calendar\/[\w-]{43}\.ics"/;
+const KEY = /pua_test_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}/;
+
+interface Signed {
+  readonly id: number;
+  readonly username: string;
+  readonly browser: Browser;
+  readonly page: FormPage;
+}
+
+async function signedIn(path: string): Promise<Signed> {
+  const member = await oauth.member();
+  const browser = oauth.browser();
+  const page = (await browser.open(path)) as FormPage;
+  const after = (await browser.submit(page, { username: member.username, password: PASSWORD })) as FormPage;
+  expect(after.url.pathname).toBe(path);
+  return { ...member, browser, page: after };
+}
+
+const count = async (from: string, userId: number) =>
+  (
+    await oauth.dataSource.query<{ count: number }[]>(`SELECT count(*) AS count FROM ${from} = $1`, [userId])
+  )[0]!.count;
+
+/** Sends the form of a page twice at once, and again; each time the browser follows to the page that shows what was made. */
+async function sendThrice(
+  { browser }: Signed,
+  page: FormPage,
+  fields: Record<string, string | string[]>,
+  form: RegExp,
+): Promise<FormPage[]> {
+  const send = () => browser.submit(page, fields, form) as Promise<FormPage>;
+  const both = await Promise.all([send(), send()]);
+  return [...both, await send()];
+}
+
+const KEY_FIELDS = { name: 'Mine', days: '7', scopes: ['profile:read'] };
+const APP_FIELDS = { name: 'Mine', type: 'web', redirect_uris: REDIRECT_URI };
+
+describe('a form that makes something', () => {
+  it('makes one calendar link, however often it is sent, and shows it once', async () => {
+    const signed = await signedIn('/account/calendar');
+    const pages = await sendThrice(signed, signed.page, { name: 'Phone' }, /create$/);
+    expect(pages.map(({ status, url }) => [status, url.pathname])).toEqual(
+      Array.from({ length: 3 }, () => [200, '/account/calendar']),
+    );
+    expect(pages.filter(({ html }) => LINK.test(html))).toHaveLength(1);
+    const shown = pages.find(({ html }) => LINK.test(html))!;
+    expect(((await signed.browser.open(shown.url)) as FormPage).html).not.toMatch(LINK);
+    expect(await count('calendar_links WHERE user_id', signed.id)).toBe(1);
+    // Another form of the same page is another link.
+    const next = (await signed.browser.submit(pages[2]!, { name: 'Laptop' }, /create$/)) as FormPage;
+    expect(next.html).toMatch(LINK);
+    expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
+  });
+
+  it('makes and rotates one key, and shows it once', async () => {
+    const signed = await signedIn('/developer/new-key');
+    const made = await sendThrice(signed, signed.page, KEY_FIELDS, /keys$/);
+    expect(made.filter(({ html }) => KEY.test(html))).toHaveLength(1);
+    expect(await count('api_keys WHERE user_id', signed.id)).toBe(1);
+    const list = (await signed.browser.open('/developer')) as FormPage;
+    const rotated = await sendThrice(signed, list, {}, /rotate$/);
+    expect(rotated.filter(({ html }) => KEY.test(html))).toHaveLength(1);
+    expect(rotated.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(await count('api_keys WHERE user_id', signed.id)).toBe(2);
+  });
+
+  it('registers one app, and leads to it each time', async () => {
+    const signed = await signedIn('/developer');
+    const form = (await signed.browser.open('/developer/new-client')) as FormPage;
+    const pages = await sendThrice(signed, form, APP_FIELDS, /clients$/);
+    expect(new Set(pages.map(({ url }) => url.pathname)).size).toBe(1);
+    expect(pages[0]!.url.pathname).toMatch(/^\/developer\/clients\/[\w-]{36}$/);
+    expect(await count('oauth_clients WHERE owner_id', signed.id)).toBe(1);
+  });
+
+  it('shows nothing to another member, and is another form of theirs', async () => {
+    const [ada, eve] = [await signedIn('/account/calendar'), await signedIn('/account/calendar')];
+    const idOf = ({ html }: FormPage) => /name="form" value="([^"]*)"/.exec(html)![1]!;
+    const csrf = /name="csrf" value="([^"]*)"/.exec(ada.page.html)![1]!;
+    const made = await ada.browser.send('/account/calendar/create', {
+      method: 'POST',
+      body: new URLSearchParams({ csrf, form: idOf(ada.page), name: 'Phone' }),
+    });
+    const location = made.headers.get('location')!;
+    expect(location).toBe(`/account/calendar?made=${idOf(ada.page)}`);
+    expect(((await eve.browser.open(location)) as FormPage).html).not.toMatch(LINK);
+    const taken = { ...eve.page, html: eve.page.html.replaceAll(idOf(eve.page), idOf(ada.page)) };
+    expect(((await eve.browser.submit(taken, { name: 'Mine' }, /create$/)) as FormPage).html).toMatch(LINK);
+    expect(((await ada.browser.open(location)) as FormPage).html).toMatch(LINK);
+    for (const wrong of ['', 'x', '%00', 'a'.repeat(24)]) {
+      const { status } = (await ada.browser.open(`/account/calendar?made=${wrong}`)) as FormPage;
+      expect([wrong, status]).toEqual([wrong, 200]);
+    }
+  });
+
+  it('can be sent again where it was refused', async () => {
+    const signed = await signedIn('/account/calendar');
+    const links = oauth.api.app.get(CalendarLinks);
+    for (let n = 0; n < 10; n++) await links.create(signed.id, `Link ${n}`, { actor: 'user' });
+    const full = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
+    expect([full.status, full.html]).toEqual([422, expect.stringContaining('You have 10 links')]);
+    await links.revokeAll(signed.id, { actor: 'user' });
+    const made = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
+    expect(made.html).toMatch(LINK);
+  });
+
+  it('wants a sign-in of the last five minutes where it makes a calendar link, and asks for it on the page', async () => {
+    const signed = await signedIn('/account/calendar');
+    await oauth.ageSignIns(signed.id, 301);
+    const again = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
+    expect(again.url.pathname).toBe('/account/calendar/confirm');
+    expect(await count('calendar_links WHERE user_id', signed.id)).toBe(0);
+    const shown = (await signed.browser.open('/account/calendar')) as FormPage;
+    expect(shown.html).not.toContain('action="/account/calendar/create"');
+    expect(shown.html).toContain('href="/account/calendar/confirm"');
+    const { username } = signed;
+    const fresh = (await signed.browser.submit(again, { username, password: PASSWORD })) as FormPage;
+    expect(((await signed.browser.submit(fresh, { name: 'Phone' }, /create$/)) as FormPage).html).toMatch(
+      LINK,
+    );
+  });
+});
+
+describe('a step of a sign-in that ended', () => {
+  async function atSignIn(parameters: Record<string, string> = {}, fields = {}) {
+    const member = await oauth.member();
+    const clientId = await oauth.client(fields);
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
+    return { ...member, browser, page };
+  }
+
+  it('says that it is done, with the way back to the app, after Back, a reload and a second click', async () => {
+    const { browser, page, username } = await atSignIn();
+    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    expect(consent.html).toContain('name="decision"');
+    const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
+    expect(await allow()).toBeInstanceOf(URL);
+    for (const done of [
+      await browser.open(page.url),
+      await browser.submit(page, { username, password: PASSWORD }),
+      await browser.open(consent.url),
+      await allow(),
+    ] as FormPage[]) {
+      expect([done.status, done.html]).toEqual([410, expect.stringContaining('This is done already')]);
+      expect(done.html).toContain(`href="${new URL(REDIRECT_URI).origin}"`);
+    }
+  });
+
+  it('never says that it has expired where it is sent twice at once', async () => {
+    const { browser, page, username } = await atSignIn();
+    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
+    for (const answer of await Promise.all([allow(), allow(), allow()]))
+      if (!(answer instanceof URL)) expect(answer.html).toContain('This is done already');
+  });
+
+  it('leads to the app’s own page where it has one, and to none for an app on the device', async () => {
+    const sites = { clientUri: 'https://site.example/start' };
+    const web = await atSignIn({}, sites);
+    const native = await atSignIn(
+      { redirect_uri: 'com.example.app:/cb' },
+      { type: 'native', redirectUris: ['com.example.app:/cb'] },
+    );
+    for (const [{ browser, page }, href] of [
+      [web, 'href="https://site.example/start"'],
+      [native, undefined],
+    ] as const) {
+      await browser.submit(page, {}, /cancel$/);
+      const { html } = (await browser.open(page.url)) as FormPage;
+      expect(html).toContain('This is done already');
+      if (href === undefined) expect(html).not.toContain('Go back to the app</a>');
+      else expect(html).toContain(href);
+    }
+  });
+
+  it('is an expired one in another browser, and ends with all sign-ins of its member', async () => {
+    const { browser, page, username, id } = await atSignIn();
+    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
+    expect(((await oauth.browser().open(consent.url)) as FormPage).html).toContain('has expired');
+    await oauth.dataSource.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [
+      id,
+    ]);
+    expect(((await browser.open(consent.url)) as FormPage).html).toContain('has expired');
+  });
+});
+
+describe('POST /account/sign-out', () => {
+  it('leads to a page that can be loaded again, each time that it is sent', async () => {
+    const { browser, page } = await signedIn('/account/apps');
+    for (let n = 0; n < 2; n++) {
+      const after = (await browser.submit(page, {}, /sign-out$/)) as FormPage;
+      expect([after.status, after.url.pathname]).toEqual([200, '/sign-in/signed-out']);
+      expect(after.html).toContain('You are signed out');
+    }
+  });
+});
+
+describe('signing out of all others', () => {
+  it('says that apps and calendar links stay, and ends those that the member chooses', async () => {
+    const signed = await signedIn('/account/sessions');
+    const { id, username, browser } = signed;
+    const links = oauth.api.app.get(CalendarLinks);
+    await links.create(id, 'Phone', { actor: 'user' });
+    const app = await oauth.client();
+    const tokens = await oauth.tokens(app, username);
+    const open = async () => (await browser.open('/account/sessions')) as FormPage;
+    const end = async (also: string[]) =>
+      (await browser.submit(await open(), { also }, /end-others$/)) as FormPage;
+
+    const page = await open();
+    expect(page.html).toContain('End the access of all connected apps, too (1)');
+    expect(page.html).toContain('Revoke all calendar links, too (1)');
+    expect((await end([])).html).toContain('All other sessions are signed out.');
+    expect([await oauth.me(tokens.access_token), (await links.list(id)).length]).toEqual([200, 1]);
+
+    await oauth.tokens(app, username); // from another browser
+    expect((await end(['links'])).html).toContain('the access that you chose has ended');
+    expect([await oauth.me(tokens.access_token), (await links.list(id)).length]).toEqual([200, 0]);
+
+    await oauth.tokens(app, username);
+    const last = await end(['apps']);
+    expect(last.html).not.toContain('too (');
+    expect(await oauth.me(tokens.access_token)).toBe(401);
+    const trail = await oauth.dataSource.query<{ type: string; details: object }[]>(
+      `SELECT type, details FROM auth_events WHERE user_id = $1 AND type IN ('access.revoked', 'calendar_link.revoked') ORDER BY id`,
+      [id],
+    );
+    expect(trail).toEqual([
+      { type: 'calendar_link.revoked', details: { links: 1 } },
+      { type: 'access.revoked', details: { grants: 3 } },
+    ]);
+  });
+});
