@@ -1003,6 +1003,38 @@ CREATE OR REPLACE FUNCTION public.json_text(value text)
  STABLE PARALLEL SAFE
 RETURN COALESCE((to_json(value))::text, 'null'::text);
 
+-- function end_password_resets()
+CREATE OR REPLACE FUNCTION public.end_password_resets()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  DELETE FROM oauth_state WHERE user_id = NEW.id AND model = 'PasswordReset';
+  RETURN NULL;
+END $function$;
+
+-- function narrow_grants()
+CREATE OR REPLACE FUNCTION public.narrow_grants()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  changed text[];
+BEGIN
+  WITH narrowed AS (
+    UPDATE oauth_grants g SET payload = jsonb_set(g.payload, '{resources}', (
+      SELECT jsonb_object_agg(key, array_to_string(
+        ARRAY(SELECT scope FROM unnest(string_to_array(value, ' ')) scope WHERE scope = ANY (NEW.granted)), ' '))
+      FROM jsonb_each_text(g.payload->'resources')))
+    WHERE g.user_id = NEW.user_id AND g.client_id = NEW.client_id AND EXISTS (
+      SELECT FROM jsonb_each_text(g.payload->'resources') WHERE NOT string_to_array(value, ' ') <@ NEW.granted)
+    RETURNING g.id
+  ) SELECT array_agg(id) INTO changed FROM narrowed;
+  PERFORM announce_revocations('grant', changed);
+  RETURN NULL;
+END $function$;
+
 -- sequence connections_id_seq
 CREATE SEQUENCE connections_id_seq AS bigint MINVALUE 1 MAXVALUE 9223372036854775807;
 
@@ -1258,7 +1290,8 @@ CREATE TABLE oauth_consents (
   granted text[] NOT NULL,
   rejected text[] NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
-  updated_at timestamp with time zone DEFAULT now() NOT NULL
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  redirect_origins text[]
 );
 
 -- table oauth_grant_usage
@@ -2238,6 +2271,9 @@ CREATE INDEX platform_changes_changed_at_idx ON public.platform_changes USING bt
 -- index platform_changes_user_id_idx
 CREATE INDEX platform_changes_user_id_idx ON public.platform_changes USING btree (user_id);
 
+-- index rate_limit_counts_window_idx
+CREATE INDEX rate_limit_counts_window_idx ON public.rate_limit_counts USING btree (to_timestamp(((window_number * 60))::double precision));
+
 -- index signing_keys_status_key
 CREATE UNIQUE INDEX signing_keys_status_key ON public.signing_keys USING btree (alg, status) WHERE (status <> 'retired'::text);
 
@@ -2580,6 +2616,12 @@ CREATE TRIGGER oauth_clients_announce_disabled AFTER UPDATE OF disabled_at ON pu
 -- trigger oauth_clients.oauth_clients_announce_disabled
 ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce_disabled;
 
+-- trigger oauth_consents.narrow_grants
+CREATE TRIGGER narrow_grants AFTER UPDATE OF granted ON public.oauth_consents FOR EACH ROW WHEN ((NOT (old.granted <@ new.granted))) EXECUTE FUNCTION narrow_grants();
+
+-- trigger oauth_consents.narrow_grants
+ALTER TABLE oauth_consents ENABLE ALWAYS TRIGGER narrow_grants;
+
 -- trigger oauth_consents.oauth_consents_tell_platform
 CREATE TRIGGER oauth_consents_tell_platform AFTER INSERT OR DELETE OR UPDATE OF granted ON public.oauth_consents FOR EACH ROW EXECUTE FUNCTION tell_platform_of_consent();
 
@@ -2795,6 +2837,12 @@ CREATE TRIGGER end_calendar_links AFTER UPDATE ON public.users FOR EACH ROW WHEN
 
 -- trigger users.end_calendar_links
 ALTER TABLE users ENABLE ALWAYS TRIGGER end_calendar_links;
+
+-- trigger users.end_password_resets
+CREATE TRIGGER end_password_resets AFTER UPDATE ON public.users FOR EACH ROW WHEN ((((old.password_hash IS DISTINCT FROM new.password_hash) OR (old.password_off_at IS DISTINCT FROM new.password_off_at)) OR (old.email IS DISTINCT FROM new.email))) EXECUTE FUNCTION end_password_resets();
+
+-- trigger users.end_password_resets
+ALTER TABLE users ENABLE ALWAYS TRIGGER end_password_resets;
 
 -- trigger users.end_sign_ins
 CREATE TRIGGER end_sign_ins AFTER UPDATE ON public.users FOR EACH ROW WHEN ((old.sign_ins_valid_since IS DISTINCT FROM new.sign_ins_valid_since)) EXECUTE FUNCTION end_sign_ins();
