@@ -17,7 +17,7 @@ FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2)
 const DELETE = 'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RETURNING 1';
 
 /** A step that ended is known for a while, so that whoever comes back to it is told that it did: see `FinishedSteps`. */
-const COMPLETE = `UPDATE oauth_state SET key = CASE key WHEN $1 THEN $4 ELSE $5 END,
+const COMPLETE = `UPDATE oauth_state SET key = CASE key WHEN $1 THEN $4::bytea ELSE $5::bytea END,
   expires_at = LEAST(expires_at, now() + interval '10 minutes') WHERE key IN ($1, $2) AND model = $3 RETURNING 1`;
 
 interface StateRow extends Record<string, unknown> {
