@@ -1018,6 +1018,7 @@ END $function$;
 CREATE OR REPLACE FUNCTION public.narrow_grants()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
 AS $function$
 DECLARE
   changed text[];

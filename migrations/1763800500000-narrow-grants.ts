@@ -10,7 +10,7 @@ export class NarrowGrants1763800500000 implements MigrationInterface {
 ALTER TABLE oauth_consents ADD COLUMN redirect_origins text[];
 
 -- A grant is stored while its consent is locked FOR SHARE: here it is found, or waits and sees the narrower consent.
-CREATE FUNCTION narrow_grants() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION narrow_grants() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   changed text[];
 BEGIN

@@ -32,7 +32,7 @@ const REPEATABLE = [
   'user.password_switched',
 ] as const satisfies AuthEventType[];
 
-/** @throws TooManyChanges where the audit trail has {@link MOST_CHANGES} of the member's own for the last 24 hours */
+/** Bounds what a member adds to the audit trail. @throws TooManyChanges after {@link MOST_CHANGES} of their own in 24 hours. */
 export async function boundChanges(
   database: { query(text: string, values: unknown[]): Promise<unknown> },
   userId: number,

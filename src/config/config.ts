@@ -308,7 +308,7 @@ function namesHost(url: string): boolean {
   return Boolean(hostname || searchParams.get('host'));
 }
 
-/** @returns what is wrong where a server that others reach runs as on a developer's machine; undefined where all is well */
+/** Says what is wrong where a server that others reach runs as on a developer's machine; undefined where all is well. */
 export function exposedDevelopment({ production, publicUrl }: Config): string | undefined {
   const { protocol, hostname } = new URL(publicUrl);
   if (production || protocol !== 'https:' || isLoopback(hostname)) return undefined;

@@ -67,7 +67,7 @@ describe('A passkey', () => {
         "UPDATE oauth_sessions SET signed_in_at = now() - interval '10 minutes' WHERE user_id = $1",
         [id],
       );
-      const again = (await browser.open('/developer/new-key')) as FormPage;
+      const again = (await browser.open('/developer/new-key/confirm')) as FormPage;
       expect(actionOf(again)).toBe('/developer/new-key/passkey');
       const wrong = await signIn(browser, again, authenticator, { rpId: 'elsewhere.example' });
       expect(wrong.status).toBe(401);

@@ -18,9 +18,11 @@ const INVALID = 'invalid';
 export async function readObjects(manager: Pick<EntityManager, 'query'>): Promise<SchemaObject[]> {
   return manager.query<SchemaObject[]>(
     `SELECT name, statement FROM (
-  SELECT 1 AS place, 0::oid AS made, format('sequence %I', c.relname) AS name, format('CREATE SEQUENCE %I AS %s MINVALUE %s MAXVALUE %s%s', c.relname,
+  SELECT 1 AS place, 0::oid AS made, format('sequence %I', c.relname) AS name,
+    format('CREATE SEQUENCE %I AS %s MINVALUE %s MAXVALUE %s%s', c.relname,
     format_type(s.seqtypid, NULL), s.seqmin, s.seqmax, CASE WHEN s.seqcycle THEN ' CYCLE' ELSE '' END) AS statement
-  FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid WHERE c.relnamespace = 'public'::regnamespace AND c.relname <> 'migrations_id_seq'
+  FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+  WHERE c.relnamespace = 'public'::regnamespace AND c.relname <> 'migrations_id_seq'
     AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'i')
   UNION ALL
   SELECT 2, 0, format('table %I', c.relname), format(E'CREATE TABLE %I (\n%s\n)', c.relname, (
@@ -58,7 +60,7 @@ export async function readObjects(manager: Pick<EntityManager, 'query'>): Promis
   );
 }
 
-/** docs/schema.sql: the statements, each below its name. */
+/** Writes docs/schema.sql: the statements, each below its name. */
 export function textOf(objects: readonly SchemaObject[]): string {
   return objects.map(({ name, statement }) => `-- ${name}\n${statement};\n`).join('\n');
 }

@@ -205,7 +205,8 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
       .join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
       const [row] = await this.manager.query<{ fell: number }[]>(
-        `WITH broken AS (SELECT line, (array_agg(code ORDER BY rule, reason))[1] AS code, string_agg(reason, '; ' ORDER BY rule, reason) AS reason
+        `WITH broken AS (
+  SELECT line, (array_agg(code ORDER BY rule, reason))[1] AS code, string_agg(reason, '; ' ORDER BY rule, reason) AS reason
   FROM (${broken}) AS broken GROUP BY line),
 gone AS (DELETE FROM ${staged(type.name)} s USING broken WHERE s.line = broken.line RETURNING s.line, broken.code, broken.reason, s.text),
 noted AS (INSERT INTO import_rejects SELECT $1, $2, line, NULL, code, reason, text FROM gone RETURNING 1)
