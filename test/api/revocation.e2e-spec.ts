@@ -104,9 +104,9 @@ postgres.describe('revocation over two servers', () => {
       `WITH client AS (INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
   VALUES ('urn:shop:web', 'Shop', 'web', '{https://shop.example/}', '{profile:read}')
 ), family AS (INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
-  VALUES ('family', ${user}, 'urn:shop:web', '{}', now() + interval '1 hour')
+  VALUES ('family', ${user}, 'urn:shop:web', $3, now() + interval '1 hour')
 ) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at) VALUES ($1, 'AccessToken', 'family', $2, now() + interval '1 hour')`,
-      [key, JSON.stringify(payload)],
+      [key, JSON.stringify(payload), JSON.stringify({ resources: { [payload.aud]: payload.scope } })],
     );
     const bearer = async (app: NestExpressApplication) =>
       (await supertest(app.getHttpServer()).get('/api/public/me').set('Authorization', `Bearer ${token}`))

@@ -176,7 +176,7 @@ postgres.describe('the authorization server with a database in trouble', () => {
       {
         name: 'sign-out from the account',
         send: () => submit(leaving.browser, leaving.page, '/account/sign-out'),
-        later: 200,
+        later: 303,
       },
       { name: 'logout', send: () => loggingOut.browser.send('/oauth/logout'), later: 200 },
     ];

@@ -145,7 +145,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
       await manager.query(`SELECT FROM oauth_state WHERE key = sha256('held') FOR UPDATE`);
       expect((await sweep()).oauth_state).toBe(1);
     });
-    expect(await count('oauth_state')).toBe(1);
+    expect(await count("oauth_state WHERE key IN (sha256('held'), sha256('free'))")).toBe(1);
   });
 
   postgres.it('goes on with all others where one table is locked', async () => {

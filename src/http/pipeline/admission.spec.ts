@@ -84,6 +84,15 @@ describe('admission', () => {
     expect(admission.state()).toEqual({ atWork: 0, waiting: 0, held: 0 });
   });
 
+  it('refuses nobody who was admitted before', async () => {
+    enterAll(MOST, 'busy');
+    admission.enter({ address: '10.0.0.1', credential: '' }, () => void begun.push('patient'));
+    pass(5_000);
+    expect(refused).toEqual([]);
+    await leave();
+    expect(begun).toContain('patient');
+  });
+
   it('gives other addresses their turn, whatever credentials one makes up, and others at one address theirs', async () => {
     enterAll(MOST, 'busy');
     for (let i = 0; i < 50; i++) enter(`made-up${i}`, '10.1.1.1', `credential ${i}`);

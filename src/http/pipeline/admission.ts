@@ -27,7 +27,7 @@ class Waiting extends AsyncResource {
   constructor(
     readonly since: number,
     readonly begin: () => void,
-    readonly refuse: () => void,
+    readonly refuse: (() => void) | undefined,
   ) {
     super('WaitingRequest');
   }
@@ -67,8 +67,12 @@ export class Admission {
     return { atWork: this.#atWork - this.#left, waiting: this.#waiting.size, held: this.#held.size };
   }
 
-  /** Calls `begin`, at once or when it is the caller's turn, or else `refuse`; what has begun ends with {@link leave}. */
-  enter({ address, credential }: Caller, begin: () => void, refuse: () => void): void {
+  /**
+   * Calls `begin`, at once or when it is the caller's turn, or else `refuse`; what has begun ends with {@link leave}.
+   *
+   * @param refuse undefined for a request that was admitted before: it waits for as long as it takes
+   */
+  enter({ address, credential }: Caller, begin: () => void, refuse?: () => void): void {
     if (this.#waiting.size === 0) {
       if (this.#atWork < this.mostAtWork) {
         this.#atWork++;
@@ -77,7 +81,8 @@ export class Admission {
       }
       this.#standingSince = this.now();
     }
-    this.#waiting.add(new Waiting(this.now(), begin, refuse), address, credential);
+    const since = refuse ? this.now() : Infinity;
+    this.#waiting.add(new Waiting(since, begin, refuse), address, credential);
     this.#lookLater();
   }
 
@@ -124,7 +129,7 @@ export class Admission {
     const now = this.now();
     for (const late of this.#waiting.takeOlderThan(now - PATIENCE_MS)) {
       this.refused++;
-      late.runInAsyncScope(late.refuse);
+      late.runInAsyncScope(late.refuse!);
     }
     for (const { connection } of this.#held.takeOlderThan(now - LONGEST_HOLD_MS)) connection.resume();
     if (this.#atWork < this.mostAtWork) this.#readOn(this.mostAtWork);

@@ -136,11 +136,10 @@ export class FrontDoor {
       else this.#begin(request, response);
     };
     context.awaitBody = () => this.connections.awaitBody(request);
-    context.refuse = () => {
+    admission.enter(context.caller, begin, () => {
       if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
       this.refusals[kind](request, response);
-    };
-    admission.enter(context.caller, begin, context.refuse);
+    });
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {

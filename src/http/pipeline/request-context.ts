@@ -46,8 +46,6 @@ export interface RequestContext extends Requester {
   place: Admission | undefined;
   /** Counts it among those whose bodies are still to come, until what it returns is called. */
   awaitBody: () => () => void;
-  /** Answers 503, in the form of its kind. */
-  refuse: () => void;
   /** It was answered, or its client is gone. */
   isOver: boolean;
   /** The scope that the response uses; null for none. */
@@ -76,7 +74,7 @@ export function leavePlace(context: RequestContext): void {
 /**
  * Waits for something that is no work of this server, without the request's place, and then for its turn to get one again.
  *
- * @throws Problem temporarily_unavailable, which has been answered, if its turn has not come in time, or its client has left
+ * @throws Problem temporarily_unavailable if its client has left meanwhile, or it was answered
  */
 export async function withoutPlace<Result>(
   { context, socket }: IncomingMessage,
@@ -87,12 +85,8 @@ export async function withoutPlace<Result>(
   const result = await wait();
   if (place && !socket.destroyed)
     await new Promise<void>((resolve) => {
-      const begin = () => {
+      place.enter(caller, () => {
         context.place = place;
-        resolve();
-      };
-      place.enter(caller, begin, () => {
-        context.refuse();
         resolve();
       });
     });
@@ -153,7 +147,6 @@ export function describeRequest(request: IncomingMessage): void {
     caller: NOBODY,
     place: undefined,
     awaitBody: () => NOTHING,
-    refuse: NOTHING,
     isOver: false,
     scope: null,
     whenWritten: undefined,

@@ -91,7 +91,10 @@ export class FinishedSteps {
   async #store(interaction: Interaction, result: InteractionResults, decision: Decision): Promise<void> {
     this.database.current!.decision = decision;
     interaction.result = result;
-    await interaction.save(interaction.exp - Math.floor(Date.now() / 1000));
+    const seconds = interaction.exp - Math.floor(Date.now() / 1000);
+    await interaction.save(seconds).catch(async (error: unknown) => {
+      throw await this.explain(error, interaction.uid);
+    });
   }
 }
 

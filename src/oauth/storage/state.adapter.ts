@@ -34,6 +34,9 @@ SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NUL
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
 
+/** As the library says it. */
+const STEP_GONE = 'interaction session not found';
+
 /** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
 export class StateAdapter extends StoredModel {
   constructor(
@@ -88,8 +91,10 @@ export class StateAdapter extends StoredModel {
             earlierKey ?? null,
           ])
         ).length > 0;
-    if (isStored || (decision && (await this.find(id))?.consumed)) return;
-    throw new errors.SessionNotFound('the sign-in was ended');
+    if (isStored) return;
+    const found = decision && (await this.find(id));
+    if (found?.consumed) return;
+    throw new errors.SessionNotFound(decision && !found ? STEP_GONE : 'the sign-in was ended');
   }
 
   override async consume(id: string): Promise<void> {
@@ -107,7 +112,7 @@ export class StateAdapter extends StoredModel {
     const ended = await (this.model === 'Interaction'
       ? database.rows(COMPLETE, [...own, ...eitherOf(keys.keysOf(ENDED, id))])
       : database.rows(DELETE, own));
-    if (ended.length === 0) throw new errors.SessionNotFound('the session went on in another request');
+    if (ended.length === 0) throw new errors.SessionNotFound(STEP_GONE);
   }
 }
 
