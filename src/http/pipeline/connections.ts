@@ -12,6 +12,8 @@ export interface ConnectionBounds {
   readonly ahead: number;
   /** Responses that the system did not accept whole, because their clients do not read; one more disconnects the oldest. */
   readonly unread: number;
+  /** Bytes of all those responses together; where there are more, the one with most of them is disconnected. */
+  readonly unreadBytes: number;
   /** How long a client may read nothing before it is disconnected, in ms. */
   readonly stalledMs: number;
   /** How long it may take to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
@@ -23,6 +25,7 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   unfinished: 1_024,
   ahead: 4_096,
   unread: 256,
+  unreadBytes: 64 * 1024 * 1024,
   stalledMs: 10_000,
   unreadMs: 60_000,
 };
@@ -100,15 +103,18 @@ export class Connections {
     const { socket } = response;
     if (!socket || socket.destroyed || socket.writableLength === 0) return;
     const [oldest] = this.#unread;
-    if (oldest && this.#unread.size >= this.bounds.unread) oldest.destroy();
+    if (oldest && this.#unread.size >= this.bounds.unread) this.#giveUp(oldest);
     this.#unread.add(socket);
-    // Counts from the last byte that was accepted.
+    this.#boundBytes();
+    // Counts from the last byte that was accepted: what the client sends meanwhile is not read, so it does not count.
     socket.setTimeout(this.bounds.stalledMs);
+    queueMicrotask(() => socket.pause()); // as in #inTurn
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
       clearTimeout(late);
       this.#unread.delete(socket);
       if (!this.isIdle(socket)) socket.setTimeout(0); // or it would count for the next response
+      if (this.#of.get(socket)?.ahead === 0) socket.resume();
     });
   }
 
@@ -121,6 +127,21 @@ export class Connections {
     }
     this.#unfinished.add(socket);
     return () => this.#unfinished.delete(socket);
+  }
+
+  #giveUp(socket: Socket): void {
+    this.#unread.delete(socket);
+    socket.destroy();
+  }
+
+  #boundBytes(): void {
+    const sockets = [...this.#unread].sort((one, other) => one.writableLength - other.writableLength);
+    let bytes = sockets.reduce((sum, { writableLength }) => sum + writableLength, 0);
+    while (bytes > this.bounds.unreadBytes) {
+      const most = sockets.pop()!;
+      bytes -= most.writableLength;
+      this.#giveUp(most);
+    }
   }
 
   #accept(socket: Socket): void {
