@@ -223,8 +223,8 @@ describe('connections', () => {
       unreadMs: 30_000,
     });
     const socket = (await open()).pause();
-    socket.write(get('/'));
-    const dripping = setInterval(() => socket.write('G'), 20);
+    socket.write(`${get('/')}GET / HTTP/1.1\r\nX-Long: `);
+    const dripping = setInterval(() => socket.write('x'), 20);
     const begun = performance.now();
     await until(() => connections.state().open === 0 || performance.now() - begun > 3_000);
     clearInterval(dripping);
