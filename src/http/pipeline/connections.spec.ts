@@ -248,6 +248,21 @@ describe('connections', () => {
     expect(await read(socket, (text) => text.endsWith('[small]'))).toContain('200 OK');
   });
 
+  it('leave unread whom others leave unread once it has its answer', async () => {
+    const { open, connections, server } = await serve((_request, response) => {
+      response.once('close', () => response.req.socket.pause()); // as in overload
+      response.end(LARGE);
+    });
+    let accepted: Socket | undefined;
+    server.once('connection', (socket: Socket) => (accepted = socket));
+    const socket = (await open()).pause();
+    socket.write(get('/'));
+    await until(() => connections.state().unread === 1);
+    socket.resume();
+    await until(() => connections.state().idle === 1);
+    expect([connections.state().unread, accepted!.isPaused()]).toEqual([0, true]);
+  });
+
   it('close the one that has been idle for longest where one too many is opened, and none that is at work', async () => {
     const { open, connections } = await serve(
       (request, response) => {

@@ -102,19 +102,23 @@ export class Connections {
   bound(response: ServerResponse): void {
     const { socket } = response;
     if (!socket || socket.destroyed || socket.writableLength === 0) return;
-    const [oldest] = this.#unread;
-    if (oldest && this.#unread.size >= this.bounds.unread) this.#giveUp(oldest);
-    this.#unread.add(socket);
-    this.#boundBytes();
+    const unread = [...this.#unread.add(socket)].filter(({ destroyed }) => !destroyed);
+    if (unread.length > this.bounds.unread) unread.shift()!.destroy();
+    const bytes = unread.reduce((sum, { writableLength }) => sum + writableLength, 0);
+    // One is enough: what was unread before was within the bound.
+    if (bytes > this.bounds.unreadBytes)
+      unread.sort((a, b) => b.writableLength - a.writableLength)[0]!.destroy();
+    if (socket.destroyed) return;
     // Counts from the last byte that was accepted: what the client sends meanwhile is not read, so it does not count.
     socket.setTimeout(this.bounds.stalledMs);
     queueMicrotask(() => socket.pause()); // as in #inTurn
+    // Not when it closes: then others may leave the connection unread.
+    response.once('finish', () => this.#of.get(socket)?.ahead === 0 && socket.resume());
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
       clearTimeout(late);
       this.#unread.delete(socket);
       if (!this.isIdle(socket)) socket.setTimeout(0); // or it would count for the next response
-      if (this.#of.get(socket)?.ahead === 0) socket.resume();
     });
   }
 
@@ -127,21 +131,6 @@ export class Connections {
     }
     this.#unfinished.add(socket);
     return () => this.#unfinished.delete(socket);
-  }
-
-  #giveUp(socket: Socket): void {
-    this.#unread.delete(socket);
-    socket.destroy();
-  }
-
-  #boundBytes(): void {
-    const sockets = [...this.#unread].sort((one, other) => one.writableLength - other.writableLength);
-    let bytes = sockets.reduce((sum, { writableLength }) => sum + writableLength, 0);
-    while (bytes > this.bounds.unreadBytes) {
-      const most = sockets.pop()!;
-      bytes -= most.writableLength;
-      this.#giveUp(most);
-    }
   }
 
   #accept(socket: Socket): void {
