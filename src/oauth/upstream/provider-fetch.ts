@@ -32,14 +32,19 @@ export function providerFetch(
     }
     return found;
   };
+  const sharedLookUp = callbackify(find) as LookupFunction;
   return async (url, { signal, ...rest }) => {
     const { method, headers, body } = new Request(url, rest as RequestInit);
     const sent = body && (await buffer(body));
     const ask = url.startsWith('https:') ? requestByHttps : requestByHttp;
     try {
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        const lookup = callbackify(find) as LookupFunction;
-        ask(url, { method, headers: Object.fromEntries(headers), lookup, ...(signal ? { signal } : {}) })
+        ask(url, {
+          method,
+          headers: Object.fromEntries(headers),
+          lookup: sharedLookUp,
+          ...(signal ? { signal } : {}),
+        })
           .on('error', reject)
           .on('response', resolve)
           .end(sent);
