@@ -25,7 +25,7 @@ export function addressOf(request: Request): string | undefined {
 export function parseAddress(text: string): string | undefined {
   const [, bracketed, ported] = /^\s*(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})\s*$/.exec(text) ?? [];
   const bare = (bracketed ?? ported ?? text.trim())
-    .replace(/%[\w.%-]+$/, '')
+    .replace(/^([^%]*)%[\w.%-]+$/, '$1')
     .replace(/^::ffff:(?=\d+\.)/i, '');
   if (isIPv4(bare)) return bare;
   if (!isIPv6(bare)) return undefined;

@@ -96,6 +96,17 @@ describe('a refresh token', () => {
     expect(await oauth.me(narrower.body.access_token)).toBe(403);
   });
 
+  it('ignores unknown scopes that are requested, unless there are no others', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { body } = await oauth.token(
+      await oauth.code(clientId, username, { scope: 'profile:read events:read' }),
+    );
+    const none = await oauth.refresh(clientId, body.refresh_token, { scope: 'invented' });
+    expect([none.status, none.body.error]).toEqual([400, 'invalid_scope']);
+    const known = await oauth.refresh(clientId, body.refresh_token, { scope: 'invented events:read other' });
+    expect([known.status, known.body.scope]).toEqual([200, 'events:read']);
+  });
+
   it('is refused to another client, and not used up by it', async () => {
     const { username } = await oauth.member();
     const [clientId, thief] = [await oauth.client(), await oauth.client()];

@@ -4,8 +4,11 @@ import { Problem } from '../output/problems.js';
 import { isOutsideApi } from './outside-api.js';
 import { requestOf } from './exchange.js';
 
-/** A parameter of a media range, except its weight. */
-const PARAMETER = /[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.)*"|[^\s;,"]*)/gi;
+/** A parameter of a media range, except its weight. It starts at no space that follows another: there can be thousands. */
+const PARAMETER = /(?<![ \t])[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.)*"|[^\s;,"]*)/gi;
+
+/** Removes the parameters of the media ranges of `Accept`, except their weights. */
+export const withoutParameters = (accept: string) => accept.replace(PARAMETER, '');
 
 /**
  * 406 where the caller excludes JSON (RFC 9110 §12.5.1). Parameters of a range
@@ -18,7 +21,7 @@ export class AcceptGuard implements CanActivate {
     const { accept } = request.headers;
     if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
     if (isOutsideApi(context.getClass())) return true;
-    request.headers.accept = accept.replace(PARAMETER, '');
+    request.headers.accept = withoutParameters(accept);
     if (!request.accepts('application/json')) throw new Problem('not_acceptable');
     return true;
   }

@@ -198,6 +198,71 @@ describe('connections', () => {
     expect(sockets.map((socket) => socket.closed)).toEqual([true, false, false]);
   });
 
+  it('cut off the one that has left most bytes unread, where all have left too many', async () => {
+    const { open, connections } = await serve(
+      (request, response) => void response.end(Buffer.alloc(Number(request.url!.slice(1)), 'x')),
+      { unreadBytes: 70_000_000 },
+    );
+    const sockets: Socket[] = [];
+    for (const bytes of [20_000_000, 32_000_000, 24_000_000]) {
+      const socket = (await open()).pause();
+      sockets.push(socket);
+      socket.write(get(`/${bytes}`));
+      await until(() => sockets.length === 3 || connections.state().unread === sockets.length);
+    }
+    await until(() => connections.state().open === 2);
+    sockets[1]!.resume();
+    await closed(sockets[1]!);
+    expect(sockets.map((socket) => socket.closed)).toEqual([false, true, false]);
+    expect(connections.state().unread).toBe(2);
+  });
+
+  it('cut off who reads nothing, however much it sends meanwhile', async () => {
+    const { open, connections } = await serve((_request, response) => void response.end(LARGE), {
+      stalledMs: 300,
+      unreadMs: 30_000,
+    });
+    const socket = (await open()).pause();
+    socket.write(`${get('/')}GET / HTTP/1.1\r\nX-Long: `);
+    const dripping = setInterval(() => socket.write('x'), 20);
+    const begun = performance.now();
+    await until(() => connections.state().open === 0 || performance.now() - begun > 3_000);
+    clearInterval(dripping);
+    expect(connections.state().open).toBe(0);
+  });
+
+  it('keep the connection of who has read everything at last, and answer on it', async () => {
+    const { open, connections, server } = await serve(
+      (request, response) => void response.end(request.url === '/large' ? LARGE : '[small]'),
+    );
+    let accepted: Socket | undefined;
+    server.once('connection', (socket: Socket) => (accepted = socket));
+    const socket = (await open()).pause();
+    socket.write(get('/large'));
+    await until(() => connections.state().unread === 1);
+    socket.resume();
+    await until(() => connections.state().idle === 1);
+    expect(connections.state().unread).toBe(0);
+    expect(accepted!.timeout).toBeGreaterThanOrEqual(server.keepAliveTimeout); // not that of a stalled client
+    socket.write(get('/'));
+    expect(await read(socket, (text) => text.endsWith('[small]'))).toContain('200 OK');
+  });
+
+  it('leave unread whom others leave unread once it has its answer', async () => {
+    const { open, connections, server } = await serve((_request, response) => {
+      response.once('close', () => response.req.socket.pause()); // as in overload
+      response.end(LARGE);
+    });
+    let accepted: Socket | undefined;
+    server.once('connection', (socket: Socket) => (accepted = socket));
+    const socket = (await open()).pause();
+    socket.write(get('/'));
+    await until(() => connections.state().unread === 1);
+    socket.resume();
+    await until(() => connections.state().idle === 1);
+    expect([connections.state().unread, accepted!.isPaused()]).toEqual([0, true]);
+  });
+
   it('close the one that has been idle for longest where one too many is opened, and none that is at work', async () => {
     const { open, connections } = await serve(
       (request, response) => {

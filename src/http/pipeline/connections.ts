@@ -12,6 +12,8 @@ export interface ConnectionBounds {
   readonly ahead: number;
   /** Responses that the system did not accept whole, because their clients do not read; one more disconnects the oldest. */
   readonly unread: number;
+  /** Bytes of all those responses together; where there are more, the one with most of them is disconnected. */
+  readonly unreadBytes: number;
   /** How long a client may read nothing before it is disconnected, in ms. */
   readonly stalledMs: number;
   /** How long it may take to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
@@ -23,6 +25,7 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   unfinished: 1_024,
   ahead: 4_096,
   unread: 256,
+  unreadBytes: 64 * 1024 * 1024,
   stalledMs: 10_000,
   unreadMs: 60_000,
 };
@@ -99,11 +102,18 @@ export class Connections {
   bound(response: ServerResponse): void {
     const { socket } = response;
     if (!socket || socket.destroyed || socket.writableLength === 0) return;
-    const [oldest] = this.#unread;
-    if (oldest && this.#unread.size >= this.bounds.unread) oldest.destroy();
-    this.#unread.add(socket);
-    // Counts from the last byte that was accepted.
+    const unread = [...this.#unread.add(socket)].filter(({ destroyed }) => !destroyed);
+    if (unread.length > this.bounds.unread) unread.shift()!.destroy();
+    const bytes = unread.reduce((sum, { writableLength }) => sum + writableLength, 0);
+    // One is enough: what was unread before was within the bound.
+    if (bytes > this.bounds.unreadBytes)
+      unread.sort((a, b) => b.writableLength - a.writableLength)[0]!.destroy();
+    if (socket.destroyed) return;
+    // Counts from the last byte that was accepted: what the client sends meanwhile is not read, so it does not count.
     socket.setTimeout(this.bounds.stalledMs);
+    queueMicrotask(() => socket.pause()); // as in #inTurn
+    // Not when it closes: then others may leave the connection unread.
+    response.once('finish', () => this.#of.get(socket)?.ahead === 0 && socket.resume());
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
       clearTimeout(late);

@@ -3,8 +3,8 @@ import { SetMetadata } from '@nestjs/common';
 const OUTSIDE_API = 'http:outside-api';
 
 /**
- * Marks routes that are not part of the API: their responses are not the API's JSON, so neither `Accept` nor the query is checked, and
- * other methods are 404. It opens nothing: the controller still has to declare who may call them.
+ * Marks routes that are not part of the API: their responses are not the API's JSON, so neither `Accept` nor the query is checked. It
+ * opens nothing: the controller still has to declare who may call them.
  */
 export const OutsideApi = () => SetMetadata(OUTSIDE_API, true);
 

@@ -123,9 +123,7 @@ export function createProvider(parts: ProviderParts): Provider {
         const fault = parts.parameterFault();
         if (fault !== undefined) throw new errors.InvalidRequest(fault);
         const allowed = allowedScopes(client);
-        // Unknown ones are ignored (OpenID Connect Core §3.1.2.1).
-        const scopes = (value ?? '').split(' ').filter((scope) => SUPPORTED_SCOPES.includes(scope));
-        if (scopes.length === 0) throw new errors.InvalidScope('scope is missing', '');
+        const scopes = knownScopes(value ?? '');
         const refused = scopes.filter((scope) => !allowed.includes(scope));
         if (refused.length > 0)
           throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
@@ -215,9 +213,27 @@ export function createProvider(parts: ProviderParts): Provider {
   provider.Session.prototype.authTime = function () {
     return this.loginTs || undefined;
   };
+  // Default: those that are sent. A refresh request has no other hook: with unknown ones it would be refused.
+  Object.defineProperty(provider.OIDCContext.prototype, 'requestParamScopes', {
+    get(this: KoaContextWithOIDC['oidc']) {
+      const { scope } = this.params!;
+      return new Set(typeof scope === 'string' ? knownScopes(scope) : []);
+    },
+  });
   // Host and protocol are pinned to PUBLIC_URL before the library sees a request; this makes it use them.
   provider.proxy = true;
   return provider;
+}
+
+/**
+ * Drops unknown scopes, which are ignored (OpenID Connect Core §3.1.2.1).
+ *
+ * @throws InvalidScope where none is left
+ */
+function knownScopes(text: string): string[] {
+  const scopes = text.split(' ').filter((scope) => SUPPORTED_SCOPES.includes(scope));
+  if (scopes.length === 0) throw new errors.InvalidScope('scope is missing', '');
+  return scopes;
 }
 
 /** How far the clock of a client may be ahead, in seconds: `nbf` may be as far, and `iat` no further than {@link LATEST_IAT}. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { OnApplicationBootstrap } from '@nestjs/common';
-import { createRemoteJWKSet, errors as joseErrors, jwtVerify } from 'jose';
+import { createRemoteJWKSet, customFetch, errors as joseErrors, jwtVerify } from 'jose';
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import * as client from 'openid-client';
 import type { UpstreamClaims } from '../../accounts/upstream-members.js';
@@ -9,6 +9,7 @@ import type { UpstreamConfig } from '../../config/config.js';
 import { toClientKey } from '../../crypto/client-key.js';
 import { Logger } from '../../http/logger.js';
 import { isHttpUrl } from '../../values/string-rules.js';
+import { providerFetch } from './provider-fetch.js';
 
 /** Timeout for one response of the provider, in seconds: members wait for it. */
 const LONGEST_SECONDS = 3;
@@ -24,6 +25,8 @@ const KEYS_COOLDOWN_SECONDS = 30;
 /** The parts of the metadata without which nobody can sign in. */
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
 const OTHER_ENDPOINTS = ['userinfo_endpoint', 'end_session_endpoint'] as const;
+
+const FETCH = providerFetch();
 
 /** Signatures that cannot be made with the public keys. */
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
@@ -260,6 +263,7 @@ export async function discover({
     const found = await client.discovery(new URL(issuer), clientId, {}, client.None(), {
       timeout: LONGEST_SECONDS,
       execute: insecure,
+      [client.customFetch]: FETCH,
     });
     const metadata = found.serverMetadata();
     for (const name of [...ENDPOINTS, ...OTHER_ENDPOINTS.filter((other) => metadata[other] !== undefined)])
@@ -282,10 +286,12 @@ export async function discover({
       clientKey ? client.PrivateKeyJwt(await toClientKey(clientKey)) : bySecret(clientSecret!),
     );
     configuration.timeout = LONGEST_SECONDS;
+    configuration[client.customFetch] = FETCH;
     for (const allow of insecure) allow(configuration);
     const keys = createRemoteJWKSet(new URL(metadata.jwks_uri!), {
       timeoutDuration: LONGEST_SECONDS * 1000,
       cooldownDuration: KEYS_COOLDOWN_SECONDS * 1000,
+      [customFetch]: FETCH,
     });
     return { configuration, keys, algorithms };
   } catch (error) {
