@@ -15,14 +15,6 @@ module.exports = {
       from: {},
       to: { circular: true, dependencyTypesNot: ['type-only'] },
     },
-    {
-      name: 'swagger-is-loaded-late',
-      comment:
-        'decorators come from src/http/output/swagger.ts, which loads @nestjs/swagger when a document is asked for',
-      severity: 'error',
-      from: { path: '^src/' },
-      to: { path: 'node_modules/@nestjs/swagger/', dependencyTypesNot: ['type-only'], dynamic: false },
-    },
     only('values', [], 'strings, moments and addresses know nothing'),
     only('crypto', [], 'encrypts, hashes and signs what it is given'),
     only('config', ['crypto', 'values'], 'settings are read before anything else exists'),

@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { GUIDE_SOURCES, renderGuides } from './guides.mjs';
 
 const root = dirname(import.meta.dirname);
 const output = join(root, 'dist');
@@ -25,8 +26,9 @@ export async function build({ always = false } = {}) {
   // The client's sources too: the script of the API reference includes its sign-in.
   const sources = ['src', 'migrations', 'clients/typescript/src']
     .flatMap((folder) => filesUnder(root, folder))
-    .filter((path) => !path.endsWith('.spec.ts'));
-  const inputs = [...sources, '.swcrc', 'bin/build.mjs'];
+    .filter((path) => !path.endsWith('.spec.ts'))
+    .concat('docs/examples.json');
+  const inputs = [...sources, ...GUIDE_SOURCES, '.swcrc', 'bin/build.mjs', 'bin/guides.mjs'];
   const newest = Math.max(...inputs.map((path) => statSync(join(root, path)).mtimeMs));
   if (!always && existsSync(stamp) && statSync(stamp).mtimeMs > newest) return;
 
@@ -47,6 +49,7 @@ export async function build({ always = false } = {}) {
   for (const path of ['src', 'migrations', 'clients'].flatMap((folder) => filesUnder(output, folder)))
     if (!files.has(path) && !DRAFT.test(path)) rmSync(join(output, path), { force: true });
   for (const [path, content] of files) replace(join(output, path), content);
+  replace(join(output, 'docs/guides.json'), await renderGuides());
   writeFileSync(stamp, '');
 }
 

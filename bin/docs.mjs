@@ -1,15 +1,12 @@
-// `npm run docs`: generates the pages of docs/ that are derived from the code, and the server's copies of them. With --print it
-// prints them as JSON instead of writing them, for a test that compares them.
+// `npm run docs`: generates the pages of docs/ that are derived from the code. With --print it prints them as JSON instead
+// of writing them, for a test that compares them.
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { build } from './build.mjs';
 import { recordExamples } from './examples.mjs';
-import { renderGuides } from './guides.mjs';
 
 const root = join(import.meta.dirname, '..');
-/** The same style as `npm run format`. */
-const JSON_STYLE = { parser: 'json', printWidth: 110 };
 const cell = (text) => text.replaceAll('|', '\\|');
 
 /** Returns path → text of every generated page. */
@@ -124,7 +121,7 @@ export async function pages() {
   const examples = await recordExamples(
     async (dataSource) => (schema = textOf(await readObjects(dataSource))),
   );
-  const made = {
+  return {
     'docs/schema.sql': schema,
     'docs/errors.md': await markdown(errors),
     'docs/settings.md': await markdown(settings),
@@ -136,11 +133,9 @@ export async function pages() {
     'docs/libraries.md': await markdown(withPart('docs/libraries.md', libraries())),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
     'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
-    'src/features/openapi/examples.json': await format(examples, JSON_STYLE),
+    'docs/examples.json': await format(examples, { ...style, parser: 'json' }),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
   };
-  const guides = await format(await renderGuides(made), JSON_STYLE);
-  return { ...made, 'src/site/guides.json': guides };
 }
 
 /** Lists every command with its arguments, options and example. */

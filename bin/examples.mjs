@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const FILE = join(import.meta.dirname, '../src/features/openapi/examples.json');
+const FILE = join(import.meta.dirname, '../docs/examples.json');
 
 /** The day of the recorded demo: its times are relative to it, so they are the same in every recording. */
 const DAY = new Date('2026-03-02T00:00:00Z');

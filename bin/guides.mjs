@@ -1,11 +1,10 @@
 // Renders the guides for callers, shown at /docs: HTML from the Markdown files in docs/.
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { Marked } from 'marked';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** In the order of the menu: name, title, file, and a description. A file that does not exist yet has no page. */
+/** In the order of the menu: name, title, file, and a description. */
 const GUIDES = [
   [
     'first-program',
@@ -55,19 +54,19 @@ const GUIDES = [
     'docs/libraries.md',
     'OAuth libraries in six languages, each tried with this server.',
   ],
-].filter(([, , source]) => existsSync(join(ROOT, source)));
+];
 
-/**
- * @param made path → text of the files being generated
- * @returns the text of src/site/guides.json
- */
-export async function renderGuides(made) {
+/** The Markdown files. */
+export const GUIDE_SOURCES = GUIDES.map(([, , source]) => source);
+
+/** Needs the scripts of `dist/`. @returns the text of dist/docs/guides.json */
+export async function renderGuides() {
+  const { Marked } = await import('marked');
   const { highlight } = await import('../dist/src/site/highlight.js');
-  const textOf = (source) => made[source] ?? readFileSync(join(ROOT, source), 'utf8');
-  return JSON.stringify(GUIDES.map((guide) => render(guide, textOf(guide[2]), highlight)));
+  return JSON.stringify(GUIDES.map((guide) => render(guide, Marked, highlight)));
 }
 
-function render([name, title, source, summary], markdown, highlight) {
+function render([name, title, source, summary], Marked, highlight) {
   const sections = [];
   const marked = new Marked({
     gfm: true,
@@ -92,7 +91,7 @@ function render([name, title, source, summary], markdown, highlight) {
     },
   });
   const html = marked
-    .parse(markdown)
+    .parse(readFileSync(join(ROOT, source), 'utf8'))
     .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
     .replaceAll('<th>', '<th scope="col">')

@@ -29,10 +29,10 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
 }
 
 /** Makes the API's documents, which takes a third of a second: before the server listens, so that no request waits for them. */
-export async function makeDocuments(app: NestExpressApplication): Promise<void> {
+export function makeDocuments(app: NestExpressApplication): void {
   const document = app.get(OpenApiDocument);
-  await document.answer();
-  await document.platformAnswer();
+  document.answer();
+  document.platformAnswer();
 }
 
 /** Requests in flight have this long to finish; operations.md promises an end within 10 s of SHUTDOWN_DELAY. */

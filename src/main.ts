@@ -52,7 +52,7 @@ async function start(config: Config): Promise<void> {
 async function serve(config: Config): Promise<() => Promise<void>> {
   const { closeApp, createApp, makeDocuments } = await loadApp();
   const app = await createApp(config);
-  await makeDocuments(app);
+  makeDocuments(app);
   await app.listen(config.port, config.host).catch((error: NodeJS.ErrnoException) => {
     throw error.syscall === 'listen' ? portFault(config, error) : error;
   });

@@ -1,4 +1,4 @@
-import { ApiProperty, ApiSchema } from '../http/output/swagger.js';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { Cursor, ListOf, WholeNumber } from '../http/input/parameters.js';
 import {
   BooleanField,

@@ -1,4 +1,4 @@
-import { ApiProperty, ApiSchema } from '../http/output/swagger.js';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { CountField } from '../http/output/fields.js';
 import { schemaOf } from '../operations/import/fields.js';
 import { RECORD_TYPES } from '../operations/import/record-types.js';

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '../http/output/swagger.js';
+import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { SCOPES } from '../auth/scopes.js';
@@ -11,7 +11,6 @@ import type { Endpoint } from '../features/openapi/reference.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
-import { lazily } from '../values/lazily.js';
 import { DOCS_CLIENT } from '../oauth/docs-client.js';
 import { GUIDES } from './guides.js';
 import { Site } from './site.js';
@@ -23,7 +22,7 @@ import { snippetsOf } from './snippets.js';
 @OutsideApi()
 @ApiExcludeController()
 export class DocsController {
-  readonly #pages = new Map<string, () => Promise<UnchangingDocument>>();
+  readonly #pages = new Map<string, UnchangingDocument>();
 
   constructor(
     private readonly config: Config,
@@ -33,44 +32,35 @@ export class DocsController {
 
   /** Also the redirect URI for readers who sign in to try a call: the script reads the code from the URL. */
   @Get()
-  reference(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.#send('', request, response, () => this.#reference());
+  reference(@Req() request: Request, @Res() response: Response): void {
+    this.#send('', request, response, () => this.#reference());
   }
 
   /** @throws Problem not_found */
   @Get(':guide')
-  async guide(
-    @Param('guide') name: string,
-    @Req() request: Request,
-    @Res() response: Response,
-  ): Promise<void> {
+  guide(@Param('guide') name: string, @Req() request: Request, @Res() response: Response): void {
     const guide = GUIDES.find((each) => each.name === name);
     if (!guide) throw new Problem('not_found');
-    await this.#send(name, request, response, async () =>
+    this.#send(name, request, response, () =>
       this.site.document({
         template: 'guide',
         title: guide.title,
         content: {
           guides: GUIDES,
-          groups: await this.#groups(),
+          groups: this.#groups(),
           guide: { ...guide, html: this.#here(guide.html) },
         },
       }),
     );
   }
 
-  async #send(
-    name: string,
-    request: Request,
-    response: Response,
-    make: () => Promise<UnchangingDocument>,
-  ): Promise<void> {
+  #send(name: string, request: Request, response: Response, make: () => UnchangingDocument): void {
     let page = this.#pages.get(name);
-    if (!page) this.#pages.set(name, (page = lazily(make)));
-    (await page()).send(request, response);
+    if (!page) this.#pages.set(name, (page = make()));
+    page.send(request, response);
   }
 
-  async #reference(): Promise<UnchangingDocument> {
+  #reference(): UnchangingDocument {
     const { rateLimits } = this.config;
     return this.site.document({
       template: 'reference',
@@ -80,15 +70,15 @@ export class DocsController {
         clientId: DOCS_CLIENT,
         scopes: Object.entries(SCOPES),
         guides: GUIDES,
-        groups: await this.#groups(),
+        groups: this.#groups(),
         problems: PROBLEMS,
       },
     });
   }
 
   /** The calls by group, each with its request in every language and the demo's responses. */
-  async #groups() {
-    const documents = (await Promise.all([this.document.read(), this.document.readPlatform()])) as {
+  #groups() {
+    const documents = [this.document.read(), this.document.readPlatform()] as {
       tags: { name: string; description: string }[];
     }[];
     const endpoints = documents.flatMap((document) => endpointsOf(document));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '../http/output/swagger.js';
+import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.js';

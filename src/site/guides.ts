@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A guide of `docs/` as HTML: `npm run docs` generates it from the Markdown, and a test compares them. */
+/** A guide of `docs/` as HTML, rendered from the Markdown when the server is built. */
 export interface Guide {
   /** Its path is `/docs/<name>`. */
   readonly name: string;
@@ -14,5 +14,5 @@ export interface Guide {
 }
 
 export const GUIDES = JSON.parse(
-  readFileSync(new URL('./guides.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../docs/guides.json', import.meta.url), 'utf8'),
 ) as readonly Guide[];

@@ -41,7 +41,7 @@ ALTER TABLE users DROP COLUMN pronouns;
 /** Of all that is built from, with the migration added. @returns its folder, built */
 function makeNextVersion(): string {
   const root = mkdtempSync(join(process.env.TEST_FOLDER!, 'next-version-'));
-  for (const part of ['bin', 'clients', 'examples', 'migrations', 'src', 'package.json', '.swcrc'])
+  for (const part of ['bin', 'clients', 'docs', 'examples', 'migrations', 'src', 'package.json', '.swcrc'])
     cpSync(part, join(root, part), { recursive: true });
   symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
   writeFileSync(join(root, 'migrations/1763799999000-remember-pronouns.ts'), MIGRATION);

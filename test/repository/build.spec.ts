@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -19,9 +20,9 @@ const built = (path: string) => readFileSync(join(folder, 'dist', path), 'utf8')
 const build = () => spawnSync(process.execPath, ['bin/build.mjs'], { cwd: folder, encoding: 'utf8' });
 
 beforeAll(() => {
-  for (const path of ['bin', 'src/pages', 'migrations']) mkdirSync(join(folder, path), { recursive: true });
-  cpSync('bin/build.mjs', join(folder, 'bin/build.mjs'));
-  cpSync('.swcrc', join(folder, '.swcrc'));
+  for (const path of ['src/pages', 'migrations']) mkdirSync(join(folder, path), { recursive: true });
+  for (const path of ['bin', 'docs', 'clients', 'src/site/highlight.ts', '.swcrc'])
+    cpSync(path, join(folder, path), { recursive: true });
   symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   write('package.json', '{"type":"module"}');
   write('src/a.ts', 'export const a: number = 1;\n');
@@ -39,6 +40,21 @@ describe('npm run build', () => {
     expect(built('src/pages/page.eta')).toBe('<p>é</p>');
     expect(built('migrations/1-first.js')).toContain('class First');
     expect(existsSync(join(folder, 'dist/src/a.spec.js'))).toBe(false);
+  });
+
+  it('renders the guides that /docs shows, and again when one of them has changed', () => {
+    const guides = () => JSON.parse(built('docs/guides.json')) as { name: string; html: string }[];
+    const buildIfStale = () =>
+      spawnSync(process.execPath, ['-e', "import('./bin/build.mjs').then(({ build }) => build())"], {
+        cwd: folder,
+      });
+    build();
+    expect(guides().map(({ name }) => name)).toEqual(expect.arrayContaining(['limits', 'errors', 'python']));
+    appendFileSync(join(folder, 'docs/guides/limits.md'), '\nNobody waits `for` ever.\n');
+    expect(buildIfStale().status).toBe(0);
+    expect(guides().find(({ name }) => name === 'limits')!.html).toContain(
+      'Nobody waits <code>for</code> ever.',
+    );
   });
 
   it('removes what was built of a source that is gone', () => {

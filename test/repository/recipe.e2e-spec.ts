@@ -56,6 +56,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     for (const part of [
       'bin',
       'clients',
+      'docs',
       'examples',
       'migrations',
       'src',

@@ -1,4 +1,4 @@
-import { ApiSchema } from '../../http/output/swagger.js';
+import { ApiSchema } from '@nestjs/swagger';
 import { JsonFragment } from '../../database/json-text.js';
 import {
   BooleanField,

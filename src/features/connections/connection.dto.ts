@@ -1,4 +1,4 @@
-import { ApiSchema } from '../../http/output/swagger.js';
+import { ApiSchema } from '@nestjs/swagger';
 import { List } from '../../database/list.js';
 import { contains, EVENT_ACCESS, IS_SHOWN, totalOfMember } from '../../database/sql.js';
 import {

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiSchema } from '../../http/output/swagger.js';
+import { ApiSchema } from '@nestjs/swagger';
 import { accessOf, CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
-import type { DocumentBuilder, OpenAPIObject } from '@nestjs/swagger';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import { accessOf } from '../../auth/auth.decorators.js';
 import type { Access } from '../../auth/auth.decorators.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES, isPlatformScope, SCOPES } from '../../auth/scopes.js';
@@ -12,9 +13,6 @@ import { parameterNames } from '../../http/input/parameters.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { queryOfHandler } from '../../http/input/query.js';
 import { problemsOf, schemaOf, variantsOf } from '../../http/output/openapi.js';
-import { loadSwagger } from '../../http/output/swagger.js';
-import type { Swagger } from '../../http/output/swagger.js';
-import { lazily } from '../../values/lazily.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
 import { apiNameOf, Config } from '../../config/config.js';
@@ -27,6 +25,8 @@ type Json = Record<string, unknown>;
 @Injectable()
 export class OpenApiDocument {
   #application: INestApplication | undefined;
+  #members: JsonResponse | undefined;
+  #platform: JsonResponse | undefined;
 
   constructor(
     private readonly config: Config,
@@ -37,31 +37,27 @@ export class OpenApiDocument {
     this.#application = application;
   }
 
-  /** Of the routes for members’ credentials. */
-  readonly answer = lazily(() => this.#make((swagger) => this.#ofMembers(swagger), API_PREFIX));
+  /** Of the routes for members’ credentials; made when it is first asked for. */
+  answer(): JsonResponse {
+    return (this.#members ??= JsonResponse.unchanging(this.#build(this.#ofMembers(), API_PREFIX)));
+  }
 
   /** Of what the platform's own backend calls. */
-  readonly platformAnswer = lazily(() => this.#make((swagger) => this.#platform(swagger), PLATFORM_PREFIX));
+  platformAnswer(): JsonResponse {
+    return (this.#platform ??= JsonResponse.unchanging(this.#build(this.#ofPlatform(), PLATFORM_PREFIX)));
+  }
 
   /** The document as its readers get it: plain JSON, a fresh copy. */
-  async read(): Promise<Json> {
-    return JSON.parse(String((await this.answer()).json)) as Json;
+  read(): Json {
+    return JSON.parse(String(this.answer().json)) as Json;
   }
 
   /** The same for the platform's document. */
-  async readPlatform(): Promise<Json> {
-    return JSON.parse(String((await this.platformAnswer()).json)) as Json;
+  readPlatform(): Json {
+    return JSON.parse(String(this.platformAnswer().json)) as Json;
   }
 
-  async #make(
-    start: (swagger: Swagger) => Omit<OpenAPIObject, 'paths'>,
-    prefix: string,
-  ): Promise<JsonResponse> {
-    const swagger = await loadSwagger();
-    return JsonResponse.unchanging(this.#build(swagger, start(swagger), prefix));
-  }
-
-  #started({ DocumentBuilder }: Swagger, title: string): DocumentBuilder {
+  #started(title: string): DocumentBuilder {
     const { publicUrl } = this.config;
     return new DocumentBuilder()
       .setTitle(title)
@@ -71,8 +67,8 @@ export class OpenApiDocument {
       .addServer(publicUrl);
   }
 
-  #platform(swagger: Swagger): Omit<OpenAPIObject, 'paths'> {
-    return this.#started(swagger, `${apiNameOf(this.config)}, for the platform`)
+  #ofPlatform(): Omit<OpenAPIObject, 'paths'> {
+    return this.#started(`${apiNameOf(this.config)}, for the platform`)
       .setDescription(
         'The API for the platform’s own backend, which feeds the data of all members. Keys are issued by `pua keys create --platform`, ' +
           'belong to no member, and give no access to `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
@@ -89,9 +85,9 @@ export class OpenApiDocument {
       .build();
   }
 
-  #ofMembers(swagger: Swagger): Omit<OpenAPIObject, 'paths'> {
+  #ofMembers(): Omit<OpenAPIObject, 'paths'> {
     const { publicUrl } = this.config;
-    return this.#started(swagger, apiNameOf(this.config))
+    return this.#started(apiNameOf(this.config))
       .setDescription(
         'A member’s own profile, events, connections and achievements. Every response holds only data of the member ' +
           'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
@@ -124,7 +120,7 @@ export class OpenApiDocument {
       .build();
   }
 
-  #build({ SwaggerModule }: Swagger, base: Omit<OpenAPIObject, 'paths'>, prefix: string): OpenAPIObject {
+  #build(base: Omit<OpenAPIObject, 'paths'>, prefix: string): OpenAPIObject {
     const document = SwaggerModule.createDocument(this.#application!, base, {
       operationIdFactory: (_controller, method) => method,
     });

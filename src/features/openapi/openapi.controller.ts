@@ -16,7 +16,7 @@ export class OpenApiController {
     { schema: { type: 'object' }, models: [] },
     'The OpenAPI 3.1 document of the running server, for client generators and test tools.',
   )
-  getOpenApi(): Promise<JsonResponse> {
+  getOpenApi(): JsonResponse {
     return this.document.answer();
   }
 }
@@ -33,7 +33,7 @@ export class PlatformOpenApiController {
     { schema: { type: 'object' }, models: [] },
     'The OpenAPI 3.1 document of the calls for the platform’s backend.',
   )
-  getPlatformOpenApi(): Promise<JsonResponse> {
+  getPlatformOpenApi(): JsonResponse {
     return this.document.platformAnswer();
   }
 }

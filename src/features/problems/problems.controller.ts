@@ -1,5 +1,5 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { ApiParam, ApiSchema } from '../../http/output/swagger.js';
+import { ApiParam, ApiSchema } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { IntegerField, ObjectListField, TextField } from '../../http/output/fields.js';

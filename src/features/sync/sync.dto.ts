@@ -1,4 +1,4 @@
-import { ApiSchema } from '../../http/output/swagger.js';
+import { ApiSchema } from '@nestjs/swagger';
 import { CHANGE_KINDS } from '../../changes/changes.js';
 import type { MemberChange } from '../../changes/changes.js';
 import { RESOURCES } from '../../changes/resources.js';

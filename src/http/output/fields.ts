@@ -1,5 +1,5 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import { ApiProperty } from './swagger.js';
+import { ApiProperty } from '@nestjs/swagger';
 import { jsonText } from '../../database/json-text.js';
 import type { JsonKey, JsonKind, JsonObject, JsonSource } from '../../database/json-text.js';
 import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';

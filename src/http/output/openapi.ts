@@ -1,6 +1,6 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
 import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiSchema, getSchemaPath } from './swagger.js';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiSchema, getSchemaPath } from '@nestjs/swagger';
 import { BooleanField, CountField, IntegerField, TextField } from './fields.js';
 import type { Model } from './fields.js';
 import type { ProblemCode } from './problems.js';

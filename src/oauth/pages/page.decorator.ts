@@ -1,5 +1,5 @@
 import { applyDecorators, SetMetadata, UseFilters } from '@nestjs/common';
-import { ApiExcludeController } from '../../http/output/swagger.js';
+import { ApiExcludeController } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
 import { PageFilter } from './page.filter.js';
