@@ -109,11 +109,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: [
-          '^src/http/public-https\\.',
-          '^src/oauth/upstream/provider-fetch\\.',
-          '\\.spec\\.ts$',
-        ],
+        pathNot: ['^src/http/public-https\\.', '^src/oauth/upstream/provider-fetch\\.', '\\.spec\\.ts$'],
       },
       to: { path: '^(node:)?(dns|dns/promises|https)$' },
     },

@@ -14,7 +14,7 @@ import {
 import { memoryMegabytes } from '../usage.mjs';
 
 /**
- * @typedef {Awaited<ReturnType<import('../fresh-server.mjs').startFresh>> & {addresses: number}} Target `addresses`: from which
+ * @typedef {{url: string, pid: number, pua: (...words: string[]) => string, database: import("pg").Client, addresses: number}} Target `addresses`: from which
  *   attackers come
  * @typedef {object} Attack
  * @property {string} name

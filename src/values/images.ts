@@ -19,6 +19,7 @@ export function pixelImageType(bytes: Buffer): string | undefined {
 /** Like {@link pixelImageType}, but also accepts SVG, which must be served in a way that prevents its scripts from running. */
 export function imageType(bytes: Buffer): string | undefined {
   const start = bytes.toString('utf8', 0, 1_000);
-  const drawing = /^\s*(<\?xml[^>]*>\s*)?(<!--(?:(?!-->)[^])*-->\s*)*(<!DOCTYPE svg[^>]*>\s*)?<svg[\s>]/i.test(start);
+  const drawing =
+    /^\s*(<\?xml[^>]*>\s*)?(<!--(?:(?!-->)[^])*-->\s*)*(<!DOCTYPE svg[^>]*>\s*)?<svg[\s>]/i.test(start);
   return pixelImageType(bytes) ?? (drawing ? 'image/svg+xml' : undefined);
 }

@@ -210,7 +210,7 @@ describe('GET /api/public/openapi.json', () => {
     let sent = 0;
     for (const { path, method, operation } of operations()) {
       const defaults = operation.parameters.flatMap(({ name, schema }): [string, string][] =>
-        schema.default === undefined ? [] : [[name, String(schema.default)]],
+        schema.default === undefined ? [] : [[name, String(schema.default as string | number)]],
       );
       if (method !== 'get' || path.includes('{') || !path.startsWith('/api/public')) continue;
       for (const { value } of operation['x-variants'] ?? [{ value: undefined }]) {

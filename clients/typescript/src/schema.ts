@@ -482,11 +482,11 @@ export interface ConnectionsQuery {
 }
 
 export interface AchievementsQuery {
-  /** Maximum number of items per page. Default: `20`. */
+  /** Maximum number of items per page. */
   readonly limit?: number | undefined;
   /** `next_cursor` or `prev_cursor` from a response to the same query. */
   readonly cursor?: string | undefined;
-  /** Order; ties by ascending id. Default: `-earned_at`. */
+  /** Order; ties by ascending id. */
   readonly sort?: "-earned_at" | "earned_at" | "name" | "rarity_percentage" | "-rarity_percentage" | "position" | "-progress" | undefined;
   /** Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas. */
   readonly category?: readonly (string)[] | undefined;

@@ -91,8 +91,8 @@ export async function readParameters(request: Request): Promise<Sent> {
     if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
       return { text: '', fault: 'the body must be in UTF-8' };
     const body = await receiving(request, () =>
-        readAhead(request, (read) => withoutEmptyPassword(request, read)),
-      );
+      readAhead(request, (read) => withoutEmptyPassword(request, read)),
+    );
     if (body === undefined) return { text: '', fault: `the body must have 1 to ${BODY_LIMIT} bytes` };
     text = body.toString();
     if (hasTooMany(text)) return { text, fault: TOO_MANY };
