@@ -345,6 +345,24 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(0);
   });
 
+  it('count no body of a connection that gave way to another one, from that moment on', async () => {
+    const { open, connections, server } = await serve(
+      (request) => void (request.method === 'PUT' && connections.awaitBody(request)),
+      { open: 2, unfinished: 1 },
+    );
+    const [first, busy] = [await open(), await open()];
+    busy.write(get('/'));
+    first.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+    await until(() => connections.state().unfinished === 1);
+    const accepted = new Promise<() => void>((resolve) =>
+      server.once('connection', (socket) => resolve(connections.awaitBody({ socket } as IncomingMessage))),
+    );
+    await open();
+    expect(connections.state().unfinished).toBe(1);
+    (await accepted)();
+    expect(connections.state().unfinished).toBe(0);
+  });
+
   it('close an unfinished one of the address that has most where one too many is opened', async () => {
     const { open, connections } = await serve(() => undefined, { open: 3 });
     const [unfinished, waits, neighbour] = [await open(), await open(), await open()];

@@ -124,10 +124,13 @@ export class Connections {
 
   /** To be called when a request's body is still to come; returns what is to be called when it has arrived. */
   awaitBody({ socket }: IncomingMessage): () => void {
-    if (this.#unfinished.size >= this.bounds.unfinished) {
-      const other = this.#leastMissed(this.#unfinished)!;
+    const other =
+      this.#unfinished.size < this.bounds.unfinished ? undefined : this.#leastMissed(this.#unfinished);
+    if (other) {
       this.#unfinished.delete(other);
-      this.#of.get(other)!.last!.writeHead(408, ['Connection', 'close', 'Content-Length', '0']).end();
+      const response = this.#of.get(other)!.last!;
+      if (response.headersSent) other.destroy();
+      else response.writeHead(408, ['Connection', 'close', 'Content-Length', '0']).end();
     }
     this.#unfinished.add(socket);
     return () => this.#unfinished.delete(socket);
@@ -138,18 +141,21 @@ export class Connections {
       const other = this.#leastMissed(this.#of.keys());
       (other ?? socket).destroy();
       if (!other) return;
-      this.#of.delete(other);
+      this.#forget(other);
     }
     const peer = networkOf(parseAddress(socket.remoteAddress ?? ''));
-    const connection: Connection = { peer, address: peer, last: undefined, ahead: 0, order: this.#received };
-    this.#of.set(socket, connection);
-    socket.once('close', () => {
-      this.#of.delete(socket);
-      this.#unfinished.delete(socket);
-      this.#unread.delete(socket);
-      this.#ahead -= connection.ahead;
-      connection.ahead = 0;
-    });
+    this.#of.set(socket, { peer, address: peer, last: undefined, ahead: 0, order: this.#received });
+    socket.once('close', () => this.#forget(socket));
+  }
+
+  #forget(socket: Socket): void {
+    const connection = this.#of.get(socket);
+    if (!connection) return;
+    this.#of.delete(socket);
+    this.#unfinished.delete(socket);
+    this.#unread.delete(socket);
+    this.#ahead -= connection.ahead;
+    connection.ahead = 0;
   }
 
   /** Among those that are idle or still send their request: of the address that has most, the one that has been so for longest. */
