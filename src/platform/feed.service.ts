@@ -2,14 +2,15 @@ import { Readable } from 'node:stream';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { MemberReads } from '../database/member-reads.js';
-import { createDataSource, FEEDS_AT_ONCE } from '../database/data-source.js';
+import { FEEDS_AT_ONCE } from '../database/data-source.js';
+import { LazyDataSource } from '../database/lazy-data-source.js';
 import { Turnstile } from '../database/turnstile.js';
 import { Unavailable } from '../database/unavailable.js';
-import { Problem } from '../http/output/problems.js';
+import { pointerTo, Problem } from '../http/output/problems.js';
 import type { ProblemDetail } from '../http/output/problems.js';
 import type { FaultCode } from '../operations/import/fields.js';
 import { ImportSet, isLostRace } from '../operations/import/import-set.js';
@@ -44,15 +45,17 @@ const FEED = { files: [{ name: 'feed' }] };
 @Injectable()
 export class FeedService implements OnApplicationShutdown {
   readonly #places = new Turnstile(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
-  #dataSource: Promise<DataSource> | undefined;
+  readonly #dataSource: LazyDataSource;
 
   constructor(
-    private readonly config: Config,
+    config: Config,
     private readonly reads: MemberReads,
-  ) {}
+  ) {
+    this.#dataSource = new LazyDataSource(config, 'feeding');
+  }
 
   async onApplicationShutdown(): Promise<void> {
-    await (await this.#dataSource?.catch(() => undefined))?.destroy();
+    await this.#dataSource.close();
   }
 
   /**
@@ -65,7 +68,7 @@ export class FeedService implements OnApplicationShutdown {
     const counts = await this.#places.take(async () => {
       const lines = await readFeed(body);
       const request = idempotencyKey === undefined ? undefined : { keyId, idempotencyKey, body };
-      const dataSource = await this.#connection();
+      const dataSource = await this.#dataSource.open();
       for (let attempt = 1; ; attempt++) {
         try {
           return await dataSource.transaction((manager) => writeOnce(manager, keyId, lines, request));
@@ -84,17 +87,6 @@ export class FeedService implements OnApplicationShutdown {
     });
     await this.reads.advance('all');
     return counts;
-  }
-
-  /** Opened when it is first needed: most instances get no feed. */
-  #connection(): Promise<DataSource> {
-    this.#dataSource ??= createDataSource(this.config, 'feeding')
-      .initialize()
-      .catch((error: unknown) => {
-        this.#dataSource = undefined;
-        throw error;
-      });
-    return this.#dataSource;
   }
 }
 
@@ -189,11 +181,7 @@ async function write(manager: EntityManager, keyId: string, lines: readonly Read
 
 function badLine(line: number, path: string, code: FaultCode, detail: string): ProblemDetail {
   const names = path.split('.').filter(Boolean);
-  const pointer = [
-    '#',
-    ...names.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))),
-  ];
-  return { line, pointer: pointer.join('/'), code, detail };
+  return { line, pointer: pointerTo(names), code, detail };
 }
 
 function badLines(count: number, errors: readonly ProblemDetail[]): Problem {

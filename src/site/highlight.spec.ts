@@ -9,6 +9,7 @@ const textOf = (html: string) =>
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
     .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
 describe('highlighted code', () => {

@@ -1,9 +1,4 @@
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-
-/** Escapes text for HTML. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => ENTITIES[character]!);
-}
+import { escapeHtml } from '../values/html.js';
 
 /** Strings, comments, numbers and JSON's words: what a reader looks for in a snippet. */
 const TOKENS =

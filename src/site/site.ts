@@ -6,7 +6,8 @@ import { apiNameOf, Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { paletteOf, PLATFORM_LOGO_PATH } from '../oauth/pages/pages.js';
-import { escapeHtml, highlight } from './highlight.js';
+import { escapeHtml } from '../values/html.js';
+import { highlight } from './highlight.js';
 
 const TEMPLATES = new URL('./templates/', import.meta.url);
 const CLIENT = new URL('../../clients/typescript/src/sign-in.js', import.meta.url);

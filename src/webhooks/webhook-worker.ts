@@ -4,7 +4,7 @@ import { Config } from '../config/config.js';
 import { BackgroundWork } from '../database/background-work.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
-import { createDataSource } from '../database/data-source.js';
+import { LazyDataSource } from '../database/lazy-data-source.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
 import { WebhookDeliveries } from './webhook-deliveries.js';
@@ -30,7 +30,8 @@ const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHE
 export class WebhookWorker extends BackgroundWork {
   readonly #underWay = new Map<Message, Promise<void>>();
   readonly #stop = new AbortController();
-  #deliveriesOnce: Promise<WebhookDeliveries> | undefined;
+  readonly #dataSource: LazyDataSource;
+  #known: WebhookDeliveries | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   #moved = false;
@@ -44,6 +45,7 @@ export class WebhookWorker extends BackgroundWork {
     private readonly meter: Meter,
   ) {
     super(logger, PAUSE_MS, 'webhooks could not be sent');
+    this.#dataSource = new LazyDataSource(config, 'telling');
     meter.read('webhook_deliveries_pending', async () => {
       const [row] = await database.prepared<{ pending: number }>(PENDING, []);
       return [[{}, row!.pending]];
@@ -58,7 +60,7 @@ export class WebhookWorker extends BackgroundWork {
     await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
     this.#stop.abort();
     await all;
-    await (await this.#deliveriesOnce?.catch(() => undefined))?.dataSource.destroy();
+    await this.#dataSource.close();
   }
 
   protected async work(): Promise<void> {
@@ -131,15 +133,8 @@ export class WebhookWorker extends BackgroundWork {
       );
   }
 
-  #deliveries(): Promise<WebhookDeliveries> {
-    // Opened when it is first needed: most platforms have no receivers.
-    this.#deliveriesOnce ??= createDataSource(this.config, 'telling')
-      .initialize()
-      .then((dataSource) => new WebhookDeliveries(dataSource))
-      .catch((error: unknown) => {
-        this.#deliveriesOnce = undefined;
-        throw error;
-      });
-    return this.#deliveriesOnce;
+  async #deliveries(): Promise<WebhookDeliveries> {
+    const dataSource = await this.#dataSource.open();
+    return (this.#known ??= new WebhookDeliveries(dataSource));
   }
 }

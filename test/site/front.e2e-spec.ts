@@ -24,7 +24,10 @@ describe('What a stranger finds', () => {
     expect(response.status).toBe(200);
     const html = await response.text();
     expect(html).toContain('<h1>A member’s own data, for other software</h1>');
-    const text = html.replaceAll(/<[^>]+>/g, '').replaceAll('&quot;', '"');
+    const text = html
+      .replaceAll(/<[^>]+>/g, '')
+      .replaceAll('&quot;', '"')
+      .replaceAll('&#39;', "'");
     expect(text).toContain(`curl -H "X-API-Key: $API_KEY" \\\n  '${oauth.issuer}/api/public/me'`);
     expect(text).toContain('"display_name": "Ada Lovelace"');
     const places = ['/docs', '/demo', '/api/public/openapi.json', '/account/apps', '/readyz'];

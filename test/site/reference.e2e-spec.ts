@@ -37,7 +37,12 @@ describe('GET /docs', () => {
   const section = (name: string) =>
     html.split('<section class="row call"').find((part) => part.includes(`id="${name}"`))!;
   const unescape = (text: string) =>
-    text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+    text
+      .replaceAll('&quot;', '"')
+      .replaceAll('&#39;', "'")
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&amp;', '&');
 
   it('describes every call with scope, parameters, values, response and errors', async () => {
     const { body } = await api.send('GET', '/api/public/openapi.json');

@@ -7,7 +7,7 @@ import type { Request, Response } from 'express';
 import { fieldNames } from '../output/fields.js';
 import type { Model } from '../output/fields.js';
 import { RespondsWithProblems } from '../output/openapi.js';
-import { Problem } from '../output/problems.js';
+import { pointerTo, Problem } from '../output/problems.js';
 import type { ProblemDetail } from '../output/problems.js';
 import { receiving } from '../pipeline/request-context.js';
 import type { Length } from '../../values/vocabulary.js';
@@ -229,8 +229,7 @@ function notAField(Fields: Model, name: string): Fault {
 
 function fieldError(name: string, { detail, ...fault }: Fault): ProblemDetail {
   const wellFormed = name.toWellFormed();
-  const token = encodeURIComponent(wellFormed.replaceAll('~', '~0').replaceAll('/', '~1')); // RFC 6901 §6
-  return { pointer: `#/${token}`, field: wellFormed, ...fault, detail };
+  return { pointer: pointerTo([wellFormed]), field: wellFormed, ...fault, detail };
 }
 
 function wholeBody(code: string, detail: string, max: number, actual?: number): Problem {

@@ -178,6 +178,12 @@ export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
   }),
 );
 
+/** Writes a JSON pointer into a body, as a fragment (RFC 6901 §6): `#/record/tags`. */
+export function pointerTo(names: readonly string[]): string {
+  const tokens = names.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1')));
+  return ['#', ...tokens].join('/');
+}
+
 /** What is wrong with one field of the body, one query parameter or one line of a feed (docs/api-contract.md §8). */
 export type ProblemDetail =
   | { pointer: string; field: string | null; code: string; detail: string; max?: number; actual?: number }

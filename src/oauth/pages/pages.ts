@@ -21,7 +21,8 @@ import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
 import type { Language } from './texts/texts.js';
 import { newFormId } from './form-ids.js';
 import { browserOf } from './user-agent.js';
-import { clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
+import { escapeHtml } from '../../values/html.js';
+import { clip, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
 
 /** A client as members see it. All of it is the client's own claim, except for the registered host. */
 export interface PageClient {

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../values/html.js';
 import { asShown } from '../../values/names.js';
 
 const SEGMENTS = new Intl.Segmenter('en', { granularity: 'grapheme' });
@@ -20,19 +21,6 @@ export function clip(text: string, longest: number): string {
 export function initialOf(name: string): string {
   const [first] = clip(name, 50).match(/[\p{L}\p{N}]/u) ?? [];
   return (first ?? '?').toUpperCase().slice(0, 2);
-}
-
-const ESCAPED: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Escapes text for HTML, including attributes. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ESCAPED[character]!);
 }
 
 /** Writes untrusted text as HTML: clipped, and isolated so that its writing direction does not affect its surroundings. */

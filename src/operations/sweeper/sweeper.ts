@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../database/data-source.js';
+import { LazyDataSource } from '../../database/lazy-data-source.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import {
@@ -37,7 +36,7 @@ export interface Sweeping {
 export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly #rows: readonly ExpiredRows[];
   readonly #sweeping = new Map<string, Sweeping>();
-  #dataSource: Promise<DataSource> | undefined;
+  readonly #dataSource: LazyDataSource;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<unknown> | undefined;
   #ended = false;
@@ -47,6 +46,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly logger: Logger,
     meter: Meter,
   ) {
+    this.#dataSource = new LazyDataSource(config, 'sweeping');
     const readings = (read: (of: Sweeping) => number) => () =>
       [...this.#sweeping].map(([rows, sweeping]) => [{ rows }, read(sweeping)] as const);
     meter.read(
@@ -89,7 +89,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     this.#ended = true;
     clearTimeout(this.#timer);
     await this.#running;
-    await (await this.#dataSource?.catch(() => undefined))?.destroy();
+    await this.#dataSource.close();
   }
 
   /** By {@link ExpiredRows.name}. */
@@ -112,7 +112,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     const end = performance.now() + LONGEST_SWEEP_MS;
     let deleted = 0;
     try {
-      const dataSource = await this.#connection();
+      const dataSource = await this.#dataSource.open();
       deleted = await deleteExpired(dataSource, rows, () => !this.#ended && performance.now() < end);
       sweeping.deleted += deleted;
       sweeping.lastSuccessAt = new Date();
@@ -129,20 +129,9 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   async #lookForOldest(rows: ExpiredRows, sweeping: Sweeping): Promise<void> {
-    const dataSource = await this.#connection();
+    const dataSource = await this.#dataSource.open();
     const [oldest] = await dataSource.query<{ since: Date }[]>(oldestStatement(rows));
     sweeping.overdueSince = oldest?.since;
-  }
-
-  /** Connects when first needed, since the database may be unreachable at start. Its pool replaces broken connections. */
-  #connection(): Promise<DataSource> {
-    this.#dataSource ??= createDataSource(this.config, 'sweeping')
-      .initialize()
-      .catch((error: unknown) => {
-        this.#dataSource = undefined;
-        throw error;
-      });
-    return this.#dataSource;
   }
 
   #wait(): void {
