@@ -811,7 +811,9 @@ describe('RATE_LIMIT_AUTH', () => {
       oauth,
     );
     try {
-      await query('DELETE FROM login_throttle'); // what other tests have failed with
+      // What other tests have asked and failed with.
+      await query('DELETE FROM login_throttle');
+      await query('DELETE FROM rate_limit_counts');
       const { username, authenticator } = await memberWithPasskey(limited);
       const attempt = async (changes: Changes = {}) => {
         const browser = limited.browser();

@@ -96,6 +96,19 @@ describe('POST /api/platform/records', () => {
     expect((await feed(lines)).body).toEqual(counts({ received: 7, unchanged: 7 }));
   });
 
+  it('takes a member and an event for no other pair with the same ids', async () => {
+    const [one, other] = [id(), id()];
+    const lines = [
+      user(one),
+      user(other),
+      event(one, one),
+      event(other, other),
+      participant(one, other),
+      participant(other, one),
+    ];
+    expect((await feed(lines)).body).toEqual(counts({ received: 6, created: 6 }));
+  });
+
   it('takes its lines in their order: of a record that comes again the last one stays', async () => {
     const [one, night] = [id(), id()];
     const { body } = await feed([

@@ -77,6 +77,8 @@ export interface RecordType {
   readonly kept?: Readonly<Record<string, string>>;
   /** Columns of the staging table, each of which identifies a record by itself. */
   readonly identities: readonly (readonly string[])[];
+  /** Whoever of its two members asked, it is the same record. */
+  readonly isMutual?: boolean;
   /** Columns of the staging table that identify a record permanently, and under which its version is stored. */
   readonly version: readonly string[];
   /** What `"op": "delete"` does, and in some files `"deleted": true`. */
@@ -442,6 +444,7 @@ const connections: RecordType = {
   name: 'connections',
   refersTo: ['users', 'events'],
   identities: [['id'], ['requester_id', 'addressee_id']],
+  isMutual: true,
   fields: {
     id: required(id),
     requester_id: required(id),

@@ -187,8 +187,8 @@ export function recordKeys({ type, row }: ReadLine): string[] {
   if (!type || !row) return [];
   return type.identities.flatMap((columns) => {
     const values = columns.map((column) => row[column] as number | null);
-    // Sorted: whoever asked for a connection, it is the same.
     if (values.includes(null)) return [];
-    return [`${type.name} ${columns.join()} ${values.toSorted((a, b) => a! - b!).join()}`];
+    if (type.isMutual) values.sort((a, b) => a! - b!);
+    return [`${type.name} ${columns.join()} ${values.join()}`];
   });
 }
