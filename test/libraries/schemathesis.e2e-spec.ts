@@ -15,9 +15,6 @@ import { makePython } from '../support/python.js';
 const HERE = join(import.meta.dirname, 'schemathesis');
 const run = promisify(execFile);
 
-const METHODS = ['get', 'put', 'post'];
-/** It does not know how to write lines of JSON: bench/fuzz.mjs does. */
-const NOT_CALLED = '/api/platform/records';
 /** What a document cannot say: that a cursor, an If-Match or a parameter beside another fits. Everything else that it knows is checked. */
 const NOT_CHECKED = 'positive_data_acceptance';
 
@@ -36,11 +33,12 @@ const NOT_CHECKED = 'positive_data_acceptance';
   });
 
   it.each([
-    ['members', '/api/public/openapi.json'],
-    ['the platform', '/api/platform/openapi.json'],
+    ['members', '/api/public/openapi.json', 11],
+    // Without the feed, whose lines of JSON it does not know how to write: bench/fuzz.mjs does.
+    ['the platform', '/api/platform/openapi.json', 1],
   ])(
     'finds no response for %s that is not in %s',
-    async (whose, document) => {
+    async (whose, document, operations) => {
       const { platform } = oauth.api;
       const { id } = await oauth.member();
       await platform.participant(await platform.event(), id);
@@ -51,7 +49,7 @@ const NOT_CHECKED = 'positive_data_acceptance';
         url: oauth.issuer,
         header: `X-API-Key: ${key}`,
         'exclude-checks': NOT_CHECKED,
-        'exclude-path': NOT_CALLED,
+        'exclude-path': '/api/platform/records',
         'max-examples': '30',
         'request-timeout': '40',
         'suppress-health-check': 'all',
@@ -62,14 +60,7 @@ const NOT_CHECKED = 'positive_data_acceptance';
         ['run', oauth.issuer + document, ...flags, '--generation-deterministic', '--no-color'],
         { cwd: folder, env: { ...process.env, NO_PROXY: '*' }, maxBuffer: 10_000_000 },
       ).catch((error: { stdout: string }) => ({ stdout: error.stdout }));
-      const { paths } = (await (await fetch(oauth.issuer + document)).json()) as {
-        paths: Record<string, object>;
-      };
-      const called = Object.entries(paths).filter(([path]) => path !== NOT_CALLED);
-      const operations = called.flatMap(([, methods]) =>
-        Object.keys(methods).filter((name) => METHODS.includes(name)),
-      );
-      expect(stdout).toMatch(new RegExp(`Tested: ${operations.length}\\b`));
+      expect(stdout).toMatch(new RegExp(`Tested: ${operations}\\b`));
       expect(stdout).toMatch(/(\d+) generated, \1 passed/);
       expect(stdout).not.toMatch(/❌|🚫/u);
     },
