@@ -64,6 +64,7 @@ declare module 'node:http' {
 
 const NOBODY: Caller = { address: '', credential: '' };
 const NOTHING = () => undefined;
+const NO_BODY = () => NOTHING;
 
 /** Gives back a request's place among those at work. */
 export function leavePlace(context: RequestContext): void {
@@ -146,7 +147,7 @@ export function describeRequest(request: IncomingMessage): void {
     placeUnderWay: 0,
     caller: NOBODY,
     place: undefined,
-    awaitBody: () => NOTHING,
+    awaitBody: NO_BODY,
     isOver: false,
     scope: null,
     whenWritten: undefined,
