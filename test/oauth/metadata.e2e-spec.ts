@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, jwtVerify } from 'jose';
-import { LIFETIMES, checkLifetimes } from '../../src/oauth/provider/lifetimes.js';
+import { LIFETIMES } from '../../src/oauth/provider/lifetimes.js';
 import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
@@ -113,13 +113,18 @@ describe('signing keys', () => {
 });
 
 describe('lifetimes', () => {
-  it('fit together, and a set that signs everybody out is refused by name', () => {
-    expect(() => checkLifetimes(LIFETIMES)).not.toThrow();
-    expect(() => checkLifetimes({ ...LIFETIMES, grant: LIFETIMES.nativeRefresh - 1 })).toThrow(
-      /a grant must outlive every refresh token/,
-    );
-    expect(() => checkLifetimes({ ...LIFETIMES, accessToken: LIFETIMES.webRefresh })).toThrow(
-      /a refresh token must outlive its access token/,
-    );
-  });
+  const { grant, unusedGrant, interaction, nativeRefresh, nativeRefreshIdle, webRefresh } = LIFETIMES;
+  const { accessToken, longestSession, session, authorizationCode } = LIFETIMES;
+
+  it.each<[string, boolean]>([
+    ['a grant outlives every refresh token', grant >= Math.max(webRefresh, nativeRefresh)],
+    ['a grant outlives the sign-in in which it is made', unusedGrant >= interaction],
+    [
+      'the longest life of a native refresh token is not under its idle life',
+      nativeRefresh >= nativeRefreshIdle,
+    ],
+    ['a refresh token outlives its access token', Math.min(webRefresh, nativeRefreshIdle) > accessToken],
+    ['the longest life of a browser session is not under its idle life', longestSession >= session],
+    ['an authorization code lives 10 minutes at most (RFC 6749 §4.1.2)', authorizationCode <= 600],
+  ])('%s', (_, holds) => expect(holds).toBe(true));
 });

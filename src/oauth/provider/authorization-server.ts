@@ -15,7 +15,6 @@ import { ClientDocuments } from './client-documents.js';
 import { Consents } from './consents.js';
 import { CLAIMS, presentClaims } from './claims.js';
 import type { Claims } from './claims.js';
-import { checkLifetimes, LIFETIMES } from './lifetimes.js';
 import {
   answerFailures,
   correctMetadata,
@@ -95,7 +94,6 @@ export class AuthorizationServer implements OnModuleInit {
 
   /** @throws OperatorError, and an Error where the signing keys cannot be decrypted */
   async onModuleInit(): Promise<void> {
-    checkLifetimes(LIFETIMES);
     await this.#moveKeys();
     await this.#build();
   }

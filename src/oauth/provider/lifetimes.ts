@@ -1,10 +1,7 @@
-import {} from '../../config/config.js';
-import { OperatorError } from '../../values/operator-error.js';
-
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
 
-/** How long everything lives, in seconds. */
+/** How long everything lives, in seconds; a test holds the rules between them. */
 export const LIFETIMES = {
   authorizationCode: MINUTE,
   accessToken: 10 * MINUTE,
@@ -33,34 +30,3 @@ export const LIFETIMES = {
   /** A grant for which no code has been issued yet. */
   unusedGrant: 60 * MINUTE,
 } as const;
-
-export type Lifetimes = { readonly [Name in keyof typeof LIFETIMES]: number };
-
-/** Checks that the lifetimes are consistent. @throws OperatorError where one would end what another one promises */
-export function checkLifetimes(lifetimes: Lifetimes): void {
-  const rules: [boolean, string][] = [
-    [
-      lifetimes.grant >= Math.max(lifetimes.webRefresh, lifetimes.nativeRefresh),
-      'a grant must outlive every refresh token, or all members are signed out at once',
-    ],
-    [lifetimes.unusedGrant >= lifetimes.interaction, 'a grant must outlive the sign-in in which it is made'],
-    [
-      lifetimes.nativeRefresh >= lifetimes.nativeRefreshIdle,
-      'the longest life of a native refresh token must not be under its idle life',
-    ],
-    [
-      Math.min(lifetimes.webRefresh, lifetimes.nativeRefreshIdle) > lifetimes.accessToken,
-      'a refresh token must outlive its access token',
-    ],
-    [
-      lifetimes.longestSession >= lifetimes.session,
-      'the longest life of a browser session must not be under its idle life',
-    ],
-    [
-      lifetimes.authorizationCode <= 10 * MINUTE,
-      'an authorization code may live 10 minutes at most (RFC 6749 §4.1.2)',
-    ],
-  ];
-  const broken = rules.filter(([holds]) => !holds).map(([, rule]) => rule);
-  if (broken.length > 0) throw new OperatorError(`The lifetimes do not fit together: ${broken.join('; ')}`);
-}
