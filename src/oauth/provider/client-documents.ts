@@ -6,7 +6,7 @@ import { Unavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { nameFrom } from '../../values/names.js';
 import { checkClient, redirectUriFault } from '../admin/client-rules.js';
-import type { StoredClient } from '../storage/stored-client.js';
+import type { StoredClient } from '../storage/client.adapter.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { PublicHttps } from '../../http/public-https.js';
 import { networkOf } from '../../values/network.js';

@@ -5,34 +5,25 @@ import { GrantAdapter } from './grant.adapter.js';
 import { ReplayAdapter } from './replay.adapter.js';
 import { SessionAdapter } from './session.adapter.js';
 import { StateAdapter } from './state.adapter.js';
-import { StoredModel } from './stored-model.js';
 import type { AdapterParts } from './stored-model.js';
 
 /**
  * Makes the adapters that store oidc-provider's models. The ids of all models but clients and grants are secrets: rows are found by
  * an HMAC of the id, and data that would be of use to a reader of the database is encrypted. Only the database's clock decides
- * whether something has expired.
+ * whether something has expired. An adapter has the methods that the library calls for its model: the others belong to features that are
+ * switched off.
  */
 export function adapterFactory(parts: AdapterParts): (model: string) => Adapter {
-  return (model) => {
-    switch (model) {
-      case 'Client':
-        return new ClientAdapter(parts);
-      case 'Grant':
-        return new GrantAdapter(parts);
-      case 'Session':
-        return new SessionAdapter(parts);
-      case 'AuthorizationCode':
-      case 'AccessToken':
-      case 'RefreshToken':
-        return new TokenAdapter(parts, model);
-      case 'Interaction':
-      case 'PushedAuthorizationRequest':
-        return new StateAdapter(parts, model);
-      case 'ReplayDetection':
-        return new ReplayAdapter(parts);
-      default:
-        return new StoredModel(parts);
-    }
+  const adapters: Readonly<Record<string, Partial<Adapter>>> = {
+    Client: new ClientAdapter(parts),
+    Grant: new GrantAdapter(parts),
+    Session: new SessionAdapter(parts),
+    AuthorizationCode: new TokenAdapter(parts, 'AuthorizationCode'),
+    AccessToken: new TokenAdapter(parts, 'AccessToken'),
+    RefreshToken: new TokenAdapter(parts, 'RefreshToken'),
+    Interaction: new StateAdapter(parts, 'Interaction'),
+    PushedAuthorizationRequest: new StateAdapter(parts, 'PushedAuthorizationRequest'),
+    ReplayDetection: new ReplayAdapter(parts),
   };
+  return (model) => adapters[model] as Adapter;
 }

@@ -1,13 +1,10 @@
 import { errors } from 'oidc-provider';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import type { NewToken } from '../token-request/token-request.js';
-import { consented } from './consent.js';
 import type { Consent, NewGrant } from './consent.js';
-import { sessionEnds } from './session-ends.js';
-import { SIGNED_IN } from './signed-in.js';
-import type { SignedInMember } from './signed-in.js';
-import { refusingOrphans } from './orphans.js';
-import type { Statements } from './statements.js';
+import type { OauthDatabase } from './oauth-database.js';
+import { consented, refusingOrphans, sessionEnds, SIGNED_IN } from './statement-parts.js';
+import type { SignedInMember } from './statement-parts.js';
 
 /** The member of the browser's session, read together with the session. */
 interface KnownMember {
@@ -92,7 +89,7 @@ export class AuthorizationRequest {
    *
    * @throws SessionNotFound if the sign-in is no longer valid or the consent was narrowed, and InvalidGrant if member or client is gone
    */
-  async store(database: Statements, signedIn: SignedInMember, session: StoredSession): Promise<void> {
+  async store(database: OauthDatabase, signedIn: SignedInMember, session: StoredSession): Promise<void> {
     const { id, clientId, payload, scopes } = this.#grant!;
     const { key, model, payload: codePayload, seconds } = this.#code!;
     this.#code = undefined;

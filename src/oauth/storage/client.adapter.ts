@@ -1,9 +1,21 @@
-import type { AdapterPayload, ClientMetadata } from 'oidc-provider';
+import type { Adapter, AdapterPayload, ClientMetadata } from 'oidc-provider';
+import type { OauthClient } from '../../database/entities/oauth.entity.js';
 import { Unavailable } from '../../database/unavailable.js';
 import { allowedOriginsOf } from '../admin/client-rules.js';
 import { isStorable } from '../../values/string-rules.js';
-import type { StoredClient } from './stored-client.js';
-import { StoredModel } from './stored-model.js';
+import type { AdapterParts } from './stored-model.js';
+
+/** A client's row, without the columns that only pages need. */
+export interface StoredClient extends Omit<
+  OauthClient,
+  'created_at' | 'disabled_at' | 'logo' | 'document_read_at' | 'owner_id' | 'owner' | 'disabled_by_owner'
+> {
+  readonly has_logo: boolean;
+  /** Its id is the URL of its metadata document. */
+  readonly has_document: boolean;
+  /** Registered by a member for themselves. */
+  readonly by_member: boolean;
+}
 
 const FIND_CLIENT = {
   name: 'find-client',
@@ -25,13 +37,15 @@ interface FoundClient extends StoredClient, Record<string, unknown> {
 }
 
 /** Clients, registered or, where that is allowed, described by a client ID metadata document. */
-export class ClientAdapter extends StoredModel {
+export class ClientAdapter implements Partial<Adapter> {
+  constructor(private readonly parts: AdapterParts) {}
+
   /**
    * Treats a disabled client as unknown.
    *
    * @throws Unavailable for the second after a client starts to use a new algorithm, until its keys are loaded
    */
-  override async find(id: string): Promise<AdapterPayload | undefined> {
+  async find(id: string): Promise<AdapterPayload | undefined> {
     // The id may come from an assertion's claim, which can hold anything.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { clients, database, signingAlgorithms } = this.parts;

@@ -31,15 +31,3 @@ export function newGrant(id: string, payload: AdapterPayload): NewGrant {
     scopes: granted.flatMap((scope) => scope?.split(' ') ?? []),
   };
 }
-
-/**
- * Finds the consent of the member ($1) to the client ($4) if it still allows all of a grant's scopes, for a statement that stores the
- * grant: narrowing the consent waits until that is stored, and then narrows it.
- *
- * @param scopes parameter
- */
-export function consented(scopes: string): string {
-  return `consented AS (
-  SELECT FROM oauth_consents WHERE user_id = $1::bigint AND client_id = $4 AND granted @> ${scopes}::text[] FOR SHARE
-)`;
-}

@@ -2,10 +2,9 @@ import type { NewAuthEvent } from '../../audit/audit.js';
 import { recordEventIf } from '../../audit/audit.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import type { Consent, NewGrant } from './consent.js';
-import { refusingOrphans } from './orphans.js';
-import { SIGNED_IN } from './signed-in.js';
-import type { SignedInMember } from './signed-in.js';
-import type { Statements } from './statements.js';
+import type { OauthDatabase } from './oauth-database.js';
+import { refusingOrphans, SIGNED_IN } from './statement-parts.js';
+import type { SignedInMember } from './statement-parts.js';
 
 /** The interaction with its answer: the parameters of {@link DECIDED} from $3 on. */
 export type AnsweredInteraction = readonly [key: Buffer, payload: Buffer, earlierKey: Buffer | null];
@@ -53,7 +52,7 @@ export class Decision {
 
   /** @returns false, with nothing written, if there is an answer already, or the sign-in is no longer valid */
   async store(
-    database: Statements,
+    database: OauthDatabase,
     signedIn: SignedInMember,
     interaction: AnsweredInteraction,
   ): Promise<boolean> {

@@ -1,10 +1,10 @@
 import { errors } from 'oidc-provider';
-import type { AdapterPayload } from 'oidc-provider';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { LIFETIMES } from '../provider/lifetimes.js';
-import { consented, newGrant } from './consent.js';
-import { refusingOrphans } from './orphans.js';
-import { SIGNED_IN } from './signed-in.js';
-import { alive, StoredModel } from './stored-model.js';
+import { newGrant } from './consent.js';
+import { consented, refusingOrphans, SIGNED_IN } from './statement-parts.js';
+import { alive } from './stored-model.js';
+import type { AdapterParts } from './stored-model.js';
 
 const FIND_GRANT = {
   name: 'find-grant',
@@ -18,8 +18,10 @@ WHERE EXISTS (SELECT FROM signed_in) AND EXISTS (SELECT FROM consented)
 ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`;
 
 /** Grants: one per sign-in of an app, with what the member allowed it. Their ids are not secret. */
-export class GrantAdapter extends StoredModel {
-  override async find(id: string): Promise<AdapterPayload | undefined> {
+export class GrantAdapter implements Partial<Adapter> {
+  constructor(private readonly parts: AdapterParts) {}
+
+  async find(id: string): Promise<AdapterPayload | undefined> {
     const { database } = this.parts;
     const token = database.current?.token?.presented;
     if (token?.grant_id === id) return token.grant ? alive({ ...token.grant, jti: id }) : undefined;
@@ -28,7 +30,7 @@ export class GrantAdapter extends StoredModel {
   }
 
   /** @throws SessionNotFound if the member's sign-in is no longer valid, or the consent was narrowed */
-  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+  async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database } = this.parts;
     const grant = newGrant(id, payload);
     const request = database.current!;
@@ -51,7 +53,7 @@ export class GrantAdapter extends StoredModel {
   }
 
   /** Ends the whole token family in one statement: the grant's codes and tokens are deleted with it. */
-  override async destroy(id: string): Promise<void> {
+  async destroy(id: string): Promise<void> {
     const { database } = this.parts;
     const gone = await database.row<{ user_id: number }>(
       'DELETE FROM oauth_grants WHERE id = $1 RETURNING user_id',

@@ -1,12 +1,14 @@
 import { errors } from 'oidc-provider';
-import type { AdapterPayload } from 'oidc-provider';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { eitherOf } from '../../crypto/token-keys.js';
-import { StoredModel } from './stored-model.js';
+import type { AdapterParts } from './stored-model.js';
 
 /** Ids of client assertions and DPoP proofs: of two parallel uses, the insert decides which is first. */
-export class ReplayAdapter extends StoredModel {
-  override async find(id: string): Promise<AdapterPayload | undefined> {
+export class ReplayAdapter implements Partial<Adapter> {
+  constructor(private readonly parts: AdapterParts) {}
+
+  async find(id: string): Promise<AdapterPayload | undefined> {
     const { database, keys } = this.parts;
     const used = await database.row(
       `SELECT FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND expires_at > now()`,
@@ -15,7 +17,7 @@ export class ReplayAdapter extends StoredModel {
     return used && { jti: id };
   }
 
-  override async upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
+  async upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys } = this.parts;
     if ((await database.rows(USE_ONCE, [keys.everyKeyOf('ReplayDetection', id), expiresIn])).length === 0)
       throw new errors.InvalidRequest('the proof or assertion was used before');

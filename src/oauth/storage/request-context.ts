@@ -4,7 +4,7 @@ import { addressOf } from '../../values/network.js';
 import type { TokenRequest } from '../token-request/token-request.js';
 import type { AuthorizationRequest } from './authorization-request.js';
 import type { Decision } from './decision.js';
-import type { SignedInMember } from './signed-in.js';
+import type { SignedInMember } from './statement-parts.js';
 import type { UpstreamSession } from './upstream-session.js';
 
 /** Not the id of any member. */

@@ -1,11 +1,11 @@
 import { errors } from 'oidc-provider';
-import type { AdapterPayload } from 'oidc-provider';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import type { StoredSession } from './authorization-request.js';
-import { sessionEnds } from './session-ends.js';
-import { SIGNED_IN } from './signed-in.js';
-import { alive, StoredModel } from './stored-model.js';
+import { sessionEnds, SIGNED_IN } from './statement-parts.js';
+import { alive } from './stored-model.js';
+import type { AdapterParts } from './stored-model.js';
 import { END_REMEMBERED_SECONDS, upstreamKeys, upstreamSessionOf } from './upstream-session.js';
 
 const SESSION = `s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${SIGN_INS_VALID_SINCE} AS valid_since`;
@@ -66,17 +66,18 @@ const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXIS
     AND (e.key = $2 OR EXTRACT(epoch FROM e.expires_at) - ${END_REMEMBERED_SECONDS} >= $4)) RETURNING 1`;
 
 /** Browser sessions: encrypted, found by the keys of their id and of their uid. */
-export class SessionAdapter extends StoredModel {
-  override async find(id: string): Promise<AdapterPayload | undefined> {
+export class SessionAdapter implements Partial<Adapter> {
+  constructor(private readonly parts: AdapterParts) {}
+
+  async find(id: string): Promise<AdapterPayload | undefined> {
     const { database, keys } = this.parts;
-    const candidates = keys.keysOf('Session', id);
-    if (candidates.length === 0) return undefined;
+    const own = eitherOf(keys.keysOf('Session', id));
     const authorization = database.current?.authorization;
     if (!authorization) {
-      const [row] = await database.read<SessionRow>(FIND_SESSION, eitherOf(candidates));
+      const [row] = await database.read<SessionRow>(FIND_SESSION, own);
       return this.#open(row, id);
     }
-    const values = [...eitherOf(candidates), authorization.clientId];
+    const values = [...own, authorization.clientId];
     const [row] = await database.read<SessionToAuthorize>(FIND_SESSION_TO_AUTHORIZE, values);
     const session = this.#open(row, id);
     if (session && row?.user_id != null) {
@@ -87,16 +88,15 @@ export class SessionAdapter extends StoredModel {
     return session;
   }
 
-  override async findByUid(uid: string): Promise<AdapterPayload | undefined> {
+  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
     const { database, keys } = this.parts;
-    const candidates = keys.keysOf('Session.uid', uid);
-    if (candidates.length === 0) return undefined;
-    const [row] = await database.read<SessionRow>(FIND_SESSION_BY_UID, eitherOf(candidates));
+    const own = eitherOf(keys.keysOf('Session.uid', uid));
+    const [row] = await database.read<SessionRow>(FIND_SESSION_BY_UID, own);
     return this.#open(row);
   }
 
   /** A session that was ended since it was read is not restored, nor is one stored for a sign-in that was ended. */
-  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+  async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys, encryption } = this.parts;
     const request = database.current!;
     const { jti: _, ...stored } = payload;
@@ -134,7 +134,7 @@ export class SessionAdapter extends StoredModel {
   }
 
   /** Called at sign-out, and when the session gets a new id, after which it is stored again. */
-  override async destroy(id: string): Promise<void> {
+  async destroy(id: string): Promise<void> {
     const { database, keys } = this.parts;
     const deleted = await database.rows(
       'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1',

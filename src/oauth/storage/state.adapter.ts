@@ -1,10 +1,10 @@
 import { errors } from 'oidc-provider';
-import type { AdapterPayload } from 'oidc-provider';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
-import { SIGNED_IN } from './signed-in.js';
 import { ENDED } from './one-time-states.js';
-import { alive, StoredModel } from './stored-model.js';
+import { SIGNED_IN } from './statement-parts.js';
+import { alive } from './stored-model.js';
 import type { AdapterParts } from './stored-model.js';
 import type { UpstreamSession } from './upstream-session.js';
 
@@ -38,19 +38,16 @@ RETURNING 1`;
 const STEP_GONE = 'interaction session not found';
 
 /** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
-export class StateAdapter extends StoredModel {
+export class StateAdapter implements Partial<Adapter> {
   constructor(
-    parts: AdapterParts,
+    private readonly parts: AdapterParts,
     private readonly model: string,
-  ) {
-    super(parts);
-  }
+  ) {}
 
-  override async find(id: string): Promise<AdapterPayload | undefined> {
+  async find(id: string): Promise<AdapterPayload | undefined> {
     const { database, keys, encryption } = this.parts;
-    const candidates = keys.keysOf(this.model, id);
-    if (candidates.length === 0) return undefined;
-    const [row] = await database.read<StateRow>(FIND_STATE, [...eitherOf(candidates), this.model]);
+    const own = eitherOf(keys.keysOf(this.model, id));
+    const [row] = await database.read<StateRow>(FIND_STATE, [...own, this.model]);
     const payload = row && encryption.open<AdapterPayload>(row.payload, this.model, row.key);
     if (!payload) return undefined;
     const userId = memberOf(payload);
@@ -70,7 +67,7 @@ export class StateAdapter extends StoredModel {
    *
    * @throws SessionNotFound if the sign-in of the interaction's member is no longer valid
    */
-  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+  async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys, encryption } = this.parts;
     const { jti: _, ...stored } = payload;
     // The session's id is secret, and an interaction needs only its uid.
@@ -97,7 +94,7 @@ export class StateAdapter extends StoredModel {
     throw new errors.SessionNotFound(decision && !found ? STEP_GONE : 'the sign-in was ended');
   }
 
-  override async consume(id: string): Promise<void> {
+  async consume(id: string): Promise<void> {
     const used = await this.parts.database.rows(
       'UPDATE oauth_state SET consumed_at = now() WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1',
       [...eitherOf(this.parts.keys.keysOf(this.model, id)), this.model],
@@ -106,7 +103,7 @@ export class StateAdapter extends StoredModel {
   }
 
   /** @throws SessionNotFound if another request has ended the interaction: only one goes on from it */
-  override async destroy(id: string): Promise<void> {
+  async destroy(id: string): Promise<void> {
     const { database, keys } = this.parts;
     const own = [...eitherOf(keys.keysOf(this.model, id)), this.model];
     const ended = await (this.model === 'Interaction'

@@ -1,4 +1,4 @@
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import type { AdapterPayload } from 'oidc-provider';
 import type { TokenKeys } from '../../crypto/token-keys.js';
 import type { Encryption } from '../../crypto/encryption.js';
 import type { ClientDocuments } from '../provider/client-documents.js';
@@ -14,37 +14,6 @@ export interface AdapterParts {
   readonly documents: ClientDocuments;
   /** The algorithms for which the provider has keys. */
   readonly signingAlgorithms: ReadonlySet<string>;
-}
-
-/** A model that is not stored, since its feature is switched off. Adapters override the methods that their model needs. */
-export class StoredModel implements Adapter {
-  constructor(protected readonly parts: AdapterParts) {}
-
-  find(_id: string): Promise<AdapterPayload | undefined> {
-    return refuse();
-  }
-  findByUid(_uid: string): Promise<AdapterPayload | undefined> {
-    return refuse();
-  }
-  findByUserCode(): Promise<undefined> {
-    return refuse();
-  }
-  upsert(_id: string, _payload: AdapterPayload, _expiresIn: number): Promise<void> {
-    return refuse();
-  }
-  consume(_id: string): Promise<void> {
-    return refuse();
-  }
-  destroy(_id: string): Promise<void> {
-    return refuse();
-  }
-  revokeByGrantId(_grantId: string): Promise<void> {
-    return refuse();
-  }
-}
-
-function refuse(): Promise<never> {
-  return Promise.reject(new Error('this model is not stored'));
 }
 
 /** Adjusts `exp` and `iat` so that the library does not reject the model by this process's clock: only the database's counts. */

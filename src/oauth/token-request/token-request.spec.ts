@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Statements } from '../storage/statements.js';
+import type { OauthDatabase } from '../storage/oauth-database.js';
 import { TokenRequest } from './token-request.js';
 import type { NewToken, PresentedToken } from './token-request.js';
 
@@ -21,10 +21,7 @@ const kept = { sealed: Buffer.from('answer'), secondsAgo: 3 };
 const event = { type: 'token.refreshed', actor: 'client' } as const;
 
 /** Rejects every write: {@link TokenRequest.finish} must not get that far. */
-const nowhere: Statements = {
-  rows: () => Promise.reject(new Error('written')),
-  eventValues: () => [],
-};
+const nowhere = { rows: () => Promise.reject(new Error('written')) } as unknown as OauthDatabase;
 
 describe('a token request', () => {
   it('uses up what was presented, and nothing else', () => {

@@ -1,7 +1,7 @@
 import type { AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
-import type { Statements } from '../storage/statements.js';
+import type { OauthDatabase } from '../storage/oauth-database.js';
 
 /** For this long after its use, a refresh token gets the same response again. */
 export const REPEAT_SECONDS = 10;
@@ -139,7 +139,7 @@ export class TokenRequest {
    * @param answer the encrypted response, for repetition; null if it cannot be repeated
    * @returns false, with nothing written, if another request has used the token or ended the grant since it was read
    */
-  async finish(database: Statements, answer: Buffer | null, event: NewAuthEvent): Promise<boolean> {
+  async finish(database: OauthDatabase, answer: Buffer | null, event: NewAuthEvent): Promise<boolean> {
     if (this.#state.is !== 'used')
       throw new Error(`a request whose token is ${this.#state.is} cannot be finished`);
     const { token, issued } = this.#state;

@@ -1,8 +1,8 @@
-import type { AdapterPayload } from 'oidc-provider';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
-import { refusingOrphans } from '../storage/orphans.js';
-import { alive, StoredModel } from '../storage/stored-model.js';
+import { refusingOrphans } from '../storage/statement-parts.js';
+import { alive } from '../storage/stored-model.js';
 import type { AdapterParts } from '../storage/stored-model.js';
 import { REPEAT_SECONDS } from './token-request.js';
 import type { PresentedToken } from './token-request.js';
@@ -33,19 +33,16 @@ const NEW_CODE = `WITH used AS (
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
 
 /** Codes, access tokens and refresh tokens. At the token endpoint, {@link TokenRequest} handles them. */
-export class TokenAdapter extends StoredModel {
+export class TokenAdapter implements Partial<Adapter> {
   constructor(
-    parts: AdapterParts,
+    private readonly parts: AdapterParts,
     private readonly model: string,
-  ) {
-    super(parts);
-  }
+  ) {}
 
-  override async find(id: string): Promise<AdapterPayload | undefined> {
+  async find(id: string): Promise<AdapterPayload | undefined> {
     const { database, keys } = this.parts;
-    const candidates = keys.keysOf(this.model, id);
-    if (candidates.length === 0) return undefined;
-    const [row] = await database.read<TokenRow>(FIND_TOKEN, [...eitherOf(candidates), this.model]);
+    const own = eitherOf(keys.keysOf(this.model, id));
+    const [row] = await database.read<TokenRow>(FIND_TOKEN, [...own, this.model]);
     if (!row) return undefined;
     const token = alive({ ...row.payload, jti: id });
     const request = database.current?.token;
@@ -57,7 +54,7 @@ export class TokenAdapter extends StoredModel {
     return { ...token, consumed: Math.floor(Date.now() / 1000 - secondsAgo) };
   }
 
-  override async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+  async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { database, keys } = this.parts;
     // The library needs the session's uid only for tokens that end with their session. These do not, so it is not stored:
     // reading the database does not reveal it.
@@ -81,17 +78,12 @@ export class TokenAdapter extends StoredModel {
     }
   }
 
-  override consume(_id: string): Promise<void> {
+  async consume(): Promise<void> {
     this.parts.database.current!.token!.use();
-    return Promise.resolve();
   }
 
   /** Does nothing, like {@link revokeByGrantId}: the library also deletes the grant, and all its tokens go with it. */
-  override destroy(_id: string): Promise<void> {
-    return Promise.resolve();
-  }
+  async destroy(): Promise<void> {}
 
-  override revokeByGrantId(_grantId: string): Promise<void> {
-    return Promise.resolve();
-  }
+  async revokeByGrantId(): Promise<void> {}
 }
