@@ -11,7 +11,7 @@ import { ROUTES } from './provider/provider.js';
 import { Refusals } from './provider/refusals.js';
 import { limitRequests, refuseParameters } from './rate-limit.js';
 import { OauthDatabase } from './storage/oauth-database.js';
-import { incomingRequest } from './storage/request-context.js';
+import { OauthRequest } from './storage/request-context.js';
 import { Config } from '../config/config.js';
 
 /**
@@ -84,9 +84,7 @@ export class OauthRoutes {
         redirect(response, `${path}?${new URLSearchParams(text)}`);
         return;
       }
-      await database.serve({ ...incomingRequest(request), parameterFault: fault }, () =>
-        server.handle(request, response),
-      );
+      await database.serve(OauthRequest.from(request, fault), () => server.handle(request, response));
     };
   }
 }

@@ -4,7 +4,7 @@ import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { methodNotAllowed, Problem } from '../../http/output/problems.js';
 import { pathPattern, RouteTable } from '../../http/route-table.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
-import { incomingRequest } from '../storage/request-context.js';
+import { OauthRequest } from '../storage/request-context.js';
 import { isPage } from './page.decorator.js';
 import { redirect, SECURITY_HEADERS } from './pages.js';
 
@@ -57,7 +57,7 @@ export class PageRoutes {
       }
       context.route = page.route;
       response.set(SECURITY_HEADERS);
-      void this.database.serve(incomingRequest(request), () => Promise.resolve(next()));
+      void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
     };
   }
 

@@ -8,6 +8,7 @@ import { nameFrom } from '../../values/names.js';
 import { checkClient, redirectUriFault } from '../admin/client-rules.js';
 import type { StoredClient } from '../storage/client.adapter.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { OauthRequest } from '../storage/request-context.js';
 import { PublicHttps } from '../../http/public-https.js';
 import { networkOf } from '../../values/network.js';
 import { withoutSecrets } from './refusals.js';
@@ -118,10 +119,10 @@ export class ClientDocuments {
   /** Reads the document of a client that members have allowed something again, and stores what it says: nobody waits for it. */
   renew(clientId: string): void {
     if (this.#reading.has(clientId)) return;
-    const { database } = this;
+    const { id, ip, userAgent } = this.database.current!;
     // As if for a request of its own: what fails here fails no request, and the next one tries again.
-    const request = { ...database.current!, leavePlace: () => undefined };
-    database.serve(request, () => this.keep(clientId)).catch(() => undefined);
+    const request = new OauthRequest(id, ip, userAgent, () => undefined);
+    this.database.serve(request, () => this.keep(clientId)).catch(() => undefined);
   }
 
   /** Makes or renews the row of such a client, to which consents and grants refer. @returns and throws as {@link find} */

@@ -1,36 +1,5 @@
 import type { errors } from 'oidc-provider';
 
-/** Codes of RFC 6749, 6750, 7009, 7591, 8707, 9101, 9126, 9449 and OpenID Connect Core, as labels of a metric. */
-const KNOWN_ERRORS: ReadonlySet<string> = new Set([
-  'access_denied',
-  'consent_required',
-  'interaction_required',
-  'invalid_client',
-  'invalid_dpop_proof',
-  'invalid_grant',
-  'invalid_redirect_uri',
-  'invalid_request',
-  'invalid_request_object',
-  'invalid_request_uri',
-  'invalid_scope',
-  'invalid_target',
-  'invalid_token',
-  'login_required',
-  'server_error',
-  'temporarily_unavailable',
-  'unauthorized_client',
-  'unsupported_grant_type',
-  'unsupported_response_mode',
-  'unsupported_response_type',
-  'unsupported_token_type',
-  'use_dpop_nonce',
-]);
-
-/** Tells whether an OAuth or OpenID specification defines this code. */
-export function isKnownError(error: string): boolean {
-  return KNOWN_ERRORS.has(error);
-}
-
 interface Reason {
   readonly meaning: string;
   /** Matches the message of the error, the library's or ours: then this is the reason. */
@@ -160,6 +129,16 @@ export const REFUSAL_REASONS = {
   other: { meaning: 'None of these' },
 } as const satisfies Readonly<Record<string, Reason>>;
 
+const REASONS = Object.entries<Reason>(REFUSAL_REASONS);
+
+/** The codes of OAuth and OpenID specifications, as labels of a metric: those above, and those of which the message alone says more. */
+export const KNOWN_ERRORS: ReadonlySet<string> = new Set([
+  ...REASONS.flatMap(([, { codes = [] }]) => codes),
+  'invalid_request_object',
+  'temporarily_unavailable',
+  'unauthorized_client',
+]);
+
 export type RefusalReason = keyof typeof REFUSAL_REASONS;
 
 /** Why a request ended with `error`, in words of ours. */
@@ -174,10 +153,9 @@ export function refusalOf(error: Error): RefusalWords {
   const { error: code, error_detail, error_description } = error as errors.OIDCProviderError;
   const said = error_detail ?? error_description ?? error.message;
   const known = codeOf(code);
-  const all = Object.entries<Reason>(REFUSAL_REASONS);
   const found =
-    all.find(([, { said: pattern }]) => pattern?.test(said)) ??
-    all.find(([, { codes }]) => codes?.includes(known));
+    REASONS.find(([, { said: pattern }]) => pattern?.test(said)) ??
+    REASONS.find(([, { codes }]) => codes?.includes(known));
   return { error: known, reason: (found?.[0] ?? 'other') as RefusalReason };
 }
 

@@ -6,7 +6,7 @@ import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
 import { looksSecret } from '../../values/string-rules.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
-import { isKnownError } from './refusal-reasons.js';
+import { KNOWN_ERRORS } from './refusal-reasons.js';
 import type { RefusalWords } from './refusal-reasons.js';
 
 /** How many refusals one process keeps; further ones are only logged. */
@@ -55,7 +55,7 @@ export class Refusals {
 
   /** Counts an error response, whomever it concerns and whether or not it is kept. @param error code of the response */
   count(error: string): void {
-    this.meter.count('oauth_errors_total', { error: isKnownError(error) ? error : 'other' });
+    this.meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
   }
 
   /** A response never fails, and never waits for long, because its refusal could not be kept. */

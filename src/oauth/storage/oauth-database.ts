@@ -7,8 +7,7 @@ import type { NewAuthEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/pipelined-reads.js';
 import { isUnavailable, Unavailable } from '../../database/unavailable.js';
-import { OauthRequest } from './request-context.js';
-import type { IncomingOauthRequest } from './request-context.js';
+import type { OauthRequest } from './request-context.js';
 
 /**
  * The database as the authorization server uses it. A token request writes in one statement (see {@link TokenRequest.finish}), and
@@ -22,8 +21,8 @@ export class OauthDatabase {
   constructor(private readonly database: Database) {}
 
   /** Runs `work` for one request, whose context {@link current} then returns from anywhere within. */
-  serve<T>(request: IncomingOauthRequest, work: () => Promise<T>): Promise<T> {
-    return this.#requests.run(new OauthRequest(request), work);
+  serve<T>(request: OauthRequest, work: () => Promise<T>): Promise<T> {
+    return this.#requests.run(request, work);
   }
 
   get current(): OauthRequest | undefined {

@@ -10,36 +10,8 @@ import type { UpstreamSession } from './upstream-session.js';
 /** Not the id of any member. */
 const NOBODY = 0;
 
-/** What is known of a request when the authorization server starts to handle it. */
-export interface IncomingOauthRequest {
-  /** The request's id, which links errors to the log and the audit trail. */
-  readonly id: string;
-  readonly ip: string | undefined;
-  readonly userAgent: string | undefined;
-  /** To be called where it has to wait for somebody else: its place is for those that work. */
-  readonly leavePlace: () => void;
-  /** What was wrong with an authorization request's parameters; the library did not see them. */
-  readonly parameterFault?: string | undefined;
-}
-
-/** Gives what is known of a request from its beginning. */
-export function incomingRequest(request: Request): IncomingOauthRequest {
-  const { context, headers } = request;
-  return {
-    id: context.id,
-    ip: addressOf(request),
-    userAgent: headers['user-agent'],
-    leavePlace: () => leavePlace(context),
-  };
-}
-
 /** A request that the authorization server is handling, available anywhere as {@link OauthDatabase.current}. */
-export class OauthRequest implements IncomingOauthRequest {
-  readonly id: string;
-  readonly ip: string | undefined;
-  readonly userAgent: string | undefined;
-  readonly leavePlace: () => void;
-  readonly parameterFault: string | undefined;
+export class OauthRequest {
   /** Why this request failed: the first error, since the library hides thrown errors behind its own response. */
   failure?: Error | undefined;
   /** The database was unavailable or slow: whatever the library responded, 503 is sent, and no further statement is run. */
@@ -62,12 +34,23 @@ export class OauthRequest implements IncomingOauthRequest {
   /** The session at the platform's own login from which the browser session came: kept when that one is stored again. */
   upstream?: UpstreamSession | undefined;
 
-  constructor({ id, ip, userAgent, leavePlace, parameterFault }: IncomingOauthRequest) {
-    this.id = id;
-    this.ip = ip;
-    this.userAgent = userAgent;
-    this.leavePlace = leavePlace;
-    this.parameterFault = parameterFault;
+  /**
+   * @param id of the request, which links errors to the log and the audit trail
+   * @param leavePlace to be called where it has to wait for somebody else: its place is for those that work
+   * @param parameterFault what was wrong with an authorization request's parameters; the library did not see them
+   */
+  constructor(
+    readonly id: string,
+    readonly ip: string | undefined,
+    readonly userAgent: string | undefined,
+    readonly leavePlace: () => void,
+    readonly parameterFault?: string,
+  ) {}
+
+  static from(request: Request, parameterFault?: string): OauthRequest {
+    const { context, headers } = request;
+    const leave = () => leavePlace(context);
+    return new OauthRequest(context.id, addressOf(request), headers['user-agent'], leave, parameterFault);
   }
 
   /** Records the sign-in on which the request relies. The first value read is kept: it is the oldest. */
