@@ -60,8 +60,6 @@ const LIMITS: Readonly<Record<string, number>> = {
   xsrf: 200,
 };
 
-const NAMES = Object.keys(LIMITS);
-
 /** What a request sent, and what is wrong with it. */
 export interface Sent {
   /** The query, or the body of a form. */
@@ -85,24 +83,19 @@ export async function readParameters(request: Request): Promise<Sent> {
   if (hasTooMany(text)) return { text, fault: TOO_MANY };
   if (text === '' && !isForm) return { text };
   const query = new URLSearchParams(isForm ? '' : text); // as the library does: it drops another question mark
-  let parameters: Parameters = (name) => query.getAll(name);
+  let parameters = known([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
   if (isForm) {
     if (!request.is('application/x-www-form-urlencoded')) return { text: '' }; // the library refuses it
     if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
       return { text: '', fault: 'the body must be in UTF-8' };
-    const body = await receiving(request, () =>
-      readAhead(request, (read) => withoutEmptyPassword(request, read)),
-    );
+    const body = await receiving(request, () => bodyOf(request));
     if (body === undefined) return { text: '', fault: `the body must have 1 to ${BODY_LIMIT} bytes` };
-    text = body.toString();
+    text = withoutEmptyPassword(request, body.toString());
     if (hasTooMany(text)) return { text, fault: TOO_MANY };
+    putBack(request, Buffer.from(text));
     parameters = ofForm(text);
   }
-  const faults: Fault[] = [];
-  for (const name of NAMES) {
-    const fault = faultOf(name, parameters(name));
-    if (fault) faults.push(fault);
-  }
+  const faults = parameters.flatMap(faultOf);
   const fault = faults[0]?.reason ?? faultOfWhole(path, parameters);
   const isPassedOn = path === ROUTES.authorization && !isForm;
   if (isPassedOn && faults.length > 0) {
@@ -117,60 +110,47 @@ function hasTooMany(text: string): boolean {
   return text.split('&', MOST_PAIRS + 1).length > MOST_PAIRS;
 }
 
-/** All values of a parameter. */
-type Parameters = (name: string) => readonly string[];
-const NONE: readonly string[] = [];
+/** A parameter with all its values. */
+type Parameter = readonly [name: string, values: readonly string[]];
+
+function known(parameters: readonly Parameter[]): Parameter[] {
+  return parameters.filter(([name]) => Object.hasOwn(LIMITS, name));
+}
 
 /** Reads a form as the library does. */
-function ofForm(text: string): Parameters {
-  const form = parse(text);
-  return (name) => {
-    const values = form[name];
-    return typeof values === 'string' ? [values] : (values ?? NONE);
-  };
+function ofForm(text: string): Parameter[] {
+  return known(Object.entries(parse(text)).map(([name, values]) => [name, [values ?? []].flat()]));
 }
 
-interface Fault {
-  readonly name: string;
-  readonly reason: string;
-}
-
-function faultOf(name: string, values: readonly string[]): Fault | undefined {
+function faultOf([name, values]: Parameter): { name: string; reason: string }[] {
   for (const text of values) {
     // U+FFFD replaces what is not UTF-8.
     if (/[\p{Cc}\u{fffd}]/u.test(text) || !text.isWellFormed())
-      return { name, reason: `${name} must be text in UTF-8 without control characters` };
+      return [{ name, reason: `${name} must be text in UTF-8 without control characters` }];
     if (text.length > LIMITS[name]!)
-      return { name, reason: `${name} must have at most ${LIMITS[name]} characters` };
+      return [{ name, reason: `${name} must have at most ${LIMITS[name]} characters` }];
   }
-  return undefined;
+  return [];
 }
 
-function faultOfWhole(path: string, parameters: Parameters): string | undefined {
+function faultOfWhole(path: string, parameters: readonly Parameter[]): string | undefined {
   if (path !== ROUTES.authorization && path !== ROUTES.pushed_authorization_request) return undefined;
-  const stored = Object.keys(OF_AUTHORIZATION).map((name) => [name, parameters(name)] as const);
-  const sent = stored.filter(([, values]) => values.length > 0);
-  const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(sent)));
+  const stored = parameters.filter(([name]) => Object.hasOwn(OF_AUTHORIZATION, name));
+  const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(stored)));
   return bytes > LONGEST_REQUEST ? 'the authorization request is too long' : undefined;
 }
-
-/** Events that may come without `readable`: an empty body ends, one that was cut off closes. */
-const ENDS = ['end', 'close', 'error'] as const;
 
 /**
  * Moves the id of a public client to `client_id`, where the library looks for it. OAuth libraries that know only HTTP Basic send the id
  * with an empty password (RFC 6749 §2.3.1 lets a client omit a secret that is the empty string).
  */
-function withoutEmptyPassword({ headers }: IncomingMessage, body: Buffer): Buffer {
+function withoutEmptyPassword({ headers }: IncomingMessage, form: string): string {
   const clientId = clientOfEmptyPassword(headers.authorization);
-  if (clientId === undefined) return body;
-  const named = ofForm(body.toString())('client_id');
-  if (named.length > 0 && !(named.length === 1 && named[0] === clientId)) return body; // the library refuses it
+  if (clientId === undefined) return form;
+  const [, [named, ...others]] = ofForm(form).find(([name]) => name === 'client_id') ?? ['', []];
+  if (named !== undefined && (named !== clientId || others.length > 0)) return form; // the library refuses it
   delete headers.authorization;
-  if (named.length > 0) return body;
-  const moved = Buffer.concat([body, Buffer.from(`&${new URLSearchParams({ client_id: clientId })}`)]);
-  if (headers['content-length'] !== undefined) headers['content-length'] = String(moved.length);
-  return moved;
+  return named === undefined ? `${form}&${new URLSearchParams({ client_id: clientId })}` : form;
 }
 
 /** Parses `Basic` with `id:`, both form-encoded (RFC 6749 §2.3.1). */
@@ -182,41 +162,24 @@ function clientOfEmptyPassword(authorization: string | undefined): string | unde
     : (new URLSearchParams(`id=${id.replaceAll('&', '%26')}`).get('id') ?? undefined);
 }
 
-/**
- * Reads the body and puts it back, so that the library reads it as it came.
- *
- * @param change of what is put back
- * @returns what was put back; undefined where it is empty, too long, or was not sent to its end
- */
-function readAhead(request: IncomingMessage, change: (body: Buffer) => Buffer): Promise<Buffer | undefined> {
-  if (request.readableEnded || request.destroyed) return Promise.resolve(undefined);
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const gone = () => end();
-    const end = (body?: Buffer) => {
-      request.off('readable', read);
-      for (const event of ENDS) request.off(event, gone);
-      resolve(body);
-    };
-    const read = () => {
-      for (let chunk: Buffer | null; (chunk = request.read() as Buffer | null) !== null;) {
-        size += chunk.length;
-        chunks.push(chunk);
-      }
-      if (size > BODY_LIMIT) end();
-      else if (request.complete) {
-        const body = size > 0 ? change(Buffer.concat(chunks)) : Buffer.alloc(0);
-        // At once: later the stream has ended, and takes nothing back.
-        if (size > 0) request.unshift(body);
-        end(size > 0 ? body : undefined);
-      }
-    };
-    if (request.complete) {
-      read(); // it has arrived, as nearly every form has by now
-      return;
+/** @returns undefined where the body is empty, too long, or was not sent to its end */
+async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      if ((size += chunk.length) > BODY_LIMIT) return undefined;
     }
-    request.on('readable', read);
-    for (const event of ENDS) request.on(event, gone);
-  });
+  } catch {
+    return undefined;
+  }
+  return size > 0 ? Buffer.concat(chunks) : undefined;
+}
+
+/** Lets the library read a body again, by what it uses of a stream. */
+function putBack(request: IncomingMessage, body: Buffer): void {
+  const { headers } = request;
+  if (headers['content-length'] !== undefined) headers['content-length'] = String(body.length);
+  Object.defineProperties(request, { readable: { value: true }, iterator: { value: () => [body] } });
 }
