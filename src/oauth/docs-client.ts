@@ -6,32 +6,48 @@ import type { Config } from '../config/config.js';
 /** The client_id of the reference at /docs, in which readers can sign in and try each call. */
 export const DOCS_CLIENT = 'public-user-api-docs';
 
-const NAME = 'API reference';
+/** A page of this server's own on which a member signs in. */
+interface OwnClient {
+  readonly id: string;
+  readonly name: string;
+  /** Path to which codes go, and nowhere else. */
+  readonly callback: string;
+  /** Path to which a sign-out may lead back. */
+  readonly afterSignOut?: string;
+}
 
 /**
- * Registers the reference as a public client, and keeps its redirect URI in step with PUBLIC_URL: it is the reference's own page,
- * so codes go nowhere else. Several servers may do so at the same time. An operator who wants no sign-ins there disables the
- * client (`pua clients disable public-user-api-docs`), and it stays disabled.
+ * Registers the reference as a public client. An operator who wants no sign-ins there disables the client
+ * (`pua clients disable public-user-api-docs`), and it stays disabled.
  */
-export async function registerDocsClient(
+export function registerDocsClient(dataSource: DataSource, config: Pick<Config, 'publicUrl'>): Promise<void> {
+  return registerOwnClient(dataSource, config, { id: DOCS_CLIENT, name: 'API reference', callback: '/docs' });
+}
+
+/** Registers a public client, and keeps its URIs in step with PUBLIC_URL. Several servers may do so at the same time. */
+export async function registerOwnClient(
   dataSource: DataSource,
   { publicUrl }: Pick<Config, 'publicUrl'>,
+  { id, name, callback, afterSignOut }: OwnClient,
 ): Promise<void> {
-  const redirectUris = [`${publicUrl}/docs`];
+  const redirectUris = [publicUrl + callback];
+  const afterwards = afterSignOut === undefined ? [] : [publicUrl + afterSignOut];
   await dataSource.transaction(async (manager) => {
     const [row] = await manager.query<{ is_new: boolean }[]>(
-      `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes) VALUES ($1, $2, 'web', $3, $4, $5)
-ON CONFLICT (id) DO UPDATE SET redirect_uris = EXCLUDED.redirect_uris, allowed_origins = EXCLUDED.allowed_origins
+      `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes)
+VALUES ($1, $2, 'web', $3, $4, $5, $6)
+ON CONFLICT (id) DO UPDATE SET redirect_uris = EXCLUDED.redirect_uris, allowed_origins = EXCLUDED.allowed_origins,
+  post_logout_redirect_uris = EXCLUDED.post_logout_redirect_uris
 WHERE c.redirect_uris <> EXCLUDED.redirect_uris
 RETURNING c.xmax = 0 AS is_new`,
-      [DOCS_CLIENT, NAME, redirectUris, [publicUrl], ALL_SCOPES],
+      [id, name, redirectUris, afterwards, [publicUrl], ALL_SCOPES],
     );
     if (row?.is_new !== true) return;
     await recordEvent(manager, {
       type: 'client.created',
       actor: 'system',
-      clientId: DOCS_CLIENT,
-      details: { name: NAME, scopes: ALL_SCOPES, redirect_uris: redirectUris },
+      clientId: id,
+      details: { name, scopes: ALL_SCOPES, redirect_uris: redirectUris },
     });
   });
 }

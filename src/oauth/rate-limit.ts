@@ -8,7 +8,7 @@ import { PageFault } from './pages/page-faults.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
 import { LANGUAGES, languageOf, TEXTS } from './pages/texts/texts.js';
 import type { Language } from './pages/texts/texts.js';
-import type { Pages } from './pages/pages.js';
+import type { Page, Pages } from './pages/pages.js';
 import { ROUTES } from './provider/provider.js';
 import type { RefusalWords } from './provider/refusal-reasons.js';
 import type { Refusals } from './provider/refusals.js';
@@ -43,10 +43,13 @@ export function limitRequests(
     }
     request.context.route = route;
     request.context.problem = 'rate_limited';
-    await tell(refusals, request, { error: 'temporarily_unavailable', reason: 'too_many_requests' });
-    response.set({ ...SECURITY_HEADERS, 'Retry-After': String(seconds) });
-    if (FOR_PROGRAMS.includes(request.context.path)) refuseProgram(request, response, seconds);
-    else refuseBrowser(pages, request, response, seconds);
+    response.set({ 'Retry-After': String(seconds), 'Access-Control-Expose-Headers': 'Retry-After' });
+    await refuse(pages, refusals, request, response, {
+      status: 429,
+      words: { error: 'temporarily_unavailable', reason: 'too_many_requests' }, // RFC 6749 §5.2 has no code for this
+      description: `Too many requests from this address: try again in ${seconds} s.`,
+      page: { ...new PageFault(429, 'tooMany').page(request.context.id), retryAfterSeconds: seconds },
+    });
   };
 }
 
@@ -61,7 +64,7 @@ function limitedRoute(server: AuthorizationServer, path: string): string | undef
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 
-/** Responds `invalid_request`, as JSON or as a page, before the library sees the request. */
+/** Responds `invalid_request` before the library sees the request. */
 export async function refuseParameters(
   pages: Pages,
   refusals: Refusals,
@@ -69,42 +72,37 @@ export async function refuseParameters(
   response: Response,
   fault: string,
 ): Promise<void> {
-  const { id, path } = request.context;
   request.context.problem = 'invalid_request';
-  await tell(refusals, request, { error: 'invalid_request', reason: 'malformed_request' });
-  response.status(400).set(SECURITY_HEADERS);
-  if (FOR_PROGRAMS.includes(path))
-    response
-      .set('Access-Control-Allow-Origin', '*')
-      .json({ error: 'invalid_request', error_description: fault, error_id: id });
-  else {
-    const page = new PageFault(400, 'malformed', 'invalid_request').page(id);
-    pages.send(response, 400, { ...page, detail: fault });
-  }
+  await refuse(pages, refusals, request, response, {
+    status: 400,
+    words: { error: 'invalid_request', reason: 'malformed_request' },
+    description: fault,
+    page: { ...new PageFault(400, 'malformed', 'invalid_request').page(request.context.id), detail: fault },
+  });
 }
 
-/** Counts the refusal, and keeps it so that it can be found by the response's error id. */
-async function tell(refusals: Refusals, request: Request, words: RefusalWords): Promise<void> {
+/**
+ * Responds to a program as RFC 6749 §5.2 says, which browser clients on any origin may read, else with a page. The refusal is counted, and
+ * kept so that it can be found by the response's error id.
+ */
+async function refuse(
+  pages: Pages,
+  refusals: Refusals,
+  request: Request,
+  response: Response,
+  refusal: { status: number; words: RefusalWords; description: string; page: Page },
+): Promise<void> {
   const { id, path, route } = request.context;
+  const { status, words, description, page } = refusal;
   refusals.count(words.error);
   await refusals.keep({ ...words, errorId: id, route: route ?? path, ip: addressOf(request) });
-}
-
-/** In the format of RFC 6749 §5.2, which has no code for this. Browser clients on any origin may read it. */
-function refuseProgram(request: Request, response: Response, seconds: number): void {
-  response
-    .status(429)
-    .set({ 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': 'Retry-After' })
-    .json({
-      error: 'temporarily_unavailable',
-      error_description: `Too many requests from this address: try again in ${seconds} s.`,
-      error_id: request.context.id,
-    });
-}
-
-function refuseBrowser(pages: Pages, request: Request, response: Response, seconds: number): void {
-  const page = new PageFault(429, 'tooMany').page(request.context.id);
-  pages.send(response, 429, { ...page, retryAfterSeconds: seconds });
+  response.set(SECURITY_HEADERS);
+  if (!FOR_PROGRAMS.includes(path)) pages.send(response, status, page);
+  else
+    response
+      .status(status)
+      .set('Access-Control-Allow-Origin', '*')
+      .json({ error: words.error, error_description: description, error_id: id });
 }
 
 /** Unstyled: a page with the style sheet would cost as much as the response that it replaces. */
@@ -122,38 +120,27 @@ const BUSY_JSON = JSON.stringify({
   error: 'temporarily_unavailable',
   error_description: TEXTS.en.faults.busy[1],
 }).slice(0, -1);
-const RETRY = ['Retry-After', RETRY_AFTER_SECONDS];
-const BUSY_PAGE_HEADERS = [
-  ...Object.entries(SECURITY_HEADERS).flat(),
-  ...RETRY,
-  'Vary',
-  'Accept-Language',
-  'Content-Type',
-  'text/html; charset=utf-8',
-];
-const BUSY_JSON_HEADERS = [
-  ...Object.entries(SECURITY_HEADERS).flat(),
-  ...RETRY,
-  'Content-Type',
-  'application/json; charset=utf-8',
-  'Access-Control-Allow-Origin',
-  '*',
-  'Access-Control-Expose-Headers',
-  'Retry-After',
-];
+const busyHeaders = (more: Readonly<Record<string, string>>) =>
+  Object.entries({ ...SECURITY_HEADERS, 'Retry-After': RETRY_AFTER_SECONDS, ...more }).flat();
+const BUSY_PAGE_HEADERS = busyHeaders({
+  Vary: 'Accept-Language',
+  'Content-Type': 'text/html; charset=utf-8',
+});
+const BUSY_JSON_HEADERS = busyHeaders({
+  'Content-Type': 'application/json; charset=utf-8',
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': 'Retry-After',
+});
 
 /** Responds 503 if the process is overloaded: JSON for programs, a page for browsers. */
 export const refuseBusyOauth: Refuse = (request, response) => {
   const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
-  if (FOR_PROGRAMS.includes(path) || !opensPage(request.headers.accept))
+  const { accept, 'accept-language': languages } = request.headers;
+  // Browsers that open a page accept HTML; programs send no `Accept`, or ask for JSON.
+  if (FOR_PROGRAMS.includes(path) || accept?.includes('text/html') !== true)
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {
-    const page = BUSY_PAGES[languageOf(undefined, request.headers['accept-language'])];
+    const page = BUSY_PAGES[languageOf(undefined, languages)];
     sendBusy(request, response, `${page}${id}</p>`, BUSY_PAGE_HEADERS);
   }
 };
-
-/** Whether the request is for a page: browsers then accept HTML; programs send no `Accept`, or ask for JSON. */
-function opensPage(accept: string | undefined): boolean {
-  return accept?.includes('text/html') ?? false;
-}
