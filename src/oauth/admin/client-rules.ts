@@ -136,7 +136,7 @@ export function checkClient(client: NewClient, production: boolean, nameBefore?:
 }
 
 /** Tells whether the text is a URL that the consent page may link to. */
-function isPage(uri: string): boolean {
+export function isPage(uri: string): boolean {
   const url = URL.parse(uri);
   return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
 }

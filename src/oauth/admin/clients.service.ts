@@ -116,8 +116,7 @@ export class ClientsService {
     const id = wanted.id ?? randomUUID();
     const scopes = wanted.scopes ?? ALL_SCOPES;
     const idTokenAlg = wanted.idTokenAlg ?? 'ES256';
-    if (idTokenAlg !== 'ES256')
-      await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
+    await this.#provideKeys(idTokenAlg);
     await within.transaction(async (manager) => {
       const { owner } = wanted;
       if (owner)
@@ -154,22 +153,20 @@ export class ClientsService {
   }
 
   /** The newest first. */
-  async list(owner?: Owner): Promise<ClientDetails[]> {
+  async list(owner?: Owner, id?: string): Promise<ClientDetails[]> {
     const clients = await this.dataSource.query<ClientDetails[]>(
-      `${DETAILS} WHERE $1::bigint IS NULL OR c.owner_id = $1 GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
-      [owner?.userId ?? null],
+      `${DETAILS} WHERE ($1::bigint IS NULL OR c.owner_id = $1) AND ($2::text IS NULL OR c.id = $2)
+GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
+      [owner?.userId ?? null, id ?? null],
     );
-    return clients.map(withOrigins);
+    return clients.map((client) => ({ ...client, allowed_origins: allowedOriginsOf(client) })); // by default, too
   }
 
   /** @throws UnknownClient */
   async find(id: string, owner?: Owner): Promise<ClientDetails> {
-    const [client] = await this.dataSource.query<ClientDetails[]>(
-      `${DETAILS} WHERE c.id = $1 AND ($2::bigint IS NULL OR c.owner_id = $2) GROUP BY c.id`,
-      [id, owner?.userId ?? null],
-    );
+    const [client] = await this.list(owner, id);
     if (!client) throw new UnknownClient(id);
-    return withOrigins(client);
+    return client;
   }
 
   /**
@@ -186,13 +183,12 @@ export class ClientsService {
     actor: NewAuthEvent['actor'],
     owner?: Owner,
   ): Promise<{ changed: string[]; grants: number }> {
-    const { idTokenAlg = 'ES256' } = change(await this.#changeable(id, owner));
-    if (idTokenAlg !== 'ES256')
-      await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
+    await this.#provideKeys(change(fieldsOf(await this.#read(id, owner))).idTokenAlg);
     return this.dataSource.transaction(async (manager) => {
-      const before = await this.#changeable(id, owner, manager);
+      const client = await this.#read(id, owner, manager);
       if (owner) await boundChanges(manager, owner.userId);
-      const after = { ...before, ...change(before), actor };
+      const before = fieldsOf(client);
+      const after = { type: client.type, ...before, ...change(before), actor };
       checkClient(after, this.config.production, before.name);
       const fields = (Object.keys(CHANGEABLE) as Changeable[]).filter(
         (field) => JSON.stringify(after[field]) !== JSON.stringify(before[field]),
@@ -220,28 +216,23 @@ export class ClientsService {
     });
   }
 
-  /** Reads and locks the client until the end of the transaction. @throws UnknownClient */
-  async #locked(id: string, owner: Owner | undefined, manager: EntityManager): Promise<OauthClient> {
-    const client = await manager.findOne(OauthClient, {
+  /**
+   * @param manager of a transaction, in which nobody else changes it until the end
+   * @throws UnknownClient
+   */
+  async #read(id: string, owner: Owner | undefined, manager?: EntityManager): Promise<OauthClient> {
+    const client = await (manager ?? this.dataSource.manager).findOne(OauthClient, {
       where: reachedBy(id, owner),
-      lock: { mode: 'for_no_key_update' }, // members may consent to it meanwhile: what they store refers to its id
+      // Members may consent to it meanwhile: what they store refers to its id.
+      ...(manager ? { lock: { mode: 'for_no_key_update' } } : {}),
     });
     if (!client) throw new UnknownClient(id);
     return client;
   }
 
-  /** @param manager of a transaction, in which nobody else changes it until the end */
-  async #changeable(
-    id: string,
-    owner: Owner | undefined,
-    manager?: EntityManager,
-  ): Promise<ChangeableClient & Pick<NewClient, 'type'>> {
-    const row = manager
-      ? await this.#locked(id, owner, manager)
-      : await this.dataSource.manager.findOneBy(OauthClient, reachedBy(id, owner));
-    if (!row) throw new UnknownClient(id);
-    const fields = Object.entries(CHANGEABLE).map(([field, column]) => [field, row[column] ?? undefined]);
-    return { type: row.type, ...(Object.fromEntries(fields) as ChangeableClient) };
+  /** Before a transaction that needs them: making them takes a second. */
+  async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
+    if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
   }
 
   /**
@@ -252,7 +243,7 @@ export class ClientsService {
    */
   async delete(id: string, actor: NewAuthEvent['actor'], owner?: Owner): Promise<number> {
     return this.dataSource.transaction(async (manager) => {
-      const client = await this.#locked(id, owner, manager);
+      const client = await this.#read(id, owner, manager);
       const { affected: grants } = await manager.delete(OauthGrant, { client_id: id });
       await manager.delete(OauthClient, { id });
       await recordEvent(manager, {
@@ -280,7 +271,7 @@ export class ClientsService {
     owner?: Owner,
   ): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
-      const { disabled_at, disabled_by_owner } = await this.#locked(id, owner, manager);
+      const { disabled_at, disabled_by_owner } = await this.#read(id, owner, manager);
       const takesOver = disabled && disabled_by_owner && !owner;
       if ((disabled_at !== null) === disabled && !takesOver) return false;
       if (owner && !disabled) await boundChanges(manager, owner.userId);
@@ -299,11 +290,10 @@ export class ClientsService {
   }
 }
 
-/** Shows the origins that are allowed by default. */
-const withOrigins = (client: ClientDetails): ClientDetails => ({
-  ...client,
-  allowed_origins: allowedOriginsOf(client),
-});
+function fieldsOf(row: OauthClient): ChangeableClient {
+  const fields = Object.entries(CHANGEABLE).map(([field, column]) => [field, row[column] ?? undefined]);
+  return Object.fromEntries(fields) as ChangeableClient;
+}
 
 /** Bounds consents that name no origins to those that the app had until now: no code is sent to another without the member’s consent. */
 async function boundConsents(
