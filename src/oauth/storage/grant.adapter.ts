@@ -59,6 +59,7 @@ export class GrantAdapter implements Partial<Adapter> {
       'DELETE FROM oauth_grants WHERE id = $1 RETURNING user_id',
       [id],
     );
-    database.current?.token?.revoked({ id, userId: gone?.user_id ?? null });
+    const token = database.current?.token;
+    if (token) token.revokedGrant = { id, userId: gone?.user_id ?? null };
   }
 }

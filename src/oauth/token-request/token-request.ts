@@ -76,9 +76,6 @@ const finishing = (tokens: number) => `WITH family AS MATERIALIZED (
   ${recordEventIf('used', EVENT_AT)}
 ) SELECT FROM used`;
 
-/** An access token and a refresh token: what nearly every request gets. */
-const FINISH_TWO = finishing(2);
-
 /**
  * A request to the token or revocation endpoint: the token it presents, uses up, issues and revokes. The library drives it step by
  * step through the adapters; except for revocations, nothing is written before {@link TokenRequest.finish}.
@@ -87,7 +84,8 @@ export class TokenRequest {
   #state: State = { is: 'empty' };
   /** Thumbprint of the key that the request proved (RFC 9449), once a token was issued that is bound to it. */
   jkt: string | undefined;
-  #revokedGrant: { readonly id: string; readonly userId: number | null } | undefined;
+  /** The grant that was deleted, with its codes and tokens. */
+  revokedGrant: { readonly id: string; readonly userId: number | null } | undefined;
 
   /** The token that was found most recently. */
   get presented(): PresentedToken | undefined {
@@ -102,11 +100,6 @@ export class TokenRequest {
   /** Whether the token that was found was used a moment ago, and its response can be repeated. */
   get isRepeatable(): boolean {
     return this.#state.is === 'presented' && this.#state.kept !== undefined;
-  }
-
-  /** The grant that was deleted. */
-  get revokedGrant(): { readonly id: string; readonly userId: number | null } | undefined {
-    return this.#revokedGrant;
   }
 
   /** A token was found. @param kept the response that it got, if it was used within the window */
@@ -128,11 +121,6 @@ export class TokenRequest {
       throw new Error(`nothing can come of a token that is ${this.#state.is}`);
   }
 
-  /** A grant was deleted, with its codes and tokens. */
-  revoked(grant: { readonly id: string; readonly userId: number | null }): void {
-    this.#revokedGrant = grant;
-  }
-
   /**
    * Writes the result of the request.
    *
@@ -143,7 +131,7 @@ export class TokenRequest {
     if (this.#state.is !== 'used')
       throw new Error(`a request whose token is ${this.#state.is} cannot be finished`);
     const { token, issued } = this.#state;
-    const written = await database.rows(issued.length === 2 ? FINISH_TWO : finishing(issued.length), [
+    const written = await database.rows(finishing(issued.length), [
       token.grant_id,
       answer,
       token.key,
