@@ -5,16 +5,16 @@ import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { nameFrom } from '../../values/names.js';
-import { checkClient, redirectUriFault } from '../admin/client-rules.js';
+import { checkClient, isPage, redirectUriFault } from '../admin/client-rules.js';
 import type { StoredClient } from '../storage/client.adapter.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
 import { OauthRequest } from '../storage/request-context.js';
 import { PublicHttps } from '../../http/public-https.js';
 import { networkOf } from '../../values/network.js';
+import { MinuteBudgets } from './minute-budgets.js';
 import { withoutSecrets } from './refusals.js';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+const HOUR_MS = 3_600_000;
 /** Not for long: somebody may just be correcting their document. */
 const FAILURE_REMEMBERED_MS = 30_000;
 /** How many documents one address may have read. Strangers choose what is read, and use up only what is theirs. */
@@ -28,9 +28,10 @@ const MOST_AT_ONCE = 100;
 const MOST_WAITING_OF_AN_ADDRESS = 20;
 const MOST_REDIRECT_URIS = 20;
 
-const KEEP = `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri,
-  document_read_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now())
+const COLUMNS = 'id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri';
+
+const KEEP = `INSERT INTO oauth_clients AS c (${COLUMNS}, document_read_at)
+SELECT ${COLUMNS}, now() FROM jsonb_populate_record(NULL::oauth_clients, $1)
 ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
   allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
   policy_uri = EXCLUDED.policy_uri, document_read_at = now()
@@ -52,7 +53,7 @@ export class ClientDocuments {
   /** How many requests wait for documents, by the network of their address. */
   readonly #waiting = new Map<string, number>();
   /** How many documents were read within a minute: for a network, and from a host. */
-  readonly #spent = new LRUCache<string, number>({ max: 10_000, ttl: MINUTE_MS, noUpdateTTL: true });
+  readonly #spent = new MinuteBudgets();
 
   constructor(
     private readonly config: Config,
@@ -129,18 +130,8 @@ export class ClientDocuments {
   async keep(clientId: string): Promise<StoredClient | undefined> {
     const client = await this.find(clientId);
     if (!client) return undefined;
-    const { id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri } = client;
-    const [row] = await this.database.rows<{ is_new: boolean }>(KEEP, [
-      id,
-      name,
-      type,
-      redirect_uris,
-      allowed_origins,
-      scopes,
-      jwks && JSON.stringify(jwks),
-      client_uri,
-      policy_uri,
-    ]);
+    const [row] = await this.database.rows<{ is_new: boolean }>(KEEP, [JSON.stringify(client)]);
+    const { id, name, scopes, redirect_uris } = client;
     if (row?.is_new === true)
       await this.database.record({
         type: 'client.created',
@@ -153,16 +144,13 @@ export class ClientDocuments {
 
   /** Whether a document may be read now; then it is counted. */
   #spend(network: string, clientId: string): boolean {
-    const budgets = [
-      [`of ${network}`, MOST_READS_A_MINUTE],
-      [`from ${new URL(clientId).host}`, MOST_READS_A_MINUTE_OF_A_HOST],
-    ] as const;
     const reading = [...this.#reading.values()];
     const ofAddress = reading.filter((other) => other.network === network);
     if (reading.length >= MOST_AT_ONCE || ofAddress.length >= MOST_AT_ONCE_OF_AN_ADDRESS) return false;
-    if (budgets.some(([name, most]) => (this.#spent.get(name) ?? 0) >= most)) return false;
-    for (const [name] of budgets) this.#spent.set(name, (this.#spent.get(name) ?? 0) + 1);
-    return true;
+    return this.#spent.spend({
+      [`of ${network}`]: MOST_READS_A_MINUTE,
+      [`from ${new URL(clientId).host}`]: MOST_READS_A_MINUTE_OF_A_HOST,
+    });
   }
 }
 
@@ -192,27 +180,17 @@ export function clientOf(clientId: string, document: unknown, production: boolea
   const jwks = method === 'private_key_jwt' ? (said.jwks as { keys: Record<string, unknown>[] }) : undefined;
   if (method === 'private_key_jwt' && jwks === undefined) throw new Error('the document has no jwks');
   const scope = typeof said.scope === 'string' ? said.scope.split(' ').filter(isScope) : ALL_SCOPES;
-  const client = {
-    name: named || host.slice(0, 100),
-    type,
-    jwks,
-    scopes: scope,
-    actor: 'client',
-  } as const;
+  const name = named || host.slice(0, 100);
   // Its own pages, or an app on the member's device: nobody else's.
   const redirectUris = uris
     .filter((uri) => !isHttps(uri) || new URL(uri).origin === origin)
     .filter((uri) => redirectUriFault(uri, type, production) === undefined)
     .slice(0, MOST_REDIRECT_URIS);
-  checkClient({ ...client, redirectUris }, production);
-  const pageOf = (uri: unknown) =>
-    typeof uri === 'string' &&
-    isAccepted(() => checkClient({ ...client, redirectUris, clientUri: uri }, production))
-      ? uri
-      : null;
+  checkClient({ name, type, jwks, scopes: scope, redirectUris, actor: 'client' }, production);
+  const pageOf = (uri: unknown) => (typeof uri === 'string' && isPage(uri) ? uri : null);
   return {
     id: clientId,
-    name: client.name,
+    name,
     type,
     redirect_uris: redirectUris,
     post_logout_redirect_uris: [],
@@ -231,13 +209,4 @@ export function clientOf(clientId: string, document: unknown, production: boolea
 /** By the parsed URL: a scheme may be written in capitals. */
 function isHttps(uri: string): boolean {
   return URL.parse(uri)?.protocol === 'https:';
-}
-
-function isAccepted(check: () => void): boolean {
-  try {
-    check();
-    return true;
-  } catch {
-    return false;
-  }
 }

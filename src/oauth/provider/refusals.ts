@@ -6,6 +6,7 @@ import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
 import { looksSecret } from '../../values/string-rules.js';
 import { OauthDatabase } from '../storage/oauth-database.js';
+import { MinuteBudgets } from './minute-budgets.js';
 import { KNOWN_ERRORS } from './refusal-reasons.js';
 import type { RefusalWords } from './refusal-reasons.js';
 
@@ -13,7 +14,6 @@ import type { RefusalWords } from './refusal-reasons.js';
 const MOST_A_MINUTE = 100;
 /** Per address, so that the developer of an app finds theirs even while somebody else floods the server. */
 const MOST_A_MINUTE_OF_AN_ADDRESS = 10;
-const MINUTE_MS = 60_000;
 
 const KEEP = `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, ip)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -43,9 +43,7 @@ const RECORD_ONCE = `WITH first AS (
  */
 @Injectable()
 export class Refusals {
-  #minute = 0;
-  readonly #kept = new Map<string, number>();
-  #keptOfAll = 0;
+  readonly #kept = new MinuteBudgets();
 
   constructor(
     private readonly database: OauthDatabase,
@@ -60,7 +58,8 @@ export class Refusals {
 
   /** A response never fails, and never waits for long, because its refusal could not be kept. */
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {
-    if (looksSecret(errorId) || !this.#hasRoom(ip)) return;
+    const budgets = { all: MOST_A_MINUTE, [networkOf(ip ?? '')]: MOST_A_MINUTE_OF_AN_ADDRESS };
+    if (looksSecret(errorId) || !this.#kept.spend(budgets)) return;
     try {
       await this.database.rows(KEEP, [
         errorId,
@@ -83,21 +82,6 @@ export class Refusals {
     } catch (failure) {
       this.logger.warn({ reason: (failure as Error).message }, 'a refusal could not be recorded');
     }
-  }
-
-  #hasRoom(ip: string | undefined): boolean {
-    const minute = Math.floor(performance.now() / MINUTE_MS);
-    if (minute !== this.#minute) {
-      this.#minute = minute;
-      this.#kept.clear();
-      this.#keptOfAll = 0;
-    }
-    const network = networkOf(ip ?? '');
-    const kept = this.#kept.get(network) ?? 0;
-    if (this.#keptOfAll >= MOST_A_MINUTE || kept >= MOST_A_MINUTE_OF_AN_ADDRESS) return false;
-    this.#keptOfAll++;
-    this.#kept.set(network, kept + 1);
-    return true;
   }
 }
 
