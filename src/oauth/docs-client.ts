@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { recordEvent } from '../audit/audit.js';
+import { audited, recordEvent } from '../audit/audit.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
 
@@ -18,7 +18,7 @@ export async function registerDocsClient(
   { publicUrl }: Pick<Config, 'publicUrl'>,
 ): Promise<void> {
   const redirectUris = [`${publicUrl}/docs`];
-  await dataSource.transaction(async (manager) => {
+  await audited(dataSource, async (manager) => {
     const [row] = await manager.query<{ is_new: boolean }[]>(
       `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes) VALUES ($1, $2, 'web', $3, $4, $5)
 ON CONFLICT (id) DO UPDATE SET redirect_uris = EXCLUDED.redirect_uris, allowed_origins = EXCLUDED.allowed_origins

@@ -1,6 +1,6 @@
 import { IsNull } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
-import { recordEvent } from '../../audit/audit.js';
+import { audited, recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { boundChanges, takePlace } from '../../auth/owner.js';
 import type { Owner } from '../../auth/owner.js';
@@ -118,7 +118,7 @@ export class ClientsService {
     const idTokenAlg = wanted.idTokenAlg ?? 'ES256';
     if (idTokenAlg !== 'ES256')
       await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
-    await within.transaction(async (manager) => {
+    await audited(within, async (manager) => {
       const { owner } = wanted;
       if (owner)
         await takePlace(
@@ -189,7 +189,7 @@ export class ClientsService {
     const { idTokenAlg = 'ES256' } = change(await this.#changeable(id, owner));
     if (idTokenAlg !== 'ES256')
       await new SigningKeysService(this.dataSource, this.config).provide(idTokenAlg);
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const before = await this.#changeable(id, owner, manager);
       if (owner) await boundChanges(manager, owner.userId);
       const after = { ...before, ...change(before), actor };
@@ -251,7 +251,7 @@ export class ClientsService {
    * @throws UnknownClient
    */
   async delete(id: string, actor: NewAuthEvent['actor'], owner?: Owner): Promise<number> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const client = await this.#locked(id, owner, manager);
       const { affected: grants } = await manager.delete(OauthGrant, { client_id: id });
       await manager.delete(OauthClient, { id });
@@ -279,7 +279,7 @@ export class ClientsService {
     actor: NewAuthEvent['actor'],
     owner?: Owner,
   ): Promise<boolean> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const { disabled_at, disabled_by_owner } = await this.#locked(id, owner, manager);
       const takesOver = disabled && disabled_by_owner && !owner;
       if ((disabled_at !== null) === disabled && !takesOver) return false;

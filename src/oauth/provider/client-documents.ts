@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { recordEventIf } from '../../audit/audit.js';
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
@@ -27,14 +28,16 @@ const MOST_AT_ONCE = 100;
 const MOST_WAITING_OF_AN_ADDRESS = 20;
 const MOST_REDIRECT_URIS = 20;
 
-const KEEP = `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri,
-  document_read_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now())
-ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
-  allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
-  policy_uri = EXCLUDED.policy_uri, document_read_at = now()
-WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
-RETURNING c.xmax = 0 AS is_new`;
+const KEEP = `WITH kept AS (
+  INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri,
+    document_read_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now())
+  ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
+    allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
+    policy_uri = EXCLUDED.policy_uri, document_read_at = now()
+  WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
+  RETURNING c.xmax = 0 AS is_new
+), recorded AS (${recordEventIf('kept WHERE is_new', 10)}) SELECT FROM kept`;
 
 /**
  * Clients that nobody registered: their id is the https URL of a document that describes them (OAuth Client ID Metadata Document), as
@@ -129,7 +132,13 @@ export class ClientDocuments {
     const client = await this.find(clientId);
     if (!client) return undefined;
     const { id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri } = client;
-    const [row] = await this.database.rows<{ is_new: boolean }>(KEEP, [
+    const event = {
+      type: 'client.created',
+      actor: 'client',
+      clientId: id,
+      details: { name, scopes, redirect_uris: redirect_uris.slice(0, 5) },
+    } as const;
+    await this.database.rows(KEEP, [
       id,
       name,
       type,
@@ -139,14 +148,8 @@ export class ClientDocuments {
       jwks && JSON.stringify(jwks),
       client_uri,
       policy_uri,
+      ...this.database.eventValues(event),
     ]);
-    if (row?.is_new === true)
-      await this.database.record({
-        type: 'client.created',
-        actor: 'client',
-        clientId: id,
-        details: { name, scopes, redirect_uris: redirect_uris.slice(0, 5) },
-      });
     return client;
   }
 

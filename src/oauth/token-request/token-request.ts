@@ -87,7 +87,11 @@ export class TokenRequest {
   #state: State = { is: 'empty' };
   /** Thumbprint of the key that the request proved (RFC 9449), once a token was issued that is bound to it. */
   jkt: string | undefined;
-  #revokedGrant: { readonly id: string; readonly userId: number | null } | undefined;
+  /** The id of the grant that was deleted. */
+  revokedGrant: string | undefined;
+
+  /** @param revoked the event of a grant that is deleted, with its codes and tokens */
+  constructor(readonly revoked?: (grantId: string) => NewAuthEvent) {}
 
   /** The token that was found most recently. */
   get presented(): PresentedToken | undefined {
@@ -102,11 +106,6 @@ export class TokenRequest {
   /** Whether the token that was found was used a moment ago, and its response can be repeated. */
   get isRepeatable(): boolean {
     return this.#state.is === 'presented' && this.#state.kept !== undefined;
-  }
-
-  /** The grant that was deleted. */
-  get revokedGrant(): { readonly id: string; readonly userId: number | null } | undefined {
-    return this.#revokedGrant;
   }
 
   /** A token was found. @param kept the response that it got, if it was used within the window */
@@ -126,11 +125,6 @@ export class TokenRequest {
     if (this.#state.is === 'used') this.#state.issued.push(token);
     else if (this.#state.is !== 'repeated')
       throw new Error(`nothing can come of a token that is ${this.#state.is}`);
-  }
-
-  /** A grant was deleted, with its codes and tokens. */
-  revoked(grant: { readonly id: string; readonly userId: number | null }): void {
-    this.#revokedGrant = grant;
   }
 
   /**
