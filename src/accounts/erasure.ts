@@ -1,6 +1,6 @@
-import type { EntityManager } from 'typeorm';
-import { recordEvent } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import type { DataSource, EntityManager } from 'typeorm';
+import { audited, recordEvent } from '../audit/audit.js';
+import type { AuditedTransaction, NewAuthEvent } from '../audit/audit.js';
 
 /** How many rows of each kind were erased with members. */
 export interface ErasedRows {
@@ -11,18 +11,31 @@ export interface ErasedRows {
 }
 
 /**
- * Erases everything about members except their ids, permanently (GDPR art. 17), in the caller's transaction: profile, password,
- * passkeys, connections on both sides, RSVPs, achievements, API keys, sessions, grants, the apps that they registered, and in the audit trail
- * addresses and details. Events that they
+ * Erases everything about members except their ids, permanently (GDPR art. 17), as a part of the caller's transaction if there is
+ * one: profile, password, passkeys, connections on both sides, RSVPs, achievements, API keys, sessions, grants, the apps that they
+ * registered, and in the audit trail addresses and details. Events that they
  * organised belong to the platform, and stay.
  *
  * @param by who does it, for the audit trail
  * @returns what was erased; undefined if all of them had already been erased, or never existed
  */
-export async function eraseMembers(
-  manager: EntityManager,
+export function eraseMembers(
+  database: DataSource | EntityManager,
   userIds: readonly number[],
-  by: { readonly actor: NewAuthEvent['actor']; readonly keyId?: string },
+  by: Author,
+): Promise<ErasedRows | undefined> {
+  return audited(database, (manager) => erase(manager, userIds, by));
+}
+
+interface Author {
+  readonly actor: NewAuthEvent['actor'];
+  readonly keyId?: string;
+}
+
+async function erase(
+  manager: AuditedTransaction,
+  userIds: readonly number[],
+  by: Author,
 ): Promise<ErasedRows | undefined> {
   // First, because it ends their sessions, and prevents others from adding rows of these members in the meantime.
   const [erased] = await manager.query<[{ id: number }[], number]>(

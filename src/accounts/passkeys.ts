@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { eventValues, recordEvent, recordEventIf } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import { eventValues, recordAlone, recordEventIf } from '../audit/audit.js';
+import type { LoneEvent } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import type { SignedIn } from './sign-in.js';
@@ -80,8 +80,8 @@ export class Passkeys {
 
   /** Records that a sign-in with the passkey was refused. */
   async refuse(passkey: StoredPasskey, reason: RefusalReason, ip: string | undefined): Promise<void> {
-    const statements = { query: (text: string, values: unknown[]) => this.database.prepared(text, values) };
-    await recordEvent(statements, eventOf('sign_in.refused', passkey.user_id, ip, reason));
+    const event = eventOf('sign_in.refused', passkey.user_id, ip, reason);
+    await recordAlone((text, values) => this.database.prepared(text, values), event);
   }
 }
 
@@ -90,7 +90,7 @@ function eventOf(
   userId: number,
   ip: string | undefined,
   reason?: RefusalReason,
-): NewAuthEvent {
+): LoneEvent {
   const details = { method: 'passkey', ...(reason ? { reason } : {}) };
   return { type, actor: 'user', userId, ip: ip ?? null, details };
 }

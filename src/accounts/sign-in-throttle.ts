@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { eventValues, recordEventIf } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import type { LoneEvent } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { networkOf } from '../values/network.js';
 import { Busy } from './busy.js';
@@ -130,7 +130,7 @@ export interface Place {
    * @param event recorded with it, in the same statement
    * @throws what the database throws: the attempt then counts as a failure
    */
-  settle(settlement: 'signed-in' | 'failed', event?: NewAuthEvent): Promise<void>;
+  settle(settlement: 'signed-in' | 'failed', event?: LoneEvent): Promise<void>;
   /** Gives the places back: the password was not checked, so the attempt is not counted. */
   withdraw(): void;
 }
@@ -230,7 +230,7 @@ export class SignInThrottle {
   async #settle(
     taken: readonly Taken[],
     settlement: 'signed-in' | 'failed' | 'withdrawn',
-    event?: NewAuthEvent,
+    event?: LoneEvent,
   ): Promise<void> {
     if (taken.length === 0) return; // all its limits are switched off
     const places = taken.flatMap(({ key, lease, slides }) => [key, lease, slides]);

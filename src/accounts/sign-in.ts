@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { recordEvent } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import { recordAlone } from '../audit/audit.js';
+import type { LoneEvent } from '../audit/audit.js';
 import { Database } from '../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { Meter } from '../http/meter.js';
@@ -191,10 +191,7 @@ export class SignIn implements OnApplicationShutdown {
   ): Promise<SignInOutcome> {
     // Those after the first say nothing new, and there can be any number of them.
     const event = first && eventOf('sign_in.refused', userId, ip, `${kind}_blocked`);
-    if (event) {
-      const statements = { query: (text: string, values: unknown[]) => this.database.prepared(text, values) };
-      await recordEvent(statements, event);
-    }
+    if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
     return { outcome: 'throttled', retryAfterSeconds };
   }
 }
@@ -205,7 +202,7 @@ function eventOf(
   userId: number | null,
   ip: string | undefined,
   reason?: RefusalReason,
-): NewAuthEvent | undefined {
+): LoneEvent | undefined {
   if (userId === null) return undefined;
   return {
     type,

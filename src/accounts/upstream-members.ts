@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { recordEvent } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import { audited, recordAlone, recordEvent } from '../audit/audit.js';
+import type { LoneEvent } from '../audit/audit.js';
 import { Config } from '../config/config.js';
 import type { UpstreamMatch } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
@@ -105,18 +105,20 @@ export class UpstreamMembers {
     if (!createMembers || name === undefined || match === 'id') return undefined;
     if (match === 'external_id' && [...name].length > LENGTHS.users.external_id[1]) return undefined;
     for (const username of usernamesOf(match === 'username' ? name : claims.preferred_username, match)) {
-      const [member] = await this.database.prepared<MemberRow>(CREATE, [
-        username,
-        match === 'external_id' ? name : null,
-        this.#taken(claims, 'given_name', (value) => textOf(value, LENGTHS.users.first_name)),
-        this.#taken(claims, 'family_name', (value) => textOf(value, LENGTHS.users.last_name)),
-        this.#taken(claims, 'name', (value) => textOf(value, LENGTHS.users.stored_display_name)),
-        this.#taken(claims, 'picture', pictureOf),
-      ]);
-      if (member) {
-        await this.#record({ type: 'user.created', actor: 'system', userId: member.id });
-        return member;
-      }
+      const member = await audited(this.database.dataSource, async (manager) => {
+        const [created] = await manager.query<MemberRow[]>(CREATE, [
+          username,
+          match === 'external_id' ? name : null,
+          this.#taken(claims, 'given_name', (value) => textOf(value, LENGTHS.users.first_name)),
+          this.#taken(claims, 'family_name', (value) => textOf(value, LENGTHS.users.last_name)),
+          this.#taken(claims, 'name', (value) => textOf(value, LENGTHS.users.stored_display_name)),
+          this.#taken(claims, 'picture', pictureOf),
+        ]);
+        if (created)
+          await recordEvent(manager, { type: 'user.created', actor: 'system', userId: created.id });
+        return created;
+      });
+      if (member) return member;
       const other = await this.find(claims);
       if (other) return other;
     }
@@ -132,9 +134,8 @@ export class UpstreamMembers {
     return text;
   }
 
-  #record(event: NewAuthEvent): Promise<void> {
-    const statements = { query: (text: string, values: unknown[]) => this.database.prepared(text, values) };
-    return recordEvent(statements, event);
+  #record(event: LoneEvent): Promise<void> {
+    return recordAlone((text, values) => this.database.prepared(text, values), event);
   }
 }
 

@@ -1,6 +1,6 @@
 import { IsNull, Not } from 'typeorm';
 import type { DataSource, EntityManager, FindOptionsWhere } from 'typeorm';
-import { recordEvent } from '../audit/audit.js';
+import { audited, recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
 import { User } from '../database/entities/user.entity.js';
@@ -100,7 +100,7 @@ export class UsersService {
   async create(user: NewUser, actor: Actor): Promise<number> {
     if (user.password !== undefined) checkPassword(user.password, user.username);
     const passwordHash = user.password === undefined ? null : await hashPassword(user.password);
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const made = await manager
         .createQueryBuilder()
         .insert()
@@ -171,7 +171,7 @@ ORDER BY u.id DESC LIMIT $1`,
         ([name, value]) =>
           [(name === 'display_name' ? 'stored_display_name' : name) as keyof User, value] as const,
       );
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const before = await manager.findOne(User, {
         where: { id: userId },
         lock: { mode: 'pessimistic_write' },
@@ -229,7 +229,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     await this.#refuseErased(userId);
     checkPassword(password, (await this.find(String(userId))).username);
     const passwordHash = await hashPassword(password);
-    await this.dataSource.transaction(async (manager) => {
+    await audited(this.dataSource, async (manager) => {
       await manager.update(
         User,
         { id: userId },
@@ -271,8 +271,8 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
    *
    * @returns what was erased; undefined if the member had already been erased
    */
-  async erase(userId: number, actor: Actor): Promise<ErasedRows | undefined> {
-    return this.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor }));
+  erase(userId: number, actor: Actor): Promise<ErasedRows | undefined> {
+    return eraseMembers(this.dataSource, [userId], { actor });
   }
 
   /** Says which of the unique values belongs to another member. */
@@ -294,7 +294,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     disabled: boolean,
     actor: Actor,
   ): Promise<boolean> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const { affected } = await manager.update(User, who, { disabled_at: disabled ? () => 'now()' : null });
       if (affected === 0) return false;
       await recordEvent(manager, {

@@ -1,6 +1,6 @@
-import type { DataSource, EntityManager } from 'typeorm';
-import { recordEvent } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import type { DataSource } from 'typeorm';
+import { audited, recordEvent } from '../audit/audit.js';
+import type { AuditedTransaction, NewAuthEvent } from '../audit/audit.js';
 import { boundChanges } from '../auth/owner.js';
 import { SIGN_INS_VALID_SINCE } from '../database/sql.js';
 import { OperatorError } from '../values/operator-error.js';
@@ -220,7 +220,7 @@ export class WaysIn {
    * @throws OperatorError if the member has no such passkey
    */
   async removeLostPasskey(userId: number, passkeyId: number): Promise<void> {
-    await this.dataSource.transaction(async (manager) => {
+    await audited(this.dataSource, async (manager) => {
       const [, count] = await manager.query<[unknown, number]>(
         'DELETE FROM passkeys WHERE user_id = $1 AND id = $2',
         [userId, passkeyId],
@@ -236,9 +236,9 @@ export class WaysIn {
 
   async #change(
     { userId, at, validSince, ip }: SignedInMember,
-    change: (manager: EntityManager) => Promise<Told | undefined>,
+    change: (manager: AuditedTransaction) => Promise<Told | undefined>,
   ): Promise<boolean> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const taken = await manager.query<unknown[]>(TAKE_MEMBER, [userId, at, validSince]);
       if (taken.length === 0) throw new Unconfirmed();
       const told = await change(manager);

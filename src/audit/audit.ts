@@ -1,3 +1,4 @@
+import type { DataSource, EntityManager } from 'typeorm';
 import type { AuthEvent } from '../database/entities/auth-event.entity.js';
 
 /** The types of details, by their names in docs/audit.md. */
@@ -203,7 +204,7 @@ export const AUTH_EVENTS = {
     },
   },
   'platform.imported': {
-    meaning: 'An import changed something',
+    meaning: 'An import changed something; one in batches records each of them',
     details: {
       users: ['counts', 'numbers of records of that file, by outcome'],
       events: ['counts', 'likewise'],
@@ -274,12 +275,51 @@ export function eventValues(event: NewAuthEvent): unknown[] {
   ];
 }
 
-/** Records one event with anything that runs statements: a DataSource, an entity manager within a transaction, or a client with deadlines. */
-export async function recordEvent(
-  database: { query(text: string, values: unknown[]): Promise<unknown> },
-  event: NewAuthEvent,
+declare const AUDITED: unique symbol;
+
+/** A transaction in which {@link recordEvent} may write: only {@link audited} gives one. */
+export type AuditedTransaction = EntityManager & { readonly [AUDITED]: true };
+
+/**
+ * Runs an act together with the audit lines that it records: in one transaction, so that neither is ever without the other.
+ *
+ * @param database where a transaction is already open, the act becomes a part of it
+ */
+export function audited<Result>(
+  database: DataSource | EntityManager,
+  act: (transaction: AuditedTransaction) => Promise<Result>,
+): Promise<Result> {
+  const run = (manager: EntityManager) => act(manager as AuditedTransaction);
+  const manager = 'manager' in database ? database.manager : database;
+  return manager.queryRunner?.isTransactionActive === true ? run(manager) : manager.transaction(run);
+}
+
+/** Records an event of the act that the transaction runs. */
+export async function recordEvent(transaction: AuditedTransaction, event: NewAuthEvent): Promise<void> {
+  await transaction.query(RECORD_EVENT, eventValues(event));
+}
+
+/** What can be recorded alone, because it is no change of the database: what was refused, sent, or is only beginning. */
+export type LoneEvent = Extract<
+  NewAuthEvent,
+  {
+    type:
+      | 'sign_in.succeeded'
+      | 'sign_in.refused'
+      | 'authorization.refused'
+      | 'token.refused'
+      | 'user.exported'
+      | 'user.password_reset_sent'
+      | 'audit.pruned';
+  }
+>;
+
+/** Records what is no act on the database. @param query runs the statement */
+export async function recordAlone(
+  query: (text: string, values: unknown[]) => Promise<unknown>,
+  event: LoneEvent,
 ): Promise<void> {
-  await database.query(RECORD_EVENT, eventValues(event));
+  await query(RECORD_EVENT, eventValues(event));
 }
 
 /** Of the JSON. PostgreSQL’s form has more spaces, and is at most twice as long: the CHECK allows 2,000. */

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { eventValues, recordEvent, recordEventIf } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import { audited, eventValues, recordEvent, recordEventIf } from '../audit/audit.js';
+import type { AuditedTransaction, NewAuthEvent } from '../audit/audit.js';
 import { boundChanges, LimitReached } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
@@ -74,10 +74,10 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     actor: Actor,
     manager: EntityManager = this.database.dataSource.manager,
   ): Promise<string> {
-    return manager.transaction((transaction) => this.#create(transaction, userId, name, actor));
+    return audited(manager, (transaction) => this.#create(transaction, userId, name, actor));
   }
 
-  async #create(manager: EntityManager, userId: number, name: string, actor: Actor): Promise<string> {
+  async #create(manager: AuditedTransaction, userId: number, name: string, actor: Actor): Promise<string> {
     await boundChanges(manager, userId);
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     // Of two requests at the same moment, one gets the slot: the other tries again, as often as there are slots to lose.
@@ -121,7 +121,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
 
   /** Revokes all links of a member. */
   async revokeAll(userId: number, actor: Actor): Promise<void> {
-    await this.database.dataSource.transaction(async (manager) => {
+    await audited(this.database.dataSource, async (manager) => {
       const [, links] = await manager.query<[unknown, number]>(
         'DELETE FROM calendar_links WHERE user_id = $1',
         [userId],

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { recordEvent } from '../audit/audit.js';
+import { audited, recordEvent } from '../audit/audit.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
 
@@ -32,7 +32,7 @@ export async function registerOwnClient(
 ): Promise<void> {
   const redirectUris = [publicUrl + callback];
   const afterwards = afterSignOut === undefined ? [] : [publicUrl + afterSignOut];
-  await dataSource.transaction(async (manager) => {
+  await audited(dataSource, async (manager) => {
     const [row] = await manager.query<{ is_new: boolean }[]>(
       `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes)
 VALUES ($1, $2, 'web', $3, $4, $5, $6)

@@ -1,7 +1,7 @@
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { DataSource } from 'typeorm';
-import { recordEvent } from '../audit/audit.js';
+import { recordAlone } from '../audit/audit.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Logger } from '../http/logger.js';
 import { leavePlace } from '../http/pipeline/request-context.js';
@@ -47,7 +47,7 @@ export class AccountDataController {
   }
 
   async #send(request: Request, response: Response, { user }: Member): Promise<void> {
-    await recordEvent(this.dataSource, {
+    await recordAlone((text, values) => this.dataSource.query(text, values), {
       type: 'user.exported',
       actor: 'user',
       userId: user.id,

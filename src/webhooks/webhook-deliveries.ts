@@ -1,6 +1,7 @@
 import { QueryFailedError } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
-import { recordEvent } from '../audit/audit.js';
+import { audited, recordEvent } from '../audit/audit.js';
+import type { AuditedTransaction } from '../audit/audit.js';
 import { BEGIN_HERE, CLAIM, fanOutSql, LOCK_PLACE, LOCK_READY } from './webhook-sql.js';
 import type { Attempt, Message } from './webhook-sender.js';
 import { TEST_TYPE } from './webhook-types.js';
@@ -159,7 +160,7 @@ WHERE sequence = $1 AND status = 'pending' RETURNING EXTRACT(epoch FROM now() - 
 
   async #failed(message: Message, status: number | null, error: string | null): Promise<Outcome | undefined> {
     const wait = message.type === TEST_TYPE ? undefined : RETRY_AFTER[message.attempts];
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const switchedOff = message.type !== TEST_TYPE && (await noteFailure(manager, message.endpoint_id));
       const [rows] = await manager.query<[{ status: 'pending' | 'dead'; delay: number }[], number]>(
         `UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = now(), response_status = $3, error = $4,
@@ -176,7 +177,7 @@ RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
 }
 
 /** @returns whether this switches the endpoint off */
-async function noteFailure(manager: EntityManager, endpointId: string): Promise<boolean> {
+async function noteFailure(manager: AuditedTransaction, endpointId: string): Promise<boolean> {
   const [rows] = await manager.query<
     [{ off: boolean; client_id: string | null; key_id: string | null }[], number]
   >(

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { DataSource, EntityManager } from 'typeorm';
-import { recordEvent } from '../audit/audit.js';
+import { audited, recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
 import type { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
@@ -110,7 +110,7 @@ export class WebhooksService {
     checkUrl(url, this.config.production);
     const id = `wh_${randomText(16, ALPHABET)}`;
     const secret = makeWebhookSecret();
-    await this.dataSource.transaction(async (manager) => {
+    await audited(this.dataSource, async (manager) => {
       if (clientId !== undefined || keyId !== undefined)
         await checkScopes(manager, types, { clientId, keyId });
       // While there were no receivers, nobody advanced the position.
@@ -158,7 +158,7 @@ export class WebhooksService {
    */
   async rotate(id: string, overlapSeconds: number, actor: Actor): Promise<string> {
     const secret = makeWebhookSecret();
-    await this.dataSource.transaction(async (manager) => {
+    await audited(this.dataSource, async (manager) => {
       const [endpoint] = await manager.query<{ secret: Buffer }[]>(
         'SELECT secret FROM webhook_endpoints WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
         [id],
@@ -191,7 +191,7 @@ export class WebhooksService {
    * @throws OperatorError where there is no such endpoint
    */
   async disable(id: string, actor: Actor): Promise<boolean> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const [rows] = await manager.query<[{ client_id: string | null; key_id: string | null }[], number]>(
         `UPDATE webhook_endpoints SET disabled_at = now(), disabled_because = 'admin' WHERE id = $1 AND disabled_at IS NULL
 RETURNING client_id, key_id`,

@@ -13,6 +13,7 @@ import { clientOf, isDocumentUrl } from '../../src/oauth/provider/client-documen
 import { PublicHttps } from '../../src/http/public-https.js';
 import { isPublicAddress } from '../../src/values/public-address.js';
 import { endApp } from '../support/api.js';
+import { withoutAudit } from '../support/audit.js';
 import { postgres } from '../support/database.js';
 import { eventually, latestFor } from '../support/timing.js';
 import { createApp } from '../../src/app.js';
@@ -159,6 +160,20 @@ postgres.describe('with documents on a server', () => {
   });
 
   describe('a client that is described by a document', () => {
+    it(
+      'is not kept without its line in the audit trail',
+      allowed(async () => {
+        const clientId = `${at}/unrecorded.json`;
+        const { username } = await oauth.member();
+        const allow = () => oauth.browser().authorize(ask(clientId).url, { username });
+        await expect(withoutAudit(oauth.dataSource, 'client.created', allow)).rejects.toThrow(/^500 at /);
+        const stored = 'SELECT FROM oauth_clients WHERE id = $1';
+        expect(await oauth.dataSource.query(stored, [clientId])).toEqual([]);
+        await allow();
+        expect(await oauth.dataSource.query(stored, [clientId])).toHaveLength(1);
+      }),
+    );
+
     it(
       'signs a member in, under the host of its document, and is kept from then on',
       allowed(async () => {

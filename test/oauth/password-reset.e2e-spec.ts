@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { PasswordResets } from '../../src/oauth/pages/password-resets.js';
+import { withoutAudit } from '../support/audit.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
@@ -307,6 +308,14 @@ describe('A link to set a new password', () => {
       await runner.rollbackTransaction();
       await runner.release();
     }
+    expect(await set(path, NEW)).toBe(200);
+  });
+
+  it('sets no password without its line in the audit trail', async () => {
+    const { username } = await member();
+    await ask(username);
+    const path = linkOf(received[0]);
+    expect(await withoutAudit(oauth.dataSource, 'user.password_set', () => set(path, NEW))).toBe(500);
     expect(await set(path, NEW)).toBe(200);
   });
 

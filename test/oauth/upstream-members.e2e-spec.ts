@@ -5,6 +5,7 @@ import type { JWTPayload } from 'jose';
 import { createApp } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
 import { endApp } from '../support/api.js';
+import { withoutAudit } from '../support/audit.js';
 import { postgres, thorough } from '../support/database.js';
 import { freePort, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import type { Browser, FormPage, OauthTest } from '../support/oauth.js';
@@ -143,6 +144,16 @@ FROM users WHERE external_id IS NOT NULL`,
       { type: 'user.created', actor: 'system' },
       { type: 'sign_in.succeeded', actor: 'user' },
     ]);
+  });
+
+  it('is not made without a line in the audit trail', async () => {
+    await start({ createMembers: true });
+    const claims = { sub: randomUUID() };
+    await withoutAudit(oauth.dataSource, 'user.created', () => signIn(claims).catch(() => undefined));
+    const made = () => rows('SELECT FROM users WHERE external_id = $1', [claims.sub]);
+    expect(await made()).toEqual([]);
+    await signIn(claims);
+    expect(await made()).toHaveLength(1);
   });
 
   thorough.it('makes up a name where there is none, it is taken, or nobody can have it', async () => {

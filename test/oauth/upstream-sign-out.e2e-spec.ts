@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { withoutAudit } from '../support/audit.js';
 import { thorough } from '../support/database.js';
 import { Browser, freePort, OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import type { FormPage, TokenBody } from '../support/oauth.js';
@@ -222,6 +223,33 @@ describe('a logout token of the platform’s login', () => {
     expect(await isSignedIn(browser)).toBe(false);
     expect((await oauth.refresh(clientId, tokens.refresh_token)).status).toBe(400);
     expect(await rows(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
+  });
+
+  it('ends nothing without its line in the audit trail, and can come again', async () => {
+    const { sub, id } = await member();
+    const left = () =>
+      rows(
+        `SELECT (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions,
+  (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants`,
+        [id],
+      );
+    const before = await left();
+    const token = await upstream.logoutToken({ sub, events: { [EVENT]: {}, [DISABLED]: {} } });
+    for (const type of ['session.ended', 'access.revoked'] as const) {
+      const refused = await withoutAudit(oauth.dataSource, type, () => logOut(token));
+      expect(refused.status).toBe(500);
+      expect(await left()).toEqual(before);
+    }
+    expect((await logOut(token)).status).toBe(200);
+    expect(await left()).toEqual([{ sessions: 0, grants: 0 }]);
+    expect((await logOut(token)).status).toBe(400);
+  });
+
+  it('that names a session alone ends it, even where it says that the member is gone', async () => {
+    const { browser, sid } = await member();
+    const events = { [EVENT]: {}, [DISABLED]: {} };
+    expect((await logOut(await upstream.logoutToken({ sid, events }))).status).toBe(200);
+    expect(await isSignedIn(browser)).toBe(false);
   });
 
   thorough.it(

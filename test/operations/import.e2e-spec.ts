@@ -620,6 +620,9 @@ describe('pua import', () => {
   describe('in batches', () => {
     it('commits each, and a record that comes again wins over the one before', async () => {
       const source = { users: [user(1), user(2), user(1, { bio: 'later' }), user(3)], events: [event(1)] };
+      const [{ begunAt }] = (await rows('SELECT clock_timestamp()::text AS "begunAt"')) as [
+        { begunAt: string },
+      ];
       const report = await load(source, { batch: 3 });
       expect(report).toMatchObject({
         imported: true,
@@ -627,6 +630,14 @@ describe('pua import', () => {
         files: { users: { read: 4, inserted: 3, updated: 1 }, events: { inserted: 1 } },
       });
       expect(await rows('SELECT bio FROM users WHERE id = 1')).toEqual([{ bio: 'later' }]);
+      const lines = await rows(
+        `SELECT details FROM auth_events WHERE type = 'platform.imported' AND occurred_at >= '${begunAt}' ORDER BY id`,
+      );
+      expect(lines).toMatchObject([
+        { details: { users: { inserted: 2 } } },
+        { details: { users: { inserted: 1, updated: 1 } } },
+        { details: { events: { inserted: 1 } } },
+      ]);
     });
 
     thorough.it(

@@ -65,6 +65,11 @@ thorough.describe('the code', () => {
     ).toEqual([]);
   });
 
+  it('writes to the audit trail in one file, whose ways of doing so take the act as well', () => {
+    const writers = paths.filter((path) => /INSERT INTO auth_events/i.test(readFileSync(path, 'utf8')));
+    expect(writers).toEqual(['src/audit/audit.ts']);
+  });
+
   it('has no line of SQL that is longer than 140 columns', () => {
     expect(paths.flatMap(longSqlOf)).toEqual([]);
   });

@@ -3,7 +3,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
 import { ApiKey } from '../../database/entities/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { recordEvent } from '../../audit/audit.js';
+import { audited, recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { takePlace } from '../owner.js';
 import type { Owner } from '../owner.js';
@@ -111,7 +111,7 @@ export class ApiKeysService {
     wanted: NewKey,
     within: EntityManager = this.dataSource.manager,
   ): Promise<{ key: string; id: string }> {
-    return within.transaction(async (manager) => {
+    return audited(within, async (manager) => {
       const { owner } = wanted;
       if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS);
       const { key, id } = makeKey(wanted.environment);
@@ -195,7 +195,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
     owner?: Owner,
     within: EntityManager = this.dataSource.manager,
   ): Promise<{ key: string; id: string }> {
-    return within.transaction(async (manager) => {
+    return audited(within, async (manager) => {
       // While both are accepted there is one more key.
       if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS + (overlapSeconds === 0 ? 1 : 0));
       const old = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
@@ -236,7 +236,7 @@ RETURNING user_id`,
    * @throws UnknownKey
    */
   async revoke(id: string, reason: string, actor: Actor, owner?: Owner): Promise<boolean> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const { affected } = await manager.update(
         ApiKey,
         { id, revoked_at: IsNull(), ...reachedBy(owner) },
@@ -268,7 +268,7 @@ RETURNING user_id`,
     reason: string,
     by: Pick<NewAuthEvent, 'actor' | 'ip'>,
   ): Promise<boolean> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const { affected } = await manager.update(
         ApiKey,
         { id, user_id: userId, revoked_at: IsNull() },

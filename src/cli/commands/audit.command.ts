@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
-import { AUTH_EVENTS, recordEvent } from '../../audit/audit.js';
+import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditTrail } from '../../audit/audit-trail.js';
 import type { AuditFilter, AuditLine } from '../../audit/audit-trail.js';
 import { auditEventsOlderThan, deleteExpired } from '../../operations/sweeper/expired-rows.js';
@@ -105,7 +105,7 @@ export function auditCommand(program: Command): void {
     )
     .action(async ({ before, json }: { before: number; json?: boolean }) => {
       const deleted = await withDatabase(async ({ dataSource }) => {
-        await recordEvent(dataSource, {
+        await recordAlone((text, values) => dataSource.query(text, values), {
           type: 'audit.pruned',
           actor: 'admin',
           details: { older_than_seconds: before },

@@ -1,6 +1,6 @@
 import { IsNull } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
-import { recordEvent } from '../../audit/audit.js';
+import { audited, recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { boundChanges, takePlace } from '../../auth/owner.js';
 import type { Owner } from '../../auth/owner.js';
@@ -117,7 +117,7 @@ export class ClientsService {
     const scopes = wanted.scopes ?? ALL_SCOPES;
     const idTokenAlg = wanted.idTokenAlg ?? 'ES256';
     await this.#provideKeys(idTokenAlg);
-    await within.transaction(async (manager) => {
+    await audited(within, async (manager) => {
       const { owner } = wanted;
       if (owner)
         await takePlace(
@@ -184,7 +184,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
     owner?: Owner,
   ): Promise<{ changed: string[]; grants: number }> {
     await this.#provideKeys(change(fieldsOf(await this.#read(id, owner))).idTokenAlg);
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const client = await this.#read(id, owner, manager);
       if (owner) await boundChanges(manager, owner.userId);
       const before = fieldsOf(client);
@@ -242,7 +242,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
    * @throws UnknownClient
    */
   async delete(id: string, actor: NewAuthEvent['actor'], owner?: Owner): Promise<number> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const client = await this.#read(id, owner, manager);
       const { affected: grants } = await manager.delete(OauthGrant, { client_id: id });
       await manager.delete(OauthClient, { id });
@@ -270,7 +270,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
     actor: NewAuthEvent['actor'],
     owner?: Owner,
   ): Promise<boolean> {
-    return this.dataSource.transaction(async (manager) => {
+    return audited(this.dataSource, async (manager) => {
       const { disabled_at, disabled_by_owner } = await this.#read(id, owner, manager);
       const takesOver = disabled && disabled_by_owner && !owner;
       if ((disabled_at !== null) === disabled && !takesOver) return false;

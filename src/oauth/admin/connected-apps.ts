@@ -1,6 +1,6 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { QueryResultRow } from 'pg';
-import { recordEvent } from '../../audit/audit.js';
+import { audited, recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { foldedText } from '../../database/sql.js';
 
@@ -54,7 +54,7 @@ type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
 /**
  * Lists and ends the access that members gave to apps, and their browser sessions; used by the account pages and by the command
- * line. Each is ended by one statement, which is in force for every instance when it returns.
+ * line. What has ended has done so for every instance when a method returns.
  */
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
@@ -93,26 +93,28 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
    * @returns how many grants ended
    */
   async revoke(userId: number, clientId: string | null, actor: Actor): Promise<number> {
-    const [row] = await this.dataSource.query<{ count: number; forgotten: boolean }[]>(
-      `WITH forgotten AS (
+    return audited(this.dataSource, async (manager) => {
+      const [row] = await manager.query<{ count: number; forgotten: boolean }[]>(
+        `WITH forgotten AS (
   DELETE FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
 ), ended AS (
   DELETE FROM oauth_grants WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
 ) SELECT count(*) AS count, EXISTS (SELECT FROM forgotten) AS forgotten FROM ended`,
-      [userId, clientId],
-    );
-    const { count, forgotten } = row!;
-    // If nothing ended, there may be no such client: a made-up id is not recorded.
-    if (count > 0 || forgotten) {
-      await recordEvent(this.dataSource, {
-        ...actor,
-        type: 'access.revoked',
-        userId,
-        clientId,
-        details: { grants: count },
-      });
-    }
-    return count;
+        [userId, clientId],
+      );
+      const { count, forgotten } = row!;
+      // If nothing ended, there may be no such client: a made-up id is not recorded.
+      if (count > 0 || forgotten) {
+        await recordEvent(manager, {
+          ...actor,
+          type: 'access.revoked',
+          userId,
+          clientId,
+          details: { grants: count },
+        });
+      }
+      return count;
+    });
   }
 
   /**
@@ -121,33 +123,41 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
    *
    * @returns how many grants and sessions ended
    */
-  async revokeAll(userId: number, actor: Actor): Promise<{ grants: number; sessions: number }> {
-    const [ended] = await this.dataSource.query<{ grants: number; sessions: number }[]>(
-      `WITH forgotten AS (DELETE FROM oauth_consents WHERE user_id = $1
+  async revokeAll(
+    userId: number,
+    actor: Actor,
+    within: DataSource | EntityManager = this.dataSource,
+  ): Promise<{ grants: number; sessions: number }> {
+    return audited(within, async (manager) => {
+      const [ended] = await manager.query<{ grants: number; sessions: number }[]>(
+        `WITH forgotten AS (DELETE FROM oauth_consents WHERE user_id = $1
 ), ended AS (UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1 -- all that was signed in goes with it
 ) SELECT (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
   (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions`,
-      [userId],
-    );
-    await recordEvent(this.dataSource, { ...actor, type: 'access.revoked', userId, details: { ...ended } });
-    return ended!;
+        [userId],
+      );
+      await recordEvent(manager, { ...actor, type: 'access.revoked', userId, details: { ...ended } });
+      return ended!;
+    });
   }
 
   /** @returns whether there was such a session of this member */
   async endSession(userId: number, sessionId: string, actor: Actor): Promise<boolean> {
     if (!/^[0-9a-f]{64}$/.test(sessionId)) return false;
-    const [, count] = await this.dataSource.query<[unknown, number]>(
-      `DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key = decode($2, 'hex')`,
-      [userId, sessionId],
-    );
-    if (count > 0)
-      await recordEvent(this.dataSource, {
-        ...actor,
-        type: 'session.ended',
-        userId,
-        details: { session: sessionId.slice(0, 16) },
-      });
-    return count > 0;
+    return audited(this.dataSource, async (manager) => {
+      const [, count] = await manager.query<[unknown, number]>(
+        `DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key = decode($2, 'hex')`,
+        [userId, sessionId],
+      );
+      if (count > 0)
+        await recordEvent(manager, {
+          ...actor,
+          type: 'session.ended',
+          userId,
+          details: { session: sessionId.slice(0, 16) },
+        });
+      return count > 0;
+    });
   }
 
   /**
@@ -157,19 +167,21 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
    * @returns how many sessions ended
    */
   async endOtherSessions(userId: number, actor: Actor, kept: readonly Buffer[]): Promise<number> {
-    const [, count] = await this.dataSource.query<[unknown, number]>(
-      'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])',
-      [userId, kept],
-    );
-    if (count > 0) {
-      await recordEvent(this.dataSource, {
-        ...actor,
-        type: 'session.ended',
-        userId,
-        details: { sessions: count },
-      });
-    }
-    return count;
+    return audited(this.dataSource, async (manager) => {
+      const [, count] = await manager.query<[unknown, number]>(
+        'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])',
+        [userId, kept],
+      );
+      if (count > 0) {
+        await recordEvent(manager, {
+          ...actor,
+          type: 'session.ended',
+          userId,
+          details: { sessions: count },
+        });
+      }
+      return count;
+    });
   }
 }
 

@@ -186,8 +186,8 @@ export class AccountController {
     const member = await this.account.sentBy(request, response, form);
     const onwards = await this.signOuts.addressFor();
     if (member) {
+      this.database.current!.signOut = { type: 'session.signed_out', actor: 'user', userId: member.user.id };
       await this.sessions.signOut(request, response);
-      await this.database.record({ type: 'session.signed_out', actor: 'user', userId: member.user.id });
     }
     redirect(response, onwards ?? '/sign-in/signed-out');
   }

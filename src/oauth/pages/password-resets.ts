@@ -8,7 +8,7 @@ import type { PasswordFault } from '../../accounts/password-rules.js';
 import { SignIn } from '../../accounts/sign-in.js';
 import { WaysIn } from '../../accounts/ways-in.js';
 import type { ShownPasskey } from '../../accounts/ways-in.js';
-import { eventValues, recordEventIf } from '../../audit/audit.js';
+import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
@@ -187,6 +187,6 @@ export class PasswordResets implements OnApplicationShutdown {
       userId: member.id,
       ip: ip ?? null,
     } as const;
-    await this.database.prepared(`${recordEventIf('(SELECT) AS sent', 1)}`, eventValues(event));
+    await recordAlone((text, values) => this.database.prepared(text, values), event);
   }
 }

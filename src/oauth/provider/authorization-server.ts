@@ -203,9 +203,7 @@ export class AuthorizationServer implements OnModuleInit {
     provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
     provider.use(gatherAuthorizations(database));
     provider.use(
-      runTokenRequests(database, logger, (grantId) =>
-        this.credentials.revoke({ kind: 'grant', id: grantId }),
-      ),
+      runTokenRequests(database, (grantId) => this.credentials.revoke({ kind: 'grant', id: grantId })),
     );
     const events: EventEmitter = provider; // its types have a signature for each event
     for (const event of FAILURES) events.on(event, (_ctx: unknown, error: Error) => fail(database, error));

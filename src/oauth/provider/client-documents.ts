@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { recordEventIf } from '../../audit/audit.js';
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/unavailable.js';
@@ -30,13 +31,15 @@ const MOST_REDIRECT_URIS = 20;
 
 const COLUMNS = 'id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri';
 
-const KEEP = `INSERT INTO oauth_clients AS c (${COLUMNS}, document_read_at)
-SELECT ${COLUMNS}, now() FROM jsonb_populate_record(NULL::oauth_clients, $1)
-ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
-  allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
-  policy_uri = EXCLUDED.policy_uri, document_read_at = now()
-WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
-RETURNING c.xmax = 0 AS is_new`;
+const KEEP = `WITH kept AS (
+  INSERT INTO oauth_clients AS c (${COLUMNS}, document_read_at)
+  SELECT ${COLUMNS}, now() FROM jsonb_populate_record(NULL::oauth_clients, $1)
+  ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
+    allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
+    policy_uri = EXCLUDED.policy_uri, document_read_at = now()
+  WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
+  RETURNING c.xmax = 0 AS is_new
+), recorded AS (${recordEventIf('kept WHERE is_new', 2)}) SELECT FROM kept`;
 
 /**
  * Clients that nobody registered: their id is the https URL of a document that describes them (OAuth Client ID Metadata Document), as
@@ -130,15 +133,14 @@ export class ClientDocuments {
   async keep(clientId: string): Promise<StoredClient | undefined> {
     const client = await this.find(clientId);
     if (!client) return undefined;
-    const [row] = await this.database.rows<{ is_new: boolean }>(KEEP, [JSON.stringify(client)]);
     const { id, name, scopes, redirect_uris } = client;
-    if (row?.is_new === true)
-      await this.database.record({
-        type: 'client.created',
-        actor: 'client',
-        clientId: id,
-        details: { name, scopes, redirect_uris: redirect_uris.slice(0, 5) },
-      });
+    const event = {
+      type: 'client.created',
+      actor: 'client',
+      clientId: id,
+      details: { name, scopes, redirect_uris: redirect_uris.slice(0, 5) },
+    } as const;
+    await this.database.rows(KEEP, [JSON.stringify(client), ...this.database.eventValues(event)]);
     return client;
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { recordEventIf } from '../../audit/audit.js';
-import type { NewAuthEvent } from '../../audit/audit.js';
+import type { LoneEvent } from '../../audit/audit.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
@@ -76,7 +76,7 @@ export class Refusals {
   }
 
   /** Records a refusal that the app itself cannot read in the audit trail, where its admin finds it; once an hour. */
-  async record(event: NewAuthEvent): Promise<void> {
+  async record(event: LoneEvent): Promise<void> {
     try {
       await this.database.rows(RECORD_ONCE, this.database.eventValues(event));
     } catch (failure) {

@@ -1,5 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { recordEvent } from '../../audit/audit.js';
+import { audited, recordEvent } from '../../audit/audit.js';
+import type { AuditedTransaction } from '../../audit/audit.js';
 import type { Config } from '../../config/config.js';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import { SigningKey } from '../../database/entities/oauth.entity.js';
@@ -124,8 +125,8 @@ export class SigningKeysService {
     return this.list();
   }
 
-  async #change(work: (manager: EntityManager) => Promise<void>): Promise<void> {
-    await this.dataSource.transaction(async (manager) => {
+  async #change(work: (manager: AuditedTransaction) => Promise<void>): Promise<void> {
+    await audited(this.dataSource, async (manager) => {
       await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.signingKeys]);
       await work(manager);
     });

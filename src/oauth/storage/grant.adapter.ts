@@ -1,5 +1,6 @@
 import { errors } from 'oidc-provider';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { recordEventIf } from '../../audit/audit.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { newGrant } from './consent.js';
 import { consented, refusingOrphans, SIGNED_IN } from './statement-parts.js';
@@ -16,6 +17,9 @@ INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
 SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6)
 WHERE EXISTS (SELECT FROM signed_in) AND EXISTS (SELECT FROM consented)
 ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`;
+
+const END = 'DELETE FROM oauth_grants WHERE id = $1';
+const END_AND_RECORD = `WITH ended AS (${END} RETURNING 1), recorded AS (${recordEventIf('ended', 2)}) SELECT FROM ended`;
 
 /** Grants: one per sign-in of an app, with what the member allowed it. Their ids are not secret. */
 export class GrantAdapter implements Partial<Adapter> {
@@ -55,11 +59,10 @@ export class GrantAdapter implements Partial<Adapter> {
   /** Ends the whole token family in one statement: the grant's codes and tokens are deleted with it. */
   async destroy(id: string): Promise<void> {
     const { database } = this.parts;
-    const gone = await database.row<{ user_id: number }>(
-      'DELETE FROM oauth_grants WHERE id = $1 RETURNING user_id',
-      [id],
-    );
     const token = database.current?.token;
-    if (token) token.revokedGrant = { id, userId: gone?.user_id ?? null };
+    const event = token?.revoked?.(id);
+    if (event) await database.rows(END_AND_RECORD, [id, ...database.eventValues(event)]);
+    else await database.rows(END, [id]);
+    if (token) token.revokedGrant = id;
   }
 }

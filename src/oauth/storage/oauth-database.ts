@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import type { Logger } from '../../http/logger.js';
 import type { QueryResultRow } from 'pg';
-import { eventValues, recordEvent } from '../../audit/audit.js';
-import type { NewAuthEvent } from '../../audit/audit.js';
+import { eventValues, recordAlone } from '../../audit/audit.js';
+import type { LoneEvent, NewAuthEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/pipelined-reads.js';
 import { isUnavailable, Unavailable } from '../../database/unavailable.js';
@@ -43,16 +43,10 @@ export class OauthDatabase {
     return (await this.rows<Row>(text, values))[0];
   }
 
-  /** Records an event of the current request. */
-  async record(event: NewAuthEvent): Promise<void> {
-    const statements = { query: (text: string, values: unknown[]) => this.rows(text, values) };
-    await recordEvent(statements, this.#fromHere(event));
-  }
-
-  /** Records an event; if that fails, the failure is logged, and the response does not fail because of it. */
-  async recordOrLog(event: NewAuthEvent, logger: Logger): Promise<void> {
+  /** Records a refusal; if that fails, the failure is logged, and the response does not fail because of it. */
+  async recordOrLog(event: LoneEvent, logger: Logger): Promise<void> {
     try {
-      await this.record(event);
+      await recordAlone((text, values) => this.rows(text, values), this.#fromHere(event));
     } catch (error) {
       logger.error({ err: error, type: event.type }, 'an audit event could not be written');
     }
@@ -63,7 +57,7 @@ export class OauthDatabase {
     return eventValues(this.#fromHere(event));
   }
 
-  #fromHere(event: NewAuthEvent): NewAuthEvent {
+  #fromHere<Event extends NewAuthEvent>(event: Event): Event {
     return { ip: this.current?.ip ?? null, ...event };
   }
 

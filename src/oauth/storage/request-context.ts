@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import type { NewAuthEvent } from '../../audit/audit.js';
 import { leavePlace } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import type { TokenRequest } from '../token-request/token-request.js';
@@ -29,6 +30,8 @@ export class OauthRequest {
   readonly signIns = new Map<number, number | null>();
   /** The browser session that was found, and whether this request has deleted it since. */
   session?: { readonly uid: string; deleted: boolean };
+  /** Recorded with the end of the browser session, where the member signs out. */
+  signOut?: NewAuthEvent;
   /** This request completes a sign-in through the platform's own login, which the provider may have ended meanwhile. */
   cameUpstream = false;
   /** The session at the platform's own login from which the browser session came: kept when that one is stored again. */

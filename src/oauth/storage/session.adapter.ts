@@ -1,5 +1,6 @@
 import { errors } from 'oidc-provider';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import type { StoredSession } from './authorization-request.js';
@@ -64,6 +65,9 @@ WHERE uid_key IN ($10, $11) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signe
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
   SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND e.expires_at > now()
     AND (e.key = $2 OR EXTRACT(epoch FROM e.expires_at) - ${END_REMEMBERED_SECONDS} >= $4)) RETURNING 1`;
+
+const END = 'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1';
+const SIGN_OUT = `WITH ended AS (${END}), recorded AS (${recordEventIf('ended', 3)}) SELECT FROM ended`;
 
 /** Browser sessions: encrypted, found by the keys of their id and of their uid. */
 export class SessionAdapter implements Partial<Adapter> {
@@ -136,11 +140,12 @@ export class SessionAdapter implements Partial<Adapter> {
   /** Called at sign-out, and when the session gets a new id, after which it is stored again. */
   async destroy(id: string): Promise<void> {
     const { database, keys } = this.parts;
-    const deleted = await database.rows(
-      'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1',
-      eitherOf(keys.keysOf('Session', id)),
-    );
-    if (database.current?.session) database.current.session.deleted = deleted.length > 0;
+    const { session, signOut } = database.current ?? {};
+    const candidates = eitherOf(keys.keysOf('Session', id));
+    const deleted = signOut
+      ? await database.rows(SIGN_OUT, [...candidates, ...database.eventValues(signOut)])
+      : await database.rows(END, candidates);
+    if (session) session.deleted = deleted.length > 0;
   }
 
   /** @param id as presented by the browser, if it was */

@@ -84,8 +84,11 @@ export class TokenRequest {
   #state: State = { is: 'empty' };
   /** Thumbprint of the key that the request proved (RFC 9449), once a token was issued that is bound to it. */
   jkt: string | undefined;
-  /** The grant that was deleted, with its codes and tokens. */
-  revokedGrant: { readonly id: string; readonly userId: number | null } | undefined;
+  /** The id of the grant that was deleted. */
+  revokedGrant: string | undefined;
+
+  /** @param revoked the event of a grant that is deleted, with its codes and tokens */
+  constructor(readonly revoked?: (grantId: string) => NewAuthEvent) {}
 
   /** The token that was found most recently. */
   get presented(): PresentedToken | undefined {

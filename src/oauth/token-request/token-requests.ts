@@ -1,6 +1,5 @@
 import { errors } from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
-import type { Logger } from '../../http/logger.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { ROUTES } from '../provider/provider.js';
 import type { OauthDatabase } from '../storage/oauth-database.js';
@@ -18,13 +17,13 @@ import { TokenRequest } from './token-request.js';
  */
 export function runTokenRequests(
   database: OauthDatabase,
-  logger: Logger,
   forget: (grantId: string) => void,
 ): (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void> {
   return async (ctx, next) => {
     if (ctx.method !== 'POST' || (ctx.path !== ROUTES.token && ctx.path !== ROUTES.revocation)) return next();
     const request = database.current!;
-    const token = (request.token = new TokenRequest());
+    const token: TokenRequest = new TokenRequest((grantId) => revoked(ctx, grantId, token));
+    request.token = token;
     await next();
     if (request.unavailable) return;
     if (ctx.path === ROUTES.token && ctx.status < 400) {
@@ -32,9 +31,7 @@ export function runTokenRequests(
       else if (!(await token.finish(database, await sealAnswer(ctx), issued(ctx))))
         await answerLate(ctx, request, token);
     }
-    if (!token.revokedGrant) return;
-    forget(token.revokedGrant.id);
-    await database.recordOrLog(revoked(ctx, token.revokedGrant), logger);
+    if (token.revokedGrant !== undefined) forget(token.revokedGrant);
   };
 }
 
@@ -98,12 +95,12 @@ function issued(ctx: KoaContextWithOIDC): NewAuthEvent {
   };
 }
 
-function revoked(ctx: KoaContextWithOIDC, grant: { id: string; userId: number | null }): NewAuthEvent {
+function revoked(ctx: KoaContextWithOIDC, grant: string, { presented }: TokenRequest): NewAuthEvent {
   return {
     type: ctx.path === ROUTES.token ? 'token.reused' : 'grant.revoked',
     actor: 'client',
     clientId: ctx.oidc.client?.clientId ?? null,
-    userId: grant.userId,
-    details: { grant: grant.id },
+    userId: presented?.user_id ?? null,
+    details: { grant },
   };
 }

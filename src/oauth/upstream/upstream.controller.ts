@@ -4,6 +4,7 @@ import type { JWTPayload } from 'jose';
 import { DataSource } from 'typeorm';
 import { z } from 'zod';
 import { UpstreamMembers } from '../../accounts/upstream-members.js';
+import { audited, recordEvent } from '../../audit/audit.js';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { Config } from '../../config/config.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
@@ -45,9 +46,13 @@ const LOGOUT_CLAIMS = z.object({
 /** How long the id of a logout token is kept, in seconds: longer than a token can be valid. */
 const REMEMBERED_SECONDS = 600;
 
-/** Marks an end for sign-ins in progress: see {@link SessionAdapter}. */
+/**
+ * Marks an end for sign-ins in progress: see {@link SessionAdapter}. $3: the keys of the token, which has no effect if it was used
+ * before.
+ */
 const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)
-SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key ORDER BY key
+SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key
+WHERE NOT EXISTS (SELECT FROM oauth_state WHERE oauth_state.key = ANY ($3::bytea[]) AND oauth_state.expires_at > now()) ORDER BY key
 ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at`;
 
 const END_BY_SESSION = `DELETE FROM oauth_sessions WHERE upstream_session_key IN ($1, $2) RETURNING user_id`;
@@ -75,7 +80,7 @@ export class UpstreamController {
     private readonly database: OauthDatabase,
     private readonly pages: Pages,
     private readonly logger: Logger,
-    dataSource: DataSource,
+    private readonly dataSource: DataSource,
   ) {
     this.#access = new ConnectedApps(dataSource);
     this.#keys = new TokenKeys(config.secrets);
@@ -154,40 +159,42 @@ export class UpstreamController {
     const { sub, sid, jti, events } = claims.data;
     if (sub === undefined && sid === undefined)
       throw new UpstreamFault('wrong', 'the token names neither subject nor session');
-    const once = [this.#keys.everyKeyOf('UpstreamLogout', jti), REMEMBERED_SECONDS];
-    if ((await this.database.rows(USE_ONCE, once)).length === 0)
-      throw new UpstreamFault('wrong', 'the token was used before');
+    const used = this.#keys.everyKeyOf('UpstreamLogout', jti);
     const bySubject = sub === undefined ? undefined : eitherOf(this.signIns.keysOf('sub', sub));
     const bySession = sid === undefined ? undefined : eitherOf(this.signIns.keysOf('sid', sid));
-    const gone = GONE.some((type) => Object.hasOwn(events, type));
+    const isGone = sub !== undefined && GONE.some((type) => Object.hasOwn(events, type));
     const ends =
-      bySession === undefined || (gone && sub !== undefined)
-        ? this.signIns.keysOf('sub', sub!)
-        : this.signIns.keysOf('sid', sid!);
-    await this.database.rows(REMEMBER_END, [ends, END_REMEMBERED_SECONDS]);
-    const ended = await this.#end(gone ? undefined : bySession, bySubject ?? undefined);
-    const members = Map.groupBy(ended, ({ user_id }) => user_id);
-    for (const [userId, sessions] of members)
-      await this.database.record({
-        type: 'session.ended',
-        actor: 'system',
-        userId,
-        details: { sessions: sessions.length },
-      });
-    if (!gone || sub === undefined) return;
-    const { claim } = this.config.upstream!;
-    const named = claim === 'sub' ? await this.members.find({ sub }) : undefined;
-    for (const userId of new Set([...members.keys(), ...(named ? [named.id] : [])]))
-      await this.#access.revokeAll(userId, { actor: 'system', ip: null });
+      bySession === undefined || isGone ? this.signIns.keysOf('sub', sub!) : this.signIns.keysOf('sid', sid!);
+    // Before the rest, so that sign-ins that are not seen here see it.
+    await this.database.rows(REMEMBER_END, [ends, END_REMEMBERED_SECONDS, used]);
+    const named =
+      isGone && this.config.upstream!.claim === 'sub' ? await this.members.find({ sub }) : undefined;
+    await audited(this.dataSource, async (manager) => {
+      if ((await manager.query<unknown[]>(USE_ONCE, [used, REMEMBERED_SECONDS])).length === 0)
+        throw new UpstreamFault('wrong', 'the token was used before');
+      const [ended] = await manager.query<[{ user_id: number }[], number]>(
+        ...endOf(isGone ? undefined : bySession, bySubject),
+      );
+      const members = Map.groupBy(ended, ({ user_id }) => user_id);
+      for (const [userId, { length: sessions }] of members)
+        await recordEvent(manager, {
+          type: 'session.ended',
+          actor: 'system',
+          userId,
+          details: { sessions },
+        });
+      if (!isGone) return;
+      for (const userId of new Set([...members.keys(), ...(named ? [named.id] : [])]))
+        await this.#access.revokeAll(userId, { actor: 'system', ip: null }, manager);
+    });
   }
+}
 
-  async #end(
-    session: readonly (Buffer | null)[] | undefined,
-    subject: readonly (Buffer | null)[] | undefined,
-  ): Promise<{ user_id: number }[]> {
-    if (session && subject) return this.database.rows(END_BY_BOTH, [...session, ...subject]);
-    return session
-      ? this.database.rows(END_BY_SESSION, session)
-      : this.database.rows(END_BY_SUBJECT, subject!);
-  }
+/** The statement that ends the sessions, with its parameters. */
+function endOf(
+  session: readonly (Buffer | null)[] | undefined,
+  subject: readonly (Buffer | null)[] | undefined,
+): [statement: string, parameters: (Buffer | null)[]] {
+  if (session && subject) return [END_BY_BOTH, [...session, ...subject]];
+  return session ? [END_BY_SESSION, [...session]] : [END_BY_SUBJECT, [...subject!]];
 }

@@ -1,5 +1,5 @@
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { recordEvent } from '../../audit/audit.js';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { audited, recordEvent } from '../../audit/audit.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { beginImport } from './staging.js';
 import { ImportSet, noCounts, SHOWN_REJECTS } from './import-set.js';
@@ -120,12 +120,7 @@ class ImportRun {
 
   /** All or nothing. */
   async whole(): Promise<ImportReport> {
-    const imported = await this.#transaction(async (set) => {
-      const written = await set.run(this.#portions(), this.rejects);
-      if (written) await recordRun(set.manager, set.counts);
-      return written;
-    });
-    return this.#report(imported);
+    return this.#report(await this.#transaction((set) => set.run(this.#portions(), this.rejects)));
   }
 
   /** Batches of at most `size` lines, in order; a record that occurs again begins a new batch. */
@@ -144,8 +139,6 @@ class ImportRun {
     } catch (error) {
       if (error instanceof OperatorError) throw new ImportStopped(error, this.#committedThrough);
       throw error;
-    } finally {
-      if (this.#committedThrough) await recordRun(this.dataSource.manager, this.#counts);
     }
     return { ...this.#report(imported), committed_through: this.#committedThrough };
   }
@@ -172,8 +165,10 @@ class ImportRun {
       const set = new ImportSet(runner.manager, this.source, this.options);
       const written = await work(set);
       signal?.throwIfAborted();
-      if (written) await runner.commitTransaction();
-      else await runner.rollbackTransaction();
+      if (written) {
+        await recordImport(set);
+        await runner.commitTransaction();
+      } else await runner.rollbackTransaction();
       this.#add(set);
       return written;
     } catch (error) {
@@ -234,16 +229,15 @@ class ImportRun {
   }
 }
 
-async function recordRun(manager: EntityManager, counts: ReadonlyMap<string, RecordCounts>): Promise<void> {
+async function recordImport({ manager, counts }: ImportSet): Promise<void> {
   const changed = [...counts].filter(
     ([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0,
   );
   if (changed.length === 0) return;
-  await recordEvent(manager, {
-    type: 'platform.imported',
-    actor: 'admin',
-    details: Object.fromEntries(changed),
-  });
+  const details = Object.fromEntries(changed);
+  await audited(manager, (transaction) =>
+    recordEvent(transaction, { type: 'platform.imported', actor: 'admin', details }),
+  );
 }
 
 /** Cancels the current statement of `runner` when `signal` aborts. @returns a function that stops listening */

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { eraseMembers } from '../../accounts/erasure.js';
+import { audited } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import {
   absent,
@@ -238,7 +239,7 @@ UPDATE users t SET external_id = NULL FROM import_users s
     fields: { id: required(id) },
     rows: `SELECT t.id FROM import_users s JOIN users t ON t.id = s.id WHERE s.deleted AND t.erased_at IS NULL`,
     key: ['id'],
-    remove: eraseMembers,
+    remove: (manager, ids, by) => audited(manager, (transaction) => eraseMembers(transaction, ids, by)),
   },
 };
 

@@ -1,0 +1,54 @@
+import type { DataSource } from 'typeorm';
+import type { AuthEventType } from '../../src/audit/audit.js';
+
+/** What every request may leave, whatever comes of it, and what the server does by itself. */
+const BESIDE = [
+  'change_marks',
+  'change_places',
+  'login_throttle',
+  'member_usage',
+  'oauth_refusals',
+  'platform_total_deltas',
+  'platform_totals',
+  'rate_limit_counts',
+  'renamed_users',
+];
+
+/** Of the other tables: the rows that an act concerns. The kept answer of a used token is soon deleted. */
+const ROWS: Readonly<Record<string, string>> = {
+  auth_events: `WHERE type NOT IN ('authorization.refused', 'token.refused')`,
+  oauth_tokens: 'WHERE consumed_at IS NULL',
+  oauth_state: `WHERE model NOT LIKE 'Passkey%'`,
+};
+
+/** Runs `work` while no event of this type can be recorded. */
+export async function withoutAudit<Result>(
+  dataSource: DataSource,
+  type: AuthEventType,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await dataSource.query(`CREATE FUNCTION refuse_line() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'the trail is full'; END $$;
+CREATE TRIGGER refuse_line BEFORE INSERT OR UPDATE ON auth_events FOR EACH ROW WHEN (NEW.type = '${type}')
+  EXECUTE FUNCTION refuse_line()`);
+  try {
+    return await work();
+  } finally {
+    await dataSource.query('DROP FUNCTION refuse_line CASCADE');
+  }
+}
+
+/** What every table holds, as a digest. */
+export async function everyRow(dataSource: DataSource): Promise<Record<string, string>> {
+  const tables = await dataSource.query<{ name: string }[]>(
+    `SELECT quote_ident(relname) AS name FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> ALL ($1) ORDER BY 1`,
+    [BESIDE],
+  );
+  const digests = tables.map(
+    ({ name }) =>
+      `(SELECT md5(COALESCE(string_agg(t::text, ',' ORDER BY t::text), '')) FROM ${name} t ${ROWS[name] ?? ''}) AS ${name}`,
+  );
+  const [row] = await dataSource.query<Record<string, string>[]>(`SELECT ${digests.join(', ')}`);
+  return row!;
+}
