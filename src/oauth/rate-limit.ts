@@ -6,8 +6,7 @@ import { addressOf } from '../values/network.js';
 import type { AuthorizationServer } from './provider/authorization-server.js';
 import { PageFault } from './pages/page-faults.js';
 import { SECURITY_HEADERS } from './pages/pages.js';
-import { LANGUAGES, languageOf, TEXTS } from './pages/texts/texts.js';
-import type { Language } from './pages/texts/texts.js';
+import { ENGLISH, LANGUAGES, languageOf, textsIn } from './pages/texts/texts.js';
 import type { Page, Pages } from './pages/pages.js';
 import { ROUTES } from './provider/provider.js';
 import type { RefusalWords } from './provider/refusal-reasons.js';
@@ -106,19 +105,19 @@ async function refuse(
 }
 
 /** Unstyled: a page with the style sheet would cost as much as the response that it replaces. */
-const BUSY_PAGES = Object.fromEntries(
+const BUSY_PAGES = new Map(
   LANGUAGES.map((language) => {
-    const [title, message] = TEXTS[language].faults.busy;
+    const [title, message] = textsIn(language).faults.busy;
     return [
       language,
       `<!doctype html><html lang="${language}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
         `<title>${title}</title><h1>${title}</h1><p>${message}</p><p>Error id: `,
     ];
   }),
-) as Record<Language, string>;
+);
 const BUSY_JSON = JSON.stringify({
   error: 'temporarily_unavailable',
-  error_description: TEXTS.en.faults.busy[1],
+  error_description: ENGLISH.faults.busy[1],
 }).slice(0, -1);
 const busyHeaders = (more: Readonly<Record<string, string>>) =>
   Object.entries({ ...SECURITY_HEADERS, 'Retry-After': RETRY_AFTER_SECONDS, ...more }).flat();
@@ -140,7 +139,7 @@ export const refuseBusyOauth: Refuse = (request, response) => {
   if (FOR_PROGRAMS.includes(path) || accept?.includes('text/html') !== true)
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {
-    const page = BUSY_PAGES[languageOf(undefined, languages)];
+    const page = BUSY_PAGES.get(languageOf(undefined, languages))!;
     sendBusy(request, response, `${page}${id}</p>`, BUSY_PAGE_HEADERS);
   }
 };

@@ -13,7 +13,6 @@ import { PlatformLogo } from '../../src/oauth/pages/platform-logo.js';
 import { paletteOf, Pages, SECURITY_HEADERS } from '../../src/oauth/pages/pages.js';
 import type { Page as SamplePage } from '../../src/oauth/pages/pages.js';
 import { languageOf } from '../../src/oauth/pages/texts/texts.js';
-import type { Language } from '../../src/oauth/pages/texts/texts.js';
 import { contrastOf } from '../../src/values/colors.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
@@ -27,7 +26,7 @@ const pagesWith = (settings: Record<string, string> = {}) => {
   return new Pages(config, new PlatformLogo(config, pino({ level: 'silent' })));
 };
 const pages = pagesWith();
-const htmlOf = (page: SamplePage, of = pages, language: Language = 'en') => of.render(page, language).html;
+const htmlOf = (page: SamplePage, of = pages, language = 'en') => of.render(page, language).html;
 
 describe('What every page is sent with', () => {
   it.each(Object.keys(SAMPLES))(

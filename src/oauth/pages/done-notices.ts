@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { cookiesNamed } from '../../accounts/cookies.js';
 import { Config } from '../../config/config.js';
 import type { Done } from './pages.js';
-import { TEXTS } from './texts/texts.js';
+import { ENGLISH } from './texts/texts.js';
 
 /** Carries a notice to the next page, which shows it once. In a cookie, since anybody could craft a link with a parameter. */
 @Injectable()
@@ -36,5 +36,5 @@ export class DoneNotices {
 }
 
 function isDone(name: string): name is Done {
-  return Object.hasOwn(TEXTS.en.done, name);
+  return Object.hasOwn(ENGLISH.done, name);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Moments } from './moments.js';
 
-const [english, german] = [new Moments('en'), new Moments('de')];
+const [english, german] = [new Moments('en-GB'), new Moments('de')];
 
 describe('a moment', () => {
   it('is read from the API’s form', () => {

@@ -1,8 +1,3 @@
-import type { Language } from './texts/texts.js';
-
-/** Locales of `Intl`: British English, since in both languages the day comes before the month. */
-const LOCALES: Readonly<Record<Language, string>> = { en: 'en-GB', de: 'de' };
-
 const SECOND = 1;
 const UNITS: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number, most: number][] = [
   ['second', SECOND, 60],
@@ -29,10 +24,11 @@ export class Moments {
   readonly #days: Intl.DateTimeFormat;
   readonly #relative: Intl.RelativeTimeFormat;
 
-  constructor(language: Language) {
-    this.#locale = LOCALES[language];
-    this.#days = new Intl.DateTimeFormat(this.#locale, { dateStyle: 'long', timeZone: 'UTC' });
-    this.#relative = new Intl.RelativeTimeFormat(this.#locale, { numeric: 'auto' });
+  /** @param locale of `Intl` */
+  constructor(locale: string) {
+    this.#locale = locale;
+    this.#days = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
+    this.#relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
   }
 
   /** @param moment in the API's form, `2026-01-31 18:00:05`; `now` in ms since 1970 */
@@ -51,7 +47,15 @@ export class Moments {
 
   /** `125` → `3 minutes`: rounded up. */
   wait(seconds: number): string {
-    const [unit, count] = seconds < 60 ? ['second', seconds] : ['minute', Math.ceil(seconds / 60)];
+    return seconds < 60 ? this.#counted(seconds, 'second') : this.#counted(Math.ceil(seconds / 60), 'minute');
+  }
+
+  /** `30 days` */
+  days(count: number): string {
+    return this.#counted(count, 'day');
+  }
+
+  #counted(count: number, unit: string): string {
     return new Intl.NumberFormat(this.#locale, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { errors } from 'oidc-provider';
 import { Unavailable } from '../../database/unavailable.js';
 import { faultOf } from './page-faults.js';
-import { TEXTS } from './texts/texts.js';
+import { ENGLISH } from './texts/texts.js';
 
 /** The library's message, and its detail for developers. */
 const [SAID, DETAIL] = ['redirect_uris must only contain widgets', 'unable to find the widget'];
@@ -18,7 +18,7 @@ describe('what a page says of a fault', () => {
     expect(THROWN.length).toBeGreaterThan(20);
     for (const signingOut of [false, true]) {
       const page = faultOf(error, signingOut).page('the-id');
-      const [title, message] = TEXTS.en.faults[page.fault];
+      const [title, message] = ENGLISH.faults[page.fault];
       for (const theirs of [SAID, DETAIL, error.error_description, error.error_detail])
         if (theirs !== undefined) expect(`${title} ${message}`).not.toContain(theirs);
       expect(`${title} ${message}`).not.toMatch(/_|redirect|client|parameter|token|undefined/);
@@ -28,7 +28,7 @@ describe('what a page says of a fault', () => {
 
   it('is that a sign-in has expired, an app is unknown, or its address is', () => {
     const titleOf = (error: unknown, signingOut = false) =>
-      TEXTS.en.faults[faultOf(error, signingOut).fault][0];
+      ENGLISH.faults[faultOf(error, signingOut).fault][0];
     expect(titleOf(new errors.SessionNotFound('x'))).toBe('This sign-in has expired');
     expect(titleOf(new errors.InvalidRequestUri('x'))).toBe('This sign-in has expired');
     expect(titleOf(new errors.InvalidClient('x'))).toBe('This app is not known here');

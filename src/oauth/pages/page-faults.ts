@@ -5,8 +5,8 @@ import { isUnavailable } from '../../database/unavailable.js';
 import { refusalOf } from '../provider/refusal-reasons.js';
 import type { RefusalReason } from '../provider/refusal-reasons.js';
 import type { Page } from './pages.js';
-import { TEXTS } from './texts/texts.js';
-import type { FaultName } from './texts/en.js';
+import { ENGLISH } from './texts/texts.js';
+import type { FaultName } from './texts/texts.js';
 
 type ErrorPage = Extract<Page, { name: 'error' }>;
 
@@ -24,7 +24,7 @@ export class PageFault extends Error {
     /** For the log; contains nothing sent by a caller. */
     readonly detail?: string,
   ) {
-    super(TEXTS.en.faults[fault][1]);
+    super(ENGLISH.faults[fault][1]);
   }
 
   page(errorId: string, unregistered?: ErrorPage['unregistered']): ErrorPage {

@@ -16,9 +16,8 @@ import type { ClientFault } from '../admin/client-rules.js';
 import { Moments } from './moments.js';
 import { RESET_PATH, resetsPasswords } from './page-paths.js';
 import { PlatformLogo } from './platform-logo.js';
-import type { FaultName, Texts } from './texts/en.js';
-import { LANGUAGES, languageOf, TEXTS } from './texts/texts.js';
-import type { Language } from './texts/texts.js';
+import { LANGUAGES, languageOf, textsIn } from './texts/texts.js';
+import type { FaultName, Texts } from './texts/texts.js';
 import { newFormId } from './form-ids.js';
 import { browserOf } from './user-agent.js';
 import { escapeHtml } from '../../values/html.js';
@@ -401,9 +400,7 @@ export class Pages {
     developer: readFileSync(new URL('./templates/developer.js', import.meta.url), 'utf8'),
   };
   readonly #scriptSources = Object.values(this.#scripts).map((script) => [script, sourceOf(script)] as const);
-  readonly #moments = Object.fromEntries(
-    LANGUAGES.map((language) => [language, new Moments(language)]),
-  ) as Record<Language, Moments>;
+  readonly #moments = new Map(LANGUAGES.map((language) => [language, new Moments(textsIn(language).locale)]));
 
   constructor(
     private readonly config: Config,
@@ -427,7 +424,7 @@ export class Pages {
   /** @param formTargets see {@link Sending} */
   render(
     page: Page,
-    language: Language,
+    language: string,
     formTargets: readonly string[] = [],
   ): { html: string; headers: Record<string, string> } {
     const { config } = this;
@@ -444,11 +441,11 @@ export class Pages {
     const html = this.#eta.render(`./${page.name}`, {
       page,
       language,
-      t: TEXTS[language],
+      t: textsIn(language),
       style: this.#style,
       scripts: this.#scripts,
       platform,
-      moments: this.#moments[language],
+      moments: this.#moments.get(language),
       newFormId,
       ...WORDING,
     });

@@ -18,8 +18,7 @@ import { isStorable } from '../../values/string-rules.js';
 import { PasskeyCeremonies } from '../passkeys/passkey-ceremonies.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { NEW_PASSWORD_PATH, SECURITY_PATH } from './page-paths.js';
-import type { Language } from './texts/texts.js';
-import { TEXTS } from './texts/texts.js';
+import { textsIn } from './texts/texts.js';
 import { fill } from './wording.js';
 
 const MODEL = 'PasswordReset';
@@ -96,7 +95,7 @@ export class PasswordResets implements OnApplicationShutdown {
    *
    * @throws Busy if too many emails are being sent
    */
-  begin(username: string, language: Language, ip: string | undefined): void {
+  begin(username: string, language: string, ip: string | undefined): void {
     if (this.#pending.size >= MOST_PENDING) throw new Busy();
     const sent = this.#send(username, language, ip)
       .catch((error: unknown) =>
@@ -156,7 +155,7 @@ export class PasswordResets implements OnApplicationShutdown {
     return this.ceremonies.areOffered ? this.#waysIn.listPasskeys(userId) : [];
   }
 
-  async #send(username: string, language: Language, ip: string | undefined): Promise<void> {
+  async #send(username: string, language: string, ip: string | undefined): Promise<void> {
     if (!isStorable(username) || [...username].length > 100) return;
     const token = randomBytes(32).toString('base64url');
     const [member] = await this.database.prepared<{ id: number; username: string; email: string }>(BEGIN, [
@@ -170,7 +169,7 @@ export class PasswordResets implements OnApplicationShutdown {
       username: member.username,
       link: `${publicUrl}${NEW_PASSWORD_PATH}/${token}`,
     };
-    const { subject, text, passkeys } = TEXTS[language].passwordReset.mail;
+    const { subject, text, passkeys } = textsIn(language).passwordReset.mail;
     const names = (await this.#passkeysOf(member.id)).map(({ name }) => `- ${name}`);
     await this.mailer.send({
       to: member.email,

@@ -12,7 +12,7 @@ import { PageFault } from './page-faults.js';
 import { CONFIRM_PATH, SECURITY_PATH } from './page-paths.js';
 import { Pages } from './pages.js';
 import type { Page } from './pages.js';
-import { languageOf, TEXTS } from './texts/texts.js';
+import { languageOf, textsIn } from './texts/texts.js';
 import { browserOf } from './user-agent.js';
 import { fill } from './wording.js';
 
@@ -88,7 +88,7 @@ export class SecurityPage {
 
 /** `Chrome on Android` */
 function nameFor({ headers }: Request): string {
-  const t = TEXTS[languageOf(undefined, headers['accept-language'])];
+  const t = textsIn(languageOf(undefined, headers['accept-language']));
   const { browser, system } = browserOf(headers['user-agent'] ?? null);
   if (browser === undefined) return t.security.suggested;
   return system === undefined ? browser : fill(t.sessions.browserOn, { browser, system });

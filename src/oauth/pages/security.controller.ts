@@ -27,7 +27,7 @@ import type { Done } from './pages.js';
 import { CONFIRM_PATH, SECURITY_PATH } from './page-paths.js';
 import { SecurityPage } from './security-page.js';
 import type { Refused } from './security-page.js';
-import { TEXTS } from './texts/texts.js';
+import { ENGLISH } from './texts/texts.js';
 
 const LONGEST_NAME = 60;
 
@@ -230,5 +230,5 @@ export class SecurityController {
 
 /** The member's name for a passkey, as one line, cut to {@link LONGEST_NAME}. */
 function nameOf(value: Form[string]): string {
-  return nameFrom(textOf(value), LONGEST_NAME) || TEXTS.en.security.suggested;
+  return nameFrom(textOf(value), LONGEST_NAME) || ENGLISH.security.suggested;
 }

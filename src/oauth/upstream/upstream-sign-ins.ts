@@ -14,7 +14,7 @@ import { TokenKeys } from '../../crypto/token-keys.js';
 import { Meter } from '../../http/meter.js';
 import { addressOf } from '../../values/network.js';
 import { PageFault } from '../pages/page-faults.js';
-import type { FaultName } from '../pages/texts/en.js';
+import type { FaultName } from '../pages/texts/texts.js';
 import type { RefusalReason } from '../provider/refusal-reasons.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { OneTimeStates } from '../storage/one-time-states.js';

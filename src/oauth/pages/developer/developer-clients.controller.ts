@@ -16,7 +16,7 @@ import { Page } from '../page.decorator.js';
 import { redirect } from '../pages.js';
 import { SentForms } from '../sent-forms.js';
 import type { ClientForm, Done } from '../pages.js';
-import { languageOf, TEXTS } from '../texts/texts.js';
+import { languageOf, textsIn } from '../texts/texts.js';
 import { UploadBody } from '../upload-body.js';
 import { fill, sentence } from '../wording.js';
 import { clientFormOf, EMPTY_FORM, formOf, linesOf, shownClient, wantedOf } from './client-form.js';
@@ -71,7 +71,7 @@ export class DeveloperClientsController {
     @FormBody() form: Form,
   ): Promise<void> {
     await this.developers.sender(request, response, form);
-    const { faults } = TEXTS[languageOf(undefined, request.headers['accept-language'])].developer;
+    const { faults } = textsIn(languageOf(undefined, request.headers['accept-language'])).developer;
     const { type } = clientFormOf(form);
     const found = linesOf(textOf(form.redirect_uris)).flatMap((uri) => {
       const fault = redirectUriFault(uri, type, this.config.production);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LANGUAGES, languageOf, TEXTS } from './texts.js';
+import { ENGLISH, LANGUAGES, languageOf, textsIn } from './texts.js';
 
 /** Every text by its path, such as `signIn.title`. */
 function flat(texts: object, path = ''): [string, string][] {
@@ -17,12 +17,12 @@ const SAME = new Set([
 ]);
 
 describe('the texts of members’ pages', () => {
-  const english = new Map(flat(TEXTS.en));
+  const english = new Map(flat(ENGLISH));
 
   it.each(LANGUAGES.filter((language) => language !== 'en'))(
     'are all there in every language, translated, with the same to fill in: %s',
     (language) => {
-      const others = new Map(flat(TEXTS[language]));
+      const others = new Map(flat(textsIn(language)));
       expect([...others.keys()].sort()).toEqual([...english.keys()].sort());
       for (const [path, text] of others) {
         expect(text.trim()).not.toBe('');
