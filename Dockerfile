@@ -11,11 +11,7 @@ FROM node:24-bookworm-slim
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY package.json package-lock.json ./
-# Removes what only development needs: `npm ci --omit=optional` would also omit the native parts of other packages, and `--omit=dev` leaves TypeScript,
-# which is an optional peer of another one.
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force \
-  && npm pkg delete dependencies.@electric-sql/pglite dependencies.@electric-sql/pglite-socket dependencies.pino-pretty devDependencies.typescript \
-  && npm prune --omit=dev --ignore-scripts --offline --no-audit --no-fund
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force
 COPY --from=build /app/dist dist
 COPY bin bin
 # `pua doctor` compares the database with it.

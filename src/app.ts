@@ -6,7 +6,6 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Database } from './database/database.js';
 import { AppModule } from './app.module.js';
 import { configureApp } from './configure-app.js';
-import { OpenApiDocument } from './features/openapi/openapi-document.js';
 import { Readiness } from './operations/health/readiness.js';
 import { ApiAdapter } from './http/pipeline/api.adapter.js';
 import type { FrontDoor } from './http/pipeline/front-door.js';
@@ -26,13 +25,6 @@ export async function createApp(config: Config): Promise<NestExpressApplication>
   app.get(Readiness).watch((app.getHttpAdapter() as ApiAdapter).frontDoor);
   configureApp(app);
   return app;
-}
-
-/** Makes the API's documents, which takes a third of a second: before the server listens, so that no request waits for them. */
-export function makeDocuments(app: NestExpressApplication): void {
-  const document = app.get(OpenApiDocument);
-  document.answer();
-  document.platformAnswer();
 }
 
 /** Requests in flight have this long to finish; operations.md promises an end within 10 s of SHUTDOWN_DELAY. */

@@ -1,6 +1,5 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Database } from './database/database.js';
-import { OpenApiDocument } from './features/openapi/openapi-document.js';
 import { apiHeaders, isUnderApi } from './http/pipeline/api-headers.js';
 import type { ApiAdapter } from './http/pipeline/api.adapter.js';
 import { KINDS } from './http/pipeline/front-door.js';
@@ -55,7 +54,6 @@ export function configureApp(app: NestExpressApplication): void {
   app.useGlobalFilters(filter);
   const unknownPage = app.get(UnknownPage);
   filter.unknownPage = (request, response) => unknownPage.answer(request, response);
-  app.get(OpenApiDocument).describe(app);
 }
 
 function linesForPeople(app: NestExpressApplication, { logLevel }: Config) {

@@ -50,9 +50,8 @@ async function start(config: Config): Promise<void> {
 
 /** @returns what ends it */
 async function serve(config: Config): Promise<() => Promise<void>> {
-  const { closeApp, createApp, makeDocuments } = await loadApp();
+  const { closeApp, createApp } = await loadApp();
   const app = await createApp(config);
-  makeDocuments(app);
   await app.listen(config.port, config.host).catch((error: NodeJS.ErrnoException) => {
     throw error.syscall === 'listen' ? portFault(config, error) : error;
   });

@@ -1,5 +1,4 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
@@ -20,7 +19,6 @@ import { CalendarLinks } from './calendar-links.js';
 @Controller('calendar')
 @Public()
 @OutsideApi()
-@ApiExcludeController()
 export class CalendarController {
   constructor(
     private readonly links: CalendarLinks,

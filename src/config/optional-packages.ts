@@ -1,4 +1,4 @@
-/** Packages that only development needs. The image that Dockerfile builds does not contain them. */
+/** Packages that only development needs: `npm ci --omit=dev` leaves them out. */
 export type OptionalPackage = '@electric-sql/pglite' | 'pino-pretty';
 
 /** Tells whether the package is there. */

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Problem } from '../http/output/problems.js';
@@ -31,7 +30,6 @@ function fileOf(name: string, type: string, folder = FOLDER): UnchangingDocument
 @Controller('demo')
 @Public()
 @OutsideApi()
-@ApiExcludeController()
 export class DemoController {
   readonly #page = fileOf('index.html', 'html');
   readonly #script = fileOf('app.js', 'javascript');

@@ -1,5 +1,4 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/access-tokens/dpop.js';
 import { Public } from '../auth/auth.decorators.js';
@@ -13,7 +12,6 @@ import { apiNameOf, Config } from '../config/config.js';
 @Controller('.well-known/oauth-protected-resource/api/public')
 @Public()
 @OutsideApi()
-@ApiExcludeController()
 export class ProtectedResourceController {
   readonly #document: UnchangingDocument;
 

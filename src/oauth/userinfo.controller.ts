@@ -1,5 +1,4 @@
 import { All, Controller, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Authentication } from '../auth/authentication.js';
@@ -39,7 +38,6 @@ WHERE g.id = $1 AND 'openid' = ANY (scopes)`,
 @Controller(ROUTES.userinfo)
 @Public()
 @OutsideApi()
-@ApiExcludeController()
 export class UserinfoController {
   constructor(
     private readonly config: Config,

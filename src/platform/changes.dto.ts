@@ -1,4 +1,3 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { Cursor, ListOf, WholeNumber } from '../http/input/parameters.js';
 import {
   BooleanField,
@@ -9,6 +8,7 @@ import {
   TextListField,
   TimestampField,
 } from '../http/output/fields.js';
+import { Described, Schema } from '../http/output/schema.js';
 
 /** The members’ actions that the platform is notified of. */
 export const PLATFORM_CHANGE_TYPES = [
@@ -38,7 +38,7 @@ export class PlatformChangesQuery {
   wait = 0;
 }
 
-@ApiSchema({ name: 'PlatformChange' })
+@Schema('PlatformChange')
 export class PlatformChangeItem {
   @TextField({
     description:
@@ -61,10 +61,9 @@ export class PlatformChangeItem {
   })
   by: string | null;
 
-  @ApiProperty({
-    type: 'object',
-    additionalProperties: { type: 'string', nullable: true },
-    nullable: true,
+  @Described({
+    type: ['object', 'null'],
+    additionalProperties: { type: ['string', 'null'] },
     example: { bio: 'Walks in the mountains' },
     description: 'For profile.updated, the changed fields with their new values; otherwise null',
   })
@@ -76,7 +75,7 @@ export class PlatformChangeItem {
   scopes: string[];
 }
 
-@ApiSchema({ name: 'PlatformChanges' })
+@Schema('PlatformChanges')
 export class PlatformChangesAnswer {
   @ObjectListField(PlatformChangeItem, { description: 'Oldest first, in commit order' })
   data: PlatformChangeItem[];

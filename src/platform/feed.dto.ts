@@ -1,41 +1,46 @@
-import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import { CountField } from '../http/output/fields.js';
+import { Described, Schema } from '../http/output/schema.js';
 import { schemaOf } from '../operations/import/fields.js';
 import { RECORD_TYPES } from '../operations/import/record-types.js';
 
 /** A line of a feed, for the OpenAPI document; docs/import.md lists the fields of each type of record. */
-@ApiSchema({ name: 'FeedLine' })
+@Schema('FeedLine')
 export class FeedLine {
-  @ApiProperty({
+  @Described({
+    type: 'string',
     enum: RECORD_TYPES.map(({ name }) => name),
     description: 'Type of the record, named as the files of an import',
   })
   type: string;
 
-  @ApiProperty({
-    enum: ['put', 'delete'],
-    default: 'put',
-    required: false,
-    description: 'Whether the record is written or deleted',
-  })
+  @Described(
+    {
+      type: 'string',
+      enum: ['put', 'delete'],
+      default: 'put',
+      description: 'Whether the record is written or deleted',
+    },
+    { required: false },
+  )
   op?: string;
 
-  @ApiProperty({
+  @Described({
     type: 'object',
     additionalProperties: true,
     description: 'The current record with all its fields; to delete it, only the fields that identify it',
   })
   record: object;
 
-  @ApiProperty({
-    type: 'integer',
-    minimum: 0,
-    maximum: Number.MAX_SAFE_INTEGER,
-    nullable: true,
-    required: false,
-    description:
-      'A number that increases with each change of the record; a line whose version is not higher than the stored one is ignored',
-  })
+  @Described(
+    {
+      type: ['integer', 'null'],
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        'A number that increases with each change of the record; a line whose version is not higher than the stored one is ignored',
+    },
+    { required: false },
+  )
   version?: number;
 }
 
@@ -58,7 +63,7 @@ export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) 
 ]);
 
 /** The outcome of a feed. */
-@ApiSchema({ name: 'FeedCounts' })
+@Schema('FeedCounts')
 export class FeedCounts {
   @CountField({ description: 'Lines in the feed' })
   received: number;

@@ -1,5 +1,4 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { SCOPES } from '../auth/scopes.js';
@@ -20,7 +19,6 @@ import { snippetsOf } from './snippets.js';
 @Controller('docs')
 @Public()
 @OutsideApi()
-@ApiExcludeController()
 export class DocsController {
   readonly #pages = new Map<string, UnchangingDocument>();
 

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.js';
@@ -27,7 +26,6 @@ const PLAIN = {
 @Controller()
 @Public()
 @OutsideApi()
-@ApiExcludeController()
 export class FrontController {
   readonly #front: UnchangingDocument;
   readonly #icon = new UnchangingDocument(readFileSync(new URL('./templates/favicon.ico', import.meta.url)), {

@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { Schema } from '../../http/output/schema.js';
 import { JsonFragment } from '../../database/json-text.js';
 import {
   BooleanField,
@@ -111,7 +111,7 @@ export const ACHIEVEMENT_QUERIES: QueryVariants = {
   values: { all: AllQuery, stats: StatsQuery, detail: DetailQuery, pinned: PinnedQuery },
 };
 
-@ApiSchema({ name: 'AchievementProgress' })
+@Schema('AchievementProgress')
 class AchievementProgress {
   @CountField({ from: 'COALESCE(ua.progress, 0)', description: 'What the member has reached so far' })
   current: number;
@@ -127,11 +127,10 @@ class AchievementProgress {
 const TOLD = new JsonFragment(REVEALED);
 
 /** An achievement `a`, the member’s progress towards it, `ua`, and the totals that its rarity is computed from, `n` and `t`. */
-@ApiSchema({
-  name: 'Achievement',
-  description:
-    'A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null',
-})
+@Schema(
+  'Achievement',
+  'A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null',
+)
 export class AchievementItem {
   @IdField({ from: 'a.id' })
   id: number;
@@ -204,7 +203,7 @@ export class AchievementItem {
   pin_position: number | null;
 }
 
-@ApiSchema({ name: 'AchievementDetail' })
+@Schema('AchievementDetail')
 export class AchievementDetail extends AchievementItem {
   @TextField({
     from: `CASE WHEN NOT ${MASKED} THEN a.criteria END`,
@@ -234,13 +233,13 @@ class Completion {
   completion_percentage: number;
 }
 
-@ApiSchema({ name: 'CategoryCompletion' })
+@Schema('CategoryCompletion')
 class CategoryCompletion extends Completion {
   @TextField({ description: 'One of the platform’s categories' })
   category: string;
 }
 
-@ApiSchema({ name: 'RarityCompletion' })
+@Schema('RarityCompletion')
 class RarityCompletion extends Completion {
   @EnumField(RARITIES, {
     description:
@@ -255,7 +254,7 @@ class RarityCompletion extends Completion {
   max_percentage: number | null;
 }
 
-@ApiSchema({ name: 'RarestEarned' })
+@Schema('RarestEarned')
 export class RarestEarned {
   @IdField({ from: 'a.id' })
   id: number;
@@ -274,7 +273,7 @@ export class RarestEarned {
   rarity_percentage: number | null;
 }
 
-@ApiSchema({ name: 'AchievementStatistics' })
+@Schema('AchievementStatistics')
 export class AchievementStatistics extends Completion {
   @CountField({ description: 'Points of all achievements that the member has earned' })
   points_earned: number;

@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { Schema } from '../../http/output/schema.js';
 import { List } from '../../database/list.js';
 import { contains, EVENT_ACCESS, IS_SHOWN, totalOfMember } from '../../database/sql.js';
 import {
@@ -37,7 +37,7 @@ export class ConnectionsQuery extends PageQuery {
   source?: string[];
 }
 
-@ApiSchema({ name: 'MetAtEvent' })
+@Schema('MetAtEvent')
 class MetAtEvent {
   @IdField({ from: 'e.id' })
   id: number;
@@ -47,7 +47,7 @@ class MetAtEvent {
 }
 
 /** The member's side of a connection, `c`, and the other person, `u`. */
-@ApiSchema({ name: 'Connection' })
+@Schema('Connection')
 export class ConnectionItem {
   @IdField({ from: 'c.id' })
   id: number;

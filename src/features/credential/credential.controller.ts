@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
+import { Schema } from '../../http/output/schema.js';
 import { accessOf, CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import {
@@ -16,7 +16,7 @@ import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
 import type { Scope } from '../../auth/scopes.js';
 
-@ApiSchema({ name: 'Endpoint' })
+@Schema('Endpoint')
 class Endpoint {
   @EnumField<string>(['GET', 'PUT'])
   method: string;
@@ -31,7 +31,7 @@ class Endpoint {
   allowed: boolean;
 }
 
-@ApiSchema({ name: 'Credential' })
+@Schema('Credential')
 class CredentialAnswer {
   @EnumField(['api_key', 'oauth_token'])
   type: 'api_key' | 'oauth_token';

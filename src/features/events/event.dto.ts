@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { Schema } from '../../http/output/schema.js';
 import { JsonFragment } from '../../database/json-text.js';
 import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
 import {
@@ -81,7 +81,7 @@ const CARD = new JsonFragment('e.card', true);
 const LOCATION = 'e.location';
 const LOCATION_KEYS = new JsonFragment(`left(${LOCATION}, -1)`, true);
 
-@ApiSchema({ name: 'EventLocation' })
+@Schema('EventLocation')
 class EventLocation {
   @TextField({ from: LOCATION_KEYS, nullable: true, description: 'Name of the venue' })
   name: string | null;
@@ -98,7 +98,7 @@ class EventLocation {
   country_code: string | null;
 }
 
-@ApiSchema({ name: 'EventLocationDetail' })
+@Schema('EventLocationDetail')
 class EventLocationDetail extends EventLocation {
   @TextField({ from: 'e.location_address', nullable: true, description: 'Street and number' })
   address: string | null;
@@ -116,7 +116,7 @@ class EventLocationDetail extends EventLocation {
 }
 
 /** An event `e`, and the member's relation to it, `p`. */
-@ApiSchema({ name: 'Event' })
+@Schema('Event')
 export class EventItem {
   @IdField({ from: CARD })
   id: number;
@@ -216,7 +216,7 @@ export class EventItem {
   updated_at: string;
 }
 
-@ApiSchema({ name: 'EventDetail' })
+@Schema('EventDetail')
 export class EventDetail extends EventItem {
   @TextField({ from: 'e.description', nullable: true, description: 'The full description' })
   description: string | null;

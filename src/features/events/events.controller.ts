@@ -1,10 +1,15 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
-import { ApiParam } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
-import { ID, RespondsWith, RespondsWithPage, RespondsWithProblems } from '../../http/output/openapi.js';
+import {
+  ID,
+  PathParameter,
+  RespondsWith,
+  RespondsWithPage,
+  RespondsWithProblems,
+} from '../../http/output/openapi.js';
 import { Parameters } from '../../http/input/query.js';
 import { EventDetail, EventItem, EventsQuery } from './event.dto.js';
 import { EventsService } from './events.service.js';
@@ -29,7 +34,7 @@ export class EventsController {
   }
 
   @Get(':id')
-  @ApiParam({ name: 'id', description: 'Id of the event', schema: { ...ID, examples: [900_000_001] } })
+  @PathParameter('id', 'Id of the event', { ...ID, examples: [900_000_001] })
   @RespondsWith(
     'Get an event',
     EventDetail,

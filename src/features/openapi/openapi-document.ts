@@ -1,21 +1,28 @@
 import { Injectable } from '@nestjs/common';
-import type { INestApplication } from '@nestjs/common';
-import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import type { OpenAPIObject } from '@nestjs/swagger';
 import { accessOf } from '../../auth/auth.decorators.js';
 import type { Access } from '../../auth/auth.decorators.js';
-import { ALL_PLATFORM_SCOPES, ALL_SCOPES, isPlatformScope, SCOPES } from '../../auth/scopes.js';
-import { JsonResponse } from '../../http/output/json-response.js';
-import { PROBLEMS } from '../../http/output/problems.js';
-import type { ProblemCode } from '../../http/output/problems.js';
-import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
-import { parameterNames } from '../../http/input/parameters.js';
+import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
+import { apiNameOf, Config } from '../../config/config.js';
+import { bodyOf } from '../../http/input/body.js';
+import type { RequestBody } from '../../http/input/body.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { queryOfHandler } from '../../http/input/query.js';
-import { problemsOf, schemaOf, variantsOf } from '../../http/output/openapi.js';
+import { JsonResponse } from '../../http/output/json-response.js';
+import {
+  operationOf,
+  pathParametersOf,
+  problemsOf,
+  schemaOf,
+  variantsOf,
+} from '../../http/output/openapi.js';
+import { PROBLEMS } from '../../http/output/problems.js';
+import type { ProblemCode } from '../../http/output/problems.js';
+import { propertiesOf, schemasUsedBy } from '../../http/output/schema.js';
+import type { JsonSchema, Model } from '../../http/output/schema.js';
+import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
 import { RouteTable } from '../../http/route-table.js';
 import type { Route } from '../../http/route-table.js';
-import { apiNameOf, Config } from '../../config/config.js';
+import { HEADERS, PLATFORM_PROBLEM, PROBLEM } from './components.js';
 import { EXAMPLES, RECORDED_AT } from './examples.js';
 import type { Example } from './examples.js';
 
@@ -24,7 +31,6 @@ type Json = Record<string, unknown>;
 /** The OpenAPI 3.1 documents of the running application: one of the routes for members' credentials, one of those for the platform's keys. */
 @Injectable()
 export class OpenApiDocument {
-  #application: INestApplication | undefined;
   #members: JsonResponse | undefined;
   #platform: JsonResponse | undefined;
 
@@ -33,18 +39,14 @@ export class OpenApiDocument {
     private readonly routeTable: RouteTable,
   ) {}
 
-  describe(application: INestApplication): void {
-    this.#application = application;
-  }
-
   /** Of the routes for members’ credentials; made when it is first asked for. */
   answer(): JsonResponse {
-    return (this.#members ??= JsonResponse.unchanging(this.#build(this.#ofMembers(), API_PREFIX)));
+    return (this.#members ??= JsonResponse.unchanging(this.#ofMembers()));
   }
 
   /** Of what the platform's own backend calls. */
   platformAnswer(): JsonResponse {
-    return (this.#platform ??= JsonResponse.unchanging(this.#build(this.#ofPlatform(), PLATFORM_PREFIX)));
+    return (this.#platform ??= JsonResponse.unchanging(this.#ofPlatform()));
   }
 
   /** The document as its readers get it: plain JSON, a fresh copy. */
@@ -57,53 +59,29 @@ export class OpenApiDocument {
     return JSON.parse(String(this.platformAnswer().json)) as Json;
   }
 
-  #started(title: string): DocumentBuilder {
-    const { publicUrl } = this.config;
-    return new DocumentBuilder()
-      .setTitle(title)
-      .setVersion('1.0.0')
-      .setExternalDoc('Reference and guides', `${publicUrl}/docs`)
-      .setOpenAPIVersion('3.1.0')
-      .addServer(publicUrl);
-  }
-
-  #ofPlatform(): Omit<OpenAPIObject, 'paths'> {
-    return this.#started(`${apiNameOf(this.config)}, for the platform`)
-      .setDescription(
+  #ofPlatform(): Json {
+    return this.#build(PLATFORM_PREFIX, {
+      title: `${apiNameOf(this.config)}, for the platform`,
+      description:
         'The API for the platform’s own backend, which feeds the data of all members. Keys are issued by `pua keys create --platform`, ' +
-          'belong to no member, and give no access to `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
-      )
-      .addApiKey(
-        {
-          type: 'apiKey',
-          in: 'header',
-          name: 'X-API-Key',
-          description: 'Key of the platform’s backend. For servers only: a key sent by a browser is refused.',
-        },
-        'api_key',
-      )
-      .build();
+        'belong to no member, and give no access to `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
+      problem: PLATFORM_PROBLEM,
+      securitySchemes: { api_key: apiKey('Key of the platform’s backend') },
+    });
   }
 
-  #ofMembers(): Omit<OpenAPIObject, 'paths'> {
+  #ofMembers(): Json {
     const { publicUrl } = this.config;
-    return this.#started(apiNameOf(this.config))
-      .setDescription(
+    return this.#build(API_PREFIX, {
+      title: apiNameOf(this.config),
+      description:
         'A member’s own profile, events, connections and achievements. Every response holds only data of the member ' +
-          'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
-          '`application/problem+json` (RFC 9457) with a `code`.',
-      )
-      .addApiKey(
-        {
-          type: 'apiKey',
-          in: 'header',
-          name: 'X-API-Key',
-          description: 'Key of a partner’s backend. For servers only: a key sent by a browser is refused.',
-        },
-        'api_key',
-      )
-      .addOAuth2(
-        {
+        'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
+        '`application/problem+json` (RFC 9457) with a `code`.',
+      problem: PROBLEM,
+      securitySchemes: {
+        api_key: apiKey('Key of a partner’s backend'),
+        oauth2: {
           type: 'oauth2',
           description: 'The member signs in: authorization code flow with PKCE (S256).',
           flows: {
@@ -111,120 +89,95 @@ export class OpenApiDocument {
               authorizationUrl: `${publicUrl}/oauth/authorize`,
               tokenUrl: `${publicUrl}/oauth/token`,
               refreshUrl: `${publicUrl}/oauth/token`,
-              scopes: { ...SCOPES },
+              scopes: SCOPES,
             },
           },
         },
-        'oauth2',
-      )
-      .build();
-  }
-
-  #build(base: Omit<OpenAPIObject, 'paths'>, prefix: string): OpenAPIObject {
-    const document = SwaggerModule.createDocument(this.#application!, base, {
-      operationIdFactory: (_controller, method) => method,
+      },
     });
-    document.info.license = LICENSE;
-    document.info.contact = this.#contact();
-    document.components!.schemas!.Problem = (prefix === API_PREFIX ? PROBLEM : PLATFORM_PROBLEM) as never;
-    for (const schema of Object.values(document.components!.schemas!) as Json[]) closeObject(schema);
-    document.components!.headers = HEADERS as never;
-    for (const route of this.routeTable.routes) this.#complete(document, route);
-    document.paths = Object.fromEntries(
-      Object.entries(document.paths).filter(([path]) => isUnder(prefix, path)),
-    );
-    document.components!.schemas = usedSchemas(document) as never;
-    const used = Object.values(document.paths).flatMap((item) =>
-      Object.values(item as Record<string, { tags: string[] }>).flatMap(({ tags }) => tags),
-    );
-    document.tags = [...new Set([...Object.keys(TAGS), ...used])]
-      .filter((name) => used.includes(name))
-      .map((name) => ({ name, description: TAGS[name] ?? name }));
-    return document;
   }
 
-  /** Adds to a route's operation what its decorators imply: scope, query, headers, and every error that it can respond with. */
-  #complete(document: OpenAPIObject, route: Route): void {
-    const path = route.path.replace(/:(\w+)/g, '{$1}');
-    const operation = (document.paths[path] as unknown as Record<string, Json> | undefined)?.[
-      route.method.toLowerCase()
-    ];
-    if (!operation) return;
-    const access = accessOf(route.handler, route.controller)!;
-    operation.tags = [tagOf(path)];
-    if (access === 'public') operation.security = [];
-    else {
-      operation.security = [
-        { api_key: [] },
-        ...(isPlatformScope(access ?? '') ? [] : [{ oauth2: access === null ? [] : [access] }]),
-      ];
-      operation['x-required-scope'] = access;
+  /** @throws Error for a route of the API whose decorators do not say what it responds with */
+  #build(prefix: string, { title, description, problem, securitySchemes }: Contents): Json {
+    const { publicUrl } = this.config;
+    const paths: Record<string, Record<string, Json>> = {};
+    for (const route of this.routeTable.routes) {
+      if (!isUnder(prefix, route.path)) continue;
+      const path = route.path.replace(/:(\w+)/g, '{$1}');
+      (paths[path] ??= {})[route.method.toLowerCase()] = this.#operation(route, path);
     }
-    operation.parameters = [
-      ...((operation.parameters as Json[] | undefined) ?? []).filter((parameter) => parameter.in === 'path'),
-      ...queryParameters(route),
-      ...(problemsOf(route.handler).includes('precondition_failed')
-        ? [
-            {
-              name: 'If-Match',
-              in: 'header',
-              required: false,
-              schema: { type: 'string' },
-              description: 'ETag of GET /profile',
-            },
-          ]
-        : route.method !== 'GET'
-          ? []
-          : [
-              {
-                name: 'If-None-Match',
-                in: 'header',
-                required: false,
-                schema: { type: 'string' },
-                description: 'ETag of an earlier response',
-              },
-            ]),
-    ];
-    if (problemsOf(route.handler).includes('idempotency_conflict'))
-      (operation.parameters as Json[]).push({
-        name: 'Idempotency-Key',
-        in: 'header',
-        required: false,
-        schema: { type: 'string', minLength: 1, maxLength: 200, pattern: '^[!-~]+$' },
-        description:
-          'A key of your choice, in visible ASCII characters: the same key and body get the same response for 24 hours',
-      });
+    const used = Object.values(paths).flatMap((item) =>
+      Object.values(item).flatMap(({ tags }) => tags as string[]),
+    );
+    const tags = [...new Set([...Object.keys(TAGS), ...used])].filter((name) => used.includes(name));
+    return {
+      openapi: '3.1.0',
+      info: { title, description, version: '1.0.0', contact: this.#contact(), license: LICENSE },
+      servers: [{ url: publicUrl }],
+      tags: tags.map((name) => ({ name, description: TAGS[name] ?? name })),
+      paths,
+      components: {
+        securitySchemes,
+        schemas: { ...schemasUsedBy(paths), Problem: problem },
+        headers: HEADERS,
+      },
+      externalDocs: { description: 'Reference and guides', url: `${publicUrl}/docs` },
+    };
+  }
+
+  /** Describes what the route's decorators say and imply: scope, query, headers, and every error that it can respond with. */
+  #operation(route: Route, path: string): Json {
+    const { handler, controller, method } = route;
+    const said = operationOf(handler);
+    if (!said) throw new Error(`${method} ${path} does not say what it responds with`);
+    const { summary, description, response } = said;
+    const access = accessOf(handler, controller)!;
     const variants = describeVariants(route);
-    if (variants) operation['x-variants'] = variants;
-    const responses = operation.responses as Record<string, Json>;
-    const success = Object.keys(responses).find((status) => status.startsWith('2'))!;
-    const isList = JSON.stringify(responses[success]).includes('schemas/Pagination');
-    responses[success]!.description ||= operation.summary;
-    responses[success]!.headers = headerRefs(successHeaders(access, isList, route.method));
-    if (route.method === 'GET')
-      responses['304'] = { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id']) };
-    const examples = [operation.operationId as string, ...(variants ?? []).map(({ name }) => name as string)]
+    const examples = [handler.name, ...(variants ?? []).map(({ name }) => name as string)]
       .flatMap((name) => EXAMPLES[name] ?? [])
       .map((example) => this.#here(example));
-    addExamples(responses[success]!, examples, Number(success));
-    for (const [status, codes] of problemsByStatus(route, access)) {
-      responses[status] = {
-        description: codes.map((code) => `\`${code}\`: ${PROBLEMS.get(code)!.title}`).join('; '),
-        headers: headerRefs(problemHeaders(status)),
-        content: {
-          'application/problem+json': {
-            schema: {
-              allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: codes } } }],
-            },
-          },
+    const body = bodyOf(handler);
+    return {
+      operationId: handler.name,
+      tags: [tagOf(path)],
+      summary,
+      ...(description === undefined ? {} : { description }),
+      security: securityOf(access),
+      ...(access === 'public' ? {} : { 'x-required-scope': access }),
+      ...(variants ? { 'x-variants': variants } : {}),
+      parameters: [...pathParametersOf(handler), ...queryParameters(route), ...requestHeaders(route)],
+      ...(body ? { requestBody: withExample(body, examples) } : {}),
+      responses: {
+        200: {
+          description: summary,
+          headers: headerRefs(successHeaders(access, response, method)),
+          content: { 'application/json': { schema: response, ...examplesOf(examples, 200) } },
         },
-      };
-      addExamples(responses[status]!, examples, Number(status));
-    }
-    const body = examples.find(({ request }) => request.body !== undefined)?.request.body;
-    const accepted = operation.requestBody as { content: Record<string, Json> } | undefined;
-    if (accepted && body !== undefined)
-      for (const type of Object.values(accepted.content)) type.examples = { changes: { value: body } };
+        ...(method === 'GET'
+          ? { 304: { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id']) } }
+          : {}),
+        ...Object.fromEntries(
+          [...problemsByStatus(route, access)].map(([status, codes]) => [
+            status,
+            {
+              description: codes.map((code) => `\`${code}\`: ${PROBLEMS.get(code)!.title}`).join('; '),
+              headers: headerRefs(problemHeaders(status)),
+              content: {
+                'application/problem+json': {
+                  schema: {
+                    allOf: [
+                      { $ref: '#/components/schemas/Problem' },
+                      { properties: { code: { enum: codes } } },
+                    ],
+                  },
+                  ...examplesOf(examples, Number(status)),
+                },
+              },
+            },
+          ]),
+        ),
+      },
+    };
   }
 
   #contact(): { name: string; url?: string; email?: string } {
@@ -240,15 +193,73 @@ export class OpenApiDocument {
   }
 }
 
-/** Adds the examples whose response has this status. */
-function addExamples(response: Json, examples: readonly Example[], status: number): void {
+/** What sets one document apart from the other. */
+interface Contents {
+  readonly title: string;
+  readonly description: string;
+  readonly problem: Json;
+  readonly securitySchemes: Json;
+}
+
+function apiKey(whose: string): Json {
+  const description = `${whose}. For servers only: a key sent by a browser is refused.`;
+  return { type: 'apiKey', in: 'header', name: 'X-API-Key', description };
+}
+
+function securityOf(access: Access): Json[] {
+  if (access === 'public') return [];
+  if (isPlatformScope(access ?? '')) return [{ api_key: [] }];
+  return [{ api_key: [] }, { oauth2: access === null ? [] : [access] }];
+}
+
+function requestHeaders({ handler, method }: Route): Json[] {
+  const problems = problemsOf(handler);
+  return [
+    ...(problems.includes('precondition_failed')
+      ? [requestHeader('If-Match', 'ETag of GET /profile')]
+      : method === 'GET'
+        ? [requestHeader('If-None-Match', 'ETag of an earlier response')]
+        : []),
+    ...(problems.includes('idempotency_conflict')
+      ? [
+          requestHeader(
+            'Idempotency-Key',
+            'A key of your choice, in visible ASCII characters: the same key and body get the same response for 24 hours',
+            { minLength: 1, maxLength: 200, pattern: '^[!-~]+$' },
+          ),
+        ]
+      : []),
+  ];
+}
+
+const requestHeader = (name: string, description: string, rules: Json = {}): Json => ({
+  name,
+  in: 'header',
+  required: false,
+  schema: { type: 'string', ...rules },
+  description,
+});
+
+/** The examples whose response has this status, as a member of a media type. */
+function examplesOf(examples: readonly Example[], status: number): Json {
   const fitting = examples.filter((example) => example.response.status === status);
-  const content = response.content as Record<string, Json> | undefined;
-  if (!content || fitting.length === 0) return;
-  for (const type of Object.values(content))
-    type.examples = Object.fromEntries(
+  if (fitting.length === 0) return {};
+  return {
+    examples: Object.fromEntries(
       fitting.map(({ name, summary, response: { body } }) => [name, { summary, value: body }]),
-    );
+    ),
+  };
+}
+
+/** The body that a route takes, with the first of the examples that has one. */
+function withExample(body: RequestBody, examples: readonly Example[]): Json {
+  const value = examples.find(({ request }) => request.body !== undefined)?.request.body;
+  if (value === undefined) return { ...body };
+  const content = Object.entries(body.content).map(([type, media]) => [
+    type,
+    { ...media, examples: { changes: { value } } },
+  ]);
+  return { ...body, content: Object.fromEntries(content) as Json };
 }
 
 /** The classes that a query of the route can have. */
@@ -305,22 +316,17 @@ function mergeSchemas(one: Json, other: Json): Json {
   return merged;
 }
 
-function parametersOf(query: QueryClass): Json[] {
-  return parameterNames(query).map((name) => {
-    const { required, description, style, explode, ...schema } = Reflect.getMetadata(
-      'swagger/apiModelProperties',
-      query.prototype as object,
-      name,
-    ) as Json;
-    delete schema.isArray;
-    const fallback = (new query() as Record<string, unknown>)[name];
+function parametersOf(query: Model): Json[] {
+  const defaults = new query() as Record<string, unknown>;
+  return [...propertiesOf(query)].map(([name, { schema, required }]) => {
+    const { description, style, explode, ...rules } = schema;
     return {
       name,
       in: 'query',
-      required: required === true,
+      required,
       description,
       ...(style ? { style, explode } : {}),
-      schema: { ...schema, ...(fallback === undefined ? {} : { default: fallback }) },
+      schema: { ...rules, ...(defaults[name] === undefined ? {} : { default: defaults[name] }) },
     };
   });
 }
@@ -358,11 +364,11 @@ function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode
   return byStatus;
 }
 
-function successHeaders(access: Access, isList: boolean, method: string): string[] {
+function successHeaders(access: Access, response: JsonSchema, method: string): string[] {
   const names = ['X-Request-Id', ...(method === 'POST' ? [] : ['ETag']), 'Cache-Control', 'Vary'];
   if (access !== 'public')
     names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes', 'RateLimit', 'RateLimit-Policy');
-  if (isList) names.push('Link', 'X-Total-Count');
+  if (JSON.stringify(response).includes('schemas/Pagination')) names.push('Link', 'X-Total-Count');
   return names;
 }
 
@@ -403,132 +409,4 @@ function tagOf(path: string): string {
     problems: 'Documents',
   };
   return groups[segment] ?? segment.replace(/^./, (letter) => letter.toUpperCase());
-}
-
-const header = (description: string, schema: Json = { type: 'string' }) => ({ description, schema });
-
-const HEADERS = {
-  'X-Request-Id': header(
-    'The one sent with the request, if it was 1–64 characters of `[A-Za-z0-9._-]`; otherwise generated',
-    {
-      type: 'string',
-      pattern: '^[A-Za-z0-9._-]{1,64}$',
-    },
-  ),
-  ETag: header('Strong validator'),
-  'Cache-Control': header('`private, no-cache`; on errors `no-store`'),
-  Vary: header('`Authorization, X-API-Key, Origin`'),
-  'X-OAuth-Scopes': header('Scopes of the credential, separated by ", "'),
-  'X-Accepted-OAuth-Scopes': header('The scope that the endpoint needs'),
-  'RateLimit-Policy': header(
-    '`"read";q=300;w=60`: requests per window, and its length in seconds (draft-ietf-httpapi-ratelimit-headers)',
-  ),
-  RateLimit: header('`"read";r=299;t=42`: remaining requests, and seconds until the next window'),
-  Link: header('Links to the first, previous and next page (RFC 8288)'),
-  'X-Total-Count': header('`pagination.total`', { type: 'integer', minimum: 0 }),
-  'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),
-  'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 1 }),
-};
-
-const PROBLEM_PARAMETER: Json = {
-  type: 'object',
-  required: ['parameter', 'code', 'detail'],
-  additionalProperties: false,
-  properties: {
-    parameter: { type: 'string' },
-    code: { type: 'string' },
-    detail: { type: 'string' },
-    allowed: { type: 'array', items: { type: 'string' } },
-  },
-};
-
-const PROBLEM: Json = {
-  type: 'object',
-  description: 'RFC 9457',
-  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id'],
-  properties: {
-    type: { type: 'string', format: 'uri' },
-    title: { type: 'string' },
-    status: { type: 'integer', minimum: 400, maximum: 599 },
-    detail: { type: 'string' },
-    instance: { type: 'string' },
-    code: { type: 'string', enum: [...PROBLEMS.keys()] },
-    request_id: { type: 'string' },
-    errors: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 32,
-      items: {
-        oneOf: [
-          {
-            type: 'object',
-            required: ['pointer', 'field', 'code', 'detail'],
-            additionalProperties: false,
-            properties: {
-              pointer: { type: 'string' },
-              field: { type: ['string', 'null'] },
-              code: { type: 'string' },
-              detail: { type: 'string' },
-              max: { type: 'integer' },
-              actual: { type: 'integer' },
-            },
-          },
-          PROBLEM_PARAMETER,
-        ],
-      },
-    },
-    required_scope: { type: 'string', enum: ALL_SCOPES },
-    granted_scopes: { type: 'array', items: { type: 'string' } },
-    retry_after: { type: 'integer', minimum: 1 },
-  },
-};
-
-/** The same for the platform's calls, whose errors can concern lines of a feed. */
-const PLATFORM_PROBLEM: Json = {
-  ...PROBLEM,
-  properties: {
-    ...(PROBLEM.properties as Json),
-    errors: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 100,
-      items: {
-        oneOf: [
-          {
-            type: 'object',
-            required: ['line', 'pointer', 'code', 'detail'],
-            additionalProperties: false,
-            properties: {
-              line: { type: 'integer', minimum: 1 },
-              pointer: { type: 'string' },
-              code: { type: 'string' },
-              detail: { type: 'string' },
-            },
-          },
-          PROBLEM_PARAMETER,
-        ],
-      },
-    },
-    required_scope: { type: 'string', enum: ALL_PLATFORM_SCOPES },
-  },
-};
-
-/** Keeps only the schemas that the calls refer to, directly or through others. */
-function usedSchemas(document: OpenAPIObject): Record<string, unknown> {
-  const schemas = document.components!.schemas! as Record<string, unknown>;
-  const used = new Set<string>();
-  const look = (value: unknown) => {
-    for (const [, name] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (used.has(name!)) continue;
-      used.add(name!);
-      look(schemas[name!]);
-    }
-  };
-  look(document.paths);
-  return Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
-}
-
-/** Closes the schema: responses are checked against it, so that an undocumented key is an error. */
-function closeObject(schema: Json): void {
-  if (schema.type === 'object' && schema.properties) schema.additionalProperties = false;
 }

@@ -13,7 +13,7 @@ export class OpenApiController {
   @Get('openapi.json')
   @RespondsWith(
     'Get this document',
-    { schema: { type: 'object' }, models: [] },
+    { type: 'object' },
     'The OpenAPI 3.1 document of the running server, for client generators and test tools.',
   )
   getOpenApi(): JsonResponse {
@@ -30,7 +30,7 @@ export class PlatformOpenApiController {
   @Get('openapi.json')
   @RespondsWith(
     'Get the platform’s document',
-    { schema: { type: 'object' }, models: [] },
+    { type: 'object' },
     'The OpenAPI 3.1 document of the calls for the platform’s backend.',
   )
   getPlatformOpenApi(): JsonResponse {

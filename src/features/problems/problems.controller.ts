@@ -1,12 +1,12 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { ApiParam, ApiSchema } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { IntegerField, ObjectListField, TextField } from '../../http/output/fields.js';
-import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
+import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { Problem, PROBLEMS } from '../../http/output/problems.js';
+import { Schema } from '../../http/output/schema.js';
 
-@ApiSchema({ name: 'ProblemDefinition' })
+@Schema('ProblemDefinition')
 class ProblemEntry {
   @TextField({ description: 'Stable name of the error, for programs' })
   code: string;
@@ -24,7 +24,7 @@ class ProblemEntry {
   fix: string;
 }
 
-@ApiSchema({ name: 'ProblemCatalogue' })
+@Schema('ProblemCatalogue')
 class ProblemCatalogue {
   @ObjectListField(ProblemEntry)
   data: ProblemEntry[];
@@ -48,10 +48,10 @@ export class ProblemsController {
   }
 
   @Get(':code')
-  @ApiParam({
-    name: 'code',
-    description: 'Code of the error',
-    schema: { type: 'string', enum: [...PROBLEMS.keys()], examples: ['validation_failed'] },
+  @PathParameter('code', 'Code of the error', {
+    type: 'string',
+    enum: [...PROBLEMS.keys()],
+    examples: ['validation_failed'],
   })
   @RespondsWith(
     'Get an error code',

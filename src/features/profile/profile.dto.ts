@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { Schema } from '../../http/output/schema.js';
 import {
   CountField,
   EnumField,
@@ -11,7 +11,7 @@ import { ChangesOf, HttpUrl, Text } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 
 /** A person, as others may see them: `users.card` is its JSON text. */
-@ApiSchema({ name: 'UserCard' })
+@Schema('UserCard')
 export class UserCard {
   @IdField()
   id: number;
@@ -54,14 +54,14 @@ class NamedMember {
   display_name: string;
 }
 
-@ApiSchema({ name: 'Me' })
+@Schema('Me')
 export class Me extends NamedMember {
   @TextField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' })
   profile_picture: string | null;
 }
 
 /** The profile of a member `u`, with the member’s totals, `t`. */
-@ApiSchema({ name: 'Profile' })
+@Schema('Profile')
 export class Profile {
   @IdField({ from: 'u.id' })
   id: number;
@@ -106,7 +106,7 @@ export class Profile {
   connections_count: number;
 }
 
-@ApiSchema({ name: 'ChangedProfile' })
+@Schema('ChangedProfile')
 export class ChangedProfile extends NamedMember {
   @TextField({
     from: 'u.bio',
@@ -120,7 +120,7 @@ export class ChangedProfile extends NamedMember {
   profile_picture: string | null;
 }
 
-@ApiSchema({ name: 'ProfileUpdated' })
+@Schema('ProfileUpdated')
 export class ProfileUpdated {
   @EnumField(['Profile updated.'])
   message: 'Profile updated.';
@@ -130,7 +130,7 @@ export class ProfileUpdated {
 }
 
 /** Body of PUT /profile: only included fields change, null clears. */
-@ApiSchema({ name: 'ProfileChanges' })
+@Schema('ProfileChanges')
 @ChangesOf(Profile)
 export class ProfileChanges {
   @Text(LENGTHS.users.first_name, { example: 'Ada' })

@@ -1,4 +1,4 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { Schema } from '../../http/output/schema.js';
 import { CHANGE_KINDS } from '../../changes/changes.js';
 import type { MemberChange } from '../../changes/changes.js';
 import { RESOURCES } from '../../changes/resources.js';
@@ -29,7 +29,7 @@ export class SyncQuery {
   resources?: Resource[];
 }
 
-@ApiSchema({ name: 'Change' })
+@Schema('Change')
 class ChangeItem {
   @EnumField(RESOURCES, { description: 'The resource that changed' })
   resource: Resource;
@@ -43,7 +43,7 @@ class ChangeItem {
   kind: MemberChange['kind'];
 }
 
-@ApiSchema({ name: 'Changes' })
+@Schema('Changes')
 export class SyncAnswer {
   @ObjectListField(ChangeItem, { description: 'Each item once, in the order of their most recent changes' })
   data: MemberChange[];

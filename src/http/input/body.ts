@@ -1,14 +1,14 @@
 import { applyDecorators, createParamDecorator } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
-import { ApiBody, ApiConsumes, ApiExtraModels, ApiPropertyOptional, getSchemaPath } from '@nestjs/swagger';
 import { IsOptional, IsString, validateSync } from 'class-validator';
 import express from 'express';
 import type { Request, Response } from 'express';
 import { fieldNames } from '../output/fields.js';
-import type { Model } from '../output/fields.js';
 import { RespondsWithProblems } from '../output/openapi.js';
 import { pointerTo, Problem } from '../output/problems.js';
 import type { ProblemDetail } from '../output/problems.js';
+import { Described, nullable, propertiesOf, refTo } from '../output/schema.js';
+import type { JsonSchema, Model } from '../output/schema.js';
 import { receiving } from '../pipeline/request-context.js';
 import type { Length } from '../../values/vocabulary.js';
 import { CodePoints, faultOf, HttpUrlAsWritten, Storable, VALIDATION } from './rules.js';
@@ -38,16 +38,34 @@ const readFields = createParamDecorator(async (Fields: Model, context: Execution
  */
 export const JsonBody = (): ParameterDecorator => (controller, name, index) => {
   const Fields = classOfParameter(controller, name!, index);
-  const method = Object.getOwnPropertyDescriptor(controller, name!)!;
-  ApiBody({ type: Fields })(controller, name!, method);
+  documentBody(controller, name!, { content: { 'application/json': { schema: refTo(Fields) } } });
+  readFields(Fields)(controller, name, index);
+};
+
+const BODY = 'http:body';
+
+/** The body that a route takes, as OpenAPI describes it. */
+export interface RequestBody {
+  readonly required: true;
+  readonly description?: string;
+  readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+}
+
+function documentBody(controller: object, name: string | symbol, body: Omit<RequestBody, 'required'>): void {
+  const method = Object.getOwnPropertyDescriptor(controller, name)!;
+  Reflect.defineMetadata(BODY, { required: true, ...body } satisfies RequestBody, method.value as object);
   RespondsWithProblems(
     'invalid_json',
     'payload_too_large',
     'unsupported_media_type',
     'validation_failed',
-  )(controller, name!, method);
-  readFields(Fields)(controller, name, index);
-};
+  )(controller, name, method);
+}
+
+/** The body that the handler takes, if any. */
+export function bodyOf(handler: object): RequestBody | undefined {
+  return Reflect.getMetadata(BODY, handler) as RequestBody | undefined;
+}
 
 async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
   const bytes = await readBytes(request, response);
@@ -91,19 +109,10 @@ export const NdjsonBody = (
     return bytes;
   });
   return (controller, name, index) => {
-    const method = Object.getOwnPropertyDescriptor(controller, name!)!;
-    ApiConsumes('application/x-ndjson')(controller, name!, method);
-    ApiExtraModels(Line)(controller, name!, method);
-    ApiBody({
-      schema: { allOf: [{ $ref: getSchemaPath(Line) }], oneOf: [...forms] },
+    documentBody(controller, name!, {
       description: 'One line for each record',
-    })(controller, name!, method);
-    RespondsWithProblems(
-      'invalid_json',
-      'payload_too_large',
-      'unsupported_media_type',
-      'validation_failed',
-    )(controller, name!, method);
+      content: { 'application/x-ndjson': { schema: { allOf: [refTo(Line)], oneOf: [...forms] } } },
+    });
     inject()(controller, name, index);
   };
 };
@@ -143,25 +152,18 @@ function isJson(type: string | undefined): boolean {
   );
 }
 
-const FIELDS = 'http:body-fields';
 const RESOURCE = 'http:resource';
 
 /** Fields of this resource that the class does not have cannot be changed: `read_only_field`. */
 export const ChangesOf = (resource: Model) => Reflect.metadata(RESOURCE, resource) as ClassDecorator;
 
 /** A field of a body that may be absent or null; the first broken rule is the one that is reported. */
-function field(schema: Record<string, unknown>, ...rules: PropertyDecorator[]): PropertyDecorator {
+function field(schema: JsonSchema, ...rules: PropertyDecorator[]): PropertyDecorator {
   return applyDecorators(
-    (target: object, name: string | symbol) =>
-      Reflect.defineMetadata(FIELDS, [...bodyFields(target), name as string], target),
     IsOptional(),
     ...rules,
-    ApiPropertyOptional({ type: String, nullable: true, ...schema }),
+    Described(nullable({ type: 'string', ...schema }), { required: false }),
   );
-}
-
-function bodyFields(prototype: object): readonly string[] {
-  return (Reflect.getMetadata(FIELDS, prototype) as readonly string[] | undefined) ?? [];
 }
 
 function textRules([least, most]: Length): PropertyDecorator[] {
@@ -206,14 +208,14 @@ function checkFields(body: Record<string, unknown>, Fields: Model): Record<strin
   }
   if (isDeeperThan(body, DEEPEST))
     throw wholeBody('too_deep', `The body must be nested at most ${DEEPEST} deep.`, DEEPEST);
-  const fields = bodyFields(Fields.prototype as object);
-  const given = names.filter((name) => fields.includes(name)).map((name) => [name, body[name]] as const);
+  const fields = propertiesOf(Fields);
+  const given = names.filter((name) => fields.has(name)).map((name) => [name, body[name]] as const);
   const candidate = Object.assign(new Fields(), Object.fromEntries(given));
   const faults = new Map(
     validateSync(candidate, VALIDATION).map((error) => [error.property, faultOf(error)]),
   );
   const errors = names.flatMap((name) => {
-    const fault = fields.includes(name) ? faults.get(name) : notAField(Fields, name);
+    const fault = fields.has(name) ? faults.get(name) : notAField(Fields, name);
     return fault ? [fieldError(name, fault)] : [];
   });
   if (errors.length > 0) throw validationFailed(errors);

@@ -1,5 +1,4 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import {
   ArrayMaxSize,
@@ -14,6 +13,8 @@ import {
   Min,
 } from 'class-validator';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
+import { Described } from '../output/schema.js';
+import type { JsonSchema } from '../output/schema.js';
 import { CodePoints, ReadableTimestamp, Storable } from './rules.js';
 
 /**
@@ -22,47 +23,24 @@ import { CodePoints, ReadableTimestamp, Storable } from './rules.js';
  */
 export type QueryClass = new () => object;
 
-const PARAMETERS = 'http:parameters';
-/** Those of them that are lists. */
-const LISTS = 'http:lists';
-
-/** Lists the names of the parameters of a query class, in the order in which they are declared. */
-export function parameterNames(query: QueryClass): readonly string[] {
-  return namesIn(PARAMETERS, query.prototype as object);
-}
-
-/** Lists those of them that take several values. */
-export function listNames(query: QueryClass): readonly string[] {
-  return namesIn(LISTS, query.prototype as object);
-}
-
-function namesIn(which: typeof PARAMETERS | typeof LISTS, query: object): readonly string[] {
-  return (Reflect.getMetadata(which, query) as string[] | undefined) ?? [];
-}
-
 interface Parameter {
   /** Reads the text; returns what it cannot read unchanged, for the rules to refuse. */
   readonly read?: (text: string) => unknown;
   /** JSON Schema, with its description. */
-  readonly schema: Record<string, unknown>;
+  readonly schema: JsonSchema;
   /** The first broken one is the one that is reported. */
   readonly rules: readonly PropertyDecorator[];
   readonly required?: boolean;
 }
 
 function parameter({ read, schema, rules, required = false }: Parameter): PropertyDecorator {
-  const documented = { ...schema, required };
   return applyDecorators(
-    (target: object, name: string | symbol) => {
-      for (const which of schema.type === 'array' ? ([PARAMETERS, LISTS] as const) : ([PARAMETERS] as const))
-        Reflect.defineMetadata(which, [...namesIn(which, target), name as string], target);
-    },
+    Described(schema, { required }),
     ...(read
       ? [Transform(({ value }) => (typeof value === 'string' ? read(value) : value), { toClassOnly: true })]
       : []),
     ...(required ? [] : [IsOptional()]),
     ...rules,
-    required ? ApiProperty(documented) : ApiPropertyOptional(documented),
   );
 }
 

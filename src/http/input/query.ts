@@ -6,7 +6,7 @@ import type { Request } from 'express';
 import { Problem } from '../output/problems.js';
 import type { ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
-import { listNames, parameterNames } from './parameters.js';
+import { propertiesOf } from '../output/schema.js';
 import type { QueryClass } from './parameters.js';
 import { faultOf, VALIDATION } from './rules.js';
 import { classOfParameter } from './signature.js';
@@ -112,19 +112,19 @@ function check(
   query: QueryClass,
   values: Map<string, string[]>,
 ): { parameters: object; faults: ProblemDetail[] } {
-  const known = parameterNames(query);
-  const lists = listNames(query);
+  const known = propertiesOf(query);
   const faults: ProblemDetail[] = [];
   const single: Record<string, string> = {};
   for (const [name, list] of values) {
-    if (!known.includes(name)) {
-      const names = known.length === 0 ? 'There are none here.' : `There are: ${known.join(', ')}.`;
+    const parameter = known.get(name);
+    if (!parameter) {
+      const names = known.size === 0 ? 'There are none here.' : `There are: ${[...known.keys()].join(', ')}.`;
       faults.push({
         parameter: name,
         code: 'unknown_parameter',
         detail: `There is no parameter of this name. ${names}`,
       });
-    } else if (lists.includes(name)) single[name] = list.join(',');
+    } else if (parameter.schema.type === 'array') single[name] = list.join(',');
     else if (list.length > 1) faults.push(repeated(name));
     else single[name] = list[0]!;
   }

@@ -1,15 +1,15 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import { ApiProperty } from '@nestjs/swagger';
 import { jsonText } from '../../database/json-text.js';
 import type { JsonKey, JsonKind, JsonObject, JsonSource } from '../../database/json-text.js';
 import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';
+import { Described, nullable, refTo } from './schema.js';
+import type { JsonSchema, Model } from './schema.js';
 
 /**
  * The fields of a response. Each decorator declares everything about a field: its JSON type, for the OpenAPI document; its TypeScript
  * type, which the compiler compares with the property's; and, where it comes from the database, what it is read from. A class of such
  * fields becomes either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
  */
-export type Model<Instance extends object = object> = new () => Instance;
 
 /** What can be declared of a field besides its type. */
 export interface FieldOptions {
@@ -65,14 +65,14 @@ const FIELDS = 'http:fields';
 
 function field<Value>(
   kind: JsonKind,
-  schema: Record<string, unknown>,
-  { from, nullable = false, ...documentation }: FieldOptions,
+  schema: JsonSchema,
+  { from, nullable: orNull = false, ...documentation }: FieldOptions,
   object?: Field['object'],
 ): FieldDecorator<Value> {
   return (target, name) => {
-    ApiProperty({ ...schema, ...(nullable ? { nullable } : {}), ...documentation })(target, name);
+    Described({ ...(orNull ? nullable(schema) : schema), ...documentation })(target, name);
     const fields = new Map(fieldsOf(target));
-    fields.set(name, { name, kind, nullable, from, ...(object ? { object } : {}) });
+    fields.set(name, { name, kind, nullable: orNull, from, ...(object ? { object } : {}) });
     Reflect.defineMetadata(FIELDS, fields, target);
   };
 }
@@ -99,7 +99,7 @@ export const IntegerField = <const Options extends NumberOptions>(options: Optio
 
 /** Declares any number; in the database a numeric or double precision. */
 export const NumberField = <const Options extends NumberOptions>(options: Options) =>
-  field<Nullable<number, Options>>('number', { type: Number }, options);
+  field<Nullable<number, Options>>('number', { type: 'number' }, options);
 
 /** Declares a count: an integer from 0. */
 export const CountField = <const Options extends FieldOptions = object>(options: Options = {} as Options) =>
@@ -111,38 +111,28 @@ export const PercentageField = <const Options extends FieldOptions = object>(
 ) =>
   field<Nullable<number, Options>>(
     'number',
-    { type: Number, minimum: 0, maximum: 100, description: '2 decimals' },
+    { type: 'number', minimum: 0, maximum: 100, description: '2 decimals' },
     options,
   );
 
 /** Declares true or false; never null. */
 export const BooleanField = (options: FieldOptions = {}) =>
-  field<boolean>('boolean', { type: Boolean }, options);
+  field<boolean>('boolean', { type: 'boolean' }, options);
 
 /** Declares any text; it is escaped. */
 export const TextField = <const Options extends TextOptions = object>(options: Options = {} as Options) =>
-  field<Nullable<string, Options>>('text', { type: String }, options);
+  field<Nullable<string, Options>>('text', { type: 'string' }, options);
 
 /** Declares one of a few words, which need no escaping. */
 export const EnumField = <Word extends string, const Options extends FieldOptions = object>(
   words: readonly Word[],
   options: Options = {} as Options,
-) =>
-  field<Nullable<Word, Options>>(
-    'word',
-    options.nullable ? { type: String, enum: [...words, null] } : { enum: words },
-    options,
-  );
+) => field<Nullable<Word, Options>>('word', { type: 'string', enum: words }, options);
 
 /** Declares a date and time in UTC; `from` a timestamptz. */
 export const TimestampField = <const Options extends FieldOptions = object>(
   options: Options = {} as Options,
-) =>
-  field<Nullable<string, Options>>(
-    'timestamp',
-    { ...(options.nullable ? { type: String } : {}), pattern: TIMESTAMP_PATTERN },
-    options,
-  );
+) => field<Nullable<string, Options>>('timestamp', { type: 'string', pattern: TIMESTAMP_PATTERN }, options);
 
 /** Declares an object of another class. */
 export const ObjectField = <Instance extends object, const Options extends ObjectOptions = object>(
@@ -150,22 +140,22 @@ export const ObjectField = <Instance extends object, const Options extends Objec
   options: Options = {} as Options,
 ) => {
   const { when, lookup, ...own } = options as ObjectOptions;
-  return field<Nullable<Instance, Options>>('json', { type: model }, own, { model, when, lookup });
+  return field<Nullable<Instance, Options>>('json', refTo(model), own, { model, when, lookup });
 };
 
 /** Declares a list of objects; `from` SQL of their JSON texts with commas between them. */
 export const ObjectListField = <Instance extends object>(
   model: Model<Instance>,
   options: FieldOptions = {},
-) => field<Instance[]>('items', { type: [model] }, options);
+) => field<Instance[]>('items', { type: 'array', items: refTo(model) }, options);
 
 /** Declares a list of texts; `from` a text[]. */
 export const TextListField = (options: FieldOptions = {}) =>
-  field<string[]>('texts', { type: [String] }, options);
+  field<string[]>('texts', { type: 'array', items: { type: 'string' } }, options);
 
 /** Declares a list of some of a few words. */
 export const EnumListField = <Word extends string>(words: readonly Word[], options: FieldOptions = {}) =>
-  field<readonly Word[]>('texts', { isArray: true, enum: words }, options);
+  field<readonly Word[]>('texts', { type: 'array', items: { type: 'string', enum: words } }, options);
 
 /**
  * Writes SQL of the JSON text of an object of the class, its keys in the order in which they are declared.

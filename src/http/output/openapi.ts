@@ -1,11 +1,11 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import { applyDecorators } from '@nestjs/common';
-import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiSchema, getSchemaPath } from '@nestjs/swagger';
+import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { BooleanField, CountField, IntegerField, TextField } from './fields.js';
-import type { Model } from './fields.js';
 import type { ProblemCode } from './problems.js';
+import { refTo, Schema } from './schema.js';
+import type { JsonSchema, Model } from './schema.js';
 
-@ApiSchema({ name: 'Pagination' })
+@Schema('Pagination')
 export class Pagination {
   @IntegerField({ minimum: 1, maximum: 100, description: 'Maximum number of items per page' })
   limit: number;
@@ -36,8 +36,8 @@ export function pageOf(item: Model) {
     required: ['data', 'pagination'],
     additionalProperties: false,
     properties: {
-      data: { type: 'array', items: { $ref: getSchemaPath(item) } },
-      pagination: { $ref: getSchemaPath(Pagination) },
+      data: { type: 'array', items: refTo(item) },
+      pagination: refTo(Pagination),
     },
   };
 }
@@ -45,35 +45,47 @@ export function pageOf(item: Model) {
 /** Schema of an id in a path. Anything but such a number is not found, never a bad request. */
 export const ID = { type: 'integer', format: 'int64', minimum: 1, maximum: HIGHEST_ID } as const;
 
-/** A schema, with the classes to which it refers. */
-interface AnswerSchema {
-  readonly schema: Record<string, unknown>;
-  readonly models: readonly Model[];
+/** What the decorators of a route say about it, for the OpenAPI documents. */
+export interface Operation {
+  readonly summary: string;
+  readonly description?: string | undefined;
+  /** JSON Schema of the response on success. */
+  readonly response: JsonSchema;
 }
+
+const OPERATION = 'http:operation';
+const PATH_PARAMETERS = 'http:path-parameters';
 
 /**
  * Documents a route: what it does, in a few words and in whole sentences, and the response on success. Headers, and the problems
  * that all routes share, are added.
  */
-export function RespondsWith(
+export const RespondsWith = (
   summary: string,
-  answer: Model | AnswerSchema,
+  answer: Model | JsonSchema,
   description?: string,
-): MethodDecorator {
-  return applyDecorators(
-    ApiOperation({ summary, ...(description === undefined ? {} : { description }) }),
-    typeof answer === 'function'
-      ? ApiOkResponse({ type: answer })
-      : applyDecorators(
-          ApiExtraModels(Pagination, ...answer.models),
-          ApiOkResponse({ schema: answer.schema }),
-        ),
-  );
-}
+): MethodDecorator => {
+  const response = typeof answer === 'function' ? refTo(answer) : answer;
+  return SetMetadata(OPERATION, { summary, description, response } satisfies Operation);
+};
 
 /** Documents a route that answers with a page of a list of `item`. */
 export const RespondsWithPage = (summary: string, item: Model, description?: string) =>
-  RespondsWith(summary, { schema: pageOf(item), models: [item] }, description);
+  RespondsWith(summary, pageOf(item), description);
+
+/** Finds what {@link RespondsWith} says about the handler. */
+export function operationOf(handler: object): Operation | undefined {
+  return Reflect.getMetadata(OPERATION, handler) as Operation | undefined;
+}
+
+/** Documents a parameter in the route's path. */
+export const PathParameter = (name: string, description: string, schema: JsonSchema): MethodDecorator =>
+  SetMetadata(PATH_PARAMETERS, [{ name, required: true, in: 'path', description, schema }]);
+
+/** Lists what {@link PathParameter} says about the handler. */
+export function pathParametersOf(handler: object): readonly JsonSchema[] {
+  return (Reflect.getMetadata(PATH_PARAMETERS, handler) as readonly JsonSchema[] | undefined) ?? [];
+}
 
 /** What a route does for one value of the parameter that decides it. */
 export interface Variant {
@@ -105,12 +117,8 @@ export function RespondsWithVariants(
     }),
   );
   return applyDecorators(
-    RespondsWith(
-      summary,
-      { schema: { oneOf: [...schemas.values()] }, models: all.map(({ item }) => item) },
-      description,
-    ),
-    (_controller, _name, { value: handler }) => Reflect.defineMetadata(VARIANTS, variants, handler as object),
+    RespondsWith(summary, { oneOf: [...schemas.values()] }, description),
+    SetMetadata(VARIANTS, variants),
   );
 }
 
@@ -120,8 +128,8 @@ export function variantsOf(handler: object): Readonly<Record<string, Variant>> |
 }
 
 /** Makes the JSON Schema of a variant's response. */
-export function schemaOf({ item, isList }: Variant): Record<string, unknown> {
-  return isList ? pageOf(item) : { $ref: getSchemaPath(item) };
+export function schemaOf({ item, isList }: Variant): JsonSchema {
+  return isList ? pageOf(item) : refTo(item);
 }
 
 const PROBLEM_CODES = 'http:problems';

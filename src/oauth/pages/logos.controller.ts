@@ -1,5 +1,4 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/auth.decorators.js';
 import { Database } from '../../database/database.js';
@@ -17,7 +16,6 @@ const FIND_LOGO = 'SELECT logo FROM oauth_clients WHERE id = $1 AND logo IS NOT 
 @Controller('logos')
 @Public()
 @OutsideApi()
-@ApiExcludeController()
 export class LogosController {
   constructor(
     private readonly platform: PlatformLogo,

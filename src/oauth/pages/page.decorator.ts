@@ -1,5 +1,4 @@
 import { applyDecorators, SetMetadata, UseFilters } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { Public } from '../../auth/auth.decorators.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
 import { PageFilter } from './page.filter.js';
@@ -11,13 +10,7 @@ const PAGE = 'oauth:page';
  * like every route that does not declare its access; {@link PageRoutes} precedes those that have it.
  */
 export const Page = () =>
-  applyDecorators(
-    SetMetadata(PAGE, true),
-    Public(),
-    OutsideApi(),
-    ApiExcludeController(),
-    UseFilters(PageFilter),
-  );
+  applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), UseFilters(PageFilter));
 
 /** Tells whether a controller is marked with {@link Page}. */
 export function isPage(controller: object): boolean {
