@@ -101,23 +101,6 @@ export interface ProfileUpdated {
   readonly profile: ChangedProfile;
 }
 
-export interface Pagination {
-  /** Maximum number of items per page. */
-  readonly limit: number;
-  /** Number of items on this page. */
-  readonly count: number;
-  /** Exact number of items on all pages together. */
-  readonly total: number;
-  /** Whether there is a next page. */
-  readonly has_more: boolean;
-  /** Cursor of the next page; null on the last page. */
-  readonly next_cursor: string | null;
-  /** Cursor of the previous page; null on the first page. */
-  readonly prev_cursor: string | null;
-  /** Sort order of the list. */
-  readonly sort: string;
-}
-
 export interface EventLocation {
   /** Name of the venue. */
   readonly name: string | null;
@@ -176,6 +159,23 @@ export interface Event {
   readonly created_at: string;
   /** When the event itself last changed. For example `2026-01-31 18:00:00`. */
   readonly updated_at: string;
+}
+
+export interface Pagination {
+  /** Maximum number of items per page. */
+  readonly limit: number;
+  /** Number of items on this page. */
+  readonly count: number;
+  /** Exact number of items on all pages together. */
+  readonly total: number;
+  /** Whether there is a next page. */
+  readonly has_more: boolean;
+  /** Cursor of the next page; null on the last page. */
+  readonly next_cursor: string | null;
+  /** Cursor of the previous page; null on the first page. */
+  readonly prev_cursor: string | null;
+  /** Sort order of the list. */
+  readonly sort: string;
 }
 
 export interface EventLocationDetail {

@@ -54,16 +54,18 @@ export function refTo(model: Model): { readonly $ref: string } {
   return { $ref: SCHEMAS + name };
 }
 
-/** Makes the schemas of all classes that `part` of a document refers to, directly or through others, by their names. */
+/** Makes the schemas of all classes that `part` of a document refers to, by their names; each behind those that it refers to itself. */
 export function schemasUsedBy(
   part: unknown,
-  schemas: Record<string, JsonSchema> = {},
+  schemas = new Map<string, JsonSchema>(),
 ): Record<string, JsonSchema> {
   for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-    if (schemas[name!] || !named.has(name!)) continue;
-    schemasUsedBy((schemas[name!] = schemaNamed(name!)), schemas);
+    if (schemas.has(name!) || !named.has(name!)) continue;
+    const schema = schemaNamed(name!);
+    schemasUsedBy(schema, schemas);
+    schemas.set(name!, schema);
   }
-  return schemas;
+  return Object.fromEntries(schemas);
 }
 
 function schemaNamed(name: string): JsonSchema {

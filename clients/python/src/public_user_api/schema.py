@@ -77,16 +77,6 @@ class ProfileUpdated(TypedDict):
     profile: ChangedProfile
 
 
-class Pagination(TypedDict):
-    limit: int
-    count: int
-    total: int
-    has_more: bool
-    next_cursor: str | None
-    prev_cursor: str | None
-    sort: str
-
-
 class EventLocation(TypedDict):
     name: str | None
     city: str | None
@@ -122,6 +112,16 @@ class Event(TypedDict):
     capacity: int | None
     created_at: str
     updated_at: str
+
+
+class Pagination(TypedDict):
+    limit: int
+    count: int
+    total: int
+    has_more: bool
+    next_cursor: str | None
+    prev_cursor: str | None
+    sort: str
 
 
 class EventLocationDetail(TypedDict):
