@@ -47,7 +47,7 @@ export function nullable({ type, enum: words, ...schema }: JsonSchema): JsonSche
 
 const SCHEMAS = '#/components/schemas/';
 
-/** @throws Error for a class without a {@link Schema} */
+/** Makes a reference to the schema of the class. @throws Error for a class without a {@link Schema} */
 export function refTo(model: Model): { readonly $ref: string } {
   const name = names.get(model);
   if (name === undefined) throw new Error(`${model.name} has no name in the OpenAPI documents`);
