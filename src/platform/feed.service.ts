@@ -11,11 +11,9 @@ import { LazyDataSource } from '../database/lazy-data-source.js';
 import { Turnstile } from '../database/turnstile.js';
 import { Unavailable } from '../database/unavailable.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
-import type { ProblemDetail } from '../http/output/problems.js';
-import type { FaultCode } from '../operations/import/fields.js';
 import { ImportSet, isLostRace } from '../operations/import/import-set.js';
 import { createStaging } from '../operations/import/staging.js';
-import type { RecordCounts } from '../operations/import/import-set.js';
+import type { RecordCounts, Reject } from '../operations/import/import-set.js';
 import { OperatorError } from '../values/operator-error.js';
 import { readLines } from '../operations/import/ndjson-reader.js';
 import { settle } from '../operations/import/settled-lines.js';
@@ -27,7 +25,6 @@ export const MOST_FEED_BYTES = 8 * 1024 * 1024;
 const MOST_LINES = 5_000;
 /** Bytes parsed per turn of the event loop: 5 ms of work. */
 const PIECE_BYTES = 65_536;
-const SHOWN_BAD_LINES = 100;
 
 /** How many feeds may wait for their turn, and how long. */
 const MOST_WAITING = 64;
@@ -161,12 +158,7 @@ async function write(manager: EntityManager, keyId: string, lines: readonly Read
   const settled = await settle(manager, lines);
   const set = new ImportSet(manager, FEED, { by: { actor: 'client', keyId }, attempts: 1, settled: true });
   if (!(await set.run([{ position: 0, lines: settled.lines }], undefined)))
-    throw badLines(
-      set.rejected,
-      (await set.badLines(SHOWN_BAD_LINES)).map(({ line, path, code, reason }) =>
-        badLine(line, path, code, reason),
-      ),
-    );
+    throw badLines(set.rejected, set.firstRejects);
   const each = [...set.counts.values()];
   const sum = (count: (of: RecordCounts) => number) => each.reduce((total, of) => total + count(of), 0);
   return {
@@ -179,14 +171,14 @@ async function write(manager: EntityManager, keyId: string, lines: readonly Read
   };
 }
 
-function badLine(line: number, path: string, code: FaultCode, detail: string): ProblemDetail {
-  const names = path.split('.').filter(Boolean);
-  return { line, pointer: pointerTo(names), code, detail };
-}
-
-function badLines(count: number, errors: readonly ProblemDetail[]): Problem {
+function badLines(count: number, first: readonly Reject[]): Problem {
   return new Problem('validation_failed', {
     detail: `${count === 1 ? '1 line is' : `${count} lines are`} invalid; nothing was changed.`,
-    errors,
+    errors: first.map(({ line, path, code, reason }) => ({
+      line,
+      pointer: pointerTo(path.split('.').filter(Boolean)),
+      code,
+      detail: reason,
+    })),
   });
 }

@@ -47,185 +47,102 @@ export function demoUsers(today: Date, passwordHash: string) {
 }
 
 const PLACES = [
-  {
-    timezone: 'Europe/Berlin',
-    name: 'Kulturhaus',
-    city: 'Berlin',
-    country_code: 'DE',
-    latitude: 52.52,
-    longitude: 13.4,
-  },
-  {
-    timezone: 'America/New_York',
-    name: 'The Loft',
-    city: 'New York',
-    country_code: 'US',
-    latitude: 40.73,
-    longitude: -74,
-  },
-  {
-    timezone: 'Asia/Kathmandu',
-    name: 'Garden of Dreams',
-    city: 'Kathmandu',
-    country_code: 'NP',
-    latitude: 27.71,
-    longitude: 85.31,
-  },
-  {
-    timezone: 'Asia/Tokyo',
-    name: 'Shimokita Hall',
-    city: 'Tokyo',
-    country_code: 'JP',
-    latitude: 35.66,
-    longitude: 139.67,
-  },
+  ['Europe/Berlin', 'Kulturhaus', 'Berlin', 'DE', 52.52, 13.4],
+  ['America/New_York', 'The Loft', 'New York', 'US', 40.73, -74],
+  ['Asia/Kathmandu', 'Garden of Dreams', 'Kathmandu', 'NP', 27.71, 85.31],
+  ['Asia/Tokyo', 'Shimokita Hall', 'Tokyo', 'JP', 35.66, 139.67],
 ] as const;
 
-interface DemoEvent {
-  title: string;
-  /** Days from the day of seeding. */
-  day: number;
-  status: string;
-  /** Ada's relation to the event; without one, she does not see it. */
-  ada?: [role: string, rsvp: string | null];
-  /** Numbers of the members who are going. */
-  going?: number[];
-  more?: Record<string, unknown>;
-}
+/** An event, by days from the day of seeding. Ada does not see it where she has no role; those who go have their numbers. */
+type DemoEvent = readonly [
+  title: string,
+  day: number,
+  status: string,
+  ada: readonly [role: string, rsvp: string | null] | undefined,
+  going?: readonly number[],
+  more?: { days?: number; open_end?: true; cancelled?: string } & Record<string, unknown>,
+];
 
-const EVENTS: DemoEvent[] = [
-  {
-    title: 'Analytical Engine Night',
-    day: 9,
-    status: 'scheduled',
-    ada: ['organizer', null],
-    going: [3, 4, 5, 6],
-    more: {
+const EVENTS: readonly DemoEvent[] = [
+  [
+    'Analytical Engine Night',
+    9,
+    'scheduled',
+    ['organizer', null],
+    [3, 4, 5, 6],
+    {
       capacity: 30,
       summary: 'Cards, gears and cake',
       tags: ['history', 'machines'],
       description: 'Bring your own punch cards.',
     },
-  },
-  {
-    title: 'Compilers Online',
-    day: 3,
-    status: 'scheduled',
-    ada: ['attendee', 'going'],
-    going: [2, 7, 8],
-    more: { is_online: true, online_url: 'https://meet.example.com/compilers' },
-  },
-  { title: 'Code & Ramen', day: 14, status: 'scheduled', ada: ['attendee', 'maybe'], going: [9, 10] },
-  {
-    title: 'Board Games (full)',
-    day: 5,
-    status: 'scheduled',
-    ada: ['attendee', 'waitlisted'],
-    going: [11, 12, 13],
-    more: { capacity: 3 },
-  },
-  {
-    title: 'Sunrise Hike',
-    day: 21,
-    status: 'scheduled',
-    ada: ['invitee', 'pending'],
-    going: [14],
-    more: { visibility: 'private' },
-  },
-  { title: 'Karaoke', day: 11, status: 'scheduled', ada: ['invitee', 'declined'], going: [15, 16] },
-  {
-    title: 'Secret Anniversary',
-    day: 40,
-    status: 'draft',
-    ada: ['co_organizer', null],
-    more: { visibility: 'private' },
-  },
-  {
-    title: 'Rooftop Cinema',
-    day: 6,
-    status: 'cancelled',
-    ada: ['attendee', 'going'],
-    going: [17],
-    more: { cancelled: 'Rain all week' },
-  },
-  {
-    title: 'Hack Weekend',
-    day: -1,
-    status: 'ongoing',
-    ada: ['attendee', 'going'],
-    going: [18, 19, 20, 21],
-    more: { days: 3 },
-  },
-  {
-    title: 'Reading Circle',
-    day: -20,
-    status: 'completed',
-    ada: ['attendee', 'going'],
-    going: [2, 3],
-    more: { open_end: true },
-  },
-  {
-    title: 'Summer Fair',
-    day: -60,
-    status: 'completed',
-    ada: ['co_organizer', null],
-    going: [4, 5, 6, 7],
-    more: { is_all_day: true },
-  },
-  { title: 'Somebody Else’s Party', day: -100, status: 'completed', going: [22, 23] },
-  { title: 'A Draft that Ada does not see', day: 30, status: 'draft', ada: ['invitee', 'pending'] },
-  ...Array.from({ length: 24 }, (_, i): DemoEvent => ({
-    title: `Weekly Meetup ${24 - i}`,
-    day: -7 * (i + 1),
-    status: 'completed',
-    ada: ['attendee', 'going'],
-    going: [2 + (i % 20), 3 + (i % 20)],
-  })),
+  ],
+  [
+    'Compilers Online',
+    3,
+    'scheduled',
+    ['attendee', 'going'],
+    [2, 7, 8],
+    { online_url: 'https://meet.example.com/compilers' },
+  ],
+  ['Code & Ramen', 14, 'scheduled', ['attendee', 'maybe'], [9, 10]],
+  ['Board Games (full)', 5, 'scheduled', ['attendee', 'waitlisted'], [11, 12, 13], { capacity: 3 }],
+  ['Sunrise Hike', 21, 'scheduled', ['invitee', 'pending'], [14], { visibility: 'private' }],
+  ['Karaoke', 11, 'scheduled', ['invitee', 'declined'], [15, 16]],
+  ['Secret Anniversary', 40, 'draft', ['co_organizer', null], [], { visibility: 'private' }],
+  ['Rooftop Cinema', 6, 'cancelled', ['attendee', 'going'], [17], { cancelled: 'Rain all week' }],
+  ['Hack Weekend', -1, 'ongoing', ['attendee', 'going'], [18, 19, 20, 21], { days: 3 }],
+  ['Reading Circle', -20, 'completed', ['attendee', 'going'], [2, 3], { open_end: true }],
+  ['Summer Fair', -60, 'completed', ['co_organizer', null], [4, 5, 6, 7], { is_all_day: true }],
+  ['Somebody Else’s Party', -100, 'completed', undefined, [22, 23]],
+  ['A Draft that Ada does not see', 30, 'draft', ['invitee', 'pending']],
+  ...Array.from({ length: 24 }, (_, i): DemoEvent => [
+    `Weekly Meetup ${24 - i}`,
+    -7 * (i + 1),
+    'completed',
+    ['attendee', 'going'],
+    [2 + (i % 20), 3 + (i % 20)],
+  ]),
 ];
 
 /** Makes the events: rows of `events`, some before `today` and some after it. */
 export function demoEvents(today: Date) {
-  return EVENTS.map(({ title, day, status, going, more = {} }, i) => {
-    const place = PLACES[i % PLACES.length]!;
-    const { cancelled, days, open_end, ...fields } = more as {
-      cancelled?: string;
-      days?: number;
-      open_end?: boolean;
-    };
-    const online = 'is_online' in fields;
-    return {
-      id: id(i + 1),
-      title,
-      status,
-      visibility: 'public',
-      starts_at: at(today, day, 17),
-      ends_at: open_end ? null : at(today, day + (days ?? 0), days ? 17 : 20),
-      timezone: place.timezone,
-      organizer_id: id(i === 0 ? 1 : (going?.[0] ?? 2)),
-      created_at: at(today, Math.min(day - 30, -3), 8),
-      updated_at: cancelled ? at(today, -1, 12) : at(today, Math.min(day - 2, -1), 8),
-      ...(online
-        ? {}
-        : {
-            location_name: place.name,
-            location_city: place.city,
-            location_country_code: place.country_code,
-            location_address: '1 Example Street',
-            location_latitude: place.latitude,
-            location_longitude: place.longitude,
-          }),
-      ...(cancelled ? { cancelled_at: at(today, -1, 12), cancellation_reason: cancelled } : {}),
-      is_all_day: false,
-      is_online: false,
-      tags: [],
-      ...fields,
-    };
-  });
+  return EVENTS.map(
+    ([title, day, status, , going = [], { cancelled, days = 0, open_end, ...more } = {}], i) => {
+      const [timezone, name, city, country_code, latitude, longitude] = PLACES[i % PLACES.length]!;
+      const is_online = 'online_url' in more;
+      return {
+        id: id(i + 1),
+        title,
+        status,
+        visibility: 'public',
+        starts_at: at(today, day, 17),
+        ends_at: open_end ? null : at(today, day + days, days > 0 ? 17 : 20),
+        timezone,
+        organizer_id: id(i === 0 ? 1 : (going[0] ?? 2)),
+        created_at: at(today, Math.min(day - 30, -3), 8),
+        updated_at: cancelled ? at(today, -1, 12) : at(today, Math.min(day - 2, -1), 8),
+        ...(!is_online && {
+          location_name: name,
+          location_city: city,
+          location_country_code: country_code,
+          location_address: '1 Example Street',
+          location_latitude: latitude,
+          location_longitude: longitude,
+        }),
+        ...(cancelled && { cancelled_at: at(today, -1, 12), cancellation_reason: cancelled }),
+        is_all_day: false,
+        is_online,
+        tags: [],
+        ...more,
+      };
+    },
+  );
 }
 
 /** Makes the events' participants: rows of `participants`. */
 export function demoParticipants(today: Date) {
-  return EVENTS.flatMap(({ day, ada, going = [] }, i) => {
+  return EVENTS.flatMap(([, day, , ada, going = []], i) => {
     const starts_at = at(today, day, 17);
     const relation = (user: number, role: string, rsvp_status: string | null) => ({
       user_id: id(user),
@@ -272,174 +189,72 @@ export function demoConnections(today: Date) {
   ].flat();
 }
 
-interface DemoAchievement {
-  /** Begins with `demo_`: keys are unique, and a platform has its own. */
-  key: string;
-  name: string;
-  category: string;
-  points: number;
-  target?: number;
-  hidden?: boolean;
-  retired?: boolean;
-  /** How many members earned it, from the first (Ada) or the second on. */
-  earners: number;
-  adaEarned: boolean;
-  adaProgress?: number;
-  pin?: number;
-}
+/** Its key begins with `demo_`: keys are unique, and a platform has its own. Members earned it from the first (Ada) or the second on. */
+type DemoAchievement = readonly [
+  key: string,
+  name: string,
+  category: string,
+  points: number,
+  target: number | null,
+  earners: number,
+  ada: 'earned' | 'not earned' | number,
+  more?: { pin?: number; hidden?: true; retired?: true },
+];
 
-const ACHIEVEMENTS: DemoAchievement[] = [
-  {
-    key: 'demo_first_event',
-    name: 'First Steps',
-    category: 'events',
-    points: 10,
-    target: 1,
-    earners: 20,
-    adaEarned: true,
-    pin: 3,
-  },
-  {
-    key: 'demo_ten_events',
-    name: 'Regular',
-    category: 'events',
-    points: 50,
-    target: 10,
-    earners: 9,
-    adaEarned: true,
-  },
-  {
-    key: 'demo_fifty_events',
-    name: 'Always There',
-    category: 'events',
-    points: 200,
-    target: 50,
-    earners: 0,
-    adaEarned: false,
-    adaProgress: 27,
-  },
-  {
-    key: 'demo_first_host',
-    name: 'Host',
-    category: 'hosting',
-    points: 30,
-    target: 1,
-    earners: 6,
-    adaEarned: true,
-  },
-  {
-    key: 'demo_ten_hosts',
-    name: 'Impresario',
-    category: 'hosting',
-    points: 80,
-    target: 10,
-    earners: 1,
-    adaEarned: false,
-    adaProgress: 2,
-  },
-  {
-    key: 'demo_connector',
-    name: 'Connector',
-    category: 'social',
-    points: 40,
-    target: 10,
-    earners: 3,
-    adaEarned: true,
-    pin: 1,
-  },
-  { key: 'demo_polyglot', name: 'Polyglot', category: 'social', points: 60, earners: 2, adaEarned: false },
-  {
-    key: 'demo_storyteller',
-    name: 'Storyteller',
-    category: 'profile',
-    points: 5,
-    target: 1,
-    earners: 14,
-    adaEarned: true,
-  },
-  {
-    key: 'demo_night_owl',
-    name: 'Night Owl',
-    category: 'special',
-    points: 100,
-    hidden: true,
-    earners: 1,
-    adaEarned: true,
-    pin: 5,
-  },
-  {
-    key: 'demo_time_traveller',
-    name: 'Time Traveller',
-    category: 'special',
-    points: 500,
-    target: 3,
-    hidden: true,
-    earners: 0,
-    adaEarned: false,
-    adaProgress: 1,
-  },
-  {
-    key: 'demo_founder',
-    name: 'Founder',
-    category: 'special',
-    points: 150,
-    retired: true,
-    earners: 4,
-    adaEarned: true,
-  },
-  {
-    key: 'demo_beta',
-    name: 'Beta Tester',
-    category: 'special',
-    points: 20,
-    retired: true,
-    earners: 5,
-    adaEarned: false,
-  },
+/** Where Ada has not earned one, a number is her progress. */
+const ACHIEVEMENTS: readonly DemoAchievement[] = [
+  ['demo_first_event', 'First Steps', 'events', 10, 1, 20, 'earned', { pin: 3 }],
+  ['demo_ten_events', 'Regular', 'events', 50, 10, 9, 'earned'],
+  ['demo_fifty_events', 'Always There', 'events', 200, 50, 0, 27],
+  ['demo_first_host', 'Host', 'hosting', 30, 1, 6, 'earned'],
+  ['demo_ten_hosts', 'Impresario', 'hosting', 80, 10, 1, 2],
+  ['demo_connector', 'Connector', 'social', 40, 10, 3, 'earned', { pin: 1 }],
+  ['demo_polyglot', 'Polyglot', 'social', 60, null, 2, 'not earned'],
+  ['demo_storyteller', 'Storyteller', 'profile', 5, 1, 14, 'earned'],
+  ['demo_night_owl', 'Night Owl', 'special', 100, null, 1, 'earned', { hidden: true, pin: 5 }],
+  ['demo_time_traveller', 'Time Traveller', 'special', 500, 3, 0, 1, { hidden: true }],
+  ['demo_founder', 'Founder', 'special', 150, null, 4, 'earned', { retired: true }],
+  ['demo_beta', 'Beta Tester', 'special', 20, null, 5, 'not earned', { retired: true }],
 ];
 
 /** Makes the catalogue of achievements: rows of `achievements`. */
 export function demoAchievements(today: Date) {
-  return ACHIEVEMENTS.map(({ key, name, category, points, target, hidden, retired }, i) => ({
-    id: id(i + 1),
-    key,
-    name,
-    category,
-    points,
-    target: target ?? null,
-    description: `${name}: ${target && target > 1 ? `${target} times` : 'once'}.`,
-    criteria: `Do it ${target && target > 1 ? `${target} times` : 'once'}.`,
-    icon_url: `https://cdn.example.com/badges/${key}.svg`,
-    is_hidden: hidden ?? false,
-    position: i + 1,
-    retired_at: retired ? at(today, -30, 0) : null,
-  }));
+  return ACHIEVEMENTS.map(([key, name, category, points, target, , , { hidden, retired } = {}], i) => {
+    const often = target !== null && target > 1 ? `${target} times` : 'once';
+    return {
+      id: id(i + 1),
+      key,
+      name,
+      category,
+      points,
+      target,
+      description: `${name}: ${often}.`,
+      criteria: `Do it ${often}.`,
+      icon_url: `https://cdn.example.com/badges/${key}.svg`,
+      is_hidden: hidden ?? false,
+      position: i + 1,
+      retired_at: retired ? at(today, -30, 0) : null,
+    };
+  });
 }
 
 /** Makes the members' earned achievements and progress: rows of `user_achievements`. */
 export function demoProgress(today: Date) {
-  return ACHIEVEMENTS.flatMap(({ target, earners, adaEarned, adaProgress, pin }, i) => {
-    const earned = (user: number, pin_position: number | null) => ({
+  return ACHIEVEMENTS.flatMap(([, , , , target, earners, ada, { pin } = {}], i) => {
+    const row = (user: number, progress: number, earned_at: string | null, pin_position: number | null) => ({
       user_id: id(user),
       achievement_id: id(i + 1),
-      progress: target ?? 1,
-      earned_at: at(today, -150 + 5 * i + user, 15),
+      progress,
+      earned_at,
       pin_position,
     });
-    const first = adaEarned ? 1 : 2;
+    const first = ada === 'earned' ? 1 : 2;
     return [
-      ...Array.from({ length: earners }, (_, n) => earned(first + n, first + n === 1 ? (pin ?? null) : null)),
-      ...(adaProgress
-        ? [
-            {
-              user_id: id(1),
-              achievement_id: id(i + 1),
-              progress: adaProgress,
-              earned_at: null,
-              pin_position: null,
-            },
-          ]
-        : []),
+      ...Array.from({ length: earners }, (_, n) => {
+        const user = first + n;
+        return row(user, target ?? 1, at(today, -150 + 5 * i + user, 15), user === 1 ? (pin ?? null) : null);
+      }),
+      ...(typeof ada === 'number' ? [row(1, ada, null, null)] : []),
     ];
   });
 }

@@ -54,6 +54,10 @@ export interface Field {
   readonly fallback?: unknown;
   /** The same in words, if SQL decides it. */
   readonly absent?: string;
+  /** What a record means that does not have the field: the row keeps its value. */
+  readonly absentIs?: 'as it was' | 'as it was, at first now';
+  /** For the id of another record: the type of that record, and whether it must not be a member who was erased. */
+  readonly refersTo?: { readonly table: string; readonly alive: boolean };
   /** What a value must be; follows "must be". */
   readonly rule: string;
   /** The same as JSON Schema, as far as that can say it. */
@@ -64,9 +68,8 @@ export interface Field {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** An object whose fields become separate columns, `<prefix>_<field>`; null if it is absent. */
+/** An object whose fields become separate columns, `<name>_<field>`; null if it is absent. */
 export interface Group {
-  readonly prefix: string;
   readonly fields: Fields;
 }
 
@@ -76,8 +79,12 @@ export type Fields = Readonly<Record<string, Field | Group>>;
 export const required = (field: Field): Field => ({ ...field, required: true });
 /** Gives the field a default. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
-/** Describes in words, for docs/import.md, the value of an absent field. */
-export const absent = (absent: string, field: Field): Field => ({ ...field, absent });
+/** The column of a row that is there keeps its value where the field is absent. */
+export const keeping = (field: Field): Field => ({
+  ...field,
+  absent: 'as it was; null for a new member',
+  absentIs: 'as it was',
+});
 /** Names the column of the staging table for the field, if its name differs. */
 export const into = (column: string, field: Field): Field => ({ ...field, column });
 
@@ -104,6 +111,10 @@ export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   );
 
 export const id: Field = { ...integer(1, HIGHEST_ID), type: 'bigint' };
+/** The id of a record of another type. */
+export const idOf = (table: string): Field => ({ ...id, refersTo: { table, alive: false } });
+/** The id of a member who was not erased. */
+export const idOfMember: Field = { ...id, refersTo: { table: 'users', alive: true } };
 
 /** Accepts degrees, up to this distance from zero in either direction. */
 export const degrees = (most: number): Field =>
@@ -204,6 +215,13 @@ export const moment: Field = {
   },
 };
 
+/** The time at which something began to be here: where no record says it, that of the first import. */
+export const momentOfOrigin: Field = {
+  ...moment,
+  absent: 'the time of the import',
+  absentIs: 'as it was, at first now',
+};
+
 export const tags: Field = {
   type: 'text[]',
   fallback: [],
@@ -254,7 +272,7 @@ function readFields(
           row,
           faults,
           `${path}${name}.`,
-          `${prefix}${field.prefix}_`,
+          `${prefix}${name}_`,
         );
       continue;
     }
@@ -269,12 +287,12 @@ function readFields(
   }
 }
 
-/** Lists the columns of the staging table with their SQL types. */
-export function stagingColumns(fields: Fields, prefix = ''): [column: string, type: string][] {
-  return Object.entries(fields).flatMap(([name, field]) =>
+/** Lists the fields by their columns. */
+export function columnsOf(fields: Fields, prefix = ''): [column: string, field: Field][] {
+  return Object.entries(fields).flatMap(([name, field]): [string, Field][] =>
     'fields' in field
-      ? stagingColumns(field.fields, `${prefix}${field.prefix}_`)
-      : [[prefix + (field.column ?? name), field.type] as [string, string]],
+      ? columnsOf(field.fields, `${prefix}${name}_`)
+      : [[prefix + (field.column ?? name), field]],
   );
 }
 

@@ -2,12 +2,15 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { audited, recordEvent } from '../../audit/audit.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { beginImport } from './staging.js';
-import { ImportSet, noCounts, SHOWN_REJECTS } from './import-set.js';
+import { ImportSet, noCounts } from './import-set.js';
 import type { Portion, Reject, RecordCounts } from './import-set.js';
 import { RECORD_TYPES } from './record-types.js';
 import { RejectsFile } from './rejects-file.js';
 import { recordKeys } from './sources.js';
 import type { ReadLine, Source } from './sources.js';
+
+const SHOWN_REJECTS = 20;
+type ShownReject = Pick<Reject, 'file' | 'line' | 'reason'>;
 
 export interface ImportOptions {
   /** Compares with the database, and changes nothing. */
@@ -47,7 +50,7 @@ export interface ImportReport {
   readonly files: Readonly<Record<string, RecordCounts>>;
   readonly rejected: number;
   /** The first of them, in the order of the files. */
-  readonly firstRejects: readonly Reject[];
+  readonly firstRejects: readonly ShownReject[];
   /** Files in the folder that do not belong to an import. */
   readonly ignored: readonly string[];
   /** For an import in batches, the line up to which everything is committed; null if nothing is. */
@@ -83,12 +86,12 @@ export async function importRecords(
   options: ImportOptions = {},
 ): Promise<ImportReport> {
   const rejects =
-    options.rejectsFile === undefined ? undefined : await RejectsFile.open(options.rejectsFile, source);
+    options.rejectsFile === undefined ? undefined : new RejectsFile(options.rejectsFile, source);
   try {
     const run = new ImportRun(dataSource, source, options, rejects);
     const report = options.batch === undefined ? await run.whole() : await run.inBatches(options.batch);
     await foldTotals(dataSource);
-    await rejects?.complete();
+    rejects?.complete();
     return report;
   } finally {
     rejects?.discard();
@@ -105,7 +108,7 @@ async function foldTotals(dataSource: DataSource): Promise<void> {
 
 class ImportRun {
   readonly #counts = new Map<string, RecordCounts>(RECORD_TYPES.map(({ name }) => [name, noCounts()]));
-  readonly #firstRejects: Reject[] = [];
+  readonly #firstRejects: ShownReject[] = [];
   #rejected = 0;
   #committedThrough: Place | null = null;
 
@@ -190,7 +193,8 @@ class ImportRun {
       this.#counts.set(name, sum);
     }
     this.#rejected += set.rejected;
-    this.#firstRejects.push(...set.firstRejects.slice(0, SHOWN_REJECTS - this.#firstRejects.length));
+    for (const { file, line, reason } of set.firstRejects.slice(0, SHOWN_REJECTS - this.#firstRejects.length))
+      this.#firstRejects.push({ file, line, reason });
   }
 
   async *#portions(): AsyncGenerator<Portion> {

@@ -3,14 +3,16 @@ import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../../values/operator-error.js';
 import { spell } from './fields.js';
 import type { FaultCode, LineFault } from './fields.js';
-import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
-import type { Author, RecordType } from './record-types.js';
-import { differs, insertSql, updateSql, versionKey, withPresent } from './import-sql.js';
+import { listOf, NEW_USERS, staged } from './record-type.js';
+import type { Author, RecordType } from './record-type.js';
+import { RECORD_TYPES } from './record-types.js';
+import { differs, dropStaleSql, insertSql, recordVersionsSql, updateSql, withPresent } from './import-sql.js';
 import { Chunks, CHUNK_RECORDS, rowsOf } from './staging.js';
 import type { RejectsFile } from './rejects-file.js';
 import type { ReadLine, SourceFile } from './sources.js';
 
-export const SHOWN_REJECTS = 20;
+/** How many bad lines are kept to be shown. */
+const FIRST_REJECTS = 100;
 /** Of one line. */
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
@@ -38,21 +40,19 @@ export interface Portion {
   readonly lines: readonly ReadLine[];
 }
 
+/** A bad line. */
 export interface Reject {
   /** The name in the folder, such as `users.ndjson`. */
   readonly file: string;
-  readonly line: number;
-  readonly reason: string;
-}
-
-/** A bad line, for programs. */
-export interface BadLine {
   readonly line: number;
   /** Names from the line to the value, joined by dots; empty for the whole line. */
   readonly path: string;
   readonly code: FaultCode;
   readonly reason: string;
 }
+
+/** As it is staged, with the place of its file in the source, and its text, encoded. */
+type StagedReject = Omit<Reject, 'file'> & { readonly position: number; readonly text: string };
 
 /** The outcome of the lines of one type. */
 export interface RecordCounts {
@@ -116,22 +116,31 @@ export class ImportSet {
     rejects: RejectsFile | undefined,
   ): Promise<boolean> {
     const { dryRun = false, settled = false, progress } = this.options;
+    const before = rejects?.size;
     await this.#stage(portions, rejects !== undefined);
     for (;;) {
       progress?.phase('checking');
       if (!settled) for (const type of this.#versioned) await this.#dropStale(type);
       await this.#check();
-      const goesOn = !dryRun && (this.rejected === 0 || rejects !== undefined);
-      if (goesOn) {
+      // Whatever can be done before the first row is locked that somebody else may want to write, is.
+      this.firstRejects = (await this.#rejects(FIRST_REJECTS)).map(this.#named);
+      rejects?.rewind(before!);
+      if (rejects) await this.#writeRejects(rejects);
+      const writes = !dryRun && (this.rejected === 0 || rejects !== undefined);
+      if (writes) {
         progress?.phase('writing');
         if (!(await this.#tryToWrite())) continue;
       } else {
         for (const type of this.#inOrder) await this.#compare(type);
-        for (const type of this.#deleting) await this.#countDeleted(type, await this.#toRemove(type));
+        for (const type of this.#deleting)
+          this.#countDeleted(type, await this.#number(`SELECT count(*) AS n FROM (${type.removal.rows}) r`));
       }
-      this.firstRejects = await this.#rejectsAfter(-1, 0, SHOWN_REJECTS);
-      if (rejects) await this.#writeRejects(rejects);
-      return goesOn;
+      for (const type of this.#inOrder) {
+        const counts = this.#countsOf(type.name);
+        const lines = await this.#number(`SELECT count(*) AS n FROM ${staged(type.name)}`);
+        counts.unchanged = lines - counts.inserted - counts.updated - counts.deleted;
+      }
+      return writes;
     }
   }
 
@@ -147,7 +156,7 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
     );
     for await (const { position, lines } of portions) {
       for (const { type, number: line, row, faults, text } of lines) {
-        this.#countsOf(type?.name ?? this.source.files[position]!.name).read++;
+        this.#countsOf(type?.name ?? this.#nameOf(position)).read++;
         if (type) this.#types.set(type, position);
         const kept = keepsText ? { text: encode(text) } : {};
         if (row) {
@@ -192,7 +201,7 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
     );
     this.rejected = 0;
     for (const { file, type, rejected } of rows) {
-      this.#countsOf(type ?? this.source.files[file]!.name).rejected = rejected;
+      this.#countsOf(type ?? this.#nameOf(file)).rejected = rejected;
       this.rejected += rejected;
     }
   }
@@ -204,87 +213,42 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
       .map((rule, i) => `SELECT line, code, reason, ${i} AS rule FROM (${rule}) r (line, code, reason)`)
       .join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
-      const [row] = await this.manager.query<{ fell: number }[]>(
+      // A rule begins its reason with the field, or the whole record.
+      fell = await this.#number(
         `WITH broken AS (
   SELECT line, (array_agg(code ORDER BY rule, reason))[1] AS code, string_agg(reason, '; ' ORDER BY rule, reason) AS reason
   FROM (${broken}) AS broken GROUP BY line),
 gone AS (DELETE FROM ${staged(type.name)} s USING broken WHERE s.line = broken.line RETURNING s.line, broken.code, broken.reason, s.text),
-noted AS (INSERT INTO import_rejects SELECT $1, $2, line, NULL, code, reason, text FROM gone RETURNING 1)
-SELECT count(*) AS fell FROM noted`,
+noted AS (INSERT INTO import_rejects
+  SELECT $1, $2, line, regexp_replace('record.' || substring(reason FROM '^[\\w.]+'), '^record\\.record$', 'record'), code, reason, text
+  FROM gone RETURNING 1)
+SELECT count(*) AS n FROM noted`,
         [this.#types.get(type), type.name],
       );
-      fell = row!.fell;
     }
   }
 
-  /**
-   * Leaves out records whose stored version is the same or later. The stored versions cannot change until this has
-   * written: they are locked, in order.
-   */
   async #dropStale(type: RecordType): Promise<void> {
-    const [user, id] = versionKey(type);
-    const [row] = await this.manager.query<{ stale: number }[]>(
-      // Each is looked up separately: the planner's statistics on either table are as old as the last ANALYZE.
-      `WITH wanted AS MATERIALIZED (
-  SELECT s.line, ${user} AS user_id, ${id} AS id, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3
-), known AS MATERIALIZED (
-  SELECT w.line FROM wanted w CROSS JOIN LATERAL (
-    SELECT v.version FROM record_versions v WHERE v.type = $1 AND v.user_id = w.user_id AND v.id = w.id FOR UPDATE
-  ) v WHERE w.version <= v.version
-), gone AS (
-  DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
-) SELECT count(*) AS stale FROM gone`,
-      [type.name],
-    );
+    const stale = await this.#number(dropStaleSql(type), [type.name]);
     const counts = this.#countsOf(type.name);
-    if (row!.stale > 0) counts.stale = (counts.stale ?? 0) + row!.stale;
-  }
-
-  /** One conditional write: of two at the same moment, the later version wins, whichever comes first. */
-  async #recordVersions(type: RecordType): Promise<void> {
-    const [user, id] = versionKey(type);
-    const [row] = await this.manager.query<{ recorded: number; wanted: number }[]>(
-      `WITH recorded AS (
-  INSERT INTO record_versions AS v (type, user_id, id, version)
-  SELECT $1, ${user}, ${id}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3
-  ON CONFLICT (type, user_id, id) DO UPDATE SET version = EXCLUDED.version WHERE v.version < EXCLUDED.version
-  RETURNING 1
-) SELECT (SELECT count(*) FROM recorded) AS recorded,
-  (SELECT count(*) FROM ${staged(type.name)} WHERE version IS NOT NULL) AS wanted`,
-      [type.name],
-    );
-    if (row!.recorded < row!.wanted) throw new VersionRace('a later version was written at the same moment');
+    if (stale > 0) counts.stale = (counts.stale ?? 0) + stale;
   }
 
   /** Counts what writing the records would do. */
   async #compare(type: RecordType): Promise<void> {
     const isNew = `t.${type.key[0]!} IS NULL`;
-    const [row] = await this.manager.query<{ inserted: number; updated: number; all: number }[]>(
-      `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted, count(*) AS all,
+    const [row] = await this.manager.query<{ inserted: number; updated: number }[]>(
+      `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted,
   count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type, this.#keepsProfile)}) AS updated
 FROM ${withPresent(type)}`,
     );
     const counts = this.#countsOf(type.name);
     counts.inserted = Math.ceil(row!.inserted / type.rowsPerRecord);
     counts.updated = Math.ceil(row!.updated / type.rowsPerRecord);
-    counts.unchanged = row!.all / type.rowsPerRecord - counts.inserted - counts.updated;
   }
 
-  /** @param rows that were deleted */
-  async #countDeleted(type: RecordType, rows: number): Promise<void> {
-    const [row] = await this.manager.query<{ all: number }[]>(
-      `SELECT count(*) AS all FROM ${staged(type.name)} WHERE deleted`,
-    );
-    const counts = this.#countsOf(type.name);
-    counts.deleted = Math.ceil(rows / type.rowsPerRecord);
-    counts.unchanged += row!.all - counts.deleted;
-  }
-
-  async #toRemove({ removal }: RecordType): Promise<number> {
-    const [row] = await this.manager.query<{ rows: number }[]>(
-      `SELECT count(*) AS rows FROM (${removal.rows}) r`,
-    );
-    return row!.rows;
+  #countDeleted(type: RecordType, rows: number): void {
+    this.#countsOf(type.name).deleted = Math.ceil(rows / type.rowsPerRecord);
   }
 
   /**
@@ -296,7 +260,9 @@ FROM ${withPresent(type)}`,
   async #tryToWrite(): Promise<boolean> {
     await this.manager.query('SAVEPOINT checked');
     try {
-      for (const type of this.#versioned) await this.#recordVersions(type);
+      for (const type of this.#versioned)
+        if ((await this.#number(recordVersionsSql(type), [type.name])) > 0)
+          throw new VersionRace('a later version was written at the same moment');
       if (this.#inOrder.some(({ name }) => name === 'users')) {
         await this.manager.query(
           `INSERT INTO ${NEW_USERS} SELECT id FROM ${staged('users')} s
@@ -307,14 +273,15 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       // What is deleted makes room; what ends but stays may be what another line refers to, or the same record.
       const deleting = this.#inOrder.filter((type) => this.#deleting.has(type));
       const ending = deleting.filter(({ removal }) => removal.ends ?? removal.remove);
-      const removed = new Map<RecordType, number>();
-      for (const type of deleting) if (!ending.includes(type)) removed.set(type, await this.#remove(type));
+      for (const type of deleting) if (!ending.includes(type)) await this.#remove(type);
       for (const type of this.#inOrder) await this.#compare(type);
       for (const type of this.#inOrder) await this.#writeNew(type);
       // Members last: whoever edits their own profile waits for that alone.
-      for (const type of this.#inOrder.toReversed()) await this.#writeChanged(type);
-      for (const type of ending) removed.set(type, await this.#remove(type));
-      for (const [type, rows] of removed) await this.#countDeleted(type, rows);
+      for (const type of this.#inOrder.toReversed()) {
+        if (this.#countsOf(type.name).updated > 0)
+          for (const update of updateSql(type, this.#keepsProfile)) await this.manager.query(update);
+        if (ending.includes(type)) await this.#remove(type);
+      }
       return true;
     } catch (error) {
       const { code } = error as { code?: string };
@@ -352,33 +319,22 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     ]);
   }
 
-  /** @returns how many rows */
-  async #remove(type: RecordType): Promise<number> {
-    const { rows, key, ends, remove } = type.removal;
-    const columns = key.map((column) => `t.${column}`).join(', ');
+  async #remove(type: RecordType): Promise<void> {
+    const { rows, ends, remove } = type.removal;
+    const key = listOf(type.key, 't');
     // In the order in which they are written: others who write the same rows wait for this, and this never waits for them at the same time.
     const locked = await this.manager.query<{ id: number }[]>(
-      `SELECT ${columns} FROM ${type.name} t WHERE (${columns}) IN (${rows})
-ORDER BY ${type.key.map((column) => `t.${column}`).join(', ')} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
+      `SELECT ${key} FROM ${type.name} t WHERE (${key}) IN (${rows}) ORDER BY ${key} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
     );
     if (remove) {
-      await remove(
-        this.manager,
-        locked.map(({ id }) => id),
-        this.options.by ?? { actor: 'admin' },
-      );
-      return locked.length;
+      const ids = locked.map(({ id }) => id);
+      await remove(this.manager, ids, this.options.by ?? { actor: 'admin' });
+    } else if (locked.length > 0) {
+      const set = Object.entries(ends ?? {}).map(([column, sql]) => `${column} = ${sql}`);
+      const done = ends ? `UPDATE ${type.name} t SET ${set.join(', ')}` : `DELETE FROM ${type.name} t`;
+      await this.manager.query(`${done} WHERE (${key}) IN (${rows})`);
     }
-    if (locked.length === 0) return 0;
-    const done = ends
-      ? `UPDATE ${type.name} t SET ${Object.entries(ends)
-          .map(([column, sql]) => `${column} = ${sql}`)
-          .join(', ')} FROM (${rows}) gone`
-      : `DELETE FROM ${type.name} t USING (${rows}) gone`;
-    await this.manager.query(
-      `${done} WHERE ${key.map((column) => `t.${column} = gone.${column}`).join(' AND ')}`,
-    );
-    return locked.length;
+    this.#countDeleted(type, locked.length);
   }
 
   async #writeNew(type: RecordType): Promise<void> {
@@ -386,53 +342,47 @@ ORDER BY ${type.key.map((column) => `t.${column}`).join(', ')} FOR ${ends ? 'NO 
     if ((updated > 0 || this.#deleting.has(type)) && type.release) await this.manager.query(type.release);
     // A connection that was released is new.
     if (inserted + updated > 0) await this.manager.query(insertSql(type, this.#keepsProfile));
-    if (type.sequence) {
+    if ('id' in type.fields) {
+      const sequence = `${type.name}_id_seq`;
       await this.manager.query(
-        `SELECT setval('${type.sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)} WHERE NOT deleted) s
-WHERE last >= (SELECT last_value FROM ${type.sequence})`,
+        `SELECT setval('${sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)} WHERE NOT deleted) s
+WHERE last >= (SELECT last_value FROM ${sequence})`,
       );
     }
-  }
-
-  async #writeChanged(type: RecordType): Promise<void> {
-    if (this.#countsOf(type.name).updated === 0) return;
-    for (const update of updateSql(type, this.#keepsProfile)) await this.manager.query(update);
   }
 
   async #writeRejects(rejects: RejectsFile): Promise<void> {
-    let last = { position: -1, line: 0 };
-    for (;;) {
-      const rows = await this.manager.query<{ file: number; line: number; reason: string; text: string }[]>(
-        `SELECT file, line, reason, text FROM import_rejects WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT ${CHUNK_RECORDS}`,
-        [last.position, last.line],
-      );
-      for (const { text, file, ...reject } of rows) {
-        await rejects.write({ file: this.source.files[file]!.name, ...reject }, decode(text));
-        last = { position: file, line: reject.line };
-      }
-      if (rows.length < CHUNK_RECORDS) return;
+    for (let rows = await this.#rejects(CHUNK_RECORDS); rows.length > 0;) {
+      rejects.write(rows.map((row) => ({ ...this.#named(row), text: decode(row.text) })));
+      rows = await this.#rejects(CHUNK_RECORDS, rows.at(-1));
     }
   }
 
-  /** The first bad lines, for programs. */
-  async badLines(limit: number): Promise<BadLine[]> {
-    const rows = await this.manager.query<(Omit<BadLine, 'path'> & { path: string | null })[]>(
-      `SELECT line, path, code, reason FROM import_rejects ORDER BY file, line LIMIT ${limit}`,
-    );
-    return rows.map(({ path, ...row }) => ({
-      ...row,
-      // A rule begins its reason with the field, or the whole record.
-      path: path ?? `record.${/^[\w.]+/.exec(row.reason)![0]}`.replace(/^record\.record$/, 'record'),
-    }));
-  }
+  readonly #named = ({ position, line, path, code, reason }: StagedReject): Reject => ({
+    file: this.#nameOf(position),
+    line,
+    path,
+    code,
+    reason,
+  });
 
   /** The next rejects in the order of the files. */
-  async #rejectsAfter(position: number, line: number, limit: number): Promise<Reject[]> {
-    const rows = await this.manager.query<{ file: number; line: number; reason: string }[]>(
-      `SELECT file, line, reason FROM import_rejects WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT ${limit}`,
-      [position, line],
+  #rejects(limit: number, after?: StagedReject): Promise<StagedReject[]> {
+    return this.manager.query<StagedReject[]>(
+      `SELECT file AS position, line, path, code, reason, text FROM import_rejects
+WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT $3`,
+      [after?.position ?? -1, after?.line ?? 0, limit],
     );
-    return rows.map(({ file, ...reject }) => ({ file: this.source.files[file]!.name, ...reject }));
+  }
+
+  #nameOf(position: number): string {
+    return this.source.files[position]!.name;
+  }
+
+  /** Runs a statement that returns one number, `n`. */
+  async #number(sql: string, values: unknown[] = []): Promise<number> {
+    const [row] = await this.manager.query<{ n: number }[]>(sql, values);
+    return row!.n;
   }
 }
 

@@ -1,16 +1,15 @@
-import type { RecordType } from './record-types.js';
+import { listOf, staged } from './record-type.js';
+import type { RecordType } from './record-type.js';
 
 /** Column → SQL of its new value. */
-function valuesOf(type: RecordType, keepProfile: boolean): Readonly<Record<string, string>> {
-  return { ...type.values, ...(keepProfile ? type.kept : {}) };
-}
+const valuesOf = (type: RecordType, keepProfile: boolean): Readonly<Record<string, string>> =>
+  keepProfile ? { ...type.values, ...type.kept } : type.values;
 
 /** Condition on a staged row `s` and the stored one, `t`: whether writing it changes anything, in these columns. */
 export function differs(type: RecordType, keepProfile: boolean, only?: readonly string[]): string {
-  const values = valuesOf(type, keepProfile);
+  const values = { ...valuesOf(type, keepProfile), ...type.compared };
   const columns = only ?? Object.keys(values);
-  const wanted = columns.map((column) => type.compared?.[column] ?? values[column]!);
-  return `(${wanted.join(', ')}) IS DISTINCT FROM (${columns.map((column) => `t.${column}`).join(', ')})`;
+  return `(${columns.map((column) => values[column]!).join(', ')}) IS DISTINCT FROM (${listOf(columns, 't')})`;
 }
 
 /**
@@ -20,20 +19,18 @@ export function differs(type: RecordType, keepProfile: boolean, only?: readonly 
  */
 export function updateSql(type: RecordType, keepProfile: boolean): string[] {
   const values = valuesOf(type, keepProfile);
-  const { referred = [] } = type;
-  const others = Object.keys(values).filter(
-    (column) => !type.key.includes(column) && !referred.includes(column),
-  );
-  const key = (of: string) => type.key.map((column) => `${of}.${column}`).join(', ');
+  const { name, key, source, joins = '', referred = [] } = type;
+  const others = Object.keys(values).filter((column) => !key.includes(column) && !referred.includes(column));
+  const [stored, wanted] = [listOf(key, 't'), listOf(key, 's')];
   return [referred, others]
     .filter(({ length }) => length > 0)
     .map(
       (columns) => `WITH changing AS MATERIALIZED (
-  SELECT ${key('t')} FROM ${type.source} JOIN ${type.name} t ON (${key('t')}) = (${key('s')}) WHERE ${differs(type, keepProfile, columns)}
-  ORDER BY ${key('t')} FOR NO KEY UPDATE OF t
+  SELECT ${stored} FROM ${source} JOIN ${name} t ON (${stored}) = (${wanted}) WHERE ${differs(type, keepProfile, columns)}
+  ORDER BY ${stored} FOR NO KEY UPDATE OF t
 )
-UPDATE ${type.name} t SET ${columns.map((column) => `${column} = ${values[column]!}`).join(', ')}
-FROM ${type.source} ${type.joins ?? ''} WHERE (${key('t')}) = (${key('s')}) AND (${key('s')}) IN (SELECT * FROM changing)`,
+UPDATE ${name} t SET ${columns.map((column) => `${column} = ${values[column]!}`).join(', ')}
+FROM ${source} ${joins} WHERE (${stored}) = (${wanted}) AND (${wanted}) IN (SELECT * FROM changing)`,
     );
 }
 
@@ -42,17 +39,37 @@ export function insertSql(type: RecordType, keepProfile: boolean): string {
   const values = valuesOf(type, keepProfile);
   return `INSERT INTO ${type.name} (${Object.keys(values).join(', ')})
 SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
-WHERE t.${type.key[0]!} IS NULL ORDER BY ${type.key.map((column) => `s.${column}`).join(', ')}
-${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
+WHERE t.${type.key[0]!} IS NULL ORDER BY ${listOf(type.key, 's')} ${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
 }
 
 /** Staged rows `s` with the stored rows, `t`. */
-export function withPresent({ source, name, key }: RecordType): string {
-  return `${source} LEFT JOIN ${name} t ON ${key.map((column) => `t.${column} = s.${column}`).join(' AND ')}`;
-}
+export const withPresent = ({ source, name, key }: RecordType): string =>
+  `${source} LEFT JOIN ${name} t ON (${listOf(key, 't')}) = (${listOf(key, 's')})`;
 
 /** SQL of the member and the id under which the version of a staged record `s` is stored; 0 if it belongs to no member. */
-export function versionKey({ version }: RecordType): readonly [user: string, id: string] {
-  const [first, second] = version.map((column) => `s.${column}`) as [string, string?];
-  return second === undefined ? ['0', first] : [first, second];
-}
+const versionKey = ({ version }: RecordType): string =>
+  version.length > 1 ? listOf(version, 's') : `0, ${listOf(version, 's')}`;
+
+/**
+ * Leaves out records whose stored version is the same or later, and says how many (`n`). The stored versions cannot change until
+ * the records are written: they are locked, in order. Each is looked up separately: the planner's statistics on either table are as
+ * old as the last ANALYZE.
+ */
+export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERIALIZED (
+  SELECT * FROM (SELECT line, ${versionKey(type)}, version FROM ${staged(type.name)} s) s (line, user_id, id, version)
+  WHERE version IS NOT NULL ORDER BY 2, 3
+), known AS MATERIALIZED (
+  SELECT w.line FROM wanted w CROSS JOIN LATERAL (
+    SELECT v.version FROM record_versions v WHERE v.type = $1 AND v.user_id = w.user_id AND v.id = w.id FOR UPDATE
+  ) v WHERE w.version <= v.version
+), gone AS (
+  DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
+) SELECT count(*) AS n FROM gone`;
+
+/** One conditional write: of two at the same moment, the later version wins, whichever comes first. `n`: how many lost. */
+export const recordVersionsSql = (type: RecordType): string => `WITH recorded AS (
+  INSERT INTO record_versions AS v (type, user_id, id, version)
+  SELECT $1, ${versionKey(type)}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3
+  ON CONFLICT (type, user_id, id) DO UPDATE SET version = EXCLUDED.version WHERE v.version < EXCLUDED.version
+  RETURNING 1
+) SELECT (SELECT count(version) FROM ${staged(type.name)}) - (SELECT count(*) FROM recorded) AS n`;

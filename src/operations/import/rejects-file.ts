@@ -1,61 +1,71 @@
-import { once } from 'node:events';
-import { createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
-import type { WriteStream } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { resolve } from 'node:path';
 import { OperatorError } from '../../values/operator-error.js';
 import type { Source } from './sources.js';
 
 /** Bad lines with their reasons, as NDJSON {file, line, reason, record}; takes the place of an older file when it is whole. */
 export class RejectsFile {
-  #failure: Error | undefined;
-
-  private constructor(
-    private readonly path: string,
-    private readonly draft: string,
-    private readonly output: WriteStream,
-  ) {
-    output.on('error', (error) => (this.#failure = error));
-  }
+  readonly #draft: string;
 
   /** @throws OperatorError where it cannot be written, or is a file of the import itself */
-  static async open(path: string, { files }: Source): Promise<RejectsFile> {
+  constructor(
+    private readonly path: string,
+    { files }: Source,
+  ) {
     if (files.some((file) => file.path !== undefined && resolve(file.path) === resolve(path)))
       throw new OperatorError(`${path} is a file of the import itself: write the rejects elsewhere`);
     if (existsSync(path) && !statSync(path).isFile())
       throw new OperatorError(`${path} is not a file: name one for the rejects`);
-    const draft = `${path}.${process.pid}`;
+    this.#draft = `${path}.${process.pid}`;
     // Records can hold password hashes.
-    const output = createWriteStream(draft, { mode: 0o600, flags: 'w' });
-    const file = new RejectsFile(path, draft, output);
-    await once(output, 'open').catch((error: Error) => file.#refuse(error));
-    return file;
+    this.#orRefuse(() => writeFileSync(this.#draft, '', { mode: 0o600 }));
   }
 
-  /** @param text the line as it stood in the file */
-  async write(reject: { file: string; line: number; reason: string }, text: string): Promise<void> {
-    if (this.#failure) this.#refuse(this.#failure);
-    const head = JSON.stringify(reject).slice(0, -1);
-    if (!this.output.write(`${head},"record":${recordOf(text)}}\n`))
-      await once(this.output, 'drain').catch((error: Error) => this.#refuse(error));
+  /** How much is written, for {@link rewind}. */
+  get size(): number {
+    return statSync(this.#draft).size;
   }
 
-  async complete(): Promise<void> {
-    this.output.end();
-    await once(this.output, 'close');
-    if (this.#failure) this.#refuse(this.#failure);
-    renameSync(this.draft, this.path);
+  /** Forgets what was written after that. */
+  rewind(size: number): void {
+    truncateSync(this.#draft, size);
+  }
+
+  /** Writes rejects, each with the line as it stood in the file. */
+  write(rejects: readonly { file: string; line: number; reason: string; text: string }[]): void {
+    const lines = rejects.map(
+      ({ file, line, reason, text }) =>
+        `${JSON.stringify({ file, line, reason }).slice(0, -1)},"record":${recordOf(text)}}\n`,
+    );
+    this.#orRefuse(() => appendFileSync(this.#draft, lines.join('')));
+  }
+
+  complete(): void {
+    this.#orRefuse(() => renameSync(this.#draft, this.path));
   }
 
   /** After {@link complete} there is nothing left to discard. */
   discard(): void {
-    this.output.destroy();
-    rmSync(this.draft, { force: true });
+    rmSync(this.#draft, { force: true });
   }
 
-  #refuse(error: Error): never {
-    throw new OperatorError(`${this.path} cannot be written (${error.message}): nothing was imported`, {
-      cause: error,
-    });
+  #orRefuse(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      throw new OperatorError(
+        `${this.path} cannot be written (${(error as Error).message}): nothing was imported`,
+        { cause: error },
+      );
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import type { RecordType } from './record-types.js';
+import { columnsOf } from './fields.js';
+import type { RecordType } from './record-type.js';
 import { recordKeys } from './sources.js';
 import type { ReadLine } from './sources.js';
 
@@ -84,11 +85,12 @@ const rowsOf = (before: readonly Said[], of: keyof Said): Row[] =>
   before.map((said) => said[of]).filter((row) => row !== undefined);
 
 /** What a record does not say stays as it was, as an earlier line said it. */
-function sayWhatIsSilent({ silent }: RecordType, row: Row, earlier: Row): void {
-  for (const [column, says] of Object.entries(silent ?? {})) {
-    if (says === null ? row[column] !== null : row[says] === true) continue;
+function sayWhatIsSilent({ fields }: RecordType, row: Row, earlier: Row): void {
+  for (const [column, { absentIs }] of columnsOf(fields)) {
+    const says = `says_${column}`;
+    if (!absentIs || (absentIs === 'as it was' ? row[says] : row[column] !== null)) continue;
     row[column] = earlier[column];
-    if (says !== null) row[says] = earlier[says];
+    if (absentIs === 'as it was') row[says] = earlier[says];
   }
 }
 

@@ -7,7 +7,7 @@ import type { FaultCode, LineFault } from './fields.js';
 import { readLines } from './ndjson-reader.js';
 import type { Line } from './ndjson-reader.js';
 import { RECORD_TYPES } from './record-types.js';
-import type { RecordType } from './record-types.js';
+import type { RecordType } from './record-type.js';
 
 /** A line as it was read: a row of its type's staging table, or the reason why it cannot be one. */
 export interface ReadLine {
@@ -173,7 +173,9 @@ function rowOf(type: RecordType, value: unknown, removed: boolean): Pick<ReadLin
   if (together !== undefined || faults.length > 0)
     return { faults: together === undefined ? faults : [...faults, together] };
   if (removed) type.removal.complete?.(row);
-  else type.complete?.(row, value as Record<string, unknown>);
+  else
+    for (const [column, note] of Object.entries(type.notes))
+      row[column] = note(row, value as Record<string, unknown>);
   row.deleted = removed;
   return { row };
 }
@@ -188,7 +190,7 @@ export function recordKeys({ type, row }: ReadLine): string[] {
   return type.identities.flatMap((columns) => {
     const values = columns.map((column) => row[column] as number | null);
     if (values.includes(null)) return [];
-    if (type.isMutual) values.sort((a, b) => a! - b!);
+    if (type.sides) values.sort((a, b) => a! - b!);
     return [`${type.name} ${columns.join()} ${values.join()}`];
   });
 }

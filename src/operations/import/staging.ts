@@ -1,9 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { stagingColumns } from './fields.js';
-import { NEW_USERS, RECORD_TYPES, staged } from './record-types.js';
-import type { RecordType } from './record-types.js';
+import { columnsOf } from './fields.js';
+import { NEW_USERS, staged } from './record-type.js';
+import type { RecordType } from './record-type.js';
+import { RECORD_TYPES } from './record-types.js';
 
 /** Bytes staged at a time: enough to be fast, few enough to keep memory flat and to delay the other requests of a server by only 5 ms. */
 export const CHUNK_RECORDS = 4_000;
@@ -37,8 +38,7 @@ export async function createStaging(
     types.some(({ name, refersTo }) => name === type.name || refersTo.includes(type.name)),
   );
   const tables = needed.map((type) => {
-    const columns = columnsOf(type).map(([name, sql]) => `${name} ${sql}`);
-    return `CREATE TEMP TABLE ${staged(type.name)} (line integer NOT NULL, text text, ${columns.join(', ')}) ON COMMIT DROP`;
+    return `CREATE TEMP TABLE ${staged(type.name)} (${stagingColumns(type).join(', ')}) ON COMMIT DROP`;
   });
   await manager.query(
     [
@@ -52,10 +52,9 @@ export async function createStaging(
 
 /** Collects rows of the staging table of the type. */
 export function rowsOf(type: RecordType, manager: EntityManager): Chunks {
-  const columns = columnsOf(type);
-  const names = ['line', 'text', ...columns.map(([name]) => name)].join(', ');
-  const insert = `INSERT INTO ${staged(type.name)} (${names}) SELECT ${names} FROM jsonb_to_recordset($1::jsonb)
-AS r (line integer, text text, ${columns.map(([name, sql]) => `${name} ${sql}`).join(', ')})`;
+  const columns = stagingColumns(type);
+  const names = columns.map((column) => column.split(' ')[0]).join(', ');
+  const insert = `INSERT INTO ${staged(type.name)} (${names}) SELECT ${names} FROM jsonb_to_recordset($1::jsonb) AS r (${columns.join(', ')})`;
   return new Chunks((json) => manager.query(insert, [json]));
 }
 
@@ -89,12 +88,15 @@ export class Chunks {
   }
 }
 
-function columnsOf(type: RecordType): readonly (readonly [string, string])[] {
-  const own = [...stagingColumns(type.fields), ...(type.extraColumns ?? [])];
-  const shared = [
-    ['deleted', 'boolean'],
-    ['version', 'bigint'],
-    ['counts', 'boolean'],
-  ] as const;
-  return [...own, ...shared.filter(([name]) => !own.some(([column]) => column === name))];
+/** The columns of the staging table of the type, each with its SQL type. */
+function stagingColumns({ fields, notes }: RecordType): string[] {
+  return [
+    'line integer',
+    'text text',
+    'version bigint',
+    'counts boolean',
+    'deleted boolean',
+    ...columnsOf(fields).flatMap(([column, { type }]) => (column === 'deleted' ? [] : `${column} ${type}`)),
+    ...Object.keys(notes).map((column) => `${column} boolean`),
+  ];
 }
