@@ -126,7 +126,8 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
       await page.keyboard.press('Enter');
     };
     await page.goto(`${oauth.issuer}/account/calendar`);
-    await page.keyboard.type(username); // the field is focused
+    await page.locator('[name=username]:focus').waitFor(); // the browser puts the cursor there once it has drawn
+    await page.keyboard.type(username);
     await tabTo('Password');
     await page.keyboard.type(PASSWORD);
     await page.keyboard.press('Enter');
