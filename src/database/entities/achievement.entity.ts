@@ -1,5 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import { User } from './user.entity.js';
 
 @Entity('achievements')
@@ -52,6 +51,7 @@ export class Achievement {
 
 /** A member's progress towards an achievement. */
 @Entity('user_achievements')
+@ForeignKey(() => User, ['user_id', 'user_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
 export class UserAchievement {
   @PrimaryColumn('bigint')
   user_id: number;
@@ -60,19 +60,9 @@ export class UserAchievement {
   @Column('boolean')
   user_is_disabled: boolean;
 
-  @ManyToOne(() => User, { onUpdate: 'CASCADE' })
-  @JoinColumn([
-    { name: 'user_id', referencedColumnName: 'id' },
-    { name: 'user_is_disabled', referencedColumnName: 'is_disabled' },
-  ])
-  user: Relation<User>;
-
   @PrimaryColumn('bigint')
+  @ForeignKey(() => Achievement)
   achievement_id: number;
-
-  @ManyToOne(() => Achievement)
-  @JoinColumn({ name: 'achievement_id' })
-  achievement: Relation<Achievement>;
 
   @Column('integer', { default: 0 })
   progress: number;

@@ -1,5 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { User } from './user.entity.js';
 
 /** A partner's key to one member's data, or a platform key. The key itself is not stored. */
@@ -10,11 +9,8 @@ export class ApiKey {
 
   /** null for a platform key, to which `api_keys_owner_check` allows other scopes. */
   @Column('bigint', { nullable: true })
+  @ForeignKey(() => User)
   user_id: number | null;
-
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User> | null;
 
   @Column('text')
   name: string;
@@ -59,22 +55,16 @@ export class ApiKey {
   self_issued: boolean;
 
   @Column('text', { nullable: true })
+  @ForeignKey(() => ApiKey)
   replaced_by: string | null;
-
-  @ManyToOne(() => ApiKey)
-  @JoinColumn({ name: 'replaced_by' })
-  replacement: Relation<ApiKey> | null;
 }
 
 /** Use of a key, written in batches. */
 @Entity('api_key_usage')
 export class ApiKeyUsage {
   @PrimaryColumn('text')
+  @ForeignKey(() => ApiKey)
   key_id: string;
-
-  @OneToOne(() => ApiKey)
-  @JoinColumn({ name: 'key_id' })
-  key: Relation<ApiKey>;
 
   @Column('timestamptz', { nullable: true })
   last_used_at: Date | null;

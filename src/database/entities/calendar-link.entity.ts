@@ -1,5 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryGeneratedColumn, Unique } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { User } from './user.entity.js';
 
 /** A link under which calendar programs read a member's events. Its secret is not stored. */
@@ -10,11 +9,8 @@ export class CalendarLink {
   id: number;
 
   @Column('bigint')
+  @ForeignKey(() => User)
   user_id: number;
-
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User>;
 
   /** There are as many slots as a member may have links. */
   @Column('smallint')

@@ -1,18 +1,15 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn, Unique } from 'typeorm';
 import { Event } from './event.entity.js';
 import { User } from './user.entity.js';
 
 /** One side of a connection: every connection has two rows with the same id, one for each member. */
 @Entity('connections')
 @Unique('connections_pair_key', ['user_id', 'peer_id'])
+@ForeignKey(() => User, ['peer_id', 'peer_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
 export class Connection {
   @PrimaryColumn('bigint')
+  @ForeignKey(() => User)
   user_id: number;
-
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User>;
 
   @PrimaryColumn('bigint', { default: () => "nextval('connections_id_seq')" })
   id: number;
@@ -32,13 +29,6 @@ export class Connection {
   @Column('text')
   peer_username: string;
 
-  @ManyToOne(() => User, { onUpdate: 'CASCADE' })
-  @JoinColumn([
-    { name: 'peer_id', referencedColumnName: 'id' },
-    { name: 'peer_is_disabled', referencedColumnName: 'is_disabled' },
-  ])
-  peer: Relation<User>;
-
   @Column('text')
   status: string;
 
@@ -46,11 +36,8 @@ export class Connection {
   source: string | null;
 
   @Column('bigint', { nullable: true })
+  @ForeignKey(() => Event)
   met_at_event_id: number | null;
-
-  @ManyToOne(() => Event)
-  @JoinColumn({ name: 'met_at_event_id' })
-  met_at_event: Relation<Event> | null;
 
   @Column('timestamptz', { default: () => 'now()' })
   requested_at: Date;

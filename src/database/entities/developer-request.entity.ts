@@ -1,5 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryGeneratedColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryGeneratedColumn } from 'typeorm';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
@@ -11,18 +10,12 @@ export class DeveloperRequest {
 
   /** Either this or {@link DeveloperRequest.key_id}. */
   @Column('text', { nullable: true })
+  @ForeignKey(() => OauthClient, { onDelete: 'CASCADE' })
   client_id: string | null;
 
-  @ManyToOne(() => OauthClient, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'client_id' })
-  client: Relation<OauthClient> | null;
-
   @Column('text', { nullable: true })
+  @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
   key_id: string | null;
-
-  @ManyToOne(() => ApiKey, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'key_id' })
-  key: Relation<ApiKey> | null;
 
   @Column('timestamptz')
   occurred_at: Date;

@@ -1,13 +1,4 @@
-import {
-  Column,
-  Entity,
-  JoinColumn,
-  ManyToOne,
-  PrimaryColumn,
-  PrimaryGeneratedColumn,
-  Unique,
-} from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { User } from './user.entity.js';
 
 @Entity('events')
@@ -72,11 +63,8 @@ export class Event {
   cover_image: string | null;
 
   @Column('bigint')
+  @ForeignKey(() => User)
   organizer_id: number;
-
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'organizer_id' })
-  organizer: Relation<User>;
 
   @Column('integer', { nullable: true })
   capacity: number | null;
@@ -130,13 +118,16 @@ export class Event {
 
 /** A member's relation to an event, which gives access to it. */
 @Entity('participants')
+@ForeignKey(
+  () => Event,
+  ['event_id', 'starts_at', 'event_is_draft', 'event_is_deleted'],
+  ['id', 'starts_at', 'is_draft', 'is_deleted'],
+  { onUpdate: 'CASCADE' },
+)
 export class Participant {
   @PrimaryColumn('bigint')
+  @ForeignKey(() => User)
   user_id: number;
-
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User>;
 
   @PrimaryColumn('bigint')
   event_id: number;
@@ -174,13 +165,4 @@ export class Participant {
     default: () => '((pg_current_xact_id())::text)::bigint',
   })
   changed_in: number | null;
-
-  @ManyToOne(() => Event, { onUpdate: 'CASCADE' })
-  @JoinColumn([
-    { name: 'event_id', referencedColumnName: 'id' },
-    { name: 'starts_at', referencedColumnName: 'starts_at' },
-    { name: 'event_is_draft', referencedColumnName: 'is_draft' },
-    { name: 'event_is_deleted', referencedColumnName: 'is_deleted' },
-  ])
-  event: Relation<Event>;
 }

@@ -1,16 +1,12 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { ApiKey } from './api-key.entity.js';
 
 /** The response to a request with an Idempotency-Key, kept for a day. */
 @Entity('idempotent_responses')
 export class IdempotentResponse {
   @PrimaryColumn('text')
+  @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
   key_id: string;
-
-  @ManyToOne(() => ApiKey, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'key_id' })
-  key: Relation<ApiKey>;
 
   @PrimaryColumn('text')
   idempotency_key: string;

@@ -1,16 +1,12 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { User } from './user.entity.js';
 
 /** How often an app or a key used a scope of a member on a day, written in batches. */
 @Entity('member_usage')
 export class MemberUsage {
   @PrimaryColumn('bigint')
+  @ForeignKey(() => User)
   user_id: number;
-
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User>;
 
   /** In UTC. */
   @PrimaryColumn('date')

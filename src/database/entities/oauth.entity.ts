@@ -1,5 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn } from 'typeorm';
 import { User } from './user.entity.js';
 
 /** An app that signs members in. */
@@ -60,11 +59,8 @@ export class OauthClient {
 
   /** The member who registered it; null for one that an admin registered, or that a document describes. */
   @Column('bigint', { nullable: true })
+  @ForeignKey(() => User)
   owner_id: number | null;
-
-  @ManyToOne(() => User)
-  @JoinColumn({ name: 'owner_id' })
-  owner: Relation<User> | null;
 
   /** Whether its owner disabled it: what others disabled, the owner cannot enable. */
   @Column('boolean', { default: false })
@@ -75,18 +71,12 @@ export class OauthClient {
 @Entity('oauth_consents')
 export class OauthConsent {
   @PrimaryColumn('bigint')
+  @ForeignKey(() => User, { onDelete: 'CASCADE' })
   user_id: number;
 
   @PrimaryColumn('text')
+  @ForeignKey(() => OauthClient, { onDelete: 'CASCADE' })
   client_id: string;
-
-  @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User>;
-
-  @ManyToOne(() => OauthClient, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'client_id' })
-  client: Relation<OauthClient>;
 
   @Column('text', { array: true })
   granted: string[];
@@ -112,18 +102,12 @@ export class OauthGrant {
   id: string;
 
   @Column('bigint')
+  @ForeignKey(() => User, { onDelete: 'CASCADE' })
   user_id: number;
 
-  @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User>;
-
   @Column('text')
+  @ForeignKey(() => OauthClient, { onDelete: 'CASCADE' })
   client_id: string;
-
-  @ManyToOne(() => OauthClient, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'client_id' })
-  client: Relation<OauthClient>;
 
   @Column('jsonb')
   payload: Record<string, unknown>;
@@ -139,11 +123,8 @@ export class OauthGrant {
 @Entity('oauth_grant_usage')
 export class OauthGrantUsage {
   @PrimaryColumn('text')
+  @ForeignKey(() => OauthGrant, { onDelete: 'CASCADE' })
   grant_id: string;
-
-  @OneToOne(() => OauthGrant, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'grant_id' })
-  grant: Relation<OauthGrant>;
 
   @Column('timestamptz')
   last_used_at: Date;
@@ -159,11 +140,8 @@ export class OauthToken {
   model: 'AuthorizationCode' | 'AccessToken' | 'RefreshToken';
 
   @Column('text')
+  @ForeignKey(() => OauthGrant, { onDelete: 'CASCADE' })
   grant_id: string;
-
-  @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'grant_id' })
-  grant: Relation<OauthGrant>;
 
   @Column('jsonb')
   payload: Record<string, unknown>;
@@ -199,11 +177,8 @@ export class OauthSession {
   public_id: string;
 
   @Column('bigint', { nullable: true })
+  @ForeignKey(() => User, { onDelete: 'CASCADE' })
   user_id: number | null;
-
-  @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User> | null;
 
   /** Encrypted. */
   @Column('bytea')
@@ -251,11 +226,8 @@ export class OauthState {
 
   /** For an interaction: the member whose sign-in continues it. */
   @Column('bigint', { nullable: true })
+  @ForeignKey(() => User, { onDelete: 'CASCADE' })
   user_id: number | null;
-
-  @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User> | null;
 
   /** Encrypted; null where only the key matters. */
   @Column('bytea', { nullable: true })

@@ -1,5 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryGeneratedColumn, Unique } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { User } from './user.entity.js';
 
 /** A passkey of a member (a credential record of WebAuthn level 3, §4). It contains no secret: the private key is the member's. */
@@ -10,11 +9,8 @@ export class Passkey {
   id: number;
 
   @Column('bigint')
+  @ForeignKey(() => User, { onDelete: 'CASCADE' })
   user_id: number;
-
-  @ManyToOne(() => User, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'user_id' })
-  user: Relation<User>;
 
   @Column('bytea')
   credential_id: Buffer;

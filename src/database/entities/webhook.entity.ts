@@ -1,5 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, ForeignKey, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
@@ -18,18 +17,12 @@ export class WebhookEndpoint {
 
   /** The client that it sees members as; or {@link WebhookEndpoint.key_id}; if neither, it sees them as the platform. */
   @Column('text', { nullable: true })
+  @ForeignKey(() => OauthClient, { onDelete: 'CASCADE' })
   client_id: string | null;
 
-  @ManyToOne(() => OauthClient, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'client_id' })
-  client: Relation<OauthClient> | null;
-
   @Column('text', { nullable: true })
+  @ForeignKey(() => ApiKey, { onDelete: 'CASCADE' })
   key_id: string | null;
-
-  @ManyToOne(() => ApiKey, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'key_id' })
-  key: Relation<ApiKey> | null;
 
   /** Encrypted. */
   @Column('bytea', { select: false })
@@ -67,11 +60,8 @@ export class WebhookDelivery {
   id: string;
 
   @Column('text')
+  @ForeignKey(() => WebhookEndpoint, { onDelete: 'CASCADE' })
   endpoint_id: string;
-
-  @ManyToOne(() => WebhookEndpoint, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'endpoint_id' })
-  endpoint: Relation<WebhookEndpoint>;
 
   @Column('text')
   type: string;
