@@ -81,6 +81,7 @@ export const NEW_USERS = 'import_new_users';
 export const listOf = (columns: readonly string[], row: string) =>
   columns.map((column) => `${row}.${column}`).join(', ');
 
+/** Quotes the code of a fault for SQL: only codes that exist compile. */
 export const code = (name: FaultCode) => `'${name}'`;
 
 /** A record that another line may contradict: where lines were settled, not one that deletes. */

@@ -54,7 +54,8 @@ export async function createStaging(
 export function rowsOf(type: RecordType, manager: EntityManager): Chunks {
   const columns = stagingColumns(type);
   const names = columns.map((column) => column.split(' ')[0]).join(', ');
-  const insert = `INSERT INTO ${staged(type.name)} (${names}) SELECT ${names} FROM jsonb_to_recordset($1::jsonb) AS r (${columns.join(', ')})`;
+  const insert = `INSERT INTO ${staged(type.name)} (${names})
+    SELECT ${names} FROM jsonb_to_recordset($1::jsonb) AS r (${columns.join(', ')})`;
   return new Chunks((json) => manager.query(insert, [json]));
 }
 
