@@ -7,6 +7,16 @@ const only = (folder, allowed, comment) => ({
   to: { path: '^src/', pathNot: [...new Set([folder, ...allowed])].map((name) => `^src/${name}/`) },
 });
 
+/** Rooms of a folder: each may import those named before it, and nothing else of the folder. */
+const rooms = (folder, names) =>
+  names.map((name, i) => ({
+    name: `${folder}-${name}-imports`,
+    comment: 'rooms are in one direction',
+    severity: 'error',
+    from: { path: `^src/${folder}/${name}/` },
+    to: { path: `^src/${folder}/`, pathNot: names.slice(0, i + 1).map((room) => `^src/${folder}/${room}/`) },
+  }));
+
 module.exports = {
   forbidden: [
     {
@@ -16,14 +26,16 @@ module.exports = {
       to: { circular: true, dependencyTypesNot: ['type-only'] },
     },
     only('values', [], 'strings, moments and addresses know nothing'),
+    only('resources', [], 'what each resource is to its readers depends on nothing'),
     only('crypto', [], 'encrypts, hashes and signs what it is given'),
     only('config', ['crypto', 'values'], 'settings are read before anything else exists'),
     only('database', ['config', 'crypto', 'values'], 'tables know nothing of HTTP'),
+    ...rooms('database', ['schema', 'embedded', 'postgres', 'replicas']),
     only('http', ['database', 'config', 'crypto', 'values'], 'what every endpoint shares knows no endpoint'),
     only('audit', ['database', 'values'], 'records what it is told'),
     only(
       'auth',
-      ['audit', 'crypto', 'http', 'database', 'config', 'values'],
+      ['resources', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
       'who calls does not depend on what is called',
     ),
     only(
@@ -32,15 +44,71 @@ module.exports = {
       'sign-in serves the authorization server, not the reverse',
     ),
     only(
-      'calendar',
+      'clients',
       ['auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
+      'which apps there are does not depend on how they sign members in',
+    ),
+    only(
+      'calendar',
+      ['resources', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
       'a link is a credential, and what it opens is read from tables',
     ),
     only(
-      'oauth',
-      ['calendar', 'accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
-      'the authorization server knows no feature',
+      'layout',
+      ['auth', 'http', 'config', 'crypto', 'values'],
+      'what all pages look like does not depend on what they show',
     ),
+    only(
+      'authorization-server',
+      ['layout', 'clients', 'accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
+      'the authorization server knows neither pages nor the platform’s own login: ports/ says what it needs of them',
+    ),
+    only(
+      'federation',
+      [
+        'authorization-server',
+        'clients',
+        'accounts',
+        'auth',
+        'audit',
+        'crypto',
+        'http',
+        'database',
+        'config',
+        'values',
+      ],
+      'the platform’s own login knows no page',
+    ),
+    only(
+      'member-pages',
+      [
+        'federation',
+        'layout',
+        'authorization-server',
+        'clients',
+        'calendar',
+        'accounts',
+        'auth',
+        'audit',
+        'crypto',
+        'http',
+        'database',
+        'config',
+        'values',
+      ],
+      'members’ pages know no feature',
+    ),
+    {
+      name: 'folders-in-one-direction',
+      comment:
+        'no two folders of a room import each other: ports/ says what the lower one needs of the higher',
+      severity: 'error',
+      scope: 'folder',
+      from: {
+        path: '^src/(accounts|authorization-server|clients|crypto|federation|layout|member-pages|values)',
+      },
+      to: { circular: true },
+    },
     only(
       'operations',
       ['accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
@@ -48,17 +116,17 @@ module.exports = {
     ),
     only(
       'changes',
-      ['http', 'database', 'config', 'crypto', 'values'],
+      ['resources', 'http', 'database', 'config', 'crypto', 'values'],
       'what changed is known from tables, whoever asks or wrote',
     ),
     only(
       'webhooks',
-      ['changes', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      ['resources', 'changes', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
       'who is told of changes is known from tables, whoever registers or erases',
     ),
     only(
       'features',
-      ['changes', 'auth', 'http', 'database', 'config', 'crypto', 'values'],
+      ['resources', 'changes', 'auth', 'http', 'database', 'config', 'crypto', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
     only(
@@ -79,12 +147,25 @@ module.exports = {
     ),
     only(
       'personal-data',
-      ['features', 'oauth', 'calendar', 'accounts', 'auth', 'audit', 'http', 'database', 'config', 'values'],
+      [
+        'features',
+        'member-pages',
+        'authorization-server',
+        'clients',
+        'calendar',
+        'accounts',
+        'auth',
+        'audit',
+        'http',
+        'database',
+        'config',
+        'values',
+      ],
       'everything about a member is in every part',
     ),
     only(
       'site',
-      ['features', 'oauth', 'auth', 'http', 'config', 'crypto', 'values'],
+      ['layout', 'features', 'member-pages', 'clients', 'auth', 'http', 'config', 'crypto', 'values'],
       'what strangers see shows the API and leads to the sign-in',
     ),
     {
@@ -109,7 +190,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: ['^src/http/public-https\\.', '^src/oauth/upstream/provider-fetch\\.', '\\.spec\\.ts$'],
+        pathNot: ['^src/http/public-https\\.', '^src/federation/provider-fetch\\.', '\\.spec\\.ts$'],
       },
       to: { path: '^(node:)?(dns|dns/promises|https)$' },
     },

@@ -5,13 +5,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres } from '../bin/postgres.mjs';
+import { setRecording } from './recording.mjs';
 
 const ROUNDS = 5;
 const WRITES = 1_000;
 
 const { loadConfig } = await import('../dist/src/config/config.js');
-const { createDataSource } = await import('../dist/src/database/data-source.js');
-const { migrate } = await import('../dist/src/database/migrate.js');
+const { createDataSource } = await import('../dist/src/database/postgres/data-source.js');
+const { migrate } = await import('../dist/src/database/schema/migrate.js');
 const { Changes } = await import('../dist/src/changes/changes.js');
 
 const folder = mkdtempSync(join(tmpdir(), 'pua-bench-'));
@@ -47,11 +48,7 @@ INSERT INTO user_achievements (user_id, achievement_id, progress, earned_at)
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
     return (Number(fields[11]) + Number(fields[12])) * 10; // ms, of 100 ticks a second
   };
-  const recording = (on) =>
-    runner.query(
-      `DO $$ DECLARE t record; BEGIN FOR t IN SELECT tgrelid::regclass AS name, tgname FROM pg_trigger WHERE tgname ~ '_record_(change|removal|new)$' LOOP
-  EXECUTE format('ALTER TABLE %s %s TRIGGER %I', t.name, '${on ? 'ENABLE ALWAYS' : 'DISABLE'}', t.tgname); END LOOP; END $$`,
-    );
+  const recording = (on) => setRecording((sql) => runner.query(sql), on);
   let n = 0;
   const next = () => (n = (n + 7919) % 9_900) + 1;
   const kinds = {

@@ -48,12 +48,15 @@ export async function openDataset(users) {
 /** A hash of everything that determines the database's contents. */
 function schemaHash() {
   const hash = createHash('sha256');
-  const migrations = readdirSync(join(root, 'migrations')).sort();
-  for (const file of [...migrations.map((name) => `migrations/${name}`), 'bench/members.sql']) {
+  for (const file of [...filesOf('migrations'), ...filesOf('schema'), 'bench/members.sql'])
     hash.update(readFileSync(join(root, file)));
-  }
   return hash.digest('hex').slice(0, 12);
 }
+
+const filesOf = (name) =>
+  readdirSync(join(root, name))
+    .sort()
+    .map((file) => `${name}/${file}`);
 
 async function makeDataset(cluster, users) {
   const draft = `${cluster}.draft`;
@@ -69,8 +72,8 @@ async function makeDataset(cluster, users) {
     PUBLIC_URL: 'http://localhost',
   });
   const { loadConfig } = await import('../dist/src/config/config.js');
-  const { createDataSource } = await import('../dist/src/database/data-source.js');
-  const { migrate } = await import('../dist/src/database/migrate.js');
+  const { createDataSource } = await import('../dist/src/database/postgres/data-source.js');
+  const { migrate } = await import('../dist/src/database/schema/migrate.js');
   const config = loadConfig();
   const dataSource = await createDataSource(config, 'maintenance').initialize();
   await migrate(dataSource);

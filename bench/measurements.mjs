@@ -118,7 +118,10 @@ async function cursorAt(server, credential, path, rows) {
 /** For each process, since each compiles the code for itself: in its first seconds a request costs twice as much as later. */
 const WARM_UP_SECONDS = 6;
 
-/** Compares one process with two. Each setup is measured alone: processes over one database share their callers' limits. */
+/**
+ * Compares one process with two, at as many connections for each: what a process reads and sends at once costs less than one by one.
+ * Each setup is measured alone: processes over one database share their callers' limits.
+ */
 export async function measureWorkers(start, dataset, plan) {
   const question = COMPARED[0];
   const requests = requestsOf(question, dataset.keys.map(apiKey));
@@ -126,9 +129,10 @@ export async function measureWorkers(start, dataset, plan) {
     name: `WORKERS=${workers}`,
     async turn(seconds) {
       const server = await start(workers);
+      const load = { ...plan, connections: workers * plan.connections };
       try {
-        await measure(server, question, requests, { ...plan, seconds: workers * WARM_UP_SECONDS });
-        return [await measure(server, question, requests, { ...plan, seconds })];
+        await measure(server, question, requests, { ...load, seconds: workers * WARM_UP_SECONDS });
+        return [await measure(server, question, requests, { ...load, seconds })];
       } finally {
         await server.stop();
       }

@@ -35,9 +35,9 @@ Object.assign(process.env, {
   PUBLIC_URL: 'http://localhost',
 });
 const { loadConfig } = await import('../dist/src/config/config.js');
-const { createDataSource } = await import('../dist/src/database/data-source.js');
-const { migrate } = await import('../dist/src/database/migrate.js');
-const { readSchema } = await import('../dist/src/database/schema.js');
+const { createDataSource } = await import('../dist/src/database/postgres/data-source.js');
+const { migrate } = await import('../dist/src/database/schema/migrate.js');
+const { readSchema } = await import('../dist/src/database/schema/schema.js');
 const totals = await import('../dist/src/operations/doctor/totals.js');
 
 const dataSource = await createDataSource(loadConfig(), 'maintenance').initialize();

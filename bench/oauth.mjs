@@ -24,7 +24,7 @@ const PASSWORD = 'correct horse battery staple';
  * @returns {Promise<{username: string, password: string, id: number}[]>}
  */
 export async function prepareMembers({ url, members }) {
-  const { hashPassword } = await import('../dist/src/accounts/passwords.js');
+  const { hashPassword } = await import('../dist/src/accounts/passwords/passwords.js');
   const { ALL_SCOPES } = await import('../dist/src/auth/scopes.js');
   const database = new pg.Client(url);
   await database.connect();

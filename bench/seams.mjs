@@ -3,6 +3,7 @@
 // CPU time of server and database together, the best of several rounds alternating with and without the triggers.
 import './own-node.mjs';
 import { startFresh } from './fresh-server.mjs';
+import { setRecording } from './recording.mjs';
 import { cpuMicroseconds } from './usage.mjs';
 
 const ROUNDS = 6;
@@ -52,11 +53,7 @@ const kinds = {
     },
   ],
 };
-const recording = (on) =>
-  database.query(`DO $$ DECLARE t record; BEGIN
-  FOR t IN SELECT tgrelid::regclass AS name, tgname FROM pg_trigger WHERE tgname ~ '_record_(change|removal|new)$' LOOP
-    EXECUTE format('ALTER TABLE %s %s TRIGGER %I', t.name, '${on ? 'ENABLE ALWAYS' : 'DISABLE'}', t.tgname);
-  END LOOP; END $$`);
+const recording = (on) => setRecording(async (sql) => (await database.query(sql)).rows, on);
 const cpu = () => cpuMicroseconds(pid) + cpuMicroseconds(Number(process.env.TEST_POSTGRES_PID));
 
 for (const [name, [count, write]] of Object.entries(kinds)) {

@@ -23,9 +23,9 @@ const ISSUER = `http://127.0.0.1:${PORT + 1}`;
 const COUNTS = { password: 64, passkey: 512, upstream: 512 };
 
 const { loadConfig } = await import('../dist/src/config/config.js');
-const { createDataSource } = await import('../dist/src/database/data-source.js');
-const { migrate } = await import('../dist/src/database/migrate.js');
-const { hashPassword } = await import('../dist/src/accounts/passwords.js');
+const { createDataSource } = await import('../dist/src/database/postgres/data-source.js');
+const { migrate } = await import('../dist/src/database/schema/migrate.js');
+const { hashPassword } = await import('../dist/src/accounts/passwords/passwords.js');
 
 const folder = mkdtempSync(join(tmpdir(), 'pua-bench-'));
 const cluster = await startPostgres(folder, { fsync: 'off' });

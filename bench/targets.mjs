@@ -109,7 +109,7 @@ export function judge({ compared = {}, oauth = {}, offered, signIn, size, worker
     // Two processes, PostgreSQL and the load need more than two processors.
     judgements.push(
       cpus().length < 4
-        ? atMost(1.2, cost(two) / cost(one), `${target}: CPU`, 'one')
+        ? atMost(1.15, cost(two) / cost(one), `${target}: CPU`, 'one')
         : atLeast(1.5, two.ratio, target, 'one'),
     );
   }

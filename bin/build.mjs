@@ -24,7 +24,7 @@ const DRAFT = /\.\d+\.draft$/;
 export async function build({ always = false } = {}) {
   if (!existsSync(join(root, 'src'))) return; // a production image contains only the build
   // The client's sources too: the script of the API reference includes its sign-in.
-  const sources = ['src', 'migrations', 'clients/typescript/src']
+  const sources = ['src', 'migrations', 'schema', 'clients/typescript/src']
     .flatMap((folder) => filesUnder(root, folder))
     .filter((path) => !path.endsWith('.spec.ts'))
     .concat('docs/examples.json');
@@ -46,7 +46,9 @@ export async function build({ always = false } = {}) {
       files.set(`${script}.map`, map);
     }),
   );
-  for (const path of ['src', 'migrations', 'clients'].flatMap((folder) => filesUnder(output, folder)))
+  for (const path of ['src', 'migrations', 'schema', 'clients'].flatMap((folder) =>
+    filesUnder(output, folder),
+  ))
     if (!files.has(path) && !DRAFT.test(path)) rmSync(join(output, path), { force: true });
   for (const [path, content] of files) replace(join(output, path), content);
   replace(join(output, 'docs/guides.json'), await renderGuides());

@@ -1,4 +1,4 @@
-// `node bin/common-passwords.mjs <file>`: writes src/accounts/common-passwords.txt from a list of passwords, most common first, one
+// `node bin/common-passwords.mjs <file>`: writes src/accounts/passwords/common-passwords.txt from a list of passwords, most common first, one
 // per line. Of the first 100,000 it keeps those that are long enough for a password here; shorter ones are refused anyway. The file
 // has the first 12 hex digits of the SHA-256 of each: people's passwords should not be readable, and only one other password in
 // 10^11 matches an entry.
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 
 const COMMONEST = 100_000;
 const SHORTEST = 10;
-/** As src/accounts/password-rules.ts expects. */
+/** As src/accounts/passwords/password-rules.ts expects. */
 const DIGITS = 12;
 
 const [file] = process.argv.slice(2);
@@ -25,6 +25,6 @@ const kept = list
   .filter((password) => [...password].length >= SHORTEST);
 const sorted = [...new Set(kept.map((password) => hash('sha256', password).slice(0, DIGITS)))].toSorted();
 writeFileSync(
-  join(import.meta.dirname, '../src/accounts/common-passwords.txt'),
+  join(import.meta.dirname, '../src/accounts/passwords/common-passwords.txt'),
   sorted.map((digits) => `${digits}\n`).join(''),
 );

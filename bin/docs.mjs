@@ -1,10 +1,13 @@
 // `npm run docs`: generates the pages of docs/ that are derived from the code. With --print it prints them as JSON instead
 // of writing them, for a test that compares them.
+import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { build } from './build.mjs';
+import { typesOf } from '../clients/typescript/generate-types.mjs';
 import { recordExamples } from './examples.mjs';
+import { drawTables } from './tables.mjs';
 
 const root = join(import.meta.dirname, '..');
 const cell = (text) => text.replaceAll('|', '\\|');
@@ -12,15 +15,16 @@ const cell = (text) => text.replaceAll('|', '\\|');
 /** Returns path → text of every generated page. */
 export async function pages() {
   await build();
-  const { SETTINGS } = await import('../dist/src/config/settings.js');
+  const { defaultOf, SETTINGS } = await import('../dist/src/config/settings.js');
   const { PROBLEMS } = await import('../dist/src/http/output/problems.js');
   const { METRICS } = await import('../dist/src/http/metrics.js');
   const { createProgram } = await import('../dist/src/cli/program.js');
   const { exampleOf } = await import('../dist/src/cli/command.js');
   const { asTyped } = await import('../dist/src/cli/output.js');
   const { AUTH_EVENTS } = await import('../dist/src/audit/audit.js');
-  const { REFUSAL_REASONS } = await import('../dist/src/oauth/provider/refusal-reasons.js');
+  const { REFUSAL_REASONS } = await import('../dist/src/authorization-server/failures/refusal-reasons.js');
   const { readObjects, textOf } = await import('../dist/src/operations/doctor/schema.js');
+  const { MEMBER_TABLES, memberColumnsOf } = await import('../dist/src/database/schema/member-tables.js');
   const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
   const errors = [
     '# Error codes',
@@ -41,10 +45,11 @@ export async function pages() {
     'working directory; the environment takes precedence. Each has a default for development. If any are invalid, the server does not',
     'start, and names all of them at once, without their values. In production, `SECRET_KEY` and `DATABASE_URL` are required.',
     '',
-    '| Name | Default | Meaning |',
-    '| --- | --- | --- |',
+    '| Name | Default | Meaning | Set it … |',
+    '| --- | --- | --- | --- |',
     ...Object.entries(SETTINGS).map(
-      ([name, { default: value, meaning }]) => `| \`${name}\` | ${cell(value)} | ${cell(meaning)} |`,
+      ([name, setting]) =>
+        `| \`${name}\` | ${[defaultOf(setting), setting.meaning, setting.set].map(cell).join(' | ')} |`,
     ),
   ].join('\n');
   const metrics = [
@@ -63,7 +68,7 @@ export async function pages() {
   ].join('\n');
   const audit = [
     '# The audit trail',
-    'Made by `npm run docs` from `src/audit/audit.ts` and `src/oauth/provider/refusal-reasons.ts`.',
+    'Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/failures/refusal-reasons.ts`.',
     '',
     'The table `auth_events` records who did what and when: time, type, actor (`user`, `client`, `admin`: the command line, `system`),',
     'member, app, key, address, error id, and the details below. `npx pua audit` lists the events, finds a refusal by the error id that the',
@@ -106,9 +111,22 @@ export async function pages() {
     'server’s database role cannot erase recent traces, as long as that role does not own the table: run `pua db migrate` as the',
     'owner, and the server as [a smaller role](operations.md#the-databases-role).',
   ].join('\n');
+  const personalData = [
+    '# Members’ data',
+    'Made by `npm run docs` from what the entities in `src/database/schema/entities` declare (`@OfMember`). These tables have rows of members:',
+    'what is erased with a member (`pua users erase`, or a feed’s deletion), and where it is in the file that members download under',
+    '`/account/data`, follow from the same declarations. Tests compare them with the database: every column with an id of a member is',
+    'declared here. Secrets, and what is derived from them, are in no file.',
+    '',
+    '| Table | Belongs to the member in | When the member is erased | In the file | Secrets |',
+    '| --- | --- | --- | --- | --- |',
+    ...MEMBER_TABLES.toSorted((one, other) => (one.name < other.name ? -1 : 1)).map(
+      memberTableRow(memberColumnsOf),
+    ),
+  ].join('\n');
   const environment = Object.entries(SETTINGS).map(
-    ([name, { default: value, meaning }]) =>
-      `# ${meaning.replaceAll('`', '')} (default: ${value})\n# ${name}=\n`,
+    ([name, setting]) =>
+      `# ${setting.meaning.replaceAll('`', '')} (default: ${defaultOf(setting)})\n# ${name}=\n`,
   );
   const style = await resolveConfig(join(root, 'docs'));
   const markdown = (text) => format(text, { ...style, parser: 'markdown' });
@@ -117,26 +135,72 @@ export async function pages() {
       /(?<=<!-- made by npm run docs -->\n)[^]*(?=<!-- end -->)/,
       `\n${part}\n\n`,
     );
-  let schema;
-  const examples = await recordExamples(
-    async (dataSource) => (schema = textOf(await readObjects(dataSource))),
+  let objects;
+  const { examples, openapi } = await recordExamples(
+    async (dataSource) => (objects = await readObjects(dataSource)),
   );
   return {
-    'docs/schema.sql': schema,
+    'docs/schema.sql': textOf(objects),
+    'docs/tables.md': await markdown(
+      `# Tables\nMade by \`npm run docs\` of a migrated database: keys and references. Everything else is in [schema.sql](schema.sql).\n\n${drawTables(objects)}`,
+    ),
     'docs/errors.md': await markdown(errors),
     'docs/settings.md': await markdown(settings),
     'docs/metrics.md': await markdown(metrics),
     'docs/audit.md': await markdown(audit),
+    'docs/personal-data.md': await markdown(personalData),
     'docs/command-line.md': await markdown(
       commandLine(createProgram(), (command) => exampleOf(command) && asTyped(exampleOf(command))),
     ),
     'docs/libraries.md': await markdown(withPart('docs/libraries.md', libraries())),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
     'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
+    'clients/typescript/src/schema.ts': typesOf(openapi),
+    ...pythonTypes(openapi),
     'docs/examples.json': await format(examples, { ...style, parser: 'json' }),
     '.env.example': `# Made by npm run docs from src/config/settings.ts. Copy to .env, and set what differs.\n\n${environment.join('\n')}`,
   };
 }
+
+/** The Python client's types, which Python itself makes; nothing where there is none. */
+function pythonTypes(openapi) {
+  try {
+    const program = join(root, 'clients/python/generate_types.py');
+    const made = execFileSync('python3', ['-B', program, '-'], {
+      input: JSON.stringify(openapi),
+      encoding: 'utf8',
+    });
+    return { 'clients/python/src/public_user_api/schema.py': made };
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+    console.error('clients/python/src/public_user_api/schema.py is as it was: there is no python3');
+    return {};
+  }
+}
+
+const names = (columns) => columns.map((column) => `\`${column}\``).join(', ');
+
+/** Says in a row of a table what one of the database's tables is to its members. */
+const memberTableRow = (memberColumnsOf) => (table) => {
+  const { name, owner, erase, secrets } = table;
+  const direct = memberColumnsOf(table);
+  const through = owner.filter((column) => !direct.includes(column));
+  const belongs = [
+    ...(direct.length > 0 ? [names(direct)] : []),
+    ...(through.length > 0 ? [`what ${names(through)} refers to`] : []),
+  ];
+  const erased =
+    erase === 'delete'
+      ? 'rows are deleted'
+      : erase.keep
+        ? `kept: ${erase.keep}`
+        : `emptied: ${names(erase.clear)}${name === 'users' ? '; the username becomes `erased-<id>`' : ''}`;
+  const { as, in: part, none, without = [] } = table.export;
+  const exported = none
+    ? `no: ${none}`
+    : `\`${as ?? part}\`${without.length > 0 ? `, without ${names(without)}` : ''}`;
+  return `| \`${name}\` | ${belongs.join(', or ')} | ${erased} | ${exported} | ${names(secrets)} |`;
+};
 
 /** Lists every command with its arguments, options and example. */
 function commandLine(program, exampleOf) {

@@ -108,7 +108,7 @@ const CALLS = {
  * Starts a server with its own demo, calls it, and ends it.
  *
  * @param look is given its database, which has just been migrated
- * @returns the text of {@link FILE}
+ * @returns the text of {@link FILE}, and the OpenAPI document
  */
 export async function recordExamples(look) {
   const { loadConfig } = await import('../dist/src/config/config.js');
@@ -153,7 +153,8 @@ export async function recordExamples(look) {
         for (const call of calls)
           all[name].push(unchanged(await record(`http://127.0.0.1:${port}`, keys, call), known[name]));
       }
-      return JSON.stringify(all);
+      const openapi = await (await fetch(`http://127.0.0.1:${port}/api/public/openapi.json`)).json();
+      return { examples: JSON.stringify(all), openapi };
     } finally {
       await closeApp(app);
       await database.close();

@@ -3,14 +3,13 @@
 import { globSync, rmSync } from 'node:fs';
 import { build } from './build.mjs';
 import { keepCompiled } from './compile-cache.mjs';
+import { UNUSED } from './unused.mjs';
 
 try {
-  // Headers for native add-ons, which nobody compiles here: 67 MB.
-  for (const path of globSync('node_modules/node/node_modules/node-*/include'))
-    rmSync(path, { recursive: true });
+  for (const path of globSync(UNUSED)) rmSync(path, { recursive: true, force: true });
   await build();
   keepCompiled();
-  const { readySnapshot } = await import('../dist/src/database/embedded-snapshot.js');
+  const { readySnapshot } = await import('../dist/src/database/embedded/snapshot.js');
   await readySnapshot();
   await import('../dist/src/app.js'); // so V8 caches it
 } catch (error) {

@@ -75,67 +75,6 @@ BEGIN
   END IF;
 END $function$;
 
--- function api_keys_announce()
-CREATE OR REPLACE FUNCTION public.api_keys_announce()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  PERFORM announce_revocations('key', (SELECT array_agg(id) FROM old_rows));
-  RETURN NULL;
-END $function$;
-
--- function users_announce_disabled()
-CREATE OR REPLACE FUNCTION public.users_announce_disabled()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  PERFORM announce_revocations('user', ARRAY[NEW.id::text]);
-  RETURN NULL;
-END $function$;
-
--- function oauth_grants_announce()
-CREATE OR REPLACE FUNCTION public.oauth_grants_announce()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  -- Expired ones end nothing: no credential of theirs is remembered.
-  PERFORM announce_revocations('grant', (SELECT array_agg(id) FROM old_rows WHERE expires_at > now()));
-  RETURN NULL;
-END $function$;
-
--- function oauth_clients_announce_disabled()
-CREATE OR REPLACE FUNCTION public.oauth_clients_announce_disabled()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  PERFORM announce_revocations('client', ARRAY[NEW.id]);
-  RETURN NULL;
-END $function$;
-
--- function users_move_sign_ins_valid_since()
-CREATE OR REPLACE FUNCTION public.users_move_sign_ins_valid_since()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  IF OLD.disabled_at IS NULL AND NEW.disabled_at IS NOT NULL THEN
-    NEW.sign_ins_valid_since := clock_timestamp();
-  END IF;
-  IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
-    PERFORM FROM users WHERE id = OLD.id FOR UPDATE;
-  END IF;
-  RETURN NEW;
-END $function$;
-
 -- function end_sign_ins()
 CREATE OR REPLACE FUNCTION public.end_sign_ins()
  RETURNS trigger
@@ -145,36 +84,28 @@ AS $function$
 DECLARE
   ended text[];
 BEGIN
-  DELETE FROM oauth_state WHERE user_id = NEW.id;
-  DELETE FROM oauth_sessions WHERE user_id = NEW.id;
-  WITH grants AS (DELETE FROM oauth_grants WHERE user_id = NEW.id RETURNING id)
-    SELECT array_agg(id) INTO ended FROM grants;
-  IF current_setting('session_replication_role') = 'replica' THEN -- in which foreign keys do not cascade
-    DELETE FROM oauth_tokens WHERE grant_id = ANY (ended);
-    DELETE FROM oauth_grant_usage WHERE grant_id = ANY (ended);
+  IF OLD.disabled_at IS DISTINCT FROM NEW.disabled_at THEN
+    PERFORM announce_revocations('user', ARRAY[NEW.id::text]);
   END IF;
-  RETURN NULL;
-END $function$;
-
--- function oauth_clients_announce_deleted()
-CREATE OR REPLACE FUNCTION public.oauth_clients_announce_deleted()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  PERFORM announce_revocations('client', ARRAY[OLD.id]);
-  RETURN NULL;
-END $function$;
-
--- function announce_truncate()
-CREATE OR REPLACE FUNCTION public.announce_truncate()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  PERFORM pg_notify('revocations', 'all');
+  IF OLD.disabled_at IS NULL AND NEW.disabled_at IS NOT NULL THEN
+    UPDATE oauth_clients SET disabled_at = COALESCE(disabled_at, now()), disabled_by_owner = false
+      WHERE owner_id = NEW.id AND (disabled_at IS NULL OR disabled_by_owner);
+  END IF;
+  IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
+    DELETE FROM calendar_links WHERE user_id = NEW.id;
+    DELETE FROM oauth_state WHERE user_id = NEW.id;
+    DELETE FROM oauth_sessions WHERE user_id = NEW.id;
+    WITH grants AS (DELETE FROM oauth_grants WHERE user_id = NEW.id RETURNING id)
+      SELECT array_agg(id) INTO ended FROM grants;
+    IF current_setting('session_replication_role') = 'replica' THEN -- in which foreign keys do not cascade
+      DELETE FROM oauth_tokens WHERE grant_id = ANY (ended);
+      DELETE FROM oauth_grant_usage WHERE grant_id = ANY (ended);
+    END IF;
+  ELSIF (OLD.password_off_at, OLD.email) IS DISTINCT FROM (NEW.password_off_at, NEW.email)
+    OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- unless it is a better hash of the same password
+      AND current_setting('public_user_api.same_password', true) IS DISTINCT FROM 'yes' THEN
+    DELETE FROM oauth_state WHERE user_id = NEW.id AND model = 'PasswordReset';
+  END IF;
   RETURN NULL;
 END $function$;
 
@@ -194,20 +125,46 @@ CREATE OR REPLACE FUNCTION public.auth_events_refuse()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
+DECLARE
+  erased auth_events;
 BEGIN
-  RAISE EXCEPTION 'auth_events: % is refused; rows may be deleted when they are 7 days old', TG_OP;
+  IF TG_OP <> 'UPDATE' THEN
+    RAISE EXCEPTION 'auth_events: % is refused; rows may be deleted when they are 7 days old', TG_OP;
+  END IF;
+  erased := OLD;
+  erased.ip := NULL;
+  erased.details := '{}';
+  IF NEW IS DISTINCT FROM erased OR NOT EXISTS (SELECT FROM users WHERE id = OLD.user_id AND erased_at IS NOT NULL) THEN
+    RAISE EXCEPTION 'auth_events: UPDATE is refused, but for what is erased with a member';
+  END IF;
+  RETURN NEW;
 END $function$;
 
 -- function users_derive()
 CREATE OR REPLACE FUNCTION public.users_derive()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
   NEW.is_disabled := NEW.disabled_at IS NOT NULL;
-  NEW.folded_username := fold_case(NEW.username);
-  NEW.folded_name := fold_case(shown_name(NEW.stored_display_name, NEW.first_name, NEW.last_name, NEW.username));
+  NEW.folded_username := public.fold_case(NEW.username);
+  NEW.folded_name := public.fold_case(
+    public.shown_name(NEW.stored_display_name, NEW.first_name, NEW.last_name, NEW.username));
+  IF TG_OP = 'INSERT' THEN RETURN NEW; END IF;
+
+  IF current_setting('session_replication_role') <> 'replica' AND
+    (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
+    IS DISTINCT FROM
+    (NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.bio, NEW.profile_picture, NEW.created_at)
+  THEN
+    NEW.version := OLD.version + 1;
+  END IF;
+  IF OLD.disabled_at IS NULL AND NEW.disabled_at IS NOT NULL THEN
+    NEW.sign_ins_valid_since := clock_timestamp();
+  END IF;
+  IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
+    PERFORM FROM public.users WHERE id = OLD.id FOR UPDATE;
+  END IF;
   RETURN NEW;
 END $function$;
 
@@ -223,9 +180,25 @@ CREATE OR REPLACE FUNCTION public.events_derive()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  endless text;
 BEGIN
   NEW.is_draft := NEW.status = 'draft';
   NEW.is_deleted := NEW.deleted_at IS NOT NULL;
+  IF TG_OP = 'UPDATE' THEN
+    NEW.changed_in := pg_current_xact_id()::text::bigint;
+    NEW.revision := LEAST(OLD.revision::bigint + 1, 2147483647);
+  ELSIF current_setting('session_replication_role') = 'replica' THEN
+    NEW.changed_in := pg_current_xact_id()::text::bigint; -- it came with the number of another server's transaction
+  END IF;
+  -- What the card is made of. A constraint would come too late: of an endless time the card is NULL, and that is refused first.
+  IF NOT (isfinite(NEW.starts_at) AND isfinite(NEW.created_at) AND isfinite(NEW.updated_at)) THEN
+    endless := CASE WHEN NOT isfinite(NEW.starts_at) THEN 'starts_at'
+      WHEN NOT isfinite(NEW.created_at) THEN 'created_at' ELSE 'updated_at' END;
+    RAISE check_violation USING
+      MESSAGE = format('%s of event %s has no end: it is to be a time of the years 1 to 9999', endless, NEW.id),
+      TABLE = 'events', COLUMN = endless, CONSTRAINT = format('events_%s_range_check', endless);
+  END IF;
   RETURN NEW;
 END $function$;
 
@@ -297,51 +270,21 @@ BEGIN
   RETURN folded + n;
 END $function$;
 
--- function users_bump_version()
-CREATE OR REPLACE FUNCTION public.users_bump_version()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  NEW.version := OLD.version + 1;
-  RETURN NEW;
-END $function$;
-
--- function participants_copy_event()
-CREATE OR REPLACE FUNCTION public.participants_copy_event()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  SELECT starts_at, is_draft, is_deleted INTO NEW.starts_at, NEW.event_is_draft, NEW.event_is_deleted
-    FROM events WHERE id = NEW.event_id FOR KEY SHARE;
-  IF NOT FOUND THEN
-    IF current_setting('session_replication_role') <> 'replica' THEN
-      RAISE foreign_key_violation USING MESSAGE = format('There is no event %s', NEW.event_id),
-        TABLE = 'participants', CONSTRAINT = 'participants_event_fkey';
-    END IF;
-    NEW.starts_at := 'epoch';
-    NEW.event_is_draft := true;
-    NEW.event_is_deleted := true;
-  END IF;
-  RETURN NEW;
-END $function$;
-
 -- function connections_copy_peer()
 CREATE OR REPLACE FUNCTION public.connections_copy_peer()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
+  IF TG_OP = 'UPDATE' AND NEW.peer_id = OLD.peer_id OR TG_OP = 'INSERT'
+    AND num_nulls(NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username) = 0 THEN RETURN NEW; END IF;
   IF current_setting('transaction_isolation') = 'read committed' THEN
     SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
-      FROM users WHERE id = NEW.peer_id FOR KEY SHARE;
+      FROM public.users WHERE id = NEW.peer_id FOR KEY SHARE;
   ELSE
     -- Fails where a member was renamed since this transaction began: it would store a name of before, and copy_names be done.
     SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
-      FROM users WHERE id = NEW.peer_id FOR SHARE;
+      FROM public.users WHERE id = NEW.peer_id FOR SHARE;
   END IF;
   IF NOT FOUND THEN
     IF current_setting('session_replication_role') <> 'replica' THEN
@@ -353,17 +296,6 @@ BEGIN
     NEW.peer_username := '';
   END IF;
   RETURN NEW;
-END $function$;
-
--- function users_queue_names()
-CREATE OR REPLACE FUNCTION public.users_queue_names()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  INSERT INTO renamed_users (user_id) VALUES (NEW.id);
-  RETURN NULL;
 END $function$;
 
 -- function copy_names(integer)
@@ -408,10 +340,11 @@ END $function$;
 CREATE OR REPLACE FUNCTION public.user_achievements_copy_user()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
-  SELECT is_disabled INTO NEW.user_is_disabled FROM users WHERE id = NEW.user_id FOR KEY SHARE;
+  IF TG_OP = 'UPDATE' AND NEW.user_id = OLD.user_id OR TG_OP = 'INSERT' AND NEW.user_is_disabled IS NOT NULL
+    THEN RETURN NEW; END IF;
+  SELECT is_disabled INTO NEW.user_is_disabled FROM public.users WHERE id = NEW.user_id FOR KEY SHARE;
   IF NOT FOUND THEN
     IF current_setting('session_replication_role') <> 'replica' THEN
       RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.user_id),
@@ -426,7 +359,6 @@ END $function$;
 CREATE OR REPLACE FUNCTION public.achievements_keep_count_on_replication()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
   IF current_setting('public_user_api.folds', true) IS DISTINCT FROM 'yes' THEN
@@ -439,153 +371,12 @@ END $function$;
 CREATE OR REPLACE FUNCTION public.events_copy_on_replication()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
-  UPDATE participants
+  UPDATE public.participants
     SET starts_at = NEW.starts_at, event_is_draft = NEW.is_draft, event_is_deleted = NEW.is_deleted
     WHERE event_id = NEW.id
       AND (starts_at, event_is_draft, event_is_deleted) IS DISTINCT FROM (NEW.starts_at, NEW.is_draft, NEW.is_deleted);
-  RETURN NULL;
-END $function$;
-
--- function users_copy_on_replication()
-CREATE OR REPLACE FUNCTION public.users_copy_on_replication()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  UPDATE connections
-    SET peer_is_disabled = NEW.is_disabled, peer_name = NEW.folded_name, peer_username = NEW.folded_username
-    WHERE peer_id = NEW.id AND (peer_is_disabled, peer_name, peer_username)
-      IS DISTINCT FROM (NEW.is_disabled, NEW.folded_name, NEW.folded_username);
-  UPDATE user_achievements SET user_is_disabled = NEW.is_disabled
-    WHERE user_id = NEW.id AND user_is_disabled <> NEW.is_disabled;
-  RETURN NULL;
-END $function$;
-
--- function count_active_users()
-CREATE OR REPLACE FUNCTION public.count_active_users()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  IF TG_OP <> 'INSERT' AND NOT OLD.is_disabled THEN INSERT INTO platform_total_deltas VALUES (-1); END IF;
-  IF TG_OP <> 'DELETE' AND NOT NEW.is_disabled THEN INSERT INTO platform_total_deltas VALUES (1); END IF;
-  RETURN NULL;
-END $function$;
-
--- function count_new_users()
-CREATE OR REPLACE FUNCTION public.count_new_users()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  INSERT INTO platform_total_deltas SELECT count(*) FROM new_rows WHERE NOT is_disabled HAVING count(*) > 0;
-  RETURN NULL;
-END $function$;
-
--- function count_events()
-CREATE OR REPLACE FUNCTION public.count_events()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF TG_OP <> 'INSERT' AND OLD.is_visible THEN
-    INSERT INTO public.user_totals (user_id, events_count) VALUES (OLD.user_id, -1);
-  END IF;
-  IF TG_OP <> 'DELETE' AND NEW.is_visible THEN
-    INSERT INTO public.user_totals (user_id, events_count) VALUES (NEW.user_id, 1);
-  END IF;
-  RETURN NULL;
-END $function$;
-
--- function count_attendees()
-CREATE OR REPLACE FUNCTION public.count_attendees()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF TG_OP <> 'INSERT' AND OLD.rsvp_status = 'going' THEN
-    INSERT INTO public.event_totals VALUES (OLD.event_id, -1);
-  END IF;
-  IF TG_OP <> 'DELETE' AND NEW.rsvp_status = 'going' THEN
-    INSERT INTO public.event_totals VALUES (NEW.event_id, 1);
-  END IF;
-  RETURN NULL;
-END $function$;
-
--- function count_new_participants()
-CREATE OR REPLACE FUNCTION public.count_new_participants()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  INSERT INTO user_totals (user_id, events_count)
-    SELECT user_id, count(*) FROM new_rows WHERE is_visible GROUP BY user_id;
-  INSERT INTO event_totals SELECT event_id, count(*) FROM new_rows WHERE rsvp_status = 'going' GROUP BY event_id;
-  RETURN NULL;
-END $function$;
-
--- function count_connections()
-CREATE OR REPLACE FUNCTION public.count_connections()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF TG_OP <> 'INSERT' AND OLD.status = 'accepted' AND NOT OLD.peer_is_disabled THEN
-    INSERT INTO public.user_totals (user_id, connections_count) VALUES (OLD.user_id, -1);
-  END IF;
-  IF TG_OP <> 'DELETE' AND NEW.status = 'accepted' AND NOT NEW.peer_is_disabled THEN
-    INSERT INTO public.user_totals (user_id, connections_count) VALUES (NEW.user_id, 1);
-  END IF;
-  RETURN NULL;
-END $function$;
-
--- function count_new_connections()
-CREATE OR REPLACE FUNCTION public.count_new_connections()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  INSERT INTO user_totals (user_id, connections_count)
-    SELECT user_id, count(*) FROM new_rows WHERE status = 'accepted' AND NOT peer_is_disabled GROUP BY user_id;
-  RETURN NULL;
-END $function$;
-
--- function count_achievements()
-CREATE OR REPLACE FUNCTION public.count_achievements()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF TG_OP <> 'INSERT' AND OLD.earned_at IS NOT NULL THEN
-    INSERT INTO public.user_totals (user_id, achievements_count) VALUES (OLD.user_id, -1);
-    IF NOT OLD.user_is_disabled THEN INSERT INTO public.achievement_total_deltas VALUES (OLD.achievement_id, -1); END IF;
-  END IF;
-  IF TG_OP <> 'DELETE' AND NEW.earned_at IS NOT NULL THEN
-    INSERT INTO public.user_totals (user_id, achievements_count) VALUES (NEW.user_id, 1);
-    IF NOT NEW.user_is_disabled THEN INSERT INTO public.achievement_total_deltas VALUES (NEW.achievement_id, 1); END IF;
-  END IF;
-  RETURN NULL;
-END $function$;
-
--- function count_new_achievements()
-CREATE OR REPLACE FUNCTION public.count_new_achievements()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  INSERT INTO user_totals (user_id, achievements_count)
-    SELECT user_id, count(*) FROM new_rows WHERE earned_at IS NOT NULL GROUP BY user_id;
-  INSERT INTO achievement_total_deltas SELECT achievement_id, count(*) FROM new_rows
-    WHERE earned_at IS NOT NULL AND NOT user_is_disabled GROUP BY achievement_id;
   RETURN NULL;
 END $function$;
 
@@ -618,20 +409,6 @@ CREATE OR REPLACE FUNCTION public.is_showable_time(value timestamp with time zon
  IMMUTABLE PARALLEL SAFE
 RETURN ((value >= ('0001-01-01 00:00:00+00'::timestamp with time zone + margin)) AND (value < ('10000-01-01 00:00:00+00'::timestamp with time zone - margin)));
 
--- function events_refuse_endless()
-CREATE OR REPLACE FUNCTION public.events_refuse_endless()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-DECLARE
-  endless text := CASE WHEN NOT isfinite(NEW.starts_at) THEN 'starts_at' WHEN NOT isfinite(NEW.created_at) THEN 'created_at'
-    ELSE 'updated_at' END;
-BEGIN
-  RAISE check_violation USING MESSAGE = format('%s of event %s has no end: it is to be a time of the years 1 to 9999', endless, NEW.id),
-    TABLE = 'events', COLUMN = endless, CONSTRAINT = format('events_%s_range_check', endless);
-END $function$;
-
 -- function local_time_or_utc(timestamp with time zone,text)
 CREATE OR REPLACE FUNCTION public.local_time_or_utc(value timestamp with time zone, zone text)
  RETURNS text
@@ -643,16 +420,6 @@ BEGIN
   RETURN local_time(value, zone);
 EXCEPTION WHEN invalid_parameter_value THEN
   RETURN api_time(value);
-END $function$;
-
--- function mark_change()
-CREATE OR REPLACE FUNCTION public.mark_change()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  NEW.changed_in := pg_current_xact_id()::text::bigint;
-  RETURN NEW;
 END $function$;
 
 -- function take_change_mark()
@@ -691,42 +458,6 @@ CREATE OR REPLACE FUNCTION public.committed_after(transaction bigint, mark pg_sn
  STABLE PARALLEL SAFE
 RETURN ((transaction IS NOT NULL) AND (transaction < ((pg_snapshot_xmax(pg_current_snapshot()))::text)::bigint) AND COALESCE((NOT pg_visible_in_snapshot(((transaction)::text)::xid8, mark)), true));
 
--- function auth_events_refuse_change()
-CREATE OR REPLACE FUNCTION public.auth_events_refuse_change()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-DECLARE
-  erased auth_events := OLD;
-BEGIN
-  erased.ip := NULL;
-  erased.details := '{}';
-  IF NEW IS DISTINCT FROM erased OR NOT EXISTS (SELECT FROM users WHERE id = OLD.user_id AND erased_at IS NOT NULL) THEN
-    RAISE EXCEPTION 'auth_events: UPDATE is refused, but for what is erased with a member';
-  END IF;
-  RETURN NEW;
-END $function$;
-
--- function record_user_change()
-CREATE OR REPLACE FUNCTION public.record_user_change()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF OLD.card <> NEW.card OR OLD.is_disabled <> NEW.is_disabled THEN
-    INSERT INTO public.changes (resource, id, kind)
-      VALUES ('people', NEW.id, CASE
-        WHEN NEW.is_disabled AND NOT OLD.is_disabled THEN 'removed'
-        WHEN OLD.is_disabled AND NOT NEW.is_disabled THEN 'returned' ELSE 'updated' END);
-  END IF;
-  IF (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
-    IS DISTINCT FROM (NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.bio, NEW.profile_picture, NEW.created_at) THEN
-    INSERT INTO public.changes (user_id, resource, id, kind) VALUES (NEW.id, 'profile', NEW.id, 'updated');
-  END IF;
-  RETURN NULL;
-END $function$;
-
 -- function record_event_change()
 CREATE OR REPLACE FUNCTION public.record_event_change()
  RETURNS trigger
@@ -738,7 +469,8 @@ BEGIN
       WHEN NOT (OLD.is_draft OR OLD.is_deleted) AND (NEW.is_draft OR NEW.is_deleted) THEN 'removed' ELSE 'updated' END);
   -- Nobody else is to know that there was a draft.
   IF OLD.is_draft AND NOT OLD.is_deleted AND NEW.is_deleted THEN
-    INSERT INTO public.changes (user_id, resource, id, kind) SELECT user_id, 'events', NEW.id, 'removed' FROM public.participants
+    INSERT INTO public.changes (user_id, resource, id, kind)
+      SELECT user_id, 'events', NEW.id, 'removed' FROM public.participants
       WHERE event_id = NEW.id AND public.event_visible(role, true, false);
   END IF;
   RETURN NULL;
@@ -754,126 +486,15 @@ AS $function$
   SELECT EXISTS (SELECT FROM changes c WHERE c.user_id IS NULL AND c.resource = $1 AND c.id = $2 AND c.kind = 'removed')
 $function$;
 
--- function record_participant_change()
-CREATE OR REPLACE FUNCTION public.record_participant_change()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF TG_OP = 'UPDATE' AND (OLD.user_id, OLD.event_id, OLD.role, OLD.rsvp_status, OLD.responded_at, OLD.checked_in_at)
-    IS NOT DISTINCT FROM (NEW.user_id, NEW.event_id, NEW.role, NEW.rsvp_status, NEW.responded_at, NEW.checked_in_at) THEN RETURN NULL; END IF;
-  IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (OLD.user_id, OLD.event_id) <> (NEW.user_id, NEW.event_id)) THEN
-    IF OLD.is_visible OR public.was_hidden('events', OLD.event_id) THEN
-      INSERT INTO public.changes (user_id, resource, id, kind) VALUES (OLD.user_id, 'events', OLD.event_id, 'removed');
-    END IF;
-    IF OLD.role = 'co_organizer' THEN
-      INSERT INTO public.changes (resource, id, kind) VALUES ('events', OLD.event_id, 'updated');
-    END IF;
-  END IF;
-  IF TG_OP = 'DELETE' THEN RETURN NULL; END IF;
-  IF NEW.is_visible OR (TG_OP = 'UPDATE' AND OLD.is_visible) THEN
-    INSERT INTO public.changes (user_id, resource, id, kind)
-      VALUES (NEW.user_id, 'events', NEW.event_id, CASE WHEN NEW.is_visible THEN 'updated' ELSE 'removed' END);
-  END IF;
-  -- Everybody sees who organises it.
-  IF (NEW.role = 'co_organizer') <> (TG_OP = 'UPDATE' AND OLD.role = 'co_organizer' AND OLD.user_id = NEW.user_id AND OLD.event_id = NEW.event_id) THEN
-    INSERT INTO public.changes (resource, id, kind) VALUES ('events', NEW.event_id, 'updated');
-  END IF;
-  RETURN NULL;
-END $function$;
-
--- function record_new_participants()
-CREATE OR REPLACE FUNCTION public.record_new_participants()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  INSERT INTO public.changes (user_id, resource, id, kind)
-    SELECT user_id, 'events', event_id, 'updated' FROM new_rows WHERE is_visible
-    UNION ALL SELECT NULL, 'events', event_id, 'updated' FROM new_rows WHERE role = 'co_organizer';
-  RETURN NULL;
-END $function$;
-
--- function record_connection_change()
-CREATE OR REPLACE FUNCTION public.record_connection_change()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF TG_OP = 'UPDATE' AND (OLD.user_id, OLD.id, OLD.peer_id, OLD.status, OLD.source, OLD.met_at_event_id, OLD.requested_at, OLD.connected_at)
-    IS NOT DISTINCT FROM (NEW.user_id, NEW.id, NEW.peer_id, NEW.status, NEW.source, NEW.met_at_event_id, NEW.requested_at, NEW.connected_at)
-    THEN RETURN NULL; END IF;
-  IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (OLD.user_id, OLD.id) <> (NEW.user_id, NEW.id)) THEN
-    IF NOT OLD.peer_is_disabled OR public.was_hidden('people', OLD.peer_id) THEN
-      INSERT INTO public.changes (user_id, resource, id, kind) VALUES (OLD.user_id, 'connections', OLD.id, 'removed');
-    END IF;
-  END IF;
-  IF TG_OP = 'DELETE' THEN RETURN NULL; END IF;
-  IF NOT NEW.peer_is_disabled OR (TG_OP = 'UPDATE' AND NOT OLD.peer_is_disabled) THEN
-    INSERT INTO public.changes (user_id, resource, id, kind)
-      VALUES (NEW.user_id, 'connections', NEW.id, CASE WHEN NEW.peer_is_disabled THEN 'removed' ELSE 'updated' END);
-  END IF;
-  RETURN NULL;
-END $function$;
-
--- function record_new_connections()
-CREATE OR REPLACE FUNCTION public.record_new_connections()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  INSERT INTO public.changes (user_id, resource, id, kind)
-    SELECT user_id, 'connections', id, 'updated' FROM new_rows WHERE NOT peer_is_disabled;
-  RETURN NULL;
-END $function$;
-
--- function record_earning_change()
-CREATE OR REPLACE FUNCTION public.record_earning_change()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  -- Not read where there is none: OLD of an INSERT, NEW of a DELETE.
-  old_pin smallint := CASE WHEN TG_OP <> 'INSERT' THEN OLD.pin_position END;
-  new_pin smallint := CASE WHEN TG_OP <> 'DELETE' THEN NEW.pin_position END;
-BEGIN
-  IF TG_OP = 'UPDATE' AND (OLD.user_id, OLD.achievement_id, OLD.progress, OLD.earned_at, OLD.pin_position)
-    IS NOT DISTINCT FROM (NEW.user_id, NEW.achievement_id, NEW.progress, NEW.earned_at, NEW.pin_position) THEN RETURN NULL; END IF;
-  IF TG_OP = 'DELETE' OR (TG_OP = 'UPDATE' AND (OLD.user_id, OLD.achievement_id) <> (NEW.user_id, NEW.achievement_id)) THEN
-    IF OLD.earned_at IS NOT NULL THEN
-      INSERT INTO public.changes (user_id, resource, id, kind) VALUES (OLD.user_id, 'achievements', OLD.achievement_id, 'removed');
-    END IF;
-    IF old_pin IS NOT NULL THEN PERFORM public.record_pins(OLD.user_id); END IF;
-  END IF;
-  IF TG_OP = 'DELETE' THEN RETURN NULL; END IF;
-  IF NEW.earned_at IS NOT NULL OR (TG_OP = 'UPDATE' AND OLD.earned_at IS NOT NULL) THEN
-    INSERT INTO public.changes (user_id, resource, id, kind) VALUES (NEW.user_id, 'achievements', NEW.achievement_id,
-      CASE WHEN NEW.earned_at IS NULL THEN 'removed' ELSE 'updated' END);
-  END IF;
-  IF new_pin IS DISTINCT FROM old_pin THEN PERFORM public.record_pins(NEW.user_id); END IF;
-  RETURN NULL;
-END $function$;
-
 -- function record_pins(bigint)
 CREATE OR REPLACE FUNCTION public.record_pins(of_user bigint)
  RETURNS void
  LANGUAGE sql
 AS $function$
   INSERT INTO public.changes (user_id, resource, id, kind)
-    SELECT user_id, 'achievements', achievement_id, 'updated' FROM public.user_achievements WHERE user_id = of_user AND pin_position IS NOT NULL
+    SELECT user_id, 'achievements', achievement_id, 'updated' FROM public.user_achievements
+    WHERE user_id = of_user AND pin_position IS NOT NULL
 $function$;
-
--- function record_new_earnings()
-CREATE OR REPLACE FUNCTION public.record_new_earnings()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  INSERT INTO public.changes (user_id, resource, id, kind)
-    SELECT user_id, 'achievements', achievement_id, 'updated' FROM new_rows WHERE earned_at IS NOT NULL;
-  PERFORM public.record_pins(user_id) FROM new_rows WHERE pin_position IS NOT NULL GROUP BY user_id;
-  RETURN NULL;
-END $function$;
 
 -- function record_achievement_change()
 CREATE OR REPLACE FUNCTION public.record_achievement_change()
@@ -955,40 +576,6 @@ BEGIN
   RETURN NULL;
 END $function$;
 
--- function end_calendar_links()
-CREATE OR REPLACE FUNCTION public.end_calendar_links()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  DELETE FROM calendar_links WHERE user_id = NEW.id;
-  RETURN NULL;
-END $function$;
-
--- function mark_event_change()
-CREATE OR REPLACE FUNCTION public.mark_event_change()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  NEW.changed_in := pg_current_xact_id()::text::bigint;
-  NEW.revision := LEAST(OLD.revision::bigint + 1, 2147483647);
-  RETURN NEW;
-END $function$;
-
--- function oauth_clients_end_with_owner()
-CREATE OR REPLACE FUNCTION public.oauth_clients_end_with_owner()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  UPDATE oauth_clients SET disabled_at = COALESCE(disabled_at, now()), disabled_by_owner = false
-    WHERE owner_id = NEW.id AND (disabled_at IS NULL OR disabled_by_owner);
-  RETURN NULL;
-END $function$;
-
 -- function api_time(timestamp with time zone)
 CREATE OR REPLACE FUNCTION public.api_time(value timestamp with time zone)
  RETURNS text
@@ -1002,17 +589,6 @@ CREATE OR REPLACE FUNCTION public.json_text(value text)
  LANGUAGE sql
  STABLE PARALLEL SAFE
 RETURN COALESCE((to_json(value))::text, 'null'::text);
-
--- function end_password_resets()
-CREATE OR REPLACE FUNCTION public.end_password_resets()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  DELETE FROM oauth_state WHERE user_id = NEW.id AND model = 'PasswordReset';
-  RETURN NULL;
-END $function$;
 
 -- function narrow_grants()
 CREATE OR REPLACE FUNCTION public.narrow_grants()
@@ -1033,6 +609,259 @@ BEGIN
     RETURNING g.id
   ) SELECT array_agg(id) INTO changed FROM narrowed;
   PERFORM announce_revocations('grant', changed);
+  RETURN NULL;
+END $function$;
+
+-- function user_achievements_changed()
+CREATE OR REPLACE FUNCTION public.user_achievements_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  was_earned boolean := OLD.earned_at IS NOT NULL;
+  is_earned boolean := NEW.earned_at IS NOT NULL;
+  moved boolean := (OLD.user_id, OLD.achievement_id) IS DISTINCT FROM (NEW.user_id, NEW.achievement_id);
+BEGIN
+  IF moved OR (was_earned, OLD.user_is_disabled) IS DISTINCT FROM (is_earned, NEW.user_is_disabled) THEN
+    IF was_earned THEN
+      INSERT INTO public.user_totals (user_id, achievements_count) VALUES (OLD.user_id, -1);
+      IF NOT OLD.user_is_disabled THEN INSERT INTO public.achievement_total_deltas VALUES (OLD.achievement_id, -1); END IF;
+    END IF;
+    IF is_earned THEN
+      INSERT INTO public.user_totals (user_id, achievements_count) VALUES (NEW.user_id, 1);
+      IF NOT NEW.user_is_disabled THEN INSERT INTO public.achievement_total_deltas VALUES (NEW.achievement_id, 1); END IF;
+    END IF;
+  END IF;
+
+  IF NOT moved AND (OLD.progress, OLD.earned_at, OLD.pin_position)
+    IS NOT DISTINCT FROM (NEW.progress, NEW.earned_at, NEW.pin_position) THEN RETURN NULL; END IF;
+  IF moved AND TG_OP <> 'INSERT' THEN
+    IF was_earned THEN
+      INSERT INTO public.changes (user_id, resource, id, kind)
+        VALUES (OLD.user_id, 'achievements', OLD.achievement_id, 'removed');
+    END IF;
+    IF OLD.pin_position IS NOT NULL THEN PERFORM public.record_pins(OLD.user_id); END IF;
+  END IF;
+  IF TG_OP = 'DELETE' THEN RETURN NULL; END IF;
+  IF is_earned OR was_earned THEN
+    INSERT INTO public.changes (user_id, resource, id, kind)
+      VALUES (NEW.user_id, 'achievements', NEW.achievement_id, CASE WHEN is_earned THEN 'updated' ELSE 'removed' END);
+  END IF;
+  IF NEW.pin_position IS DISTINCT FROM OLD.pin_position THEN PERFORM public.record_pins(NEW.user_id); END IF;
+  RETURN NULL;
+END $function$;
+
+-- function user_achievements_inserted()
+CREATE OR REPLACE FUNCTION public.user_achievements_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO public.user_totals (user_id, achievements_count)
+    SELECT user_id, count(*) FROM new_rows WHERE earned_at IS NOT NULL GROUP BY user_id;
+  INSERT INTO public.achievement_total_deltas SELECT achievement_id, count(*) FROM new_rows
+    WHERE earned_at IS NOT NULL AND NOT user_is_disabled GROUP BY achievement_id;
+  INSERT INTO public.changes (user_id, resource, id, kind)
+    SELECT user_id, 'achievements', achievement_id, 'updated' FROM new_rows WHERE earned_at IS NOT NULL;
+  PERFORM public.record_pins(user_id) FROM new_rows WHERE pin_position IS NOT NULL GROUP BY user_id;
+  RETURN NULL;
+END $function$;
+
+-- function connections_changed()
+CREATE OR REPLACE FUNCTION public.connections_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  counted boolean := OLD.status = 'accepted' AND NOT OLD.peer_is_disabled;
+  counts boolean := NEW.status = 'accepted' AND NOT NEW.peer_is_disabled;
+BEGIN
+  IF (OLD.user_id, counted) IS DISTINCT FROM (NEW.user_id, counts) THEN
+    IF counted THEN INSERT INTO public.user_totals (user_id, connections_count) VALUES (OLD.user_id, -1); END IF;
+    IF counts THEN INSERT INTO public.user_totals (user_id, connections_count) VALUES (NEW.user_id, 1); END IF;
+  END IF;
+
+  -- What is copied from the other person alone is that person's change.
+  IF (OLD.user_id, OLD.id, OLD.peer_id, OLD.status, OLD.source, OLD.met_at_event_id, OLD.requested_at, OLD.connected_at)
+    IS NOT DISTINCT FROM
+    (NEW.user_id, NEW.id, NEW.peer_id, NEW.status, NEW.source, NEW.met_at_event_id, NEW.requested_at, NEW.connected_at)
+    THEN RETURN NULL; END IF;
+  IF TG_OP <> 'INSERT' AND (OLD.user_id, OLD.id) IS DISTINCT FROM (NEW.user_id, NEW.id)
+    AND (NOT OLD.peer_is_disabled OR public.was_hidden('people', OLD.peer_id)) THEN
+    INSERT INTO public.changes (user_id, resource, id, kind) VALUES (OLD.user_id, 'connections', OLD.id, 'removed');
+  END IF;
+  IF NOT NEW.peer_is_disabled OR TG_OP = 'UPDATE' AND NOT OLD.peer_is_disabled THEN
+    INSERT INTO public.changes (user_id, resource, id, kind)
+      VALUES (NEW.user_id, 'connections', NEW.id, CASE WHEN NEW.peer_is_disabled THEN 'removed' ELSE 'updated' END);
+  END IF;
+  RETURN NULL;
+END $function$;
+
+-- function connections_inserted()
+CREATE OR REPLACE FUNCTION public.connections_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO public.user_totals (user_id, connections_count)
+    SELECT user_id, count(*) FROM new_rows WHERE status = 'accepted' AND NOT peer_is_disabled GROUP BY user_id;
+  INSERT INTO public.changes (user_id, resource, id, kind)
+    SELECT user_id, 'connections', id, 'updated' FROM new_rows WHERE NOT peer_is_disabled;
+  RETURN NULL;
+END $function$;
+
+-- function users_changed()
+CREATE OR REPLACE FUNCTION public.users_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF OLD.is_disabled IS DISTINCT FROM NEW.is_disabled THEN
+    IF NOT OLD.is_disabled THEN INSERT INTO public.platform_total_deltas VALUES (-1); END IF;
+    IF NOT NEW.is_disabled THEN INSERT INTO public.platform_total_deltas VALUES (1); END IF;
+  END IF;
+  IF (OLD.folded_name, OLD.folded_username) <> (NEW.folded_name, NEW.folded_username) THEN
+    INSERT INTO public.renamed_users (user_id) VALUES (NEW.id);
+  END IF;
+  IF OLD.card <> NEW.card OR OLD.is_disabled <> NEW.is_disabled THEN
+    INSERT INTO public.changes (resource, id, kind)
+      VALUES ('people', NEW.id, CASE
+        WHEN NEW.is_disabled AND NOT OLD.is_disabled THEN 'removed'
+        WHEN OLD.is_disabled AND NOT NEW.is_disabled THEN 'returned' ELSE 'updated' END);
+  END IF;
+  IF TG_OP = 'UPDATE' AND
+    (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
+    IS DISTINCT FROM
+    (NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.bio, NEW.profile_picture, NEW.created_at)
+  THEN
+    INSERT INTO public.changes (user_id, resource, id, kind) VALUES (NEW.id, 'profile', NEW.id, 'updated');
+  END IF;
+  RETURN NULL;
+END $function$;
+
+-- function users_inserted()
+CREATE OR REPLACE FUNCTION public.users_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO public.platform_total_deltas SELECT count(*) FROM new_rows WHERE NOT is_disabled HAVING count(*) > 0;
+  RETURN NULL;
+END $function$;
+
+-- function users_replicated()
+CREATE OR REPLACE FUNCTION public.users_replicated()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF TG_OP = 'INSERT' AND NOT NEW.is_disabled THEN INSERT INTO public.platform_total_deltas VALUES (1); END IF;
+  UPDATE public.connections
+    SET peer_is_disabled = NEW.is_disabled, peer_name = NEW.folded_name, peer_username = NEW.folded_username
+    WHERE peer_id = NEW.id AND (peer_is_disabled, peer_name, peer_username)
+      IS DISTINCT FROM (NEW.is_disabled, NEW.folded_name, NEW.folded_username);
+  UPDATE public.user_achievements SET user_is_disabled = NEW.is_disabled
+    WHERE user_id = NEW.id AND user_is_disabled <> NEW.is_disabled;
+  RETURN NULL;
+END $function$;
+
+-- function participants_derive()
+CREATE OR REPLACE FUNCTION public.participants_derive()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  is_replica boolean := current_setting('session_replication_role') = 'replica';
+BEGIN
+  IF TG_OP = 'UPDATE' OR is_replica THEN
+    NEW.changed_in := pg_current_xact_id()::text::bigint;
+  END IF;
+  IF TG_OP = 'UPDATE' AND NEW.event_id = OLD.event_id OR TG_OP = 'INSERT'
+    AND num_nulls(NEW.starts_at, NEW.event_is_draft, NEW.event_is_deleted) = 0 THEN RETURN NEW; END IF;
+  SELECT starts_at, is_draft, is_deleted INTO NEW.starts_at, NEW.event_is_draft, NEW.event_is_deleted
+    FROM public.events WHERE id = NEW.event_id FOR KEY SHARE;
+  IF NOT FOUND THEN
+    IF NOT is_replica THEN
+      RAISE foreign_key_violation USING MESSAGE = format('There is no event %s', NEW.event_id),
+        TABLE = 'participants', CONSTRAINT = 'participants_event_fkey';
+    END IF;
+    NEW.starts_at := 'epoch';
+    NEW.event_is_draft := true;
+    NEW.event_is_deleted := true;
+  END IF;
+  RETURN NEW;
+END $function$;
+
+-- function participants_changed()
+CREATE OR REPLACE FUNCTION public.participants_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  moved boolean := (OLD.user_id, OLD.event_id) IS DISTINCT FROM (NEW.user_id, NEW.event_id);
+BEGIN
+  IF (OLD.user_id, OLD.is_visible) IS DISTINCT FROM (NEW.user_id, NEW.is_visible) THEN
+    IF OLD.is_visible THEN INSERT INTO public.user_totals (user_id, events_count) VALUES (OLD.user_id, -1); END IF;
+    IF NEW.is_visible THEN INSERT INTO public.user_totals (user_id, events_count) VALUES (NEW.user_id, 1); END IF;
+  END IF;
+  IF (OLD.event_id, OLD.rsvp_status = 'going') IS DISTINCT FROM (NEW.event_id, NEW.rsvp_status = 'going') THEN
+    IF OLD.rsvp_status = 'going' THEN INSERT INTO public.event_totals VALUES (OLD.event_id, -1); END IF;
+    IF NEW.rsvp_status = 'going' THEN INSERT INTO public.event_totals VALUES (NEW.event_id, 1); END IF;
+  END IF;
+
+  -- What is copied from the event alone is the event's change.
+  IF (OLD.user_id, OLD.event_id, OLD.role, OLD.rsvp_status, OLD.responded_at, OLD.checked_in_at) IS NOT DISTINCT FROM
+    (NEW.user_id, NEW.event_id, NEW.role, NEW.rsvp_status, NEW.responded_at, NEW.checked_in_at) THEN RETURN NULL; END IF;
+  IF moved AND TG_OP <> 'INSERT' THEN
+    IF OLD.is_visible OR public.was_hidden('events', OLD.event_id) THEN
+      INSERT INTO public.changes (user_id, resource, id, kind) VALUES (OLD.user_id, 'events', OLD.event_id, 'removed');
+    END IF;
+    IF OLD.role = 'co_organizer' THEN
+      INSERT INTO public.changes (resource, id, kind) VALUES ('events', OLD.event_id, 'updated');
+    END IF;
+  END IF;
+  IF TG_OP = 'DELETE' THEN RETURN NULL; END IF;
+  IF NEW.is_visible OR OLD.is_visible THEN
+    INSERT INTO public.changes (user_id, resource, id, kind)
+      VALUES (NEW.user_id, 'events', NEW.event_id, CASE WHEN NEW.is_visible THEN 'updated' ELSE 'removed' END);
+  END IF;
+  -- Everybody sees who organises it.
+  IF (NEW.role = 'co_organizer') <> (OLD.role IS NOT DISTINCT FROM 'co_organizer' AND NOT moved) THEN
+    INSERT INTO public.changes (resource, id, kind) VALUES ('events', NEW.event_id, 'updated');
+  END IF;
+  RETURN NULL;
+END $function$;
+
+-- function participants_inserted()
+CREATE OR REPLACE FUNCTION public.participants_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO public.user_totals (user_id, events_count)
+    SELECT user_id, count(*) FROM new_rows WHERE is_visible GROUP BY user_id;
+  INSERT INTO public.event_totals SELECT event_id, count(*) FROM new_rows WHERE rsvp_status = 'going' GROUP BY event_id;
+  INSERT INTO public.changes (user_id, resource, id, kind)
+    SELECT user_id, 'events', event_id, 'updated' FROM new_rows WHERE is_visible
+    UNION ALL SELECT NULL, 'events', event_id, 'updated' FROM new_rows WHERE role = 'co_organizer';
+  RETURN NULL;
+END $function$;
+
+-- function announce_ended()
+CREATE OR REPLACE FUNCTION public.announce_ended()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  IF TG_OP = 'TRUNCATE' THEN
+    PERFORM pg_notify('revocations', 'all');
+  ELSIF TG_LEVEL = 'ROW' THEN
+    PERFORM announce_revocations(TG_ARGV[0], ARRAY[OLD.id]);
+  ELSE
+    -- What had expired ends nothing: no credential of it is remembered.
+    PERFORM announce_revocations(TG_ARGV[0], (SELECT array_agg(id) FROM old_rows WHERE expires_at IS NULL OR expires_at > now()));
+  END IF;
   RETURN NULL;
 END $function$;
 
@@ -1446,6 +1275,13 @@ CREATE TABLE renamed_users (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   user_id bigint NOT NULL,
   settled_before bigint
+);
+
+-- table schema_versions
+CREATE TABLE schema_versions (
+  digest text NOT NULL,
+  objects jsonb NOT NULL,
+  applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
 
 -- table signing_keys
@@ -2017,6 +1853,9 @@ ALTER TABLE record_versions ADD CONSTRAINT record_versions_version_check CHECK (
 -- constraint renamed_users.renamed_users_pkey
 ALTER TABLE renamed_users ADD CONSTRAINT renamed_users_pkey PRIMARY KEY (id);
 
+-- constraint schema_versions.schema_versions_pkey
+ALTER TABLE schema_versions ADD CONSTRAINT schema_versions_pkey PRIMARY KEY (digest);
+
 -- constraint signing_keys.signing_keys_alg_check
 ALTER TABLE signing_keys ADD CONSTRAINT signing_keys_alg_check CHECK ((alg = ANY (ARRAY['ES256'::text, 'RS256'::text])));
 
@@ -2431,32 +2270,26 @@ CREATE TRIGGER achievements_refuse_new_id BEFORE UPDATE ON public.achievements F
 -- trigger achievements.achievements_refuse_new_id
 ALTER TABLE achievements ENABLE ALWAYS TRIGGER achievements_refuse_new_id;
 
--- trigger achievements.achievements_refuse_truncate
-CREATE TRIGGER achievements_refuse_truncate BEFORE TRUNCATE ON public.achievements FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
-
--- trigger achievements.achievements_refuse_truncate
-ALTER TABLE achievements ENABLE ALWAYS TRIGGER achievements_refuse_truncate;
-
 -- trigger api_keys.announce_truncate
-CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION announce_truncate();
+CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.api_keys FOR EACH STATEMENT EXECUTE FUNCTION announce_ended();
 
 -- trigger api_keys.announce_truncate
 ALTER TABLE api_keys ENABLE ALWAYS TRIGGER announce_truncate;
 
 -- trigger api_keys.api_keys_announce_delete
-CREATE TRIGGER api_keys_announce_delete AFTER DELETE ON public.api_keys REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION api_keys_announce();
+CREATE TRIGGER api_keys_announce_delete AFTER DELETE ON public.api_keys REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION announce_ended('key');
 
 -- trigger api_keys.api_keys_announce_delete
 ALTER TABLE api_keys ENABLE ALWAYS TRIGGER api_keys_announce_delete;
 
 -- trigger api_keys.api_keys_announce_update
-CREATE TRIGGER api_keys_announce_update AFTER UPDATE ON public.api_keys REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION api_keys_announce();
+CREATE TRIGGER api_keys_announce_update AFTER UPDATE ON public.api_keys REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION announce_ended('key');
 
 -- trigger api_keys.api_keys_announce_update
 ALTER TABLE api_keys ENABLE ALWAYS TRIGGER api_keys_announce_update;
 
 -- trigger auth_events.auth_events_are_never_changed
-CREATE TRIGGER auth_events_are_never_changed BEFORE UPDATE ON public.auth_events FOR EACH ROW EXECUTE FUNCTION auth_events_refuse_change();
+CREATE TRIGGER auth_events_are_never_changed BEFORE UPDATE ON public.auth_events FOR EACH ROW EXECUTE FUNCTION auth_events_refuse();
 
 -- trigger auth_events.auth_events_are_never_changed
 ALTER TABLE auth_events ENABLE ALWAYS TRIGGER auth_events_are_never_changed;
@@ -2479,59 +2312,23 @@ CREATE TRIGGER auth_events_tell_platform AFTER INSERT ON public.auth_events FOR 
 -- trigger auth_events.auth_events_tell_platform
 ALTER TABLE auth_events ENABLE TRIGGER auth_events_tell_platform;
 
--- trigger connections.connections_copy_other_peer
-CREATE TRIGGER connections_copy_other_peer BEFORE UPDATE ON public.connections FOR EACH ROW WHEN ((new.peer_id <> old.peer_id)) EXECUTE FUNCTION connections_copy_peer();
+-- trigger connections.connections_changed
+CREATE TRIGGER connections_changed AFTER UPDATE OF user_id, id, peer_id, status, source, met_at_event_id, requested_at, connected_at, peer_is_disabled ON public.connections FOR EACH ROW EXECUTE FUNCTION connections_changed();
 
--- trigger connections.connections_copy_other_peer
-ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_copy_other_peer;
+-- trigger connections.connections_changed
+ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_changed;
 
 -- trigger connections.connections_copy_peer
-CREATE TRIGGER connections_copy_peer BEFORE INSERT ON public.connections FOR EACH ROW WHEN (((new.peer_is_disabled IS NULL) OR (new.peer_name IS NULL) OR (new.peer_username IS NULL))) EXECUTE FUNCTION connections_copy_peer();
+CREATE TRIGGER connections_copy_peer BEFORE INSERT OR UPDATE OF peer_id ON public.connections FOR EACH ROW EXECUTE FUNCTION connections_copy_peer();
 
 -- trigger connections.connections_copy_peer
 ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_copy_peer;
 
--- trigger connections.connections_count_new
-CREATE TRIGGER connections_count_new AFTER INSERT ON public.connections REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_connections();
+-- trigger connections.connections_inserted
+CREATE TRIGGER connections_inserted AFTER INSERT ON public.connections REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION connections_inserted();
 
--- trigger connections.connections_count_new
-ALTER TABLE connections ENABLE TRIGGER connections_count_new;
-
--- trigger connections.connections_count_on_replication
-CREATE TRIGGER connections_count_on_replication AFTER INSERT ON public.connections FOR EACH ROW WHEN (((new.status = 'accepted'::text) AND (NOT new.peer_is_disabled))) EXECUTE FUNCTION count_connections();
-
--- trigger connections.connections_count_on_replication
-ALTER TABLE connections ENABLE REPLICA TRIGGER connections_count_on_replication;
-
--- trigger connections.connections_delete_count
-CREATE TRIGGER connections_delete_count AFTER DELETE ON public.connections FOR EACH ROW WHEN (((old.status = 'accepted'::text) AND (NOT old.peer_is_disabled))) EXECUTE FUNCTION count_connections();
-
--- trigger connections.connections_delete_count
-ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_delete_count;
-
--- trigger connections.connections_record_change
-CREATE TRIGGER connections_record_change AFTER UPDATE OF user_id, id, peer_id, status, source, met_at_event_id, requested_at, connected_at ON public.connections FOR EACH ROW EXECUTE FUNCTION record_connection_change();
-
--- trigger connections.connections_record_change
-ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_record_change;
-
--- trigger connections.connections_record_new
-CREATE TRIGGER connections_record_new AFTER INSERT ON public.connections REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_new_connections();
-
--- trigger connections.connections_record_new
-ALTER TABLE connections ENABLE TRIGGER connections_record_new;
-
--- trigger connections.connections_record_on_replication
-CREATE TRIGGER connections_record_on_replication AFTER INSERT ON public.connections FOR EACH ROW EXECUTE FUNCTION record_connection_change();
-
--- trigger connections.connections_record_on_replication
-ALTER TABLE connections ENABLE REPLICA TRIGGER connections_record_on_replication;
-
--- trigger connections.connections_record_removal
-CREATE TRIGGER connections_record_removal AFTER DELETE ON public.connections FOR EACH ROW EXECUTE FUNCTION record_connection_change();
-
--- trigger connections.connections_record_removal
-ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_record_removal;
+-- trigger connections.connections_inserted
+ALTER TABLE connections ENABLE TRIGGER connections_inserted;
 
 -- trigger connections.connections_refuse_truncate
 CREATE TRIGGER connections_refuse_truncate BEFORE TRUNCATE ON public.connections FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
@@ -2539,11 +2336,17 @@ CREATE TRIGGER connections_refuse_truncate BEFORE TRUNCATE ON public.connections
 -- trigger connections.connections_refuse_truncate
 ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_refuse_truncate;
 
--- trigger connections.connections_update_count
-CREATE TRIGGER connections_update_count AFTER UPDATE ON public.connections FOR EACH ROW WHEN (((((old.status = 'accepted'::text) AND (NOT old.peer_is_disabled)) <> ((new.status = 'accepted'::text) AND (NOT new.peer_is_disabled))) OR (old.user_id <> new.user_id))) EXECUTE FUNCTION count_connections();
+-- trigger connections.connections_removed
+CREATE TRIGGER connections_removed AFTER DELETE ON public.connections FOR EACH ROW EXECUTE FUNCTION connections_changed();
 
--- trigger connections.connections_update_count
-ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_update_count;
+-- trigger connections.connections_removed
+ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_removed;
+
+-- trigger connections.connections_replicated
+CREATE TRIGGER connections_replicated AFTER INSERT ON public.connections FOR EACH ROW EXECUTE FUNCTION connections_changed();
+
+-- trigger connections.connections_replicated
+ALTER TABLE connections ENABLE REPLICA TRIGGER connections_replicated;
 
 -- trigger event_totals.event_totals_refuse_truncate
 CREATE TRIGGER event_totals_refuse_truncate BEFORE TRUNCATE ON public.event_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
@@ -2563,29 +2366,11 @@ CREATE TRIGGER events_derive BEFORE INSERT OR UPDATE ON public.events FOR EACH R
 -- trigger events.events_derive
 ALTER TABLE events ENABLE ALWAYS TRIGGER events_derive;
 
--- trigger events.events_mark_change
-CREATE TRIGGER events_mark_change BEFORE UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION mark_event_change();
-
--- trigger events.events_mark_change
-ALTER TABLE events ENABLE ALWAYS TRIGGER events_mark_change;
-
--- trigger events.events_mark_on_replication
-CREATE TRIGGER events_mark_on_replication BEFORE INSERT ON public.events FOR EACH ROW EXECUTE FUNCTION mark_change();
-
--- trigger events.events_mark_on_replication
-ALTER TABLE events ENABLE REPLICA TRIGGER events_mark_on_replication;
-
 -- trigger events.events_record_change
 CREATE TRIGGER events_record_change AFTER UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION record_event_change();
 
 -- trigger events.events_record_change
 ALTER TABLE events ENABLE ALWAYS TRIGGER events_record_change;
-
--- trigger events.events_refuse_endless
-CREATE TRIGGER events_refuse_endless BEFORE INSERT OR UPDATE ON public.events FOR EACH ROW WHEN ((NOT (isfinite(new.starts_at) AND isfinite(new.created_at) AND isfinite(new.updated_at)))) EXECUTE FUNCTION events_refuse_endless();
-
--- trigger events.events_refuse_endless
-ALTER TABLE events ENABLE ALWAYS TRIGGER events_refuse_endless;
 
 -- trigger events.events_refuse_new_id
 CREATE TRIGGER events_refuse_new_id BEFORE UPDATE ON public.events FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_new_id();
@@ -2593,29 +2378,11 @@ CREATE TRIGGER events_refuse_new_id BEFORE UPDATE ON public.events FOR EACH ROW 
 -- trigger events.events_refuse_new_id
 ALTER TABLE events ENABLE ALWAYS TRIGGER events_refuse_new_id;
 
--- trigger events.events_refuse_truncate
-CREATE TRIGGER events_refuse_truncate BEFORE TRUNCATE ON public.events FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+-- trigger oauth_clients.oauth_clients_announce
+CREATE TRIGGER oauth_clients_announce AFTER DELETE OR UPDATE OF disabled_at ON public.oauth_clients FOR EACH ROW EXECUTE FUNCTION announce_ended('client');
 
--- trigger events.events_refuse_truncate
-ALTER TABLE events ENABLE ALWAYS TRIGGER events_refuse_truncate;
-
--- trigger oauth_clients.announce_truncate
-CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.oauth_clients FOR EACH STATEMENT EXECUTE FUNCTION announce_truncate();
-
--- trigger oauth_clients.announce_truncate
-ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER announce_truncate;
-
--- trigger oauth_clients.oauth_clients_announce_deleted
-CREATE TRIGGER oauth_clients_announce_deleted AFTER DELETE ON public.oauth_clients FOR EACH ROW EXECUTE FUNCTION oauth_clients_announce_deleted();
-
--- trigger oauth_clients.oauth_clients_announce_deleted
-ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce_deleted;
-
--- trigger oauth_clients.oauth_clients_announce_disabled
-CREATE TRIGGER oauth_clients_announce_disabled AFTER UPDATE OF disabled_at ON public.oauth_clients FOR EACH ROW WHEN ((old.disabled_at IS DISTINCT FROM new.disabled_at)) EXECUTE FUNCTION oauth_clients_announce_disabled();
-
--- trigger oauth_clients.oauth_clients_announce_disabled
-ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce_disabled;
+-- trigger oauth_clients.oauth_clients_announce
+ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce;
 
 -- trigger oauth_consents.narrow_grants
 CREATE TRIGGER narrow_grants AFTER UPDATE OF granted ON public.oauth_consents FOR EACH ROW WHEN ((NOT (old.granted <@ new.granted))) EXECUTE FUNCTION narrow_grants();
@@ -2629,101 +2396,35 @@ CREATE TRIGGER oauth_consents_tell_platform AFTER INSERT OR DELETE OR UPDATE OF 
 -- trigger oauth_consents.oauth_consents_tell_platform
 ALTER TABLE oauth_consents ENABLE TRIGGER oauth_consents_tell_platform;
 
--- trigger oauth_grants.announce_truncate
-CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.oauth_grants FOR EACH STATEMENT EXECUTE FUNCTION announce_truncate();
-
--- trigger oauth_grants.announce_truncate
-ALTER TABLE oauth_grants ENABLE ALWAYS TRIGGER announce_truncate;
-
 -- trigger oauth_grants.oauth_grants_announce
-CREATE TRIGGER oauth_grants_announce AFTER DELETE ON public.oauth_grants REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION oauth_grants_announce();
+CREATE TRIGGER oauth_grants_announce AFTER DELETE ON public.oauth_grants REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION announce_ended('grant');
 
 -- trigger oauth_grants.oauth_grants_announce
 ALTER TABLE oauth_grants ENABLE ALWAYS TRIGGER oauth_grants_announce;
 
 -- trigger oauth_tokens.announce_truncate
-CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.oauth_tokens FOR EACH STATEMENT EXECUTE FUNCTION announce_truncate();
+CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.oauth_tokens FOR EACH STATEMENT EXECUTE FUNCTION announce_ended();
 
 -- trigger oauth_tokens.announce_truncate
 ALTER TABLE oauth_tokens ENABLE ALWAYS TRIGGER announce_truncate;
 
--- trigger participants.participants_attendee_on_replication
-CREATE TRIGGER participants_attendee_on_replication AFTER INSERT ON public.participants FOR EACH ROW WHEN ((new.rsvp_status = 'going'::text)) EXECUTE FUNCTION count_attendees();
+-- trigger participants.participants_changed
+CREATE TRIGGER participants_changed AFTER UPDATE ON public.participants FOR EACH ROW WHEN ((((((((old.user_id IS DISTINCT FROM new.user_id) OR (old.event_id IS DISTINCT FROM new.event_id)) OR (old.is_visible IS DISTINCT FROM new.is_visible)) OR (old.role IS DISTINCT FROM new.role)) OR (old.rsvp_status IS DISTINCT FROM new.rsvp_status)) OR (old.responded_at IS DISTINCT FROM new.responded_at)) OR (old.checked_in_at IS DISTINCT FROM new.checked_in_at))) EXECUTE FUNCTION participants_changed();
 
--- trigger participants.participants_attendee_on_replication
-ALTER TABLE participants ENABLE REPLICA TRIGGER participants_attendee_on_replication;
+-- trigger participants.participants_changed
+ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_changed;
 
--- trigger participants.participants_copy_event
-CREATE TRIGGER participants_copy_event BEFORE INSERT ON public.participants FOR EACH ROW WHEN (((new.starts_at IS NULL) OR (new.event_is_draft IS NULL) OR (new.event_is_deleted IS NULL))) EXECUTE FUNCTION participants_copy_event();
+-- trigger participants.participants_derive
+CREATE TRIGGER participants_derive BEFORE INSERT OR UPDATE ON public.participants FOR EACH ROW EXECUTE FUNCTION participants_derive();
 
--- trigger participants.participants_copy_event
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_copy_event;
+-- trigger participants.participants_derive
+ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_derive;
 
--- trigger participants.participants_copy_other_event
-CREATE TRIGGER participants_copy_other_event BEFORE UPDATE ON public.participants FOR EACH ROW WHEN ((new.event_id <> old.event_id)) EXECUTE FUNCTION participants_copy_event();
+-- trigger participants.participants_inserted
+CREATE TRIGGER participants_inserted AFTER INSERT ON public.participants REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION participants_inserted();
 
--- trigger participants.participants_copy_other_event
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_copy_other_event;
-
--- trigger participants.participants_count_new
-CREATE TRIGGER participants_count_new AFTER INSERT ON public.participants REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_participants();
-
--- trigger participants.participants_count_new
-ALTER TABLE participants ENABLE TRIGGER participants_count_new;
-
--- trigger participants.participants_count_on_replication
-CREATE TRIGGER participants_count_on_replication AFTER INSERT ON public.participants FOR EACH ROW WHEN (new.is_visible) EXECUTE FUNCTION count_events();
-
--- trigger participants.participants_count_on_replication
-ALTER TABLE participants ENABLE REPLICA TRIGGER participants_count_on_replication;
-
--- trigger participants.participants_delete_attendee
-CREATE TRIGGER participants_delete_attendee AFTER DELETE ON public.participants FOR EACH ROW WHEN ((old.rsvp_status = 'going'::text)) EXECUTE FUNCTION count_attendees();
-
--- trigger participants.participants_delete_attendee
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_delete_attendee;
-
--- trigger participants.participants_delete_count
-CREATE TRIGGER participants_delete_count AFTER DELETE ON public.participants FOR EACH ROW WHEN (old.is_visible) EXECUTE FUNCTION count_events();
-
--- trigger participants.participants_delete_count
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_delete_count;
-
--- trigger participants.participants_mark_change
-CREATE TRIGGER participants_mark_change BEFORE UPDATE ON public.participants FOR EACH ROW EXECUTE FUNCTION mark_change();
-
--- trigger participants.participants_mark_change
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_mark_change;
-
--- trigger participants.participants_mark_on_replication
-CREATE TRIGGER participants_mark_on_replication BEFORE INSERT ON public.participants FOR EACH ROW EXECUTE FUNCTION mark_change();
-
--- trigger participants.participants_mark_on_replication
-ALTER TABLE participants ENABLE REPLICA TRIGGER participants_mark_on_replication;
-
--- trigger participants.participants_record_change
-CREATE TRIGGER participants_record_change AFTER UPDATE OF user_id, event_id, role, rsvp_status, responded_at, checked_in_at ON public.participants FOR EACH ROW EXECUTE FUNCTION record_participant_change();
-
--- trigger participants.participants_record_change
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_record_change;
-
--- trigger participants.participants_record_new
-CREATE TRIGGER participants_record_new AFTER INSERT ON public.participants REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_new_participants();
-
--- trigger participants.participants_record_new
-ALTER TABLE participants ENABLE TRIGGER participants_record_new;
-
--- trigger participants.participants_record_on_replication
-CREATE TRIGGER participants_record_on_replication AFTER INSERT ON public.participants FOR EACH ROW EXECUTE FUNCTION record_participant_change();
-
--- trigger participants.participants_record_on_replication
-ALTER TABLE participants ENABLE REPLICA TRIGGER participants_record_on_replication;
-
--- trigger participants.participants_record_removal
-CREATE TRIGGER participants_record_removal AFTER DELETE ON public.participants FOR EACH ROW EXECUTE FUNCTION record_participant_change();
-
--- trigger participants.participants_record_removal
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_record_removal;
+-- trigger participants.participants_inserted
+ALTER TABLE participants ENABLE TRIGGER participants_inserted;
 
 -- trigger participants.participants_refuse_truncate
 CREATE TRIGGER participants_refuse_truncate BEFORE TRUNCATE ON public.participants FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
@@ -2731,17 +2432,17 @@ CREATE TRIGGER participants_refuse_truncate BEFORE TRUNCATE ON public.participan
 -- trigger participants.participants_refuse_truncate
 ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_refuse_truncate;
 
--- trigger participants.participants_update_attendee
-CREATE TRIGGER participants_update_attendee AFTER UPDATE ON public.participants FOR EACH ROW WHEN ((((old.rsvp_status = 'going'::text) IS DISTINCT FROM (new.rsvp_status = 'going'::text)) OR (old.event_id <> new.event_id))) EXECUTE FUNCTION count_attendees();
+-- trigger participants.participants_removed
+CREATE TRIGGER participants_removed AFTER DELETE ON public.participants FOR EACH ROW EXECUTE FUNCTION participants_changed();
 
--- trigger participants.participants_update_attendee
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_update_attendee;
+-- trigger participants.participants_removed
+ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_removed;
 
--- trigger participants.participants_update_count
-CREATE TRIGGER participants_update_count AFTER UPDATE ON public.participants FOR EACH ROW WHEN (((old.is_visible <> new.is_visible) OR (old.user_id <> new.user_id))) EXECUTE FUNCTION count_events();
+-- trigger participants.participants_replicated
+CREATE TRIGGER participants_replicated AFTER INSERT ON public.participants FOR EACH ROW EXECUTE FUNCTION participants_changed();
 
--- trigger participants.participants_update_count
-ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_update_count;
+-- trigger participants.participants_replicated
+ALTER TABLE participants ENABLE REPLICA TRIGGER participants_replicated;
 
 -- trigger platform_total_deltas.platform_total_deltas_refuse_truncate
 CREATE TRIGGER platform_total_deltas_refuse_truncate BEFORE TRUNCATE ON public.platform_total_deltas FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
@@ -2755,59 +2456,23 @@ CREATE TRIGGER platform_totals_refuse_truncate BEFORE TRUNCATE ON public.platfor
 -- trigger platform_totals.platform_totals_refuse_truncate
 ALTER TABLE platform_totals ENABLE ALWAYS TRIGGER platform_totals_refuse_truncate;
 
--- trigger user_achievements.user_achievements_copy_other_user
-CREATE TRIGGER user_achievements_copy_other_user BEFORE UPDATE ON public.user_achievements FOR EACH ROW WHEN ((new.user_id <> old.user_id)) EXECUTE FUNCTION user_achievements_copy_user();
+-- trigger user_achievements.user_achievements_changed
+CREATE TRIGGER user_achievements_changed AFTER UPDATE OF user_id, achievement_id, progress, earned_at, pin_position, user_is_disabled ON public.user_achievements FOR EACH ROW EXECUTE FUNCTION user_achievements_changed();
 
--- trigger user_achievements.user_achievements_copy_other_user
-ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_copy_other_user;
+-- trigger user_achievements.user_achievements_changed
+ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_changed;
 
 -- trigger user_achievements.user_achievements_copy_user
-CREATE TRIGGER user_achievements_copy_user BEFORE INSERT ON public.user_achievements FOR EACH ROW WHEN ((new.user_is_disabled IS NULL)) EXECUTE FUNCTION user_achievements_copy_user();
+CREATE TRIGGER user_achievements_copy_user BEFORE INSERT OR UPDATE OF user_id ON public.user_achievements FOR EACH ROW EXECUTE FUNCTION user_achievements_copy_user();
 
 -- trigger user_achievements.user_achievements_copy_user
 ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_copy_user;
 
--- trigger user_achievements.user_achievements_count_new
-CREATE TRIGGER user_achievements_count_new AFTER INSERT ON public.user_achievements REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_achievements();
+-- trigger user_achievements.user_achievements_inserted
+CREATE TRIGGER user_achievements_inserted AFTER INSERT ON public.user_achievements REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION user_achievements_inserted();
 
--- trigger user_achievements.user_achievements_count_new
-ALTER TABLE user_achievements ENABLE TRIGGER user_achievements_count_new;
-
--- trigger user_achievements.user_achievements_count_on_replication
-CREATE TRIGGER user_achievements_count_on_replication AFTER INSERT ON public.user_achievements FOR EACH ROW WHEN ((new.earned_at IS NOT NULL)) EXECUTE FUNCTION count_achievements();
-
--- trigger user_achievements.user_achievements_count_on_replication
-ALTER TABLE user_achievements ENABLE REPLICA TRIGGER user_achievements_count_on_replication;
-
--- trigger user_achievements.user_achievements_delete_count
-CREATE TRIGGER user_achievements_delete_count AFTER DELETE ON public.user_achievements FOR EACH ROW WHEN ((old.earned_at IS NOT NULL)) EXECUTE FUNCTION count_achievements();
-
--- trigger user_achievements.user_achievements_delete_count
-ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_delete_count;
-
--- trigger user_achievements.user_achievements_record_change
-CREATE TRIGGER user_achievements_record_change AFTER UPDATE OF user_id, achievement_id, progress, earned_at, pin_position ON public.user_achievements FOR EACH ROW EXECUTE FUNCTION record_earning_change();
-
--- trigger user_achievements.user_achievements_record_change
-ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_record_change;
-
--- trigger user_achievements.user_achievements_record_new
-CREATE TRIGGER user_achievements_record_new AFTER INSERT ON public.user_achievements REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION record_new_earnings();
-
--- trigger user_achievements.user_achievements_record_new
-ALTER TABLE user_achievements ENABLE TRIGGER user_achievements_record_new;
-
--- trigger user_achievements.user_achievements_record_on_replication
-CREATE TRIGGER user_achievements_record_on_replication AFTER INSERT ON public.user_achievements FOR EACH ROW WHEN ((new.earned_at IS NOT NULL)) EXECUTE FUNCTION record_earning_change();
-
--- trigger user_achievements.user_achievements_record_on_replication
-ALTER TABLE user_achievements ENABLE REPLICA TRIGGER user_achievements_record_on_replication;
-
--- trigger user_achievements.user_achievements_record_removal
-CREATE TRIGGER user_achievements_record_removal AFTER DELETE ON public.user_achievements FOR EACH ROW WHEN ((old.earned_at IS NOT NULL)) EXECUTE FUNCTION record_earning_change();
-
--- trigger user_achievements.user_achievements_record_removal
-ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_record_removal;
+-- trigger user_achievements.user_achievements_inserted
+ALTER TABLE user_achievements ENABLE TRIGGER user_achievements_inserted;
 
 -- trigger user_achievements.user_achievements_refuse_truncate
 CREATE TRIGGER user_achievements_refuse_truncate BEFORE TRUNCATE ON public.user_achievements FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
@@ -2815,11 +2480,17 @@ CREATE TRIGGER user_achievements_refuse_truncate BEFORE TRUNCATE ON public.user_
 -- trigger user_achievements.user_achievements_refuse_truncate
 ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_refuse_truncate;
 
--- trigger user_achievements.user_achievements_update_count
-CREATE TRIGGER user_achievements_update_count AFTER UPDATE ON public.user_achievements FOR EACH ROW WHEN ((((((old.earned_at IS NULL) IS DISTINCT FROM (new.earned_at IS NULL)) OR (old.user_is_disabled IS DISTINCT FROM new.user_is_disabled)) OR (old.user_id IS DISTINCT FROM new.user_id)) OR (old.achievement_id IS DISTINCT FROM new.achievement_id))) EXECUTE FUNCTION count_achievements();
+-- trigger user_achievements.user_achievements_removed
+CREATE TRIGGER user_achievements_removed AFTER DELETE ON public.user_achievements FOR EACH ROW EXECUTE FUNCTION user_achievements_changed();
 
--- trigger user_achievements.user_achievements_update_count
-ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_update_count;
+-- trigger user_achievements.user_achievements_removed
+ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_removed;
+
+-- trigger user_achievements.user_achievements_replicated
+CREATE TRIGGER user_achievements_replicated AFTER INSERT ON public.user_achievements FOR EACH ROW EXECUTE FUNCTION user_achievements_changed();
+
+-- trigger user_achievements.user_achievements_replicated
+ALTER TABLE user_achievements ENABLE REPLICA TRIGGER user_achievements_replicated;
 
 -- trigger user_totals.user_totals_refuse_truncate
 CREATE TRIGGER user_totals_refuse_truncate BEFORE TRUNCATE ON public.user_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
@@ -2827,71 +2498,17 @@ CREATE TRIGGER user_totals_refuse_truncate BEFORE TRUNCATE ON public.user_totals
 -- trigger user_totals.user_totals_refuse_truncate
 ALTER TABLE user_totals ENABLE ALWAYS TRIGGER user_totals_refuse_truncate;
 
--- trigger users.announce_truncate
-CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION announce_truncate();
-
--- trigger users.announce_truncate
-ALTER TABLE users ENABLE ALWAYS TRIGGER announce_truncate;
-
--- trigger users.end_calendar_links
-CREATE TRIGGER end_calendar_links AFTER UPDATE ON public.users FOR EACH ROW WHEN ((old.sign_ins_valid_since IS DISTINCT FROM new.sign_ins_valid_since)) EXECUTE FUNCTION end_calendar_links();
-
--- trigger users.end_calendar_links
-ALTER TABLE users ENABLE ALWAYS TRIGGER end_calendar_links;
-
--- trigger users.end_password_resets
-CREATE TRIGGER end_password_resets AFTER UPDATE ON public.users FOR EACH ROW WHEN ((((old.password_hash IS DISTINCT FROM new.password_hash) OR (old.password_off_at IS DISTINCT FROM new.password_off_at)) OR (old.email IS DISTINCT FROM new.email))) EXECUTE FUNCTION end_password_resets();
-
--- trigger users.end_password_resets
-ALTER TABLE users ENABLE ALWAYS TRIGGER end_password_resets;
-
 -- trigger users.end_sign_ins
-CREATE TRIGGER end_sign_ins AFTER UPDATE ON public.users FOR EACH ROW WHEN ((old.sign_ins_valid_since IS DISTINCT FROM new.sign_ins_valid_since)) EXECUTE FUNCTION end_sign_ins();
+CREATE TRIGGER end_sign_ins AFTER UPDATE OF disabled_at, sign_ins_valid_since, password_hash, password_off_at, email ON public.users FOR EACH ROW WHEN ((((((old.disabled_at IS DISTINCT FROM new.disabled_at) OR (old.sign_ins_valid_since IS DISTINCT FROM new.sign_ins_valid_since)) OR (old.password_hash IS DISTINCT FROM new.password_hash)) OR (old.password_off_at IS DISTINCT FROM new.password_off_at)) OR (old.email IS DISTINCT FROM new.email))) EXECUTE FUNCTION end_sign_ins();
 
 -- trigger users.end_sign_ins
 ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins;
 
--- trigger users.oauth_clients_end_with_owner
-CREATE TRIGGER oauth_clients_end_with_owner AFTER UPDATE OF disabled_at ON public.users FOR EACH ROW WHEN (((old.disabled_at IS NULL) AND (new.disabled_at IS NOT NULL))) EXECUTE FUNCTION oauth_clients_end_with_owner();
+-- trigger users.users_changed
+CREATE TRIGGER users_changed AFTER UPDATE OF username, first_name, last_name, stored_display_name, bio, profile_picture, created_at, disabled_at ON public.users FOR EACH ROW EXECUTE FUNCTION users_changed();
 
--- trigger users.oauth_clients_end_with_owner
-ALTER TABLE users ENABLE ALWAYS TRIGGER oauth_clients_end_with_owner;
-
--- trigger users.users_announce_disabled
-CREATE TRIGGER users_announce_disabled AFTER UPDATE OF disabled_at ON public.users FOR EACH ROW WHEN ((old.disabled_at IS DISTINCT FROM new.disabled_at)) EXECUTE FUNCTION users_announce_disabled();
-
--- trigger users.users_announce_disabled
-ALTER TABLE users ENABLE ALWAYS TRIGGER users_announce_disabled;
-
--- trigger users.users_bump_version
-CREATE TRIGGER users_bump_version BEFORE UPDATE ON public.users FOR EACH ROW WHEN ((((((((old.username IS DISTINCT FROM new.username) OR (old.first_name IS DISTINCT FROM new.first_name)) OR (old.last_name IS DISTINCT FROM new.last_name)) OR (old.stored_display_name IS DISTINCT FROM new.stored_display_name)) OR (old.bio IS DISTINCT FROM new.bio)) OR (old.profile_picture IS DISTINCT FROM new.profile_picture)) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION users_bump_version();
-
--- trigger users.users_bump_version
-ALTER TABLE users ENABLE TRIGGER users_bump_version;
-
--- trigger users.users_copy_on_replication
-CREATE TRIGGER users_copy_on_replication AFTER INSERT OR UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION users_copy_on_replication();
-
--- trigger users.users_copy_on_replication
-ALTER TABLE users ENABLE REPLICA TRIGGER users_copy_on_replication;
-
--- trigger users.users_count_new
-CREATE TRIGGER users_count_new AFTER INSERT ON public.users REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_new_users();
-
--- trigger users.users_count_new
-ALTER TABLE users ENABLE TRIGGER users_count_new;
-
--- trigger users.users_count_on_replication
-CREATE TRIGGER users_count_on_replication AFTER INSERT ON public.users FOR EACH ROW EXECUTE FUNCTION count_active_users();
-
--- trigger users.users_count_on_replication
-ALTER TABLE users ENABLE REPLICA TRIGGER users_count_on_replication;
-
--- trigger users.users_delete_count
-CREATE TRIGGER users_delete_count AFTER DELETE ON public.users FOR EACH ROW EXECUTE FUNCTION count_active_users();
-
--- trigger users.users_delete_count
-ALTER TABLE users ENABLE ALWAYS TRIGGER users_delete_count;
+-- trigger users.users_changed
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_changed;
 
 -- trigger users.users_derive
 CREATE TRIGGER users_derive BEFORE INSERT OR UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION users_derive();
@@ -2899,23 +2516,11 @@ CREATE TRIGGER users_derive BEFORE INSERT OR UPDATE ON public.users FOR EACH ROW
 -- trigger users.users_derive
 ALTER TABLE users ENABLE ALWAYS TRIGGER users_derive;
 
--- trigger users.users_move_sign_ins_valid_since
-CREATE TRIGGER users_move_sign_ins_valid_since BEFORE UPDATE OF disabled_at, sign_ins_valid_since ON public.users FOR EACH ROW EXECUTE FUNCTION users_move_sign_ins_valid_since();
+-- trigger users.users_inserted
+CREATE TRIGGER users_inserted AFTER INSERT ON public.users REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION users_inserted();
 
--- trigger users.users_move_sign_ins_valid_since
-ALTER TABLE users ENABLE ALWAYS TRIGGER users_move_sign_ins_valid_since;
-
--- trigger users.users_queue_names
-CREATE TRIGGER users_queue_names AFTER UPDATE ON public.users FOR EACH ROW WHEN (((old.folded_name <> new.folded_name) OR (old.folded_username <> new.folded_username))) EXECUTE FUNCTION users_queue_names();
-
--- trigger users.users_queue_names
-ALTER TABLE users ENABLE ALWAYS TRIGGER users_queue_names;
-
--- trigger users.users_record_change
-CREATE TRIGGER users_record_change AFTER UPDATE OF username, first_name, last_name, stored_display_name, bio, profile_picture, created_at, disabled_at ON public.users FOR EACH ROW EXECUTE FUNCTION record_user_change();
-
--- trigger users.users_record_change
-ALTER TABLE users ENABLE ALWAYS TRIGGER users_record_change;
+-- trigger users.users_inserted
+ALTER TABLE users ENABLE TRIGGER users_inserted;
 
 -- trigger users.users_refuse_new_id
 CREATE TRIGGER users_refuse_new_id BEFORE UPDATE ON public.users FOR EACH ROW WHEN ((old.id <> new.id)) EXECUTE FUNCTION refuse_new_id();
@@ -2923,14 +2528,14 @@ CREATE TRIGGER users_refuse_new_id BEFORE UPDATE ON public.users FOR EACH ROW WH
 -- trigger users.users_refuse_new_id
 ALTER TABLE users ENABLE ALWAYS TRIGGER users_refuse_new_id;
 
--- trigger users.users_refuse_truncate
-CREATE TRIGGER users_refuse_truncate BEFORE TRUNCATE ON public.users FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+-- trigger users.users_removed
+CREATE TRIGGER users_removed AFTER DELETE ON public.users FOR EACH ROW EXECUTE FUNCTION users_changed();
 
--- trigger users.users_refuse_truncate
-ALTER TABLE users ENABLE ALWAYS TRIGGER users_refuse_truncate;
+-- trigger users.users_removed
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_removed;
 
--- trigger users.users_update_count
-CREATE TRIGGER users_update_count AFTER UPDATE ON public.users FOR EACH ROW WHEN ((old.is_disabled <> new.is_disabled)) EXECUTE FUNCTION count_active_users();
+-- trigger users.users_replicated
+CREATE TRIGGER users_replicated AFTER INSERT OR UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION users_replicated();
 
--- trigger users.users_update_count
-ALTER TABLE users ENABLE ALWAYS TRIGGER users_update_count;
+-- trigger users.users_replicated
+ALTER TABLE users ENABLE REPLICA TRIGGER users_replicated;

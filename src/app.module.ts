@@ -14,21 +14,16 @@ import { OpenApiModule } from './features/openapi/openapi.module.js';
 import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
 import { SyncModule } from './features/sync/sync.module.js';
-import { DemoController } from './oauth/demo.controller.js';
-import { DeveloperModule } from './oauth/developer.module.js';
-import { OauthModule } from './oauth/oauth.module.js';
-import { resetsPasswords } from './oauth/pages/page-paths.js';
-import { PasswordResetModule } from './oauth/password-reset.module.js';
-import { ChangeMarksModule } from './operations/change-marks/change-marks.module.js';
-import { NamesModule } from './operations/names/names.module.js';
-import { TotalsModule } from './operations/totals/totals.module.js';
-import { SweeperModule } from './operations/sweeper/sweeper.module.js';
+import { DemoController } from './site/demo.controller.js';
+import { DeveloperModule } from './member-pages/developer/developer.module.js';
+import { MemberPagesModule } from './member-pages/member-pages.module.js';
+import { resetsPasswords } from './member-pages/rendering/page-paths.js';
+import { PasswordResetModule } from './member-pages/password-reset/password-reset.module.js';
 import { AcceptGuard } from './http/pipeline/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/input/query.js';
-import { HealthModule } from './operations/health/health.module.js';
-import { MetricsModule } from './operations/metrics/metrics.module.js';
 import { PlatformModule } from './platform/platform.module.js';
+import { OperationsModule } from './operations/operations.module.js';
 import { PersonalDataModule } from './personal-data/personal-data.module.js';
 import { SiteModule } from './site/site.module.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
@@ -45,10 +40,6 @@ export class AppModule {
         DatabaseModule,
         HttpModule,
         AuthModule,
-        SweeperModule,
-        TotalsModule,
-        NamesModule,
-        ChangeMarksModule,
         ProfileModule,
         EventsModule,
         ConnectionsModule,
@@ -58,10 +49,9 @@ export class AppModule {
         OpenApiModule,
         PlatformModule,
         WebhooksModule,
-        MetricsModule,
-        HealthModule,
+        OperationsModule,
         // Last: Express matches routes in this order, and few requests are for pages.
-        OauthModule,
+        MemberPagesModule,
         ...(resetsPasswords(config) ? [PasswordResetModule] : []),
         PersonalDataModule,
         ...(config.developerConsole ? [DeveloperModule] : []),

@@ -9,8 +9,9 @@ import { responseDeadline } from './http/pipeline/response-deadline.js';
 import { requestLines, requestLog } from './http/pipeline/request-log.js';
 import { Logger } from './http/logger.js';
 import { Meter } from './http/meter.js';
-import { refuseBusyOauth } from './oauth/rate-limit.js';
-import { OauthRoutes } from './oauth/oauth-routes.js';
+import { refuseBusyOauth } from './member-pages/requests/busy-pages.js';
+import { PageRoutes } from './member-pages/requests/page-routes.js';
+import { OauthRoutes } from './authorization-server/oauth-routes.js';
 import { Metrics } from './operations/metrics/metrics.js';
 import { ProblemFilter } from './http/output/problem.filter.js';
 import { Problem } from './http/output/problems.js';
@@ -39,7 +40,7 @@ export function configureApp(app: NestExpressApplication): void {
     });
   }
   const ofApi = compose(apiHeaders, responseDeadline(config.databaseDeadlines.answer, filter));
-  const ofOthers = app.get(OauthRoutes).handler();
+  const ofOthers = compose(app.get(OauthRoutes).handler(), app.get(PageRoutes).handler());
   app.use(
     compose(
       config.logFormat === 'pretty' ? linesForPeople(app, config) : requestLog(app.get(Logger)),

@@ -5,7 +5,7 @@ import { OperatorError } from './values/operator-error.js';
 /** A dead worker is replaced after this long: without a pause, it might die again and again in a tight loop. */
 const REPLACE_MS = 1_000;
 
-export interface Workers {
+interface Workers {
   /** Resolves when all listen; rejects with OperatorError if one ends before, having reported why itself. */
   readonly ready: Promise<void>;
   end(): Promise<void>;

@@ -64,7 +64,7 @@ export async function signIn({ url }, { username, password, localAddress }) {
 
 /** Gives members a password. */
 export async function setPasswords({ database }, usernames) {
-  const { hashPassword } = await import('../../dist/src/accounts/passwords.js');
+  const { hashPassword } = await import('../../dist/src/accounts/passwords/passwords.js');
   await database.query('UPDATE users SET password_hash = $1 WHERE username = ANY ($2)', [
     await hashPassword(PASSWORD),
     usernames,

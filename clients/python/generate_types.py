@@ -1,4 +1,5 @@
-"""Types of the API from its OpenAPI document: `python generate_types.py URL` writes src/public_user_api/schema.py."""
+"""Types of the API from its OpenAPI document: `python generate_types.py URL` writes src/public_user_api/schema.py;
+with `-` the document is read from standard input, and the types are printed. `npm run docs` does so in the server's repository."""
 
 import json
 import sys
@@ -56,6 +57,9 @@ def type_of(schema: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["-"]:
+        print(types_of(json.load(sys.stdin)), end="")
+        sys.exit()
     url = sys.argv[1] if len(sys.argv) > 1 else "http://localhost:3000/api/public/openapi.json"
     with urllib.request.urlopen(url) as response:
         types = types_of(json.load(response))

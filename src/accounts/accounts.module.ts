@@ -1,16 +1,27 @@
 import { Module } from '@nestjs/common';
-import { Csrf } from './csrf.js';
-import { DeviceCookies } from './device-cookies.js';
+import { Csrf } from './browsers/csrf.js';
+import { DeviceCookies } from './browsers/device-cookies.js';
 import { Mailer } from './mailer.js';
-import { Passkeys } from './passkeys.js';
-import { RefusalTime } from './refusal-time.js';
-import { SignInThrottle } from './sign-in-throttle.js';
-import { SignIn } from './sign-in.js';
-import { UpstreamMembers } from './upstream-members.js';
+import { Passkeys } from './sign-in/passkeys.js';
+import { RefusalTime } from './passwords/refusal-time.js';
+import { SignInThrottle } from './sign-in/sign-in-throttle.js';
+import { SignIn } from './sign-in/sign-in.js';
+import { UpstreamMembers } from './sign-in/upstream-members.js';
+import { SignInMethods } from './sign-in/sign-in-methods.js';
 
 /** Members as people who sign in: passwords, passkeys, throttling. */
 @Module({
-  providers: [Csrf, DeviceCookies, Mailer, Passkeys, RefusalTime, SignIn, SignInThrottle, UpstreamMembers],
-  exports: [Csrf, DeviceCookies, Mailer, Passkeys, SignIn, SignInThrottle, UpstreamMembers],
+  providers: [
+    Csrf,
+    DeviceCookies,
+    Mailer,
+    Passkeys,
+    RefusalTime,
+    SignIn,
+    SignInThrottle,
+    UpstreamMembers,
+    SignInMethods,
+  ],
+  exports: [Csrf, DeviceCookies, Mailer, Passkeys, SignIn, SignInThrottle, UpstreamMembers, SignInMethods],
 })
 export class AccountsModule {}

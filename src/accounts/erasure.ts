@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent } from '../audit/audit.js';
 import type { AuditedTransaction, NewAuthEvent } from '../audit/audit.js';
+import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
 /** How many rows of each kind were erased with members. */
 export interface ErasedRows {
@@ -12,9 +13,7 @@ export interface ErasedRows {
 
 /**
  * Erases everything about members except their ids, permanently (GDPR art. 17), as a part of the caller's transaction if there is
- * one: profile, password, passkeys, connections on both sides, RSVPs, achievements, API keys, sessions, grants, the apps that they
- * registered, and in the audit trail addresses and details. Events that they
- * organised belong to the platform, and stay.
+ * one: of each table what its declaration says (docs/personal-data.md).
  *
  * @param by who does it, for the audit trail
  * @returns what was erased; undefined if all of them had already been erased, or never existed
@@ -38,48 +37,31 @@ async function erase(
   by: Author,
 ): Promise<ErasedRows | undefined> {
   // First, because it ends their sessions, and prevents others from adding rows of these members in the meantime.
-  const [erased] = await manager.query<[{ id: number }[], number]>(
-    `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()), sign_ins_valid_since = clock_timestamp(),
-  username = 'erased-' || id, password_hash = NULL, password_off_at = NULL, first_name = NULL, last_name = NULL,
-  stored_display_name = NULL, bio = NULL, profile_picture = NULL, external_id = NULL, email = NULL,
-  edited_fields = '{}' WHERE id = ANY ($1::bigint[]) AND erased_at IS NULL RETURNING id`,
-    [userIds],
-  );
+  const [erased] = await manager.query<[{ id: number }[], number]>(ERASE_USERS, [userIds]);
   if (erased.length === 0) return undefined;
   const ids = erased.map(({ id }) => id).toSorted((one, other) => one - other);
-  const gone = async (sql: string) => (await manager.query<[unknown[], number]>(sql, [ids]))[1];
-  const sides = await gone(
-    'DELETE FROM connections WHERE user_id = ANY ($1::bigint[]) OR peer_id = ANY ($1::bigint[])',
-  );
-  const rows = {
-    connections: sides / 2,
-    participations: await gone('DELETE FROM participants WHERE user_id = ANY ($1::bigint[])'),
-    achievements: await gone('DELETE FROM user_achievements WHERE user_id = ANY ($1::bigint[])'),
-    api_keys: await eraseKeys(gone),
-  };
-  await gone('DELETE FROM passkeys WHERE user_id = ANY ($1::bigint[])');
-  await gone('DELETE FROM oauth_consents WHERE user_id = ANY ($1::bigint[])');
-  // The apps that they registered, with all access that anybody gave them.
-  await gone(
-    'DELETE FROM oauth_grants WHERE client_id IN (SELECT id FROM oauth_clients WHERE owner_id = ANY ($1::bigint[]))',
-  );
-  await gone('DELETE FROM oauth_clients WHERE owner_id = ANY ($1::bigint[])');
-  await gone('DELETE FROM changes WHERE user_id = ANY ($1::bigint[])');
-  await gone(
-    `DELETE FROM record_versions WHERE type IN ('participants', 'user_achievements') AND user_id = ANY ($1::bigint[])`,
-  );
-  await gone('DELETE FROM platform_changes WHERE user_id = ANY ($1::bigint[])');
-  await gone('DELETE FROM webhook_deliveries WHERE user_id = ANY ($1::bigint[])');
-  await gone('DELETE FROM member_usage WHERE user_id = ANY ($1::bigint[])');
-  await gone(`UPDATE auth_events SET ip = NULL, details = '{}' WHERE user_id = ANY ($1::bigint[])`);
+  const gone = await eraseRows(manager, ids);
   for (const userId of ids)
     await recordEvent(manager, { type: 'user.erased', actor: by.actor, userId, keyId: by.keyId ?? null });
-  return rows;
+  return {
+    connections: gone.connections! / 2,
+    participations: gone.participants!,
+    achievements: gone.user_achievements!,
+    api_keys: gone.api_keys!,
+  };
 }
 
-async function eraseKeys(gone: (sql: string) => Promise<number>): Promise<number> {
-  await gone(
-    'DELETE FROM api_key_usage WHERE key_id IN (SELECT id FROM api_keys WHERE user_id = ANY ($1::bigint[]))',
-  );
-  return gone('DELETE FROM api_keys WHERE user_id = ANY ($1::bigint[])');
+/** Erases what the tables say of members who are marked as erased. @returns how many rows, by table */
+export async function eraseRows(
+  manager: EntityManager,
+  ids: readonly number[],
+): Promise<Record<string, number>> {
+  const gone: Record<string, number> = {};
+  for (const { table, statement } of ERASURES)
+    gone[table] = (await manager.query<[unknown[], number]>(statement, [ids]))[1];
+  return gone;
 }
+
+const ERASE_USERS = `UPDATE users SET erased_at = now(), disabled_at = COALESCE(disabled_at, now()),
+  sign_ins_valid_since = clock_timestamp(), username = 'erased-' || id, ${CLEARED_OF_USERS}
+WHERE id = ANY ($1::bigint[]) AND erased_at IS NULL RETURNING id`;

@@ -4,7 +4,7 @@ import type { Transporter } from 'nodemailer';
 import { Config } from '../config/config.js';
 
 /** A mail to one member. */
-export interface Mail {
+interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;

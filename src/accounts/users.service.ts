@@ -1,44 +1,29 @@
-import { IsNull, Not } from 'typeorm';
-import type { DataSource, EntityManager, FindOptionsWhere } from 'typeorm';
+import { Injectable } from '@nestjs/common';
+import { DataSource, IsNull, Not } from 'typeorm';
+import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import { audited, recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
-import { User } from '../database/entities/user.entity.js';
+import { User } from '../database/schema/entities/members/user.entity.js';
 import { contains, totalOfMember } from '../database/sql.js';
 import { isId } from '../values/vocabulary.js';
 import { eraseMembers } from './erasure.js';
 import type { ErasedRows } from './erasure.js';
-import { checkPassword } from './password-rules.js';
-import { hashPassword } from './passwords.js';
+import { checkPassword } from './passwords/password-rules.js';
+import { hashPassword } from './passwords/passwords.js';
 
 type Actor = NewAuthEvent['actor'];
 
-export interface NewUser {
+/** What the platform stores of a member, if it has it. */
+type Optional = 'external_id' | 'email' | 'first_name' | 'last_name' | 'bio' | 'profile_picture';
+
+/** `display_name`: set by the platform; if it is absent, the name or the username is shown. */
+interface NewUser extends Partial<Record<Optional | 'display_name' | 'password', string | undefined>> {
   readonly username: string;
-  /** Id of the member in another system, such as the subject at the platform's own login. */
-  readonly external_id?: string | undefined;
-  /** Where a link to set a new password is sent. */
-  readonly email?: string | undefined;
-  readonly password?: string | undefined;
-  readonly first_name?: string | undefined;
-  readonly last_name?: string | undefined;
-  /** Set by the platform; if it is absent, the name or the username is shown. */
-  readonly display_name?: string | undefined;
-  readonly bio?: string | undefined;
-  readonly profile_picture?: string | undefined;
 }
 
 /** A member as an admin sees them. Times are in the API's format. */
-export interface UserDetails {
-  readonly id: number;
-  readonly username: string;
-  readonly external_id: string | null;
-  readonly email: string | null;
-  readonly first_name: string | null;
-  readonly last_name: string | null;
-  readonly display_name: string;
-  readonly bio: string | null;
-  readonly profile_picture: string | null;
+interface UserDetails extends Pick<User, 'id' | 'username' | 'display_name' | Optional> {
   readonly created_at: string;
   readonly disabled_at: string | null;
   readonly erased_at: string | null;
@@ -66,15 +51,8 @@ const DETAILS = `SELECT u.id, u.username, u.external_id, u.email, u.first_name, 
 FROM users u`;
 
 /** The fields of a member that an admin can change; null clears a field. */
-export interface UserChanges {
+interface UserChanges extends Partial<Record<Optional | 'display_name', string | null | undefined>> {
   readonly username?: string | undefined;
-  readonly external_id?: string | null | undefined;
-  readonly email?: string | null | undefined;
-  readonly first_name?: string | null | undefined;
-  readonly last_name?: string | null | undefined;
-  readonly display_name?: string | null | undefined;
-  readonly bio?: string | null | undefined;
-  readonly profile_picture?: string | null | undefined;
 }
 
 /** A member in a list. Times are in the API's format. */
@@ -90,6 +68,7 @@ const UNIQUE_VIOLATION = '23505';
 const EXTERNAL_ID_KEY = 'users_external_id_key';
 
 /** Members as accounts: creates, finds, disables, enables and erases them, and sets passwords; used by the command line. */
+@Injectable()
 export class UsersService {
   constructor(private readonly dataSource: DataSource) {}
 

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 import type { AuthEventType } from './audit.js';
 
 /** An event as an admin reads it. */
@@ -37,6 +38,7 @@ const COMMITTED_AFTER_MS = 10_000;
 const FOLLOWED = 1_000;
 
 /** Reads the audit trail; used by the command line. */
+@Injectable()
 export class AuditTrail {
   constructor(private readonly dataSource: DataSource) {}
 

@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import type { AuthEvent } from '../database/entities/auth-event.entity.js';
+import type { AuthEvent } from '../database/schema/entities/credentials/auth-event.entity.js';
 
 /** The types of details, by their names in docs/audit.md. */
 interface DetailTypes {

@@ -2,7 +2,7 @@ import { createParamDecorator, SetMetadata } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
 import type { Caller } from './principal.js';
 import type { PlatformScope, Scope } from './scopes.js';
-import { requestOf } from '../http/pipeline/exchange.js';
+import { requestOf } from '../http/pipeline/request-context.js';
 
 /** What a route demands: a scope, any valid credential (`null`), or nothing (`public`). */
 export type Access = Scope | PlatformScope | null | 'public';

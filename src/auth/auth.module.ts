@@ -1,8 +1,11 @@
 import { Module } from '@nestjs/common';
+import { Config } from '../config/config.js';
+import { TokenKeys } from '../crypto/token-keys.js';
 import { AccessTokens } from './access-tokens/access-tokens.js';
 import { GrantUsageRecorder } from './access-tokens/grant-usage.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
+import { ApiKeysService } from './api-keys/api-keys.service.js';
 import { Authentication } from './authentication.js';
 import { CredentialCache } from './credential-cache.js';
 import { DeveloperRequests } from './usage/developer-requests.js';
@@ -16,6 +19,7 @@ import { RevocationChannel } from './revocation-channel.js';
     Authentication,
     ApiKeyAuthenticator,
     ApiKeyUsageRecorder,
+    ApiKeysService,
     AccessTokens,
     GrantUsageRecorder,
     MemberUsageRecorder,
@@ -24,14 +28,17 @@ import { RevocationChannel } from './revocation-channel.js';
     CredentialCache,
     RateLimits,
     RevocationChannel,
+    { provide: TokenKeys, inject: [Config], useFactory: ({ secrets }: Config) => new TokenKeys(secrets) },
   ],
   exports: [
+    ApiKeysService,
     Authentication,
     CredentialCache,
     DeveloperRequests,
     GrantUsageRecorder,
     RateLimits,
     RevocationChannel,
+    TokenKeys,
     Usage,
   ],
 })

@@ -4,7 +4,7 @@ import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
 import { AccessTokens } from './access-tokens/access-tokens.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
-import type { Authenticator } from './authenticator.js';
+import type { Authenticator } from './credential-cache.js';
 import { refusal } from './www-authenticate.js';
 import { CredentialCache } from './credential-cache.js';
 import type { KnownCredential } from './credential-cache.js';

@@ -11,7 +11,7 @@ import type { Caller } from './principal.js';
 import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
-import { requestOf, responseOf } from '../http/pipeline/exchange.js';
+import { requestOf, responseOf } from '../http/pipeline/request-context.js';
 
 /** Resolves the credential to its caller, or responds with 401. A route that does not declare what it needs is refused. */
 @Injectable()

@@ -18,7 +18,7 @@ export class TooManyChanges extends Error {
 }
 
 /** How many changes of the kinds below a member may make in 24 hours, since each stays in the audit trail. */
-export const MOST_CHANGES = 100;
+const MOST_CHANGES = 100;
 
 /** What a member can do again and again. Undoing it is always possible, and therefore bounded as well. */
 const REPEATABLE = [

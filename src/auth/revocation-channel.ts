@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.js';
-import { NoticeChannel } from '../database/notice-channel.js';
+import { NoticeChannel } from '../database/postgres/notice-channel.js';
 import { Logger } from '../http/logger.js';
 
 /** `<kind>:<id>`; an id may contain a colon. Anything else revokes all. */

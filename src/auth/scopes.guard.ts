@@ -5,7 +5,7 @@ import { isPlatformScope } from './scopes.js';
 import { insufficientScope } from './www-authenticate.js';
 import { Config } from '../config/config.js';
 import { Problem } from '../http/output/problems.js';
-import { requestOf, responseOf } from '../http/pipeline/exchange.js';
+import { requestOf, responseOf } from '../http/pipeline/request-context.js';
 
 /**
  * Admits the caller, or responds with 403, by the scope that the route declares, or with 429 if the limit was used up when the call was

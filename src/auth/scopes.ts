@@ -1,10 +1,12 @@
+import { READ_SCOPES } from '../resources/resources.js';
+
+const { 'profile:read': profile, ...others } = READ_SCOPES;
+
 /** The scopes of the API, each with the plain words that the consent page shows. */
 export const SCOPES = {
-  'profile:read': 'See your profile: names, bio, picture and counts',
+  'profile:read': profile,
   'profile:write': 'Change your name, bio and picture',
-  'events:read': 'See the events you organise, attend or are invited to',
-  'connections:read': 'See the people you are connected with',
-  'achievements:read': 'See your achievements and your progress',
+  ...others,
 } as const;
 
 export type Scope = keyof typeof SCOPES;
@@ -17,7 +19,7 @@ export function isScope(text: string): text is Scope {
 }
 
 /** What a key of the platform itself may do on `/api/platform`. No member can grant it, and no app can ask for it. */
-export const PLATFORM_SCOPES = {
+const PLATFORM_SCOPES = {
   'platform:read': 'Read what members did through the API',
   'platform:write': 'Feed the data of all members',
 } as const;

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
-import { Turnstile } from '../database/turnstile.js';
+import { Semaphore } from '../database/semaphore.js';
 import { etagOf } from '../http/output/etag.js';
 import { calendarVersion, readCalendar } from './calendar-events.js';
 import { calendarFile } from './calendar-file.js';
 import type { CalendarSource } from './calendar-file.js';
 
 /** A member's calendar file. */
-export interface CalendarFile {
+interface CalendarFile {
   readonly bytes: Buffer;
   readonly etag: string;
   /** Of the events in it. */
@@ -37,7 +37,7 @@ export class CalendarFiles {
     maxSize: KEPT_BYTES,
     sizeCalculation: ({ bytes }) => bytes.length + ENTRY_BYTES,
   });
-  readonly #turns = new Turnstile(1, MOST_WAITING, PATIENCE_MS);
+  readonly #turns = new Semaphore(1, MOST_WAITING, PATIENCE_MS);
   /** Files by member whose turn has not come: whoever asks for one of them gets what will then be true. */
   readonly #waiting = new Map<number, Promise<CalendarFile>>();
 

@@ -24,7 +24,7 @@ export interface CalendarLinkDetails extends QueryResultRow {
 }
 
 /** The member whose calendar a link shows. */
-export interface KnownLink extends QueryResultRow {
+interface KnownLink extends QueryResultRow {
   readonly id: number;
   readonly user_id: number;
 }
@@ -43,14 +43,11 @@ WHERE l.key IN ($1, $2) AND u.disabled_at IS NULL`,
 /** Links with which calendar programs read a member's events: whoever has one can read them until it is revoked. */
 @Injectable()
 export class CalendarLinks {
-  readonly #keys: TokenKeys;
-
   constructor(
     private readonly config: Config,
     private readonly database: Database,
-  ) {
-    this.#keys = new TokenKeys(config.secrets);
-  }
+    private readonly keys: TokenKeys,
+  ) {}
 
   /** The newest first. */
   list(userId: number): Promise<CalendarLinkDetails[]> {
@@ -90,7 +87,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
   INSERT INTO calendar_links (user_id, slot, name, key) SELECT $1, slot, $2, $3 FROM free
   ON CONFLICT (user_id, slot) DO NOTHING RETURNING id
 ) SELECT (SELECT id FROM made) AS id, EXISTS (SELECT FROM free) AS free`,
-        [userId, name, this.#keys.keyOf(MODEL, secret)],
+        [userId, name, this.keys.keyOf(MODEL, secret)],
       );
       const { id, free } = row!;
       if (!free) throw new LimitReached(`the member has ${MOST_LINKS} calendar links`);
@@ -133,7 +130,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
 
   /** @returns undefined if the link opens no calendar: it never existed, was revoked, or its member is disabled; it is looked up in every case */
   async find(secret: string): Promise<KnownLink | undefined> {
-    const keys = this.#keys.keysOf(MODEL, secret);
+    const keys = this.keys.keysOf(MODEL, secret);
     const [link] = await this.database.read<KnownLink & { key: Buffer }>(FIND, eitherOf(keys));
     if (link !== undefined && !link.key.equals(keys[0]!)) {
       // Found under the previous key: it is stored under the current one, so that it outlives the other.

@@ -6,7 +6,7 @@ import { Usage } from '../auth/usage/usage.js';
 import { noneMatch } from '../http/output/etag.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-import { leavePlace } from '../http/pipeline/request-context.js';
+import { leaveSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { addressOf } from '../values/network.js';
 import { CalendarFiles, PATIENCE_MS } from './calendar-files.js';
@@ -45,7 +45,7 @@ export class CalendarController {
     const overLimit = this.rateLimits.countCall('read', caller, response);
     if (overLimit) throw overLimit;
     extendDeadline(request, PATIENCE_MS);
-    leavePlace(request.context); // waiting for its turn is no work
+    leaveSlot(request.context); // waiting for its turn is no work
     const { bytes, etag } = await this.files.of(link.user_id);
     if (response.headersSent) return; // the deadline was first
     response.gather('ETag', etag);

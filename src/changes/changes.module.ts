@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
-import { ChangesCoalescer } from './changes-coalescer.js';
 import { Changes } from './changes.js';
 
-@Module({ providers: [Changes, ChangesCoalescer], exports: [Changes] })
+@Module({ providers: [Changes], exports: [Changes] })
 export class ChangesModule {}

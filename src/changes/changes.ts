@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { concernedBy, kindFor } from './resources.js';
-import type { Resource } from './resources.js';
+import { concernedBy, kindFor } from '../resources/resources.js';
+import type { Resource } from '../resources/resources.js';
 
 /** removed: it is no longer in the member's lists, for whatever reason. */
 export const CHANGE_KINDS = ['updated', 'removed'] as const;
@@ -25,7 +25,7 @@ export interface ChangePlace {
 }
 
 /** Changes of a member, in their order. */
-export interface ChangesPage {
+interface ChangesPage {
   readonly changes: readonly MemberChange[];
   /** The position after them; if there are no more, after everything that can be read now. */
   readonly next: ChangePlace;

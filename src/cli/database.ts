@@ -1,12 +1,15 @@
+import type { Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import type { DataSource } from 'typeorm';
 import { loadConfig, loadDotEnv } from '../config/config.js';
 import type { Config } from '../config/config.js';
-import { openEmbedded } from '../database/embedded.js';
-import type { EmbeddedDatabase } from '../database/embedded.js';
-import { migrate } from '../database/migrate.js';
+import { openEmbedded } from '../database/embedded/embedded.js';
+import type { EmbeddedDatabase } from '../database/embedded/embedded.js';
+import { migrate } from '../database/schema/migrate.js';
 import { connect } from '../database/open-database.js';
-import { readSchema, requireFit } from '../database/schema.js';
+import { readSchema, requireFit } from '../database/schema/schema.js';
 import { OperatorError } from '../values/operator-error.js';
+import { CliModule } from './cli.module.js';
 
 /** Attempts to reach the process that serves the embedded database, which may end at any moment. */
 const MOST_ATTEMPTS = 10;
@@ -18,6 +21,8 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 export interface Work {
   readonly config: Config;
   readonly dataSource: DataSource;
+  /** The service of this class. */
+  readonly get: <Service>(type: Type<Service>) => Service;
 }
 
 /** Reads the settings as the server does. @throws OperatorError */
@@ -52,7 +57,11 @@ export function withDatabaseOfAnyVersion<T>(work: (of: Work) => Promise<T>): Pro
 export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config = readConfig()): Promise<T> {
   const { embedded, dataSource } = await open(config);
   try {
-    return await work({ config, dataSource });
+    const services = await NestFactory.createApplicationContext(CliModule.with(config, dataSource), {
+      logger: false,
+      abortOnError: false,
+    });
+    return await work({ config, dataSource, get: (type) => services.get(type) });
   } catch (error) {
     if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new OperatorError(
@@ -82,7 +91,7 @@ async function open(
   }
 }
 
-async function requireSchema({ config, dataSource }: Work): Promise<void> {
+async function requireSchema({ config, dataSource }: Pick<Work, 'config' | 'dataSource'>): Promise<void> {
   const schema = await readSchema(dataSource);
   if (schema.applied.length === 0 && !config.databaseUrl) await migrate(dataSource);
   else requireFit(schema);

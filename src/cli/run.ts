@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { OperatorError } from '../values/operator-error.js';
 import { UnreachableDatabase } from '../database/open-database.js';
-import { isUnavailable } from '../database/unavailable.js';
+import { isUnavailable } from '../database/postgres/unavailable.js';
 import { asTyped, jsonOf, note } from './output.js';
 import { createProgram } from './program.js';
 

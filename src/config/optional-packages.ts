@@ -1,5 +1,5 @@
 /** Packages that only development needs: `npm ci --omit=dev` leaves them out. */
-export type OptionalPackage = '@electric-sql/pglite' | 'pino-pretty';
+type OptionalPackage = '@electric-sql/pglite' | 'pino-pretty';
 
 /** Tells whether the package is there. */
 export function isInstalled(name: OptionalPackage): boolean {

@@ -6,7 +6,7 @@ import type { CryptoKey } from 'jose';
 export type { KeyObject } from 'node:crypto';
 
 /** A private key with which this server authenticates itself as a client of another one (RFC 7523 §2.2). */
-export interface ClientKey {
+interface ClientKey {
   readonly key: CryptoKey;
   /** The thumbprint of its public half (RFC 7638). */
   readonly kid: string;

@@ -8,8 +8,8 @@ describe('a key pair for ES256', () => {
     if (key.kty !== 'EC') throw new Error(key.kty);
     const { kty, crv, x, y, d, kid } = key;
     expect(key).toEqual({ kty: 'EC', crv: 'P-256', x, y, d, kid, alg: 'ES256', use: 'sig' });
-    for (const number of [x, y, d]) expect(Buffer.from(number, 'base64url')).toHaveLength(32);
-    expect(kid).toBe(await calculateJwkThumbprint({ kty, crv, x, y }));
+    for (const number of [x, y, d]) expect(Buffer.from(number!, 'base64url')).toHaveLength(32);
+    expect(kid).toBe(await calculateJwkThumbprint({ kty, crv: crv!, x: x!, y: y! }));
   });
 
   it('is another each time', async () => {
@@ -25,8 +25,8 @@ describe('a key pair for RS256', () => {
     if (key.kty !== 'RSA') throw new Error(key.kty);
     const { kty, n, e, kid } = key;
     expect(key).toMatchObject({ alg: 'RS256', use: 'sig' });
-    expect(Buffer.from(n, 'base64url')).toHaveLength(256);
-    expect(kid).toBe(await calculateJwkThumbprint({ kty, n, e }));
+    expect(Buffer.from(n!, 'base64url')).toHaveLength(256);
+    expect(kid).toBe(await calculateJwkThumbprint({ kty, n: n!, e: e! }));
   });
 });
 

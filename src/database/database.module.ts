@@ -1,9 +1,9 @@
 import { Global, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { createDataSource } from './data-source.js';
+import { createDataSource } from './postgres/data-source.js';
 import { Database } from './database.js';
 import { MemberReads } from './member-reads.js';
-import { isUnavailable } from './unavailable.js';
+import { isUnavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
 /** The first connection may take long on a busy machine; requests wait far less for theirs. */

@@ -2,11 +2,11 @@ import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig, QueryResultRow } from 'pg';
 import { DataSource } from 'typeorm';
-import { isDirect } from './data-source.js';
-import { PipelinedReads } from './pipelined-reads.js';
-import type { NamedStatement } from './pipelined-reads.js';
-import { Turnstile } from './turnstile.js';
-import { Unavailable } from './unavailable.js';
+import { isDirect } from './postgres/data-source.js';
+import { PipelinedReads } from './postgres/pipelined-reads.js';
+import type { NamedStatement } from './postgres/pipelined-reads.js';
+import { Semaphore } from './semaphore.js';
+import { Unavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
 /** More requests than this for every connection waiting for one are refused at once instead. */
@@ -38,7 +38,7 @@ export class Database {
   /** Whether sessions are not shared, so a statement that pg prepared still exists the next time. */
   readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
-  readonly #long: Turnstile;
+  readonly #long: Semaphore;
   #refusals = 0;
 
   constructor(
@@ -47,7 +47,7 @@ export class Database {
   ) {
     this.#pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.#mostWaiting = config.databasePoolSize * WAITERS_PER_CONNECTION;
-    this.#long = new Turnstile(
+    this.#long = new Semaphore(
       Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE)),
       config.databasePoolSize * WAITERS_PER_CONNECTION,
       config.databaseDeadlines.connect,

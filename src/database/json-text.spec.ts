@@ -1,12 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import { JsonFragment, jsonText } from './json-text.js';
-import type { JsonKey, JsonKind, JsonSource } from './json-text.js';
+import type { JsonKey, JsonKind, JsonSource, ValueSql } from './json-text.js';
 
-const key = (name: string, kind: JsonKind, from: JsonSource, nullable = false): JsonKey => ({
+/** The relation `t` is none of this application's. */
+const key = (name: string, kind: JsonKind, from: unknown, nullable = false): JsonKey => ({
   name,
   kind,
-  from,
+  from: from as JsonSource,
   nullable,
+});
+
+it('of a column that its entity does not have does not compile', () => {
+  const known: ValueSql = 'e.starts_at';
+  // @ts-expect-error: this is what a renamed column is
+  const unknown: ValueSql = 'e.begins_at';
+  expect([known, unknown]).toHaveLength(2);
 });
 
 describe('the SQL of JSON text', () => {

@@ -1,18 +1,41 @@
+import type { Achievement, UserAchievement } from './schema/entities/members/achievement.entity.js';
+import type { Connection } from './schema/entities/members/connection.entity.js';
+import type { Event, Participant } from './schema/entities/members/event.entity.js';
+import type { User } from './schema/entities/members/user.entity.js';
 /**
  * SQL that makes JSON text. Concatenation takes PostgreSQL half the time of `json_build_object`, and Node passes the text on
  * unchanged (docs/performance.md).
  */
 
+/** The relations of the statements that read what members see, by the names that they have there. */
+interface Relations {
+  readonly a: Achievement;
+  readonly achievements: Achievement;
+  readonly c: Connection;
+  readonly e: Event;
+  readonly o: User;
+  readonly p: Participant;
+  readonly u: User;
+  readonly ua: UserAchievement;
+}
+
+type Column = {
+  [Name in keyof Relations]: `${Name}.${keyof Relations[Name] & string}`;
+}[keyof Relations];
+
+/** SQL of one value: a column, which does not compile if its entity has none of that name, or an expression. */
+export type ValueSql = Column | `${Column}::${string}` | `${string} ${string}` | `${string}(${string}`;
+
 /** The source of a part of the text; always SQL over the relations of the surrounding statement. */
 export type JsonSource =
-  /** One value: its SQL. */
-  | string
+  /** One value. */
+  | ValueSql
   /** Several keys at once: text that is stored, or made, as a whole. */
   | JsonFragment
   /** An object: its keys. */
   | JsonObject
   /** A date and time in a time zone. */
-  | { readonly local: string; readonly zone: string };
+  | { readonly local: ValueSql; readonly zone: ValueSql };
 
 /** The text of several keys of an object with their values, without braces or with the opening one only. */
 export class JsonFragment {

@@ -1,10 +1,11 @@
+import type { ValueSql } from './json-text.js';
 /**
  * How one sort orders its rows. Nulls come last in both directions, and ties are broken by ascending id, so every row has exactly
  * one position, whatever happens to the others.
  */
 export interface Sort {
   /** SQL of the value. */
-  readonly key: string;
+  readonly key: ValueSql;
   /** SQL type of the value, for the cursor's text to be cast to. */
   readonly type: 'timestamptz' | 'text' | 'numeric' | 'bigint';
   readonly descending?: boolean;
@@ -12,7 +13,7 @@ export interface Sort {
 }
 
 /** A position in a list: the key and id of a row that was there. */
-export interface Place {
+export interface CursorPosition {
   /** Which rows: after or before the position; `from` and `until` include it. */
   readonly side: 'after' | 'before' | 'from' | 'until';
   /** The key as PostgreSQL wrote it, to the microsecond. */
@@ -37,9 +38,9 @@ export function keyText(sort: Sort): string {
  * @param idAt placeholder of its id
  */
 export function onSide(
-  sort: Sort,
+  sort: Omit<Sort, 'key'> & { readonly key: string },
   id: string,
-  side: Place['side'],
+  side: CursorPosition['side'],
   keyAt: string | undefined,
   idAt: string,
 ): string {

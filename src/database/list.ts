@@ -1,6 +1,6 @@
 import type { Reads } from './database.js';
 import { keyText, onSide, OPPOSITE } from './keyset.js';
-import type { Place, Sort } from './keyset.js';
+import type { CursorPosition, Sort } from './keyset.js';
 import { WhereBuilder } from './where-builder.js';
 
 /** The query of every list: maximum number of rows, sort, starting position, and the filters. */
@@ -112,14 +112,19 @@ export class List<Query extends ListQuery> {
   /**
    * Reads one page.
    *
-   * @param place where it begins; undefined for the start of the list
+   * @param position where it begins; undefined for the start of the list
    */
-  async page(database: Reads, userId: number, query: Query, place: Place | undefined): Promise<PageRow> {
+  async page(
+    database: Reads,
+    userId: number,
+    query: Query,
+    position: CursorPosition | undefined,
+  ): Promise<PageRow> {
     const conditions = this.#conditions(userId, query);
-    const { name, text, long } = this.#statement(query, conditions, place);
+    const { name, text, long } = this.#statement(query, conditions, position);
     const values = [...conditions.values, query.limit];
-    if (place) values.push(place.id);
-    if (place && place.key !== null) values.push(place.key);
+    if (position) values.push(position.id);
+    if (position && position.key !== null) values.push(position.key);
     const [row] = await (long
       ? database.long<PageRow>({ name, text }, values)
       : name === undefined
@@ -144,13 +149,13 @@ export class List<Query extends ListQuery> {
     return conditions;
   }
 
-  #statement(query: Query, conditions: WhereBuilder, place: Place | undefined): PageStatement {
+  #statement(query: Query, conditions: WhereBuilder, position: CursorPosition | undefined): PageStatement {
     const make = (name: string | undefined): PageStatement => {
       const sort = sortOf(this.declaration.sorts[query.sort as Query['sort']], query);
-      return { name, ...pageStatement(this.declaration, sort, conditions, place) };
+      return { name, ...pageStatement(this.declaration, sort, conditions, position) };
     };
     if (!conditions.unfiltered) return make(undefined);
-    const from = place ? `:${place.side}${place.key === null ? ':null' : ''}` : '';
+    const from = position ? `:${position.side}${position.key === null ? ':null' : ''}` : '';
     const name = `list-${this.declaration.name}:${query.sort}${from}`;
     let statement = this.#unfiltered.get(name);
     if (!statement) this.#unfiltered.set(name, (statement = make(name)));
@@ -172,12 +177,12 @@ function sortOf<Query>({ nullable = false, ...sort }: SortOf<Query>, query: Quer
   return { ...sort, nullable: typeof nullable === 'function' ? nullable(query) : nullable };
 }
 
-/** Makes the statement of one page; see {@link PageRow}. Its values: those of the conditions, the limit, id and key of the place. */
+/** Makes the statement of one page; see {@link PageRow}. Its values: those of the conditions, the limit, id and key of the position. */
 function pageStatement<Query extends ListQuery>(
   declaration: ListDeclaration<Query>,
   sort: Sort,
   conditions: WhereBuilder,
-  place: Place | undefined,
+  position: CursorPosition | undefined,
 ): Omit<PageStatement, 'name'> {
   const { rows, shown = '', own, id, item, few = false } = declaration;
   const where = conditions.sql;
@@ -187,9 +192,9 @@ function pageStatement<Query extends ListQuery>(
   const given = conditions.values.length;
   const limitAt = `$${given + 1}::int`;
   const idAt = `$${given + 2}`;
-  const keyAt = place && place.key !== null ? `$${given + 3}::${sort.type}` : undefined;
-  const sides = place && { here: place.side, there: OPPOSITE[place.side] };
-  const backwards = place?.side === 'before' || place?.side === 'until';
+  const keyAt = position && position.key !== null ? `$${given + 3}::${sort.type}` : undefined;
+  const sides = position && { here: position.side, there: OPPOSITE[position.side] };
+  const backwards = position?.side === 'before' || position?.side === 'until';
   const direction = (sort.descending ?? false) !== backwards ? 'DESC' : 'ASC';
   const nulls = sort.nullable ? ` NULLS ${backwards ? 'FIRST' : 'LAST'}` : '';
   const order = (key: string, tie: string) =>
@@ -204,7 +209,7 @@ function pageStatement<Query extends ListQuery>(
 ) page`;
 
   if (total === undefined && !few) {
-    const at = (side: Place['side']) => onSide({ ...sort, key: 'key' }, 'id', side, keyAt, idAt);
+    const at = (side: CursorPosition['side']) => onSide({ ...sort, key: 'key' }, 'id', side, keyAt, idAt);
     const { beyond, behind } = sides
       ? {
           beyond: `WHERE ${at(sides.here)}`,
@@ -221,7 +226,7 @@ FROM ${page(`
   `)}`;
     return { text, long: true };
   }
-  const at = (side: Place['side']) => onSide(sort, id, side, keyAt, idAt);
+  const at = (side: CursorPosition['side']) => onSide(sort, id, side, keyAt, idAt);
   const { beyond, behind } = sides
     ? {
         beyond: `AND ${at(sides.here)}`,

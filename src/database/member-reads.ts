@@ -3,11 +3,11 @@ import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { QueryConfig, QueryResultRow } from 'pg';
 import { Database } from './database.js';
 import type { Reads } from './database.js';
-import type { NamedStatement } from './pipelined-reads.js';
-import { ANNOUNCE, PrimaryLog, TRUST_MS } from './primary-log.js';
-import type { ChannelState, Need, Written } from './primary-log.js';
-import { Replica } from './replica.js';
-import { Turnstile } from './turnstile.js';
+import type { NamedStatement } from './postgres/pipelined-reads.js';
+import { ANNOUNCE, PrimaryWal, TRUST_MS } from './replicas/primary-wal.js';
+import type { ChannelState, ReadConsistency, Written } from './replicas/primary-wal.js';
+import { Replica } from './replicas/replica.js';
+import { Semaphore } from './semaphore.js';
 import { Config } from '../config/config.js';
 
 /** How often the replicas' positions are checked, and whether they still are replicas. */
@@ -27,8 +27,8 @@ const LONG_SHARE = 0.2;
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
-  readonly #long: readonly Turnstile[];
-  readonly #log: PrimaryLog | undefined;
+  readonly #long: readonly Semaphore[];
+  readonly #log: PrimaryWal | undefined;
   /** The members of the next announcement, and that announcement. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
@@ -43,9 +43,9 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     this.#replicas = config.databaseReadUrls.map((url) => new Replica(config, url));
     // Without a free place, the read goes to the primary at once.
     const places = Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE));
-    this.#long = this.#replicas.map(() => new Turnstile(places, 0, 0));
+    this.#long = this.#replicas.map(() => new Semaphore(places, 0, 0));
     if (this.#replicas.length > 0)
-      this.#log = new PrimaryLog(config.databaseDirectUrl, (channel) => this.#tell(channel));
+      this.#log = new PrimaryWal(config.databaseDirectUrl, (channel) => this.#tell(channel));
   }
 
   onModuleInit(): void {
@@ -150,7 +150,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
 
   #read<Row extends QueryResultRow>(
     userId: number,
-    need: Need,
+    need: ReadConsistency,
     statement: NamedStatement,
     values: unknown[],
   ): Promise<Row[]> {
@@ -173,7 +173,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
 
   async #query<Row extends QueryResultRow>(
     userId: number,
-    need: Need,
+    need: ReadConsistency,
     query: QueryConfig,
     isLong: boolean,
     primary: () => Promise<Row[]>,

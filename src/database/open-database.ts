@@ -1,13 +1,13 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from '../config/config.js';
-import { createDataSource } from './data-source.js';
-import { openEmbedded } from './embedded.js';
-import { migrate } from './migrate.js';
-import { readSchema, requireFit } from './schema.js';
-import { isUnavailable } from './unavailable.js';
+import { createDataSource } from './postgres/data-source.js';
+import { openEmbedded } from './embedded/embedded.js';
+import { migrate } from './schema/migrate.js';
+import { readSchema, requireFit } from './schema/schema.js';
+import { isUnavailable } from './postgres/unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
-export interface OpenDatabase {
+interface OpenDatabase {
   close(): Promise<void>;
 }
 

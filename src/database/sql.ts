@@ -1,17 +1,7 @@
+import type { ValueSql } from './json-text.js';
 /**
  * SQL that more than one feature uses: each rule is defined here once.
  */
-
-/** Which of their rows members see: of participants `p`, connections `c` and user_achievements `ua`. */
-export const IS_SHOWN = {
-  /** The rule is the function `event_visible`, whose result is stored in the row. */
-  events: 'p.is_visible',
-  connections: 'NOT c.peer_is_disabled',
-  achievements: 'ua.earned_at IS NOT NULL',
-} as const;
-
-/** The access rule of events, over `p` (participants): this member ($1) has a relation to the event, and its role may see it. */
-export const EVENT_ACCESS = `p.user_id = $1 AND ${IS_SHOWN.events}`;
 
 /** The URL of the event `e`, for participants `p` who may see it. */
 export const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;
@@ -35,7 +25,7 @@ export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_total
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
 /** SQL of a text's sort key: its lower-cased code points. */
-export function foldedText(sql: string): string {
+export function foldedText(sql: string): ValueSql {
   return `(fold_case(${sql}) COLLATE "C")`;
 }
 

@@ -3,6 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { createLogger, Logger } from './logger.js';
 import { Meter } from './meter.js';
 import { Paging } from './paging.js';
+import { PeriodicWork } from './periodic-work.js';
 import { PublicHttps } from './public-https.js';
 import { ProblemFilter } from './output/problem.filter.js';
 import { RouteTable } from './route-table.js';
@@ -16,6 +17,7 @@ import { Config } from '../config/config.js';
     { provide: Logger, inject: [Config], useFactory: createLogger },
     Meter,
     Paging,
+    PeriodicWork,
     PublicHttps,
     ProblemFilter,
     RouteTable,

@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import type { CounterName, GaugeName, HistogramName, LabelsOf, MetricName } from './metrics.js';
 
 /** The current value for each set of labels. */
-export type Readings<Name extends MetricName> = readonly (readonly [labels: LabelsOf<Name>, value: number])[];
+type Readings<Name extends MetricName> = readonly (readonly [labels: LabelsOf<Name>, value: number])[];
 
 type Labels = Readonly<Record<string, string>>;
 type Reader = () => readonly (readonly [Labels, number])[] | Promise<readonly (readonly [Labels, number])[]>;
 
 /** Receives what is measured: Prometheus' client, where there is a METRICS_PORT. */
-export interface MeterSink {
+interface MeterSink {
   count(name: CounterName, labels: Labels, by: number): void;
   observe(name: HistogramName, labels: Labels, value: number): void;
 }

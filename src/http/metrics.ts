@@ -196,6 +196,24 @@ export const METRICS = {
     help: 'Sweeps that ended with an error, by kind of rows',
     labels: { rows: NAMES },
   },
+  periodic_work_failures_total: {
+    type: 'counter',
+    help: 'Runs of periodic work that ended with an error; it is tried again after its interval',
+    labels: {
+      work: [
+        'change_marks',
+        'changes',
+        'names',
+        'platform_logo',
+        'rate_limits',
+        'refresh_answers',
+        'sweeper',
+        'totals',
+        'usage',
+        'webhooks',
+      ],
+    },
+  },
 } as const satisfies Readonly<Record<string, Metric>>;
 
 export type MetricName = keyof typeof METRICS;

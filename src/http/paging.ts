@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { MemberReads } from '../database/member-reads.js';
-import type { Place } from '../database/keyset.js';
+import type { CursorPosition } from '../database/keyset.js';
 import { filtersOf } from '../database/list.js';
 import type { List, ListQuery, PageRow } from '../database/list.js';
 import { JsonResponse } from './output/json-response.js';
@@ -62,14 +62,14 @@ export class Paging {
     { fixed = false, recent = false } = {},
   ): Promise<JsonResponse> {
     const identity = { userId, path, sort: query.sort, filters: filtersOf(query), fixed };
-    const place = this.#place(identity, query.cursor);
-    const page = await list.page(this.reads.of(userId, { recent }), userId, query, place);
-    return this.#answer(identity, place, query.limit, page);
+    const position = this.#position(identity, query.cursor);
+    const page = await list.page(this.reads.of(userId, { recent }), userId, query, position);
+    return this.#answer(identity, position, query.limit, page);
   }
 
-  #place(list: ListIdentity, cursor: string | undefined): Place | undefined {
+  #position(list: ListIdentity, cursor: string | undefined): CursorPosition | undefined {
     if (cursor === undefined) return undefined;
-    const [side, key, id] = this.#cursors.read<[Place['side'], string | null, number]>(
+    const [side, key, id] = this.#cursors.read<[CursorPosition['side'], string | null, number]>(
       identityOf(list),
       cursor,
       'this list',
@@ -78,9 +78,14 @@ export class Paging {
   }
 
   /** The response: `data`, `pagination`, and the headers Link and X-Total-Count. */
-  #answer(list: ListIdentity, place: Place | undefined, limit: number, page: PageRow): JsonResponse {
+  #answer(
+    list: ListIdentity,
+    position: CursorPosition | undefined,
+    limit: number,
+    page: PageRow,
+  ): JsonResponse {
     const { items, found, total, behind, near_key, near_id, far_key, far_id } = page;
-    const forwards = place === undefined || place.side === 'after' || place.side === 'from';
+    const forwards = position === undefined || position.side === 'after' || position.side === 'from';
     const beyond = found > limit;
     const onward = beyond
       ? this.#cursor(list, { side: forwards ? 'after' : 'before', key: far_key, id: far_id! })
@@ -90,7 +95,7 @@ export class Paging {
       // An empty page has no row to start from: the previous page begins with the position that led here, inclusive.
       back =
         near_id === null
-          ? this.#cursor(list, { ...place!, side: forwards ? 'until' : 'from' })
+          ? this.#cursor(list, { ...position!, side: forwards ? 'until' : 'from' })
           : this.#cursor(list, { side: forwards ? 'before' : 'after', key: near_key, id: near_id });
     }
     const [next, previous] = forwards ? [onward, back] : [back, onward];
@@ -121,8 +126,8 @@ export class Paging {
     });
   }
 
-  #cursor(list: ListIdentity, place: Place): string {
-    return this.#cursors.make(identityOf(list), [place.side, place.key, place.id]);
+  #cursor(list: ListIdentity, position: CursorPosition): string {
+    return this.#cursors.make(identityOf(list), [position.side, position.key, position.id]);
   }
 }
 

@@ -26,7 +26,7 @@ const LOCALHOST: readonly LookupAddress[] = [
 ];
 
 /** What is sent, and where to. */
-export interface Posting {
+interface Posting {
   /** https; http only to this machine, where `loopback` is true. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;

@@ -16,10 +16,10 @@ export class SignedCursors {
    * Makes a cursor from a position.
    *
    * @param binding whose it is, and of which list: JSON
-   * @param place the position: JSON
+   * @param position the position: JSON
    */
-  make(binding: readonly unknown[], place: readonly unknown[]): string {
-    const payload = Buffer.from(JSON.stringify(place));
+  make(binding: readonly unknown[], position: readonly unknown[]): string {
+    const payload = Buffer.from(JSON.stringify(position));
     return Buffer.concat([this.#hmac.of(textOf(binding), payload), payload]).toString('base64url');
   }
 
@@ -30,12 +30,12 @@ export class SignedCursors {
    * @param parameter in which it came
    * @throws Problem invalid_cursor where it was not made for this binding
    */
-  read<Place extends readonly unknown[]>(
+  read<Position extends readonly unknown[]>(
     binding: readonly unknown[],
     cursor: string,
     what: string,
     parameter = 'cursor',
-  ): Place {
+  ): Position {
     const bytes = Buffer.from(cursor, 'base64url');
     const canonical = bytes.toString('base64url') === cursor;
     const payload = bytes.subarray(MAC_BYTES);
@@ -45,7 +45,7 @@ export class SignedCursors {
         errors: [{ parameter, code: 'invalid_cursor', detail: `${parameter} is not one of ${what}.` }],
       });
     }
-    return JSON.parse(payload.toString('utf8')) as Place;
+    return JSON.parse(payload.toString('utf8')) as Position;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-export interface DownloadBounds {
+interface DownloadBounds {
   /** Files that this process sends at the same time. */
   readonly atOnce: number;
   /** How long all of a file may take, in ms. */
@@ -15,7 +15,7 @@ const BOUNDS: DownloadBounds = { atOnce: 4, longestMs: 300_000, stalledMs: 10_00
 const CHUNK_BYTES = 16_384;
 
 /** Why a file is not sent now: the member is downloading one already, or too many others are. */
-export type DownloadRefusal = 'running' | 'full';
+type DownloadRefusal = 'running' | 'full';
 
 /**
  * Sends files that are read while they are sent. However slowly somebody reads, the rest of the file is not read before they have taken

@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { OauthModule } from '../oauth/oauth.module.js';
+import { MemberPagesModule } from '../member-pages/member-pages.module.js';
 import { AccountDataController } from './account-data.controller.js';
 import { Downloads } from './downloads.js';
 import { PersonalData } from './personal-data.js';
 
 @Module({
-  imports: [AuthModule, OauthModule],
+  imports: [AuthModule, MemberPagesModule],
   controllers: [AccountDataController],
   providers: [PersonalData, { provide: Downloads, useFactory: () => new Downloads() }],
 })

@@ -1,18 +1,20 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { KEY_DETAILS } from '../auth/api-keys/api-keys.service.js';
+import { CONNECTED_APPS } from '../clients/connected-apps.js';
 import { Database } from '../database/database.js';
-import type { Place } from '../database/keyset.js';
+import { EXPORTED_ROWS } from '../database/schema/member-tables.js';
+import type { MemberRows } from '../database/schema/member-tables.js';
+import type { CursorPosition } from '../database/keyset.js';
 import type { List, ListQuery } from '../database/list.js';
 import { AllQuery } from '../features/achievements/achievement.dto.js';
 import { CATALOGUE_LIST } from '../features/achievements/achievements.queries.js';
 import { CONNECTIONS, ConnectionsQuery } from '../features/connections/connection.dto.js';
 import { EventsQuery } from '../features/events/event.dto.js';
 import { EVENTS_IN_ANY_ZONE } from '../features/events/events.queries.js';
-import { Turnstile } from '../database/turnstile.js';
-import { isUnavailable } from '../database/unavailable.js';
+import { Semaphore } from '../database/semaphore.js';
+import { isUnavailable } from '../database/postgres/unavailable.js';
 import { timestampOf } from '../values/timestamps.js';
-import { ROWS } from './parts.js';
-import type { MemberRows } from './parts.js';
 
 /** Items per statement: with the longest texts that the database accepts, together a megabyte at most. */
 const AT_ONCE = { events: 5, connections: 50, achievements: 20, rows: 100 } as const;
@@ -27,6 +29,22 @@ const MOST_WAITING = 100;
 /** How long one of them waits before it counts as an attempt, in ms. */
 const PATIENCE_MS = 5_000;
 
+/** Parts that are as the account pages show them. */
+const SHOWN_ROWS: readonly MemberRows[] = [
+  {
+    name: 'connected_apps',
+    item: 'a.*',
+    from: `(${CONNECTED_APPS}) a WHERE true`,
+    key: [['a.client_id', 'text']],
+  },
+  {
+    name: 'keys',
+    item: 'k.*',
+    from: `(${KEY_DETAILS} WHERE k.user_id = $1) k WHERE true`,
+    key: [['k.id', 'text']],
+  },
+];
+
 const PROFILE = `SELECT id, username, display_name, first_name, last_name, stored_display_name, external_id, email, bio, profile_picture,
   edited_fields, password_hash IS NOT NULL AS has_password, api_time(password_off_at) AS password_off_at,
   api_time(created_at) AS created_at FROM users WHERE id = $1`;
@@ -36,13 +54,13 @@ type Piece = string | Buffer;
 
 /**
  * Everything that is held about a member, as one JSON object: what the API shows, with the same items, and the rows of
- * {@link ROWS}. It contains no secret, and of other people only what the API shows. However much there is, a megabyte at most is
+ * their tables. It contains no secret, and of other people only what the API shows. However much there is, a megabyte at most is
  * read at a time, and only when the piece before it was taken.
  */
 @Injectable()
 export class PersonalData {
   /** Of all files together, one statement at a time: however fast they are read, they take no more than one connection. */
-  readonly #turns = new Turnstile(1, MOST_WAITING, PATIENCE_MS);
+  readonly #turns = new Semaphore(1, MOST_WAITING, PATIENCE_MS);
 
   constructor(private readonly database: Database) {}
 
@@ -57,7 +75,7 @@ export class PersonalData {
     yield* part('connections', this.#list(userId, CONNECTIONS, new ConnectionsQuery(), connections));
     yield* part('pending_connections', this.#list(userId, CONNECTIONS, pending, connections));
     yield* part('achievements', this.#list(userId, CATALOGUE_LIST, catalogue, achievements));
-    for (const rows of ROWS) yield* part(rows.name, this.#rows(userId, rows));
+    for (const rows of [...SHOWN_ROWS, ...EXPORTED_ROWS]) yield* part(rows.name, this.#rows(userId, rows));
     yield '}\n';
   }
 
@@ -67,13 +85,13 @@ export class PersonalData {
     query: Query,
     limit: number,
   ): AsyncGenerator<Piece> {
-    let place: Place | undefined;
+    let position: CursorPosition | undefined;
     do {
-      const page = () => list.page(this.database, userId, { ...query, limit }, place);
+      const page = () => list.page(this.database, userId, { ...query, limit }, position);
       const { items, found, far_key, far_id } = await this.#patiently(page);
       if (items !== null) yield items;
-      place = found > limit ? { side: 'after', key: far_key, id: far_id! } : undefined;
-    } while (place);
+      position = found > limit ? { side: 'after', key: far_key, id: far_id! } : undefined;
+    } while (position);
   }
 
   async *#rows(userId: number, rows: MemberRows): AsyncGenerator<Piece> {
@@ -101,7 +119,7 @@ export class PersonalData {
   }
 }
 
-/** SQL: the next rows after a place, each with its own place. */
+/** SQL: the next rows after a position, each with its own. */
 function pageOf({ item, from, key, descending = false }: MemberRows, isLater: boolean): string {
   const columns = key.map(([column]) => column);
   const places = columns.map((column, i) => `${column}::text AS "place ${i}"`);

@@ -1,26 +1,28 @@
 import { Cursor, ListOf, WholeNumber } from '../http/input/parameters.js';
 import {
-  BooleanField,
-  EnumField,
-  IdField,
-  ObjectListField,
-  TextField,
-  TextListField,
-  TimestampField,
+  booleanField,
+  enumField,
+  fieldOf,
+  idField,
+  objectListField,
+  textField,
+  textListField,
+  timestampField,
 } from '../http/output/fields.js';
-import { Described, Schema } from '../http/output/schema.js';
+import type { ValueOf } from '../http/output/fields.js';
+import { Model } from '../http/output/schema.js';
 
 /** The members’ actions that the platform is notified of. */
-export const PLATFORM_CHANGE_TYPES = [
+const PLATFORM_CHANGE_TYPES = [
   'profile.updated',
   'consent.granted',
   'consent.revoked',
   'member.signed_in',
 ] as const;
-export type PlatformChangeType = (typeof PLATFORM_CHANGE_TYPES)[number];
+type PlatformChangeType = (typeof PLATFORM_CHANGE_TYPES)[number];
 
 /** In seconds. */
-export const LONGEST_WAIT = 30;
+const LONGEST_WAIT = 30;
 
 export class PlatformChangesQuery {
   @Cursor(
@@ -38,51 +40,33 @@ export class PlatformChangesQuery {
   wait = 0;
 }
 
-@Schema('PlatformChange')
-export class PlatformChangeItem {
-  @TextField({
+export const PlatformChangeItem = new Model('PlatformChange', {
+  sequence: textField({
     description:
       'Identifies the change. Compare it for equality only: the order of changes is that of the list',
-  })
-  sequence: string;
-
-  @EnumField(PLATFORM_CHANGE_TYPES, { description: 'What the member did' })
-  type: PlatformChangeType;
-
-  @TimestampField({ description: 'When the member did it' })
-  at: string;
-
-  @IdField({ description: 'Id of the member' })
-  member_id: number;
-
-  @TextField({
+  }),
+  type: enumField(PLATFORM_CHANGE_TYPES, { description: 'What the member did' }),
+  at: timestampField({ description: 'When the member did it' }),
+  member_id: idField({ description: 'Id of the member' }),
+  by: textField({
     nullable: true,
     description: 'Id of the app or key that was used, or that the consent concerns; null if there is none',
-  })
-  by: string | null;
-
-  @Described({
+  }),
+  fields: fieldOf<Record<string, string | null> | null>({
     type: ['object', 'null'],
     additionalProperties: { type: ['string', 'null'] },
     example: { bio: 'Walks in the mountains' },
     description: 'For profile.updated, the changed fields with their new values; otherwise null',
-  })
-  fields: Record<string, string | null> | null;
-
-  @TextListField({
+  }),
+  scopes: textListField({
     description: 'For a consent, the scopes that were granted or revoked; otherwise empty',
-  })
-  scopes: string[];
-}
+  }),
+});
+export type PlatformChangeItem = ValueOf<typeof PlatformChangeItem>;
 
-@Schema('PlatformChanges')
-export class PlatformChangesAnswer {
-  @ObjectListField(PlatformChangeItem, { description: 'Oldest first, in commit order' })
-  data: PlatformChangeItem[];
-
-  @TextField({ description: 'Cursor for the next call' })
-  next: string;
-
-  @BooleanField({ description: 'Whether there are more changes to read now' })
-  more: boolean;
-}
+export const PlatformChangesAnswer = new Model('PlatformChanges', {
+  data: objectListField(PlatformChangeItem, { description: 'Oldest first, in commit order' }),
+  next: textField({ description: 'Cursor for the next call' }),
+  more: booleanField({ description: 'Whether there are more changes to read now' }),
+});
+export type PlatformChangesAnswer = ValueOf<typeof PlatformChangesAnswer>;

@@ -4,11 +4,11 @@ import { AHEAD, HORIZON, ORIGIN } from '../changes/changes.js';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { Problem } from '../http/output/problems.js';
-import { withoutPlace } from '../http/pipeline/request-context.js';
+import { withoutSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { SignedCursors } from '../http/signed-cursors.js';
 import type { PlatformChangeItem, PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
-import { PlatformNews } from './platform-news.js';
+import { LongPoll } from './long-poll.js';
 
 type CursorPlace = [origin: string, changedIn: number, sequence: number];
 
@@ -45,7 +45,7 @@ export class PlatformChangesService {
 
   constructor(
     private readonly database: Database,
-    private readonly news: PlatformNews,
+    private readonly news: LongPoll,
     config: Config,
   ) {
     this.#cursors = new SignedCursors(config.secrets);
@@ -72,7 +72,7 @@ export class PlatformChangesService {
       request.context.whenOver.push(() => gone.abort());
       while (
         page.data.length === 0 &&
-        (await withoutPlace(request, () =>
+        (await withoutSlot(request, () =>
           this.news.after(page.next[1], deadline - performance.now(), gone.signal),
         ))
       )

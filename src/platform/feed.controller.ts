@@ -5,7 +5,7 @@ import type { PlatformPrincipal } from '../auth/principal.js';
 import { NdjsonBody } from '../http/input/body.js';
 import { RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
 import { Problem } from '../http/output/problems.js';
-import { withoutPlace } from '../http/pipeline/request-context.js';
+import { withoutSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { FEED_LINE_FORMS, FeedCounts, FeedLine } from './feed.dto.js';
 import { FEED_PATIENCE_MS, FeedService, MOST_FEED_BYTES } from './feed.service.js';
@@ -44,6 +44,6 @@ export class FeedController {
       });
     extendDeadline(request, FEED_PATIENCE_MS);
     // Two feeds are written at a time: the others wait for them, and hold up nobody else.
-    return withoutPlace(request, () => this.feeds.feed(keyId, body, idempotencyKey));
+    return withoutSlot(request, () => this.feeds.feed(keyId, body, idempotencyKey));
   }
 }

@@ -6,10 +6,10 @@ import type { EntityManager } from 'typeorm';
 import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { MemberReads } from '../database/member-reads.js';
-import { FEEDS_AT_ONCE } from '../database/data-source.js';
-import { LazyDataSource } from '../database/lazy-data-source.js';
-import { Turnstile } from '../database/turnstile.js';
-import { Unavailable } from '../database/unavailable.js';
+import { FEEDS_AT_ONCE } from '../database/postgres/data-source.js';
+import { LazyDataSource } from '../database/postgres/lazy-data-source.js';
+import { Semaphore } from '../database/semaphore.js';
+import { Unavailable } from '../database/postgres/unavailable.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
 import { ImportSet, isLostRace } from '../operations/import/import-set.js';
 import { createStaging } from '../operations/import/staging.js';
@@ -41,7 +41,7 @@ const FEED = { files: [{ name: 'feed' }] };
 /** Applies what the platform sends, by the rules and statements of the import, a few feeds at a time on separate connections. */
 @Injectable()
 export class FeedService implements OnApplicationShutdown {
-  readonly #places = new Turnstile(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
+  readonly #slots = new Semaphore(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
   readonly #dataSource: LazyDataSource;
 
   constructor(
@@ -62,7 +62,7 @@ export class FeedService implements OnApplicationShutdown {
    * the same rows for too long
    */
   async feed(keyId: string, body: Buffer, idempotencyKey: string | undefined): Promise<FeedCounts> {
-    const counts = await this.#places.take(async () => {
+    const counts = await this.#slots.take(async () => {
       const lines = await readFeed(body);
       const request = idempotencyKey === undefined ? undefined : { keyId, idempotencyKey, body };
       const dataSource = await this.#dataSource.open();

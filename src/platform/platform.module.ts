@@ -4,12 +4,12 @@ import { PlatformChangesController } from './changes.controller.js';
 import { PlatformChangesService } from './changes.service.js';
 import { FeedController } from './feed.controller.js';
 import { FeedService } from './feed.service.js';
-import { PlatformNews } from './platform-news.js';
+import { LongPoll } from './long-poll.js';
 
 /** The routes for the platform's own backend: `/api/platform`. */
 @Module({
   imports: [HealthModule],
   controllers: [FeedController, PlatformChangesController],
-  providers: [FeedService, PlatformChangesService, PlatformNews],
+  providers: [FeedService, PlatformChangesService, LongPoll],
 })
 export class PlatformModule {}

@@ -10,7 +10,7 @@ import type { Endpoint } from '../features/openapi/reference.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
-import { DOCS_CLIENT } from '../oauth/docs-client.js';
+import { DOCS_CLIENT } from '../clients/own-clients.js';
 import { GUIDES } from './guides.js';
 import { Site } from './site.js';
 import { snippetsOf } from './snippets.js';

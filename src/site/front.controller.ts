@@ -7,7 +7,7 @@ import { EXAMPLES } from '../features/openapi/examples.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-import { SECURITY_PATH } from '../oauth/pages/page-paths.js';
+import { SECURITY_PATH } from '../member-pages/rendering/page-paths.js';
 import { GUIDES } from './guides.js';
 import { Site } from './site.js';
 import { snippetsOf } from './snippets.js';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** A guide of `docs/` as HTML, rendered from the Markdown when the server is built. */
-export interface Guide {
+interface Guide {
   /** Its path is `/docs/<name>`. */
   readonly name: string;
   readonly title: string;

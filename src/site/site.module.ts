@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { OpenApiModule } from '../features/openapi/openapi.module.js';
+import { LayoutModule } from '../layout/layout.module.js';
 import { DocsController } from './docs.controller.js';
 import { FrontController } from './front.controller.js';
 import { Site } from './site.js';
@@ -7,7 +8,7 @@ import { UnknownPage } from './unknown-page.js';
 
 /** The public pages: the front page, the reference with the guides, and the page for unknown paths. */
 @Module({
-  imports: [OpenApiModule],
+  imports: [LayoutModule, OpenApiModule],
   controllers: [FrontController, DocsController],
   providers: [Site, UnknownPage],
 })

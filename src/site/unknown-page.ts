@@ -12,7 +12,7 @@ const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
 /** The page for unknown paths. */
 @Injectable()
 export class UnknownPage {
-  #page: Buffer | undefined;
+  #page: { readonly html: string; readonly headers: Readonly<Record<string, string>> } | undefined;
 
   constructor(
     private readonly site: Site,
@@ -34,13 +34,10 @@ export class UnknownPage {
       return redirect(response, 308, `/${typed}`);
     if (!prefersHtml(request)) return false;
     request.context.problem = 'not_found';
-    this.#page ??= Buffer.from(this.site.render({ template: 'unknown', title: 'Nothing here', content: {} }));
-    response.writeHead(404, {
-      ...this.site.headers,
-      'Cache-Control': 'no-store',
-      'Content-Length': this.#page.length,
-    });
-    response.end(request.method === 'HEAD' ? undefined : this.#page);
+    this.#page ??= this.site.render({ template: 'unknown', title: 'Nothing here', content: {} });
+    const { html, headers } = this.#page;
+    response.writeHead(404, { ...headers, 'Content-Length': Buffer.byteLength(html) });
+    response.end(request.method === 'HEAD' ? undefined : html);
     return true;
   }
 }

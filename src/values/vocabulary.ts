@@ -29,11 +29,8 @@ export const CONNECTION_SOURCES = ['event', 'search', 'invite', 'import'] as con
 export const RARITIES = ['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated'] as const;
 
 export type EventStatus = (typeof EVENT_STATUSES)[number];
-export type EventVisibility = (typeof EVENT_VISIBILITIES)[number];
 export type EventRole = keyof typeof RSVP_STATUSES_BY_ROLE;
 export type RsvpStatus = (typeof RSVP_STATUSES)[number];
-export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
-export type ConnectionSource = (typeof CONNECTION_SOURCES)[number];
 export type Rarity = (typeof RARITIES)[number];
 
 /** Ids are exact in every reader of JSON; what is above leaves room for the sequences that assign them. */

@@ -29,7 +29,7 @@ const BATCHES: readonly Batch[] = [
 /** After this many batches in time, the next bigger size is tried again. */
 const ENOUGH_IN_TIME = 20;
 /** How many messages to one endpoint may be in progress at once, over all instances. */
-export const MOST_OF_AN_ENDPOINT = 8;
+const MOST_OF_AN_ENDPOINT = 8;
 /** How long an instance has to record the outcome of an attempt, in seconds: twice the maximum duration of one. */
 const LEASE_SECONDS = 20;
 

@@ -1,5 +1,6 @@
+import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import type { Config } from '../config/config.js';
+import { Config } from '../config/config.js';
 import { Encryption } from '../crypto/encryption.js';
 import type { Moved, SealCounts } from '../crypto/encryption.js';
 
@@ -12,10 +13,11 @@ interface Sealed extends Moved {
 const COLUMNS = { secret: 'webhook-secret', previous_secret: 'webhook-previous-secret' } as const;
 
 /** Secrets of endpoints, encrypted under a key that is derived from SECRET_KEY. */
+@Injectable()
 export class WebhookSecrets {
   readonly #encryption: Encryption;
 
-  constructor({ secrets }: Pick<Config, 'secrets'>) {
+  constructor(@Inject(Config) { secrets }: Pick<Config, 'secrets'>) {
     this.#encryption = new Encryption(secrets, 'webhooks');
   }
 

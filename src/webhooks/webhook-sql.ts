@@ -1,5 +1,5 @@
 import { AHEAD, HORIZON } from '../changes/changes.js';
-import { concernedBy, kindFor, readScopeSql } from '../changes/resources.js';
+import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { TEST_TYPE } from './webhook-types.js';
 
 /** An endpoint of the platform itself, which depends on no credential. */
@@ -9,7 +9,7 @@ const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
  * Which endpoints may be notified about the members in `members` (user_id), and with which scopes: (endpoint_id, user_id, scopes). By a key while
  * it is valid; by a client while the member's grant to it and one of that grant's tokens are; never about disabled members.
  */
-const watchersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.scopes FROM (
+const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.scopes FROM (
     SELECT e.id AS endpoint_id, k.user_id, k.scopes FROM ${members} m JOIN api_keys k ON k.user_id = m.user_id
     JOIN webhook_endpoints e ON e.key_id = k.id
     WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
@@ -53,12 +53,12 @@ export const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED 
   ORDER BY user_id, resource, id, changed_in DESC, sequence DESC
 ), members AS MATERIALIZED (
   SELECT DISTINCT user_id FROM changed
-), watchers AS MATERIALIZED (
-  SELECT DISTINCT w.endpoint_id, w.user_id, scope FROM (${watchersOf('members')}) w CROSS JOIN unnest(w.scopes) scope
+), subscribers AS MATERIALIZED (
+  SELECT DISTINCT w.endpoint_id, w.user_id, scope FROM (${subscribersOf('members')}) w CROSS JOIN unnest(w.scopes) scope
 ), messages AS (
   SELECT w.endpoint_id, c.user_id, c.resource || '.' || ${kindFor('c.user_id', 'c.resource', 'c.id')} AS type, c.id, c.changed_at,
     c.changed_in, c.sequence
-  FROM changed c JOIN watchers w ON w.user_id = c.user_id AND w.scope = ${readScopeSql('c.resource')}
+  FROM changed c JOIN subscribers w ON w.user_id = c.user_id AND w.scope = ${readScopeSql('c.resource')}
   UNION ALL
   -- The platform is told of the thing itself, not of each member who sees it.
   SELECT e.id, COALESCE(b.user_id, 0), b.resource || '.' || b.kind, b.id, b.changed_at, b.changed_in, b.sequence
@@ -123,7 +123,7 @@ export const CLAIM = `WITH chosen AS MATERIALIZED (
   ) next ORDER BY next.turn, next.sequence LIMIT $3
 ), judged AS MATERIALIZED (
   SELECT d.sequence, c.turn, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
-    SELECT FROM (${watchersOf('(SELECT d.user_id) ')}) w
+    SELECT FROM (${subscribersOf('(SELECT d.user_id) ')}) w
     WHERE w.endpoint_id = e.id AND ${readScopeSql(`split_part(d.type, '.', 1)`)} = ANY (w.scopes)) AS may_know
   FROM chosen c JOIN webhook_deliveries d ON d.sequence = c.sequence JOIN webhook_endpoints e ON e.id = c.endpoint_id
 )

@@ -1,5 +1,5 @@
 import { CHANGE_KINDS } from '../changes/changes.js';
-import { readScope, RESOURCES } from '../changes/resources.js';
+import { readScope, RESOURCES } from '../resources/resources.js';
 
 /** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>

@@ -1,12 +1,13 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.js';
-import { BackgroundWork } from '../database/background-work.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
-import { LazyDataSource } from '../database/lazy-data-source.js';
+import { LazyDataSource } from '../database/postgres/lazy-data-source.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
+import { Periodic } from '../http/periodic-work.js';
 import { WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';
@@ -27,7 +28,7 @@ const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHE
  * are claimed and sent by whichever instance comes first. If an instance claims a message and does not finish it, another one sends it 20 seconds later.
  */
 @Injectable()
-export class WebhookWorker extends BackgroundWork {
+export class WebhookWorker implements OnApplicationShutdown {
   readonly #underWay = new Map<Message, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #dataSource: LazyDataSource;
@@ -35,16 +36,16 @@ export class WebhookWorker extends BackgroundWork {
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   #moved = false;
+  #end: AbortSignal | undefined;
 
   constructor(
     private readonly config: Config,
-    logger: Logger,
+    private readonly logger: Logger,
     private readonly database: Database,
     private readonly reads: MemberReads,
     private readonly sender: WebhookSender,
     private readonly meter: Meter,
   ) {
-    super(logger, PAUSE_MS, 'webhooks could not be sent');
     this.#dataSource = new LazyDataSource(config, 'telling');
     meter.read('webhook_deliveries_pending', async () => {
       const [row] = await database.prepared<{ pending: number }>(PENDING, []);
@@ -53,8 +54,7 @@ export class WebhookWorker extends BackgroundWork {
     meter.read('webhook_deliveries_under_way', () => [[{}, this.#underWay.size]]);
   }
 
-  override async onApplicationShutdown(): Promise<void> {
-    await super.onApplicationShutdown();
+  async onApplicationShutdown(): Promise<void> {
     await this.#claiming?.catch(() => undefined);
     const all = Promise.all(this.#underWay.values());
     await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
@@ -63,10 +63,16 @@ export class WebhookWorker extends BackgroundWork {
     await this.#dataSource.close();
   }
 
-  protected async work(): Promise<void> {
+  @Periodic({
+    work: 'webhooks',
+    everyMs: PAUSE_MS,
+    failure: 'webhooks could not be sent',
+  })
+  async work(end: AbortSignal): Promise<void> {
+    this.#end = end;
     if (!this.#moved) await this.#moveSecrets();
     const [found] = await this.database.prepared<{ behind: boolean; due: boolean }>(LOOK, []);
-    const made = found!.behind ? await (await this.#deliveries()).fanOut(() => !this.ended) : 0;
+    const made = found!.behind ? await (await this.#deliveries()).fanOut(() => !end.aborted) : 0;
     if (found!.due || made > 0) await this.#claim();
   }
 
@@ -84,7 +90,7 @@ export class WebhookWorker extends BackgroundWork {
   }
 
   async #claimAll(): Promise<void> {
-    while (this.#claimAgain && !this.ended) {
+    while (this.#claimAgain && !this.#end?.aborted) {
       this.#claimAgain = false;
       const room = MOST_UNDER_WAY - this.#underWay.size;
       if (room <= 0) return; // each that finishes makes room, and calls this again
@@ -106,7 +112,7 @@ export class WebhookWorker extends BackgroundWork {
       .finally(() => {
         this.#underWay.delete(message);
         // The message behind it may go now.
-        if (!this.ended) this.#claim().catch(() => undefined);
+        if (!this.#end?.aborted) this.#claim().catch(() => undefined);
       });
     this.#underWay.set(message, sending);
   }

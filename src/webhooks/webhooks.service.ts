@@ -1,8 +1,10 @@
 import { isIP } from 'node:net';
-import type { DataSource, EntityManager } from 'typeorm';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { audited, recordEvent } from '../audit/audit.js';
 import type { NewAuthEvent } from '../audit/audit.js';
-import type { Config } from '../config/config.js';
+import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 import { PublicHttps } from '../http/public-https.js';
@@ -27,12 +29,12 @@ const TEST_LEASE_SECONDS = 20;
 type Actor = NewAuthEvent['actor'];
 
 /** The credential that determines which members an endpoint sees; neither: it is the platform's. */
-export interface Beholder {
+interface Beholder {
   readonly clientId?: string | undefined;
   readonly keyId?: string | undefined;
 }
 
-export interface NewWebhook extends Beholder {
+interface NewWebhook extends Beholder {
   readonly url: string;
   readonly types: readonly string[];
   readonly actor: Actor;
@@ -90,6 +92,7 @@ const DELIVERIES = `SELECT 'msg_' || replace(id::text, '-', '') AS id, type, NUL
 FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
 
 /** Registers, shows, tests and ends webhooks; used by the command line. */
+@Injectable()
 export class WebhooksService {
   readonly #secrets: WebhookSecrets;
 

@@ -4,6 +4,7 @@ import nodeIcal from 'node-ical';
 import type { VEvent } from 'node-ical';
 import { CalendarFiles } from '../../src/calendar/calendar-files.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
+import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
 import { pua } from '../support/command-line.js';
@@ -212,7 +213,7 @@ describe('a calendar link', () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
       const find = (secrets: Secrets) =>
-        new CalendarLinks({ ...oauth.api.config, secrets }, oauth.api.app.get(Database)).find(secret);
+        new CalendarLinks(oauth.api.config, oauth.api.app.get(Database), new TokenKeys(secrets)).find(secret);
       expect(await find(new Secrets(after))).toBeUndefined();
       expect(await find(new Secrets(after, before))).toMatchObject({ user_id: member.id });
       expect(await find(new Secrets(after))).toMatchObject({ user_id: member.id });

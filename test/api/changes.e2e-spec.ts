@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../src/database/data-source.js';
-import { ChangeMarks } from '../../src/operations/change-marks/change-marks.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { Upkeep } from '../../src/operations/upkeep.js';
 import { importRecords } from '../../src/operations/import/import-records.js';
 import { folderSource } from '../../src/operations/import/sources.js';
 import { TestApi } from '../support/api.js';
@@ -38,7 +38,7 @@ describe('GET /api/public/events?updated_since', () => {
     ]);
   /** Now, as the next question would say it. */
   const now = async () => {
-    await api.app.get(ChangeMarks).take();
+    await api.app.get(Upkeep).takeChangeMark();
     await age(10);
     const [row] = await api.dataSource.query<{ now: string }[]>(
       `SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS now`,
@@ -155,7 +155,7 @@ RETURNING taken_at::text AS at`,
     const gone = [await put('62 minutes', 30), await put('41 days', 2)];
     await age(0); // something happens, or there would be nothing to mark
     await api.dataSource.query("DELETE FROM change_marks WHERE taken_at > now() - interval '2 s'");
-    await api.app.get(ChangeMarks).take();
+    await api.app.get(Upkeep).takeChangeMark();
     const found = await api.dataSource.query<{ at: string }[]>(
       'SELECT taken_at::text AS at FROM change_marks WHERE taken_at::text = ANY ($1)',
       [[...kept, ...gone]],
@@ -257,7 +257,7 @@ ON CONFLICT (user_id, event_id) DO UPDATE SET rsvp_status = 'maybe'`,
               );
           }
           // Others ask while it is under way.
-          for (let i = random(3); i > 0; i--) await api.app.get(ChangeMarks).take();
+          for (let i = random(3); i > 0; i--) await api.app.get(Upkeep).takeChangeMark();
           await runner.commitTransaction();
           await runner.release();
           if (round % 10 === 9)

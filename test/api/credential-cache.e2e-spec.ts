@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
-import { ClientCache } from '../../src/oauth/storage/client-cache.js';
+import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';

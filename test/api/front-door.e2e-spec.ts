@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { MOST_AT_WORK } from '../../src/http/pipeline/front-door.js';
@@ -461,6 +461,14 @@ describe('a process with too much to do', () => {
   const empty = () => {
     for (const kind of filled.splice(0)) frontDoor.admissions[kind].leave();
   };
+
+  it('knows whose turn it is by the credential, key or token', async () => {
+    const enter = jest.spyOn(frontDoor.admissions.api, 'enter');
+    const headers: Record<string, string>[] = [{ 'X-API-Key': 'one' }, { Authorization: 'Bearer two' }, {}];
+    for (const sent of headers) await api.send('GET', '/api/public/me', sent);
+    const callers = enter.mock.calls.map(([{ credential }]) => credential);
+    expect(callers).toEqual(['one', 'Bearer two', '']);
+  });
 
   it('refuses a call of the API with the problem that is documented, and all headers', async () => {
     fill('api');

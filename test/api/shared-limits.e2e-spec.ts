@@ -8,7 +8,7 @@ import { closeApp, createApp } from '../../src/app.js';
 import { postgresCounts, redisCounts } from '../../src/auth/rate-limits/count-stores.js';
 import { Counter } from '../../src/auth/rate-limits/counter.js';
 import type { Config } from '../../src/config/config.js';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { TestApi } from '../support/api.js';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
@@ -55,12 +55,16 @@ postgres.describe.each(['PostgreSQL', 'Redis'])('counts that instances exchange 
         : postgresCounts(url || database.environment.DATABASE_URL!, patience);
     const add = jest.spyOn(counts, 'add');
     const log: string[] = [];
-    const counter = new Counter(counts, intervalMs, {
+    const counter = new Counter(counts, {
       info: (message: unknown) => void log.push(String(message)),
       warn: (_: unknown, message?: string) => void log.push(message!),
     });
     let end: Promise<void> | undefined;
-    ended.push(() => (end ??= counter.end()));
+    const timer = setInterval(() => void counter.exchange(), intervalMs);
+    ended.push(() => {
+      clearInterval(timer);
+      return (end ??= counter.end());
+    });
     return { counter, counts, add, log, end: ended.at(-1)! };
   };
   const take = (counter: Counter, caller: string, quota: number, times: number) => {

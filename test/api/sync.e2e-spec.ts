@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { RESOURCES } from '../../src/resources/resources.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import type { MemberChange } from '../../src/changes/changes.js';
 import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
@@ -64,7 +65,7 @@ describe('GET /api/public/sync', () => {
         data: [],
         next: expect.any(String),
         more: false,
-        resources: ['profile', 'events', 'connections', 'achievements'],
+        resources: RESOURCES,
       });
       expect(await since(key, answer.next)).toEqual([]);
     });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
 import { importRecords } from '../../src/operations/import/import-records.js';
 import { folderSource } from '../../src/operations/import/sources.js';

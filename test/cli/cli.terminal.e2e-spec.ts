@@ -97,7 +97,7 @@ postgres.describe('pua on a terminal', () => {
     await oauth.dataSource.query('UPDATE api_keys SET name = $2 WHERE id = $1', [key.id, HOSTILE]);
     const other = await createKey('日本語 🚲', 'profile:read,events:read');
     clientId = await oauth.client({ name: 'Jürgen’s 日本 app' });
-    await oauth.client({ name: 'Phone app', type: 'native', redirectUris: ['com.example.app:/callback'] });
+    await oauth.client({ name: 'Phone app', type: 'native', redirect_uris: ['com.example.app:/callback'] });
     await oauth.tokens(clientId, HOSTILE);
     const folder = join(process.env.TEST_FOLDER!, `import-${id}`);
     mkdirSync(folder);

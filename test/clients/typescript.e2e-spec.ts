@@ -354,7 +354,7 @@ postgres.describe('the TypeScript client in two tabs', () => {
 
   it('signs in once, and renews one token for both', async () => {
     const { id, username } = await member();
-    const clientId = await oauth.client({ redirectUris: [`${appUrl}/callback`], allowedOrigins: [appUrl] });
+    const clientId = await oauth.client({ redirect_uris: [`${appUrl}/callback`], allowed_origins: [appUrl] });
     const settings = {
       issuer: oauth.issuer,
       clientId,

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { BoundedClient, WriteGate } from '../../src/database/bounded-client.js';
-import { isUnavailable } from '../../src/database/unavailable.js';
+import { BoundedClient, WriteGate } from '../../src/database/postgres/bounded-client.js';
+import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { createEmptyDatabase, postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 

@@ -1,14 +1,16 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
 import { BoundAuditTrail1763700011000 } from '../../migrations/1763700011000-bound-audit-trail.js';
 import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
 import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
-import { createDataSource } from '../../src/database/data-source.js';
-import { migrate, rollback } from '../../src/database/migrate.js';
-import { readSchema } from '../../src/database/schema.js';
+import { drawTables } from '../../bin/tables.mjs';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { migrate, rollback } from '../../src/database/schema/migrate.js';
+import { REPEATABLE } from '../../src/database/schema/repeatable.js';
+import { readSchema } from '../../src/database/schema/schema.js';
 import { findDamage, readExpected, readObjects } from '../../src/operations/doctor/schema.js';
 import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { startPua } from '../support/command-line.js';
@@ -96,8 +98,19 @@ describe('migrations', () => {
 
   const schema = () => readObjects(dataSource.manager);
 
-  it('make what docs/schema.sql says (npm run docs), whatever the version of PostgreSQL', async () => {
+  it('run in the order of their files, of which each contains the one that it is named after', () => {
+    const named = readdirSync('migrations')
+      .toSorted()
+      .map((file) => {
+        const [time, ...words] = file.replace('.ts', '').split('-');
+        return words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('') + time;
+      });
+    expect(dataSource.migrations.map((migration) => migration.constructor.name)).toEqual(named);
+  });
+
+  it('make what docs/schema.sql and docs/tables.md say (npm run docs), whatever the version of PostgreSQL', async () => {
     expect(await schema()).toEqual(readExpected());
+    expect(readFileSync('docs/tables.md', 'utf8')).toContain(drawTables(await schema()));
   });
 
   postgres.it('make what the statements of docs/schema.sql make in an empty database', async () => {
@@ -261,11 +274,50 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     await dataSource.query('DELETE FROM compatible_migrations');
   });
 
+  it('write functions and triggers again where schema/ has changed, and drop what only the version before had', async () => {
+    const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new ones are last
+    const before = await byName();
+    // As a version before would have left it: one function was another, one trigger and one function were not there, two were more.
+    await dataSource.query(`
+CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN upper(value);
+DROP TRIGGER users_derive ON users;
+DROP FUNCTION local_time_or_utc;
+CREATE FUNCTION folded_before() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER folded_before AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION folded_before();
+CREATE FUNCTION operators_own() RETURNS int LANGUAGE sql RETURN 1;
+UPDATE schema_versions SET digest = 'the version before', objects = objects - 'TRIGGER users_derive ON users' - 'FUNCTION local_time_or_utc'
+  || '{"FUNCTION fold_case": "another", "FUNCTION folded_before": "", "TRIGGER folded_before ON users": ""}' WHERE digest <> 'migrations'`);
+    expect((await readSchema(dataSource)).pending).toEqual([REPEATABLE]);
+    expect(await migrate(dataSource)).toEqual([REPEATABLE]);
+    const after = await byName();
+    expect(after.filter(({ name }) => name !== 'function operators_own()')).toEqual(before);
+    expect(after).toHaveLength(before.length + 1);
+    expect((await readSchema(dataSource)).pending).toEqual([]);
+    await dataSource.query('DROP FUNCTION operators_own');
+  });
+
+  it('leave functions and triggers that a newer version has written since', async () => {
+    await dataSource.query(`
+INSERT INTO schema_versions (digest, objects) VALUES ('a newer version', '{"FUNCTION newer": ""}');
+CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
+    expect(await readSchema(dataSource)).toMatchObject({
+      pending: [],
+      unknown: [REPEATABLE],
+      incompatible: [],
+    });
+    expect(await migrate(dataSource)).toEqual([]);
+    await expect(rollback(dataSource)).rejects.toThrow(/does not know \(schema\/\)/);
+    expect((await schema()).map(({ name }) => name)).toContain('function newer()');
+    await dataSource.query(
+      `DROP FUNCTION newer; DELETE FROM schema_versions WHERE digest = 'a newer version'`,
+    );
+  });
+
   // The embedded database has one session: nobody else holds a lock there.
   postgres.it('give way where somebody holds a lock, and come again', async () => {
     // As far as one that changes a table which requests read.
-    let undone = 1;
-    while ((await rollback(dataSource)) !== EraseUsers1763700032000.name) undone++;
+    const undone = [await rollback(dataSource)];
+    while (undone[0] !== EraseUsers1763700032000.name) undone.unshift(await rollback(dataSource));
     const holder = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const holding = holder.createQueryRunner();
     await holding.startTransaction();
@@ -283,6 +335,6 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     await holding.rollbackTransaction();
     await holding.release();
     await holder.destroy();
-    expect(await migrating).toHaveLength(undone);
+    expect(await migrating).toEqual([...undone, REPEATABLE]);
   });
 });

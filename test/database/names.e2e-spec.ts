@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
 import { postgres, thorough } from '../support/database.js';

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { loadConfig } from '../../src/config/config.js';
-import { PipelinedReads } from '../../src/database/pipelined-reads.js';
-import type { NamedStatement } from '../../src/database/pipelined-reads.js';
+import { PipelinedReads } from '../../src/database/postgres/pipelined-reads.js';
+import type { NamedStatement } from '../../src/database/postgres/pipelined-reads.js';
 import { postgres } from '../support/database.js';
 import { SLOW_MACHINE_MS } from '../support/timing.js';
 

@@ -1,13 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { createDataSource } from '../../src/database/data-source.js';
-import { migrate } from '../../src/database/migrate.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { migrate } from '../../src/database/schema/migrate.js';
 import { countLoneSides, findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { postgres, testConfig } from '../support/database.js';
 import { Platform } from '../support/platform.js';
@@ -19,6 +18,7 @@ import {
   manyThings,
   writeThem,
 } from '../support/writers.js';
+import { until } from '../support/timing.js';
 
 const SETTINGS = {
   fsync: 'off',
@@ -82,11 +82,6 @@ postgres.describe('a subscriber of the platform’s own PostgreSQL', () => {
   });
 
   const rows = (dataSource: DataSource, sql: string) => dataSource.query<object[]>(sql);
-  async function until(look: () => Promise<boolean>): Promise<void> {
-    for (const latest = performance.now() + 40_000; !(await look()); await setTimeout(20))
-      if (performance.now() > latest) throw new Error('the subscriber does not come that far');
-  }
-
   /** All writers at once; the servers of both sides fold meanwhile. */
   async function write(statements: string[]): Promise<void> {
     await Promise.all([

@@ -5,14 +5,14 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { createDataSource } from '../../src/database/data-source.js';
-import { migrate } from '../../src/database/migrate.js';
-import { isUnavailable } from '../../src/database/unavailable.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { migrate } from '../../src/database/schema/migrate.js';
+import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { puaProcess } from '../support/command-line.js';
 import { postgres, testConfig } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { FormPage } from '../support/oauth.js';
-import { SLOW_MACHINE_MS, latestFor } from '../support/timing.js';
+import { latestFor, SLOW_MACHINE_MS, until } from '../support/timing.js';
 
 /** As in production; see {@link Config.databaseDeadlines}. */
 const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
@@ -50,7 +50,7 @@ postgres.describe('with a synchronous standby', () => {
     await startStandby();
     await oauth.dataSource.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
     await oauth.dataSource.query('SELECT pg_reload_conf()');
-    await until(() => count("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"), 1);
+    await until(async () => (await count("SELECT FROM pg_stat_replication WHERE sync_state = 'sync'")) > 0);
   });
   afterAll(async () => {
     await oauth.close();
@@ -61,13 +61,9 @@ postgres.describe('with a synchronous standby', () => {
 
   const count = async (rows: string) =>
     (await oauth.dataSource.query<{ n: number }[]>(`SELECT count(*) AS n FROM (${rows}) t`))[0]!.n;
-  async function until(look: () => Promise<number>, least: number): Promise<void> {
-    for (const latest = performance.now() + 20_000; (await look()) < least; await setTimeout(10))
-      if (performance.now() > latest) throw new Error('it does not come to that');
-  }
   async function startStandby(): Promise<void> {
     standby = await startPostgres(folders[1]!, QUICK, primary.url);
-    await until(() => count("SELECT FROM pg_stat_replication WHERE state = 'streaming'"), 1);
+    await until(async () => (await count("SELECT FROM pg_stat_replication WHERE state = 'streaming'")) > 0);
   }
   const WAITING = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
 

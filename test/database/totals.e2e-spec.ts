@@ -202,7 +202,7 @@ WHERE pronamespace = 'public'::regnamespace AND prosqlbody IS NULL AND prolang <
         ].map(([, table]) => table!);
         const calls = [...code.matchAll(/(?<![\w.])([a-z_]+)\(/g)].map(([, called]) => called!);
         return [
-          ...tables.filter((table) => !table.startsWith('public.') && table !== 'new_rows'),
+          ...tables.filter((table) => !/^(public|NEW)\./.test(table) && table !== 'new_rows'),
           ...calls.filter((called) => ours.has(called)),
         ].map((found) => `${name}: ${found}`);
       });

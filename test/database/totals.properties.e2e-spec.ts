@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { countLoneSides, findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
 import { onPostgres, thorough } from '../support/database.js';

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
-import { WriteGate } from '../../src/database/bounded-client.js';
-import { createDataSource } from '../../src/database/data-source.js';
+import { WriteGate } from '../../src/database/postgres/bounded-client.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { createTestDatabase, testConfig } from '../support/database.js';
 
 /** One that refuses writes: three of them were not confirmed. */

@@ -121,7 +121,7 @@ const LANGUAGES: Record<string, Language> = {
 
     it.each(language.programs)('%s', async (program) => {
       const [file, ...parameters] = language.command(folder(), program);
-      const clientId = await oauth.client({ redirectUris: [REDIRECT_URI] });
+      const clientId = await oauth.client({ redirect_uris: [REDIRECT_URI] });
       const child = spawn(file, parameters, {
         cwd: folder(),
         env: {
@@ -195,7 +195,7 @@ const LANGUAGES: Record<string, Language> = {
     });
 
     it.each(programs('browser', '.js'))('%s', async (page) => {
-      clientId = await oauth.client({ redirectUris: [`${origin}/${page}`], allowedOrigins: [origin] });
+      clientId = await oauth.client({ redirect_uris: [`${origin}/${page}`], allowed_origins: [origin] });
       const tab = await (await browser.newContext()).newPage();
       const problems: string[] = [];
       tab.on('pageerror', (error) => problems.push(String(error)));

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { registerDemoClient } from '../../src/oauth/demo-client.js';
+import { registerDemoClient } from '../../src/clients/own-clients.js';
 import { launchChromium } from '../support/chromium.js';
 import { freePort, OauthTest } from '../support/oauth.js';
 import { makePython } from '../support/python.js';

@@ -3,10 +3,10 @@ import { request as httpRequest } from 'node:http';
 import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
-import { adapterFactory } from '../../src/oauth/storage/adapters.js';
-import { ClientDocuments } from '../../src/oauth/provider/client-documents.js';
-import { ClientCache } from '../../src/oauth/storage/client-cache.js';
-import { OauthDatabase } from '../../src/oauth/storage/oauth-database.js';
+import { adapterFactory } from '../../src/authorization-server/adapters/adapters.js';
+import { ClientDocuments } from '../../src/authorization-server/adapters/client-documents.js';
+import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
+import { OauthDatabase } from '../../src/authorization-server/requests/oauth-database.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { thorough } from '../support/database.js';
@@ -94,9 +94,9 @@ describe('an authorization code', () => {
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
     const { refresh_token } = await oauth.tokens(clientId, username);
-    await oauth.dataSource.query('ALTER TABLE oauth_clients DISABLE TRIGGER oauth_clients_announce_disabled');
+    await oauth.dataSource.query('ALTER TABLE oauth_clients DISABLE TRIGGER oauth_clients_announce');
     await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
-    await oauth.dataSource.query('ALTER TABLE oauth_clients ENABLE TRIGGER oauth_clients_announce_disabled');
+    await oauth.dataSource.query('ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce');
     // Where the client is remembered from a moment ago, its grant is refused; else the client.
     const refused = /^invalid_(grant|client)$/;
     expect(await errorOf(form)).toMatch(refused);
@@ -225,7 +225,7 @@ describe('an authorization request', () => {
   });
 
   it('of a web client with a loopback redirect keeps to its port', async () => {
-    const clientId = await oauth.client({ redirectUris: ['http://127.0.0.1:5173/cb'] });
+    const clientId = await oauth.client({ redirect_uris: ['http://127.0.0.1:5173/cb'] });
     const { url } = oauth.request(clientId, { redirect_uri: 'http://127.0.0.1:5174/cb' });
     expect(await oauth.browser().open(url)).not.toBeInstanceOf(URL);
   });
@@ -443,7 +443,7 @@ describe('an access token', () => {
   });
 
   thorough.it('is known to the guard exactly where the library knows it', async () => {
-    const { AuthorizationServer } = await import('../../src/oauth/provider/authorization-server.js');
+    const { AuthorizationServer } = await import('../../src/authorization-server/authorization-server.js');
     const { provider } = oauth.api.app.get(AuthorizationServer);
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const known = await provider.AccessToken.find(access_token);
@@ -595,7 +595,7 @@ describe('another client', () => {
 
 describe('a page of another origin', () => {
   it('may use the token endpoint where it is registered, and nowhere else', async () => {
-    const clientId = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const clientId = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { username } = await oauth.member();
     for (const Origin of ['https://evil.example', 'null', 'https://app.example.evil.example']) {
       const { status, headers } = await oauth.token(await oauth.code(clientId, username), { Origin });
@@ -610,7 +610,7 @@ describe('a page of another origin', () => {
   });
 
   it('is never allowed to send cookies, nor to read a page', async () => {
-    const clientId = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const clientId = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { access_token } = await oauth.tokens(clientId, (await oauth.member()).username);
     const authorize = oauth.request(clientId).url;
     for (const origin of ['https://app.example', 'https://evil.example', 'null']) {
@@ -638,7 +638,7 @@ describe('a page of another origin', () => {
   });
 
   thorough.it('may revoke and look into tokens only where it is registered', async () => {
-    const client_id = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const client_id = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { access_token: token } = await oauth.tokens(client_id, (await oauth.member()).username);
     for (const path of ['/oauth/introspect', '/oauth/revoke'])
       for (const Origin of ['https://evil.example', 'null'])

@@ -34,7 +34,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
   /** An authorization request by openid-client, opened in a browser of its own. */
   async function start(scope: string, options: BrowserContextOptions = { javaScriptEnabled: false }) {
     const redirectUri = `${appUrl}/callback`;
-    const clientId = await oauth.client({ name: 'Trailmix', redirectUris: [redirectUri] });
+    const clientId = await oauth.client({ name: 'Trailmix', redirect_uris: [redirectUri] });
     const configuration = await oauth.configuration(clientId);
     const verifier = client.randomPKCECodeVerifier();
     const state = client.randomState();

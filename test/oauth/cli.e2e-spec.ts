@@ -54,7 +54,7 @@ describe('pua', () => {
   });
 
   it('changes what is registered of a client, adding and taking away, and the next sign-in knows it', async () => {
-    const clientId = await oauth.client({ name: 'Before', redirectUris: [REDIRECT_URI] });
+    const clientId = await oauth.client({ name: 'Before', redirect_uris: [REDIRECT_URI] });
     const { username } = await oauth.member();
     const other = 'https://other.example/callback';
     const changed = await json(
@@ -128,7 +128,7 @@ describe('pua', () => {
   thorough.it(
     'changes nothing of a client where the outcome would not be allowed, and says why',
     async () => {
-      const clientId = await oauth.client({ redirectUris: [REDIRECT_URI] });
+      const clientId = await oauth.client({ redirect_uris: [REDIRECT_URI] });
       const update = (...args: string[]) => run('clients', 'update', clientId, ...args);
       const refusals: [string[], number, RegExp][] = [
         [['--remove-redirect-uri', REDIRECT_URI], 1, /at least one redirect URI is needed/],

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { exportJWK, generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { clientOf, isDocumentUrl } from '../../src/oauth/provider/client-documents.js';
+import { clientOf, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
 import { PublicHttps } from '../../src/http/public-https.js';
 import { isPublicAddress } from '../../src/values/public-address.js';
 import { endApp } from '../support/api.js';
@@ -73,6 +73,15 @@ describe('the address of a document', () => {
     expect(clientOf(clientId, document, true).redirect_uris.length).toBeGreaterThan(0);
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(100);
   });
+
+  it.each([undefined, null, false, 0, '', 'keys', {}, { keys: [] }])(
+    'leads to no client where it says that it has keys, and they are %j: never to one without',
+    (jwks) => {
+      const clientId = 'https://agent.example/c';
+      const document = documentOf(clientId, { token_endpoint_auth_method: 'private_key_jwt', jwks });
+      expect(() => clientOf(clientId, document, true)).toThrow(/jwks|key set/);
+    },
+  );
 
   it('leads to a client of its own pages and of the member’s device, and of nobody else', () => {
     const clientId = 'https://agent.example/c';

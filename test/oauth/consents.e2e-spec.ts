@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ClientsService } from '../../src/oauth/admin/clients.service.js';
-import { ClientCache } from '../../src/oauth/storage/client-cache.js';
+import { ClientsService } from '../../src/clients/clients.service.js';
+import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
@@ -226,10 +226,10 @@ describe('a consent', () => {
     'https://app.example:8443/callback',
   ];
 
-  async function change(clientId: string, redirectUris: string[]): Promise<void> {
+  async function change(clientId: string, redirect_uris: string[]): Promise<void> {
     await new ClientsService(oauth.dataSource, oauth.api.config).update(
       clientId,
-      () => ({ redirectUris }),
+      () => ({ redirect_uris }),
       'admin',
     );
     oauth.api.app.get(ClientCache).forget(clientId);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { DEMO_CLIENT, registerDemoClient } from '../../src/oauth/demo-client.js';
+import { DEMO_CLIENT, registerDemoClient } from '../../src/clients/own-clients.js';
 import { DEMO_PASSWORD, DEMO_USERNAMES } from '../../src/operations/demo/demo-data.js';
 import { seedDemo } from '../../src/operations/demo/demo.js';
 import { launchChromium } from '../support/chromium.js';
@@ -207,8 +207,8 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
     const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
     const clientId = await oauth.client({
-      redirectUris: [`${origin}/demo/callback`],
-      allowedOrigins: [origin],
+      redirect_uris: [`${origin}/demo/callback`],
+      allowed_origins: [origin],
     });
     const { page } = await open();
     await signIn(page, [], origin);

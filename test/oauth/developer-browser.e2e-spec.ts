@@ -58,7 +58,7 @@ postgres.describe('A developer in Chromium', () => {
     await redirectUris.pressSequentially('http://trailmix.example/callback');
     await page.getByText('The redirect URI http://trailmix.example/callback must be https').waitFor();
     await redirectUris.fill(`${appUrl}/callback/`);
-    await page.locator('#redirectUris-fault:empty').waitFor({ state: 'attached' });
+    await page.locator('#redirect_uris-fault:empty').waitFor({ state: 'attached' });
     await page.getByLabel('See the people you are connected with').uncheck();
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByText('The app is registered.').waitFor();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { ClientsService } from '../../src/oauth/admin/clients.service.js';
+import { ClientsService } from '../../src/clients/clients.service.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';

@@ -167,11 +167,11 @@ describe('a step of a sign-in that ended', () => {
   });
 
   it('leads to the app’s own page where it has one, and to none for an app on the device', async () => {
-    const sites = { clientUri: 'https://site.example/start' };
+    const sites = { client_uri: 'https://site.example/start' };
     const web = await atSignIn({}, sites);
     const native = await atSignIn(
       { redirect_uri: 'com.example.app:/cb' },
-      { type: 'native', redirectUris: ['com.example.app:/cb'] },
+      { type: 'native', redirect_uris: ['com.example.app:/cb'] },
     );
     for (const [{ browser, page }, href] of [
       [web, 'href="https://site.example/start"'],

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, jwtVerify } from 'jose';
-import { LIFETIMES } from '../../src/oauth/provider/lifetimes.js';
-import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { ALL_SCOPES } from '../../src/auth/scopes.js';
+import { LIFETIMES } from '../../src/authorization-server/provider/lifetimes.js';
+import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
@@ -38,17 +39,7 @@ describe('metadata', () => {
         token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
         id_token_signing_alg_values_supported: ['ES256', 'RS256'],
         authorization_response_iss_parameter_supported: true,
-        scopes_supported: [
-          'openid',
-          'offline_access',
-          'profile',
-          'email',
-          'profile:read',
-          'profile:write',
-          'events:read',
-          'connections:read',
-          'achievements:read',
-        ],
+        scopes_supported: ['openid', 'offline_access', 'profile', 'email', ...ALL_SCOPES],
         protected_resources: [`${issuer}/api/public`],
       });
       expect(headers.get('access-control-allow-origin')).toBe('*');

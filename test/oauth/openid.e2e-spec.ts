@@ -8,7 +8,7 @@ import {
   jwtVerify,
 } from 'jose';
 import * as client from 'openid-client';
-import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { puaJson } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
@@ -125,7 +125,7 @@ describe('a request that is sent by POST', () => {
   it('signs out (RP-Initiated Logout §2), after the member has confirmed it', async () => {
     const { username } = await oauth.member();
     const target = 'https://app.example/bye';
-    const clientId = await oauth.client({ postLogoutRedirectUris: [target] });
+    const clientId = await oauth.client({ post_logout_redirect_uris: [target] });
     const browser = oauth.browser();
     await browser.authorize(oauth.request(clientId, { scope: 'openid' }).url, { username });
     const form = new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: target, state: 's' });

@@ -52,7 +52,7 @@ describe('the pages that may call the token endpoint', () => {
     expect(await seenFrom('https://app.example', client_id)).toEqual(HIDDEN);
     const native = await oauth.client({
       type: 'native',
-      redirectUris: ['http://127.0.0.1/cb', REDIRECT_URI],
+      redirect_uris: ['http://127.0.0.1/cb', REDIRECT_URI],
     });
     expect(await seenFrom('https://app.example', native)).toEqual(HIDDEN);
   });

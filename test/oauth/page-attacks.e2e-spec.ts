@@ -361,7 +361,7 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
   });
 
   it('is never markup on an error page of sign-out, and never leads away', async () => {
-    const clientId = await oauth.client({ postLogoutRedirectUris: ['https://app.example/bye'] });
+    const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const { username } = await oauth.member();
     const hints: Record<string, string>[] = [{ client_id: clientId }, { id_token_hint: HOSTILE }, {}];
     for (const browser of [oauth.browser(), await signedIn(username)]) {

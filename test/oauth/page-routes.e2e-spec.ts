@@ -9,11 +9,8 @@ import { AppModule } from '../../src/app.module.js';
 import { configureApp } from '../../src/configure-app.js';
 import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { OutsideApi } from '../../src/http/pipeline/outside-api.js';
-import {
-  ACCOUNT_PAGES,
-  DEVELOPER_PAGES,
-  pathOf as pathOfPage,
-} from '../../src/oauth/upstream/upstream-sign-ins.js';
+
+import { ACCOUNT_PAGES, DEVELOPER_PAGES, pathOf as pathOfPage } from '../../src/federation/sign-in-pages.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { endApp } from '../support/api.js';
 import { createTestDatabase, testConfig } from '../support/database.js';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import * as client from 'openid-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { WaysIn } from '../../src/accounts/ways-in.js';
+import { SignInMethods } from '../../src/accounts/sign-in/sign-in-methods.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';
@@ -496,7 +496,7 @@ describe('What a member may change of how they sign in', () => {
 
   it('is nothing of another member', async () => {
     const victim = await memberWithPasskey(oauth);
-    const [passkey] = await new WaysIn(oauth.dataSource).listPasskeys(victim.id);
+    const [passkey] = await new SignInMethods(oauth.dataSource).listPasskeys(victim.id);
     const mine = await memberWithPasskey(oauth);
     const page = (await mine.browser.open('/account/security')) as FormPage;
     const path = `/account/security/passkeys/${passkey!.id}/remove`;
@@ -567,7 +567,7 @@ describe('The last way in', () => {
     async () => {
       const { id } = await memberWithPasskey(oauth);
       await query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
-      const ways = new WaysIn(oauth.dataSource);
+      const ways = new SignInMethods(oauth.dataSource);
       const [passkey] = await ways.listPasskeys(id);
       const by = { userId: id, at: Math.floor(Date.now() / 1000), validSince: null, ip: null };
       expect(await ways.removePasskey({ ...by, upstream: false }, passkey!.id)).toBe(false);

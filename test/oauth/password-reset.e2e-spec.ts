@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import bcrypt from 'bcrypt';
 import { SMTPServer } from 'smtp-server';
+import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { PasswordResets } from '../../src/oauth/pages/password-resets.js';
+import { PasswordResets } from '../../src/member-pages/password-reset/password-resets.js';
 import { withoutAudit } from '../support/audit.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
@@ -335,36 +337,52 @@ describe('A link to set a new password', () => {
     expect(await set(path, NEW)).toBe(410);
   });
 
-  it('is gone after 30 minutes, with another password or address, and where the member is disabled', async () => {
-    const endings: ((id: number, username: string) => Promise<unknown>)[] = [
-      (id) =>
-        query(`UPDATE oauth_state SET expires_at = expires_at - interval '1801 seconds' WHERE user_id = $1`, [
-          id,
-        ]),
-      (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin'),
-      (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin', { keepSessions: true }),
-      (id) => new UsersService(oauth.dataSource).update(id, { email: 'other@mail.example' }, 'admin'),
-      (id) => new UsersService(oauth.dataSource).update(id, { email: null }, 'admin'),
-      async (_, username) => {
-        const { browser, page } = await atSecurity(oauth, username);
-        const passwords = { current_password: PASSWORD, new_password: NEW };
-        const changed = await post(browser, page, '/account/security/password', passwords);
-        expect(changed.status).toBe(303);
-      },
-      // As import and feed do.
-      (id) => query('UPDATE users SET password_hash = $2 WHERE id = $1', [id, OTHER_HASH]),
-      async (id) => {
-        await query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
-        await query('UPDATE users SET password_off_at = NULL WHERE id = $1', [id]);
-      },
-      (id) => new UsersService(oauth.dataSource).disable(id, 'admin'),
-    ];
-    for (const end of endings) {
-      const { id, username } = await member();
-      await ask(username);
-      await end(id, username);
-      expect(await set(linkOf(received.at(-1)), 'another one for them')).toBe(410);
-    }
+  thorough.it(
+    'is gone after 30 minutes, with another password or address, and where the member is disabled',
+    async () => {
+      const endings: ((id: number, username: string) => Promise<unknown>)[] = [
+        (id) =>
+          query(
+            `UPDATE oauth_state SET expires_at = expires_at - interval '1801 seconds' WHERE user_id = $1`,
+            [id],
+          ),
+        (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin'),
+        (id) => new UsersService(oauth.dataSource).setPassword(id, NEW, 'admin', { keepSessions: true }),
+        (id) => new UsersService(oauth.dataSource).update(id, { email: 'other@mail.example' }, 'admin'),
+        (id) => new UsersService(oauth.dataSource).update(id, { email: null }, 'admin'),
+        async (_, username) => {
+          const { browser, page } = await atSecurity(oauth, username);
+          const passwords = { current_password: PASSWORD, new_password: NEW };
+          const changed = await post(browser, page, '/account/security/password', passwords);
+          expect(changed.status).toBe(303);
+        },
+        // As import and feed do.
+        (id) => query('UPDATE users SET password_hash = $2 WHERE id = $1', [id, OTHER_HASH]),
+        async (id) => {
+          await query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
+          await query('UPDATE users SET password_off_at = NULL WHERE id = $1', [id]);
+        },
+        (id) => new UsersService(oauth.dataSource).disable(id, 'admin'),
+      ];
+      for (const end of endings) {
+        const { id, username } = await member();
+        await ask(username);
+        await end(id, username);
+        expect(await set(linkOf(received.at(-1)), 'another one for them')).toBe(410);
+      }
+    },
+  );
+
+  it('outlives a sign-in that stores a better hash of the same password', async () => {
+    const imported = await bcrypt.hash(PASSWORD, 4);
+    const { id, username } = await member({ password_hash: imported });
+    await ask(username);
+    expect(await canSignIn(username, PASSWORD)).toBe(true);
+    await oauth.api.app.get(SignIn).onApplicationShutdown();
+    expect(
+      await query('SELECT 1 FROM users WHERE id = $1 AND password_hash <> $2', [id, imported]),
+    ).toHaveLength(1);
+    expect(await set(linkOf(received[0]), NEW)).toBe(200);
   });
 
   it('takes no password that is not allowed, and works still', async () => {

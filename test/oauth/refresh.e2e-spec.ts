@@ -133,7 +133,7 @@ WHERE model = 'RefreshToken' AND consumed_at IS NULL ORDER BY created_at DESC LI
   thorough.it('of a native client slides 30 days ahead, to 180 days after the sign-in at most', async () => {
     const { username } = await oauth.member();
     const redirect_uri = 'com.example.app:/cb';
-    const clientId = await oauth.client({ type: 'native', redirectUris: [redirect_uri] });
+    const clientId = await oauth.client({ type: 'native', redirect_uris: [redirect_uri] });
     const days = async () => {
       const [row] = await oauth.dataSource.query<{ days: number }[]>(
         `SELECT round(EXTRACT(epoch FROM t.expires_at - now()) / 86400)::int AS days FROM oauth_tokens t

@@ -2,15 +2,15 @@ import { hash as argon2 } from '@node-rs/argon2';
 import bcrypt from 'bcrypt';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { hashPassword } from '../../src/accounts/passwords.js';
-import { IMPORTED_KINDS, RefusalTime } from '../../src/accounts/refusal-time.js';
-import { SignInThrottle } from '../../src/accounts/sign-in-throttle.js';
-import type { Blocked, Place, Subject } from '../../src/accounts/sign-in-throttle.js';
-import { SignIn } from '../../src/accounts/sign-in.js';
+import { hashPassword } from '../../src/accounts/passwords/passwords.js';
+import { IMPORTED_KINDS, RefusalTime } from '../../src/accounts/passwords/refusal-time.js';
+import { SignInThrottle } from '../../src/accounts/sign-in/sign-in-throttle.js';
+import type { Blocked, ReservedAttempt, Subject } from '../../src/accounts/sign-in/sign-in-throttle.js';
+import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import type { Config } from '../../src/config/config.js';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
-import { isUnavailable } from '../../src/database/unavailable.js';
+import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { Meter } from '../../src/http/meter.js';
 import { createTestDatabase, postgres, testConfig, thorough, waitingForLock } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
@@ -77,7 +77,7 @@ describe('Signing in', () => {
     );
   /** An attempt as the throttle sees it, without a password to be hashed. */
   const take = (name: string, at = instances[0]!, patience = 10_000) =>
-    at.throttle.take([{ kind: 'account', foldedName: name }], performance.now() + patience);
+    at.throttle.take([{ kind: 'account', of: name }], performance.now() + patience);
   /** @returns how many of `count` failures were let through to the password */
   const fail = async (name: string, count: number) => {
     let through = 0;
@@ -256,7 +256,7 @@ describe('Signing in', () => {
       expect(await dataSource.query('SELECT FROM auth_events WHERE user_id IS NULL')).toEqual([]);
     });
 
-    it('answers after half a second at the earliest, whoever it is', async () => {
+    thorough.it('answers after half a second at the earliest, whoever it is', async () => {
       await platform.user({ username: 'timed', password_hash: passwordHash });
       const as = await instance(NO_LIMIT, { shortestRefusal: 500 });
       for (const username of ['timed', 'not-timed']) {
@@ -335,7 +335,7 @@ describe('Signing in', () => {
         const seconds = [];
         for (let i = 0; i < 6; i++) seconds.push(await block());
         expect(seconds).toEqual([60, 120, 240, 480, 900, 900]);
-        await ((await take('doubled')) as Place).settle('signed-in');
+        await ((await take('doubled')) as ReservedAttempt).settle('signed-in');
         expect(await block()).toBe(60);
       },
     );
@@ -413,7 +413,7 @@ describe('Signing in', () => {
       }
     };
     const takeAll = (name: string) =>
-      Promise.all(Array.from({ length: 10 }, () => take(name))) as Promise<Place[]>;
+      Promise.all(Array.from({ length: 10 }, () => take(name))) as Promise<ReservedAttempt[]>;
 
     thorough.it(
       'lets 24 in who sign in at once, from one address and to one account, and counts none of them',
@@ -445,13 +445,13 @@ describe('Signing in', () => {
           const places = await Promise.all(
             Array.from({ length: 10 }, (_, i) => {
               const subjects: Subject[] = [
-                { kind: 'address', address: '192.0.2.1' },
-                { kind: 'account', foldedName: 'crossed' },
+                { kind: 'address', of: '192.0.2.1' },
+                { kind: 'account', of: 'crossed' },
               ];
               return instances[i % 2]!.throttle.take(subjects, performance.now() + 60_000);
             }),
           );
-          await Promise.all(places.map((place) => (place as Place).settle('signed-in')));
+          await Promise.all(places.map((place) => (place as ReservedAttempt).settle('signed-in')));
         }
         expect(await fail('crossed', 11)).toBe(10);
       },
@@ -512,14 +512,14 @@ describe('Signing in', () => {
     );
 
     thorough.it('forgets no failure for a success beside it', async () => {
-      const place = (await take('mixed')) as Place;
+      const place = (await take('mixed')) as ReservedAttempt;
       await fail('mixed', 9);
       await place.settle('signed-in');
       expect(await fail('mixed', 2)).toBe(1);
     });
 
     thorough.it('is a failure of the minute in which it ended', async () => {
-      const place = (await take('late')) as Place;
+      const place = (await take('late')) as ReservedAttempt;
       await fail('late', 5);
       await pass(61);
       await place.settle('failed');

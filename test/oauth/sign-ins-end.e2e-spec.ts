@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { ConnectedApps } from '../../src/oauth/admin/connected-apps.js';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import bcrypt from 'bcrypt';
 import { DataSource } from 'typeorm';
 import { puaJson } from '../support/command-line.js';
-import { hashPassword } from '../../src/accounts/passwords.js';
-import { SignIn } from '../../src/accounts/sign-in.js';
+import { hashPassword } from '../../src/accounts/passwords/passwords.js';
+import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { postgres, thorough, waitingForLock } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import type { Browser, FormPage } from '../support/oauth.js';

@@ -11,7 +11,7 @@ afterAll(() => oauth.close());
 /** An app that some member registered for themselves. */
 async function ownApp(): Promise<string> {
   const { id: userId } = await oauth.member();
-  return oauth.client({ postLogoutRedirectUris: [BYE], owner: { userId, ip: null } });
+  return oauth.client({ post_logout_redirect_uris: [BYE], owner: { userId, ip: null } });
 }
 
 /** A browser in which a member is signed in, who has connected an app of the platform. */
@@ -109,7 +109,7 @@ describe('an app that the member does not know', () => {
 
 describe('an app of the platform', () => {
   it.each(FAILING)('is told of its mistake by a redirect, whoever opens it: %s', async (_, parameters) => {
-    const clientId = await oauth.client({ postLogoutRedirectUris: [BYE] });
+    const clientId = await oauth.client({ post_logout_redirect_uris: [BYE] });
     const back = await oauth.browser().open(oauth.request(clientId, parameters).url);
     expect(back).toBeInstanceOf(URL);
     expect((back as URL).searchParams.get('error')).not.toBeNull();

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { Browser } from 'playwright-core';
-import { registerDemoClient } from '../../src/oauth/demo-client.js';
+import { registerDemoClient } from '../../src/clients/own-clients.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import type { OauthTest } from '../support/oauth.js';

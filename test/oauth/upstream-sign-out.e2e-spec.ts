@@ -17,7 +17,7 @@ let upstream: UpstreamServer;
 let clientId: string;
 beforeAll(async () => {
   ({ oauth, upstream } = await startWithUpstream({ logout: true }));
-  clientId = await oauth.client({ postLogoutRedirectUris: [AFTERWARDS] });
+  clientId = await oauth.client({ post_logout_redirect_uris: [AFTERWARDS] });
 });
 afterAll(async () => {
   await oauth.close();
@@ -331,7 +331,7 @@ describe('a logout token of the platform’s login', () => {
     }
   });
 
-  it('ends no sign-in that begins after it, be it in the same second', async () => {
+  thorough.it('ends no sign-in that begins after it, be it in the same second', async () => {
     const { sub, id, browser } = await member();
     await eventually(() => (Date.now() % 1000 < 100 ? true : undefined));
     expect((await logOut(await upstream.logoutToken({ sub }))).status).toBe(200);
@@ -413,7 +413,7 @@ thorough.describe('a chain of two of these servers', () => {
     const publicUrl = `http://127.0.0.1:${port}`;
     const asClient = await first.client({
       name: 'Second server',
-      redirectUris: [`${publicUrl}/sign-in/callback`],
+      redirect_uris: [`${publicUrl}/sign-in/callback`],
       jwks: { keys: [{ ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' } as never] },
     });
     const { id: there, username } = await first.member();

@@ -6,9 +6,9 @@ import { Client } from 'pg';
 import { AUTH_EVENTS, boundedDetails } from '../../src/audit/audit.js';
 import { AuditTrail } from '../../src/audit/audit-trail.js';
 import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
-import { SignIn } from '../../src/accounts/sign-in.js';
+import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { Meter } from '../../src/http/meter.js';
-import { placeOf, Refusals, withoutSecrets } from '../../src/oauth/provider/refusals.js';
+import { placeOf, Refusals, maskedInput } from '../../src/authorization-server/failures/refusals.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { isThorough, onPostgres, postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
@@ -275,7 +275,7 @@ describe('refusals that concern no member', () => {
     ['', null],
     [undefined, null],
     [['twice', 'twice'], null],
-  ])('keep of the client id %p %p', (given, kept) => expect(withoutSecrets(given, 100)).toBe(kept));
+  ])('keep of the client id %p %p', (given, kept) => expect(maskedInput(given, 100)).toBe(kept));
 
   it.each([
     ['https://app.example/callback?code=secret#token', 'https://app.example/callback'],

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Passkeys } from '../../src/accounts/passkeys.js';
-import { SignIn } from '../../src/accounts/sign-in.js';
+import { Passkeys } from '../../src/accounts/sign-in/passkeys.js';
+import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { UsersService } from '../../src/accounts/users.service.js';
-import { WaysIn } from '../../src/accounts/ways-in.js';
+import { SignInMethods } from '../../src/accounts/sign-in/sign-in-methods.js';
 import { AUTH_EVENTS } from '../../src/audit/audit.js';
 import type { AuthEventType, LoneEvent } from '../../src/audit/audit.js';
 import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
-import { ClientsService } from '../../src/oauth/admin/clients.service.js';
-import { ConnectedApps } from '../../src/oauth/admin/connected-apps.js';
-import { DOCS_CLIENT, registerDocsClient } from '../../src/oauth/docs-client.js';
-import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { ClientsService } from '../../src/clients/clients.service.js';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
+import { DOCS_CLIENT, registerDocsClient } from '../../src/clients/own-clients.js';
+import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { everyRow, withoutAudit } from '../support/audit.js';
@@ -34,7 +34,7 @@ let clients: ClientsService;
 let webhooks: WebhooksService;
 let access: ConnectedApps;
 let links: CalendarLinks;
-let ways: WaysIn;
+let ways: SignInMethods;
 beforeAll(async () => {
   oauth = await startWithPasskeys({ developerConsole: true, sweepIntervalSeconds: 86_400 });
   const { dataSource, api } = oauth;
@@ -43,7 +43,7 @@ beforeAll(async () => {
   clients = new ClientsService(dataSource, api.config);
   webhooks = new WebhooksService(dataSource, api.config);
   access = new ConnectedApps(dataSource);
-  ways = new WaysIn(dataSource);
+  ways = new SignInMethods(dataSource);
   links = api.app.get(CalendarLinks, { strict: false });
 });
 afterAll(() => oauth.close());
@@ -421,7 +421,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     async () => {
       const id = await oauth.client();
       return () =>
-        clients.update(id, () => ({ redirectUris: [REDIRECT_URI, 'https://app.example/b'] }), 'admin');
+        clients.update(id, () => ({ redirect_uris: [REDIRECT_URI, 'https://app.example/b'] }), 'admin');
     },
   ],
   [

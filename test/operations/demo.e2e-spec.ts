@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { hashPassword } from '../../src/accounts/passwords.js';
+import { hashPassword } from '../../src/accounts/passwords/passwords.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { parseKey } from '../../src/auth/api-keys/api-key-format.js';
 import { Secrets } from '../../src/crypto/secrets.js';

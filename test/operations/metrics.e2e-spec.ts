@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import supertest from 'supertest';
-import { hashPassword } from '../../src/accounts/passwords.js';
+import { hashPassword } from '../../src/accounts/passwords/passwords.js';
 import { METRICS } from '../../src/http/metrics.js';
+import { PeriodicWork } from '../../src/http/periodic-work.js';
 import { TestApi } from '../support/api.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { createTestDatabase, postgres } from '../support/database.js';
@@ -49,6 +50,13 @@ describe('metrics', () => {
     for (const name of Object.keys(METRICS)) expect(text).toContain(`# HELP ${name} `);
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
     expect((await api.send('GET', '/metrics')).status).toBe(404);
+  });
+
+  it('count the failures of all periodic work, and of nothing else', () => {
+    const declared = api.app.get(PeriodicWork).declared();
+    expect(declared.map(({ schedule }) => schedule.work).toSorted()).toEqual(
+      METRICS.periodic_work_failures_total.labels.work,
+    );
   });
 });
 

@@ -5,10 +5,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { embeddedLock } from '../../src/database/embedded-lock.js';
+import { embeddedLock } from '../../src/database/embedded/lock.js';
 import { postgres } from '../support/database.js';
+import { until } from '../support/timing.js';
 import { freePort } from '../support/oauth.js';
 
 // On the embedded database, whatever the other tests run on; processes of their own, so not for every `npm test`.
@@ -41,12 +41,6 @@ postgres.describe('a program that npm started', () => {
     npm = spawn(command, parameters, { env: environment, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     for (const stream of [npm.stdout!, npm.stderr!])
       stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
-  }
-  async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-    for (const latest = performance.now() + 30_000; !(await condition());) {
-      if (performance.now() > latest) throw new Error(`${what}: ${printed}`);
-      await setTimeout(50);
-    }
   }
   const answers = () =>
     fetch(`${url}/readyz`).then(

@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import type { Response } from 'supertest';
 import { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
-import { isUnavailable } from '../../src/database/unavailable.js';
+import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';

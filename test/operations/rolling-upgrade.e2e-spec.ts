@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { puaJson } from '../support/command-line.js';
@@ -38,20 +38,29 @@ ALTER TABLE users DROP COLUMN pronouns;
 }
 `;
 
-/** Of all that is built from, with the migration added. @returns its folder, built */
+const FUNCTION = `
+CREATE OR REPLACE FUNCTION chooses_pronouns(id bigint) RETURNS boolean LANGUAGE sql STABLE
+  RETURN EXISTS (SELECT FROM pronoun_choices WHERE user_id = id);
+`;
+
+/** Of all that is built from, with migration and function added. @returns its folder, built */
 function makeNextVersion(): string {
   const root = mkdtempSync(join(process.env.TEST_FOLDER!, 'next-version-'));
-  for (const part of ['bin', 'clients', 'docs', 'examples', 'migrations', 'src', 'package.json', '.swcrc'])
+  for (const part of [
+    'bin',
+    'clients',
+    'docs',
+    'examples',
+    'migrations',
+    'schema',
+    'src',
+    'package.json',
+    '.swcrc',
+  ])
     cpSync(part, join(root, part), { recursive: true });
   symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
   writeFileSync(join(root, 'migrations/1763799999000-remember-pronouns.ts'), MIGRATION);
-  const source = join(root, 'src/database/data-source.ts');
-  const text = readFileSync(source, 'utf8');
-  const listed = text.replace(/(export const MIGRATIONS = \[[^\]]*)\]/, `$1  ${NEXT},\n]`);
-  writeFileSync(
-    source,
-    `import { ${NEXT} } from '../../migrations/1763799999000-remember-pronouns.js';\n${listed}`,
-  );
+  appendFileSync(join(root, 'schema/members.sql'), FUNCTION);
   execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'pipe' });
   return root;
 }
@@ -155,7 +164,7 @@ postgres.describe('an upgrade over a migration, behind nginx', () => {
       env: { PATH: process.env.PATH, ...environment },
       encoding: 'utf8',
     });
-    expect(JSON.parse(applied)).toEqual({ applied: [NEXT] });
+    expect(JSON.parse(applied)).toEqual({ applied: [NEXT, 'schema/'] });
     await load.meanwhile(3);
     for (const server of servers) expect(await statusAt(server, '/readyz')).toBe(200);
 

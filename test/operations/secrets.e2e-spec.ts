@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { SigningKeysService } from '../../src/oauth/provider/signing-keys.service.js';
+import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { ALL, freePort, OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
@@ -66,7 +66,7 @@ describe('Every secret that is issued, sent or typed', () => {
     await get(`/api/public/${key}`);
 
     // A public client, from the first page to the second refresh, with a password mistyped on the way.
-    const clientId = await oauth.client({ allowedOrigins: ['https://app.example'] });
+    const clientId = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { url, verifier } = oauth.request(clientId, {
       state: 'state-'.repeat(8),
       nonce: 'nonce-'.repeat(8),

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../src/database/data-source.js';
-import { migrate, rollback } from '../../src/database/migrate.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { migrate, rollback } from '../../src/database/schema/migrate.js';
 import { TestApi } from '../support/api.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { asSuperuser, createEmptyDatabase, postgres, testConfig } from '../support/database.js';
@@ -96,6 +96,21 @@ postgres.describe('the documented smaller role', () => {
     await migrate(api.dataSource);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^The database refuses this to its role .*: run it as the owner[^\n]*\n$/);
+  });
+
+  it('may not write what the owner of the tables will run as statements', async () => {
+    const client = await createDataSource(testConfig(smaller), 'maintenance').initialize();
+    try {
+      await expect(
+        client.query(`INSERT INTO schema_versions (digest, objects) VALUES ('forged', '{}')`),
+      ).rejects.toThrow(/row-level security/);
+      const [, written] = await client.query<[unknown, number]>(`UPDATE schema_versions SET objects = '{}'`);
+      expect(written).toBe(0);
+      const [, deleted] = await client.query<[unknown, number]>('DELETE FROM schema_versions');
+      expect(deleted).toBe(0);
+    } finally {
+      await client.destroy();
+    }
   });
 
   it('is told by the doctor what it lacks, with the statement that grants it', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { puaProcess } from '../support/command-line.js';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import { freePort } from '../support/oauth.js';

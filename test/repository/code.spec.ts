@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { thorough } from '../support/database.js';
@@ -27,6 +28,40 @@ function functionsOf(path: string): [string, string][] {
       .map(({ name }) => described(statement, name.getText()));
   });
 }
+
+/** Names that a file exports, types among them; once where a value and the type of what it describes share one. */
+function exportsOf(path: string): string[] {
+  const names = parse(path).statements.flatMap((statement) => {
+    const { modifiers } = statement as ts.HasModifiers;
+    if (modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) !== true) return [];
+    if (ts.isVariableStatement(statement))
+      return statement.declarationList.declarations.map(({ name }) => name.getText());
+    const { name } = statement as ts.DeclarationStatement;
+    return name ? [name.getText()] : [];
+  });
+  return [...new Set(names)];
+}
+
+/** Exported names that have two meanings nevertheless, and why. */
+const TWICE: Readonly<Record<string, string>> = {
+  Caller: 'of a credential, and of a place in the queue before it is known',
+  ChangePlace: 'a row of the table, and the position that it stands for',
+  Fault: 'of a parameter, and of a field of an imported record: rooms that never meet',
+  Field: 'of a schema in the reference, and of an imported record',
+  JsonSchema: 'the vocabulary of OpenAPI, and that of an imported record',
+  bodyOf: 'of a request that comes, and of a message that goes out',
+  columnsOf: 'of a response, and of an imported record',
+  flag: 'a setting, and a field of an imported record',
+  integer: 'as flag',
+  jsonOf: 'the SQL of a response, and the output of a command',
+  oneOf: 'as flag',
+  schemaOf: 'in OpenAPI, and in the document about imports',
+  text: 'as flag, and a field of a body',
+  textOf: 'an argument of a command, and the text of an object of the database',
+  url: 'as flag',
+};
+
+const MOST_FILES = 12;
 
 const firstImportOf = (path: string) => /^import .*$/m.exec(readFileSync(path, 'utf8'))?.[0] ?? '';
 
@@ -57,6 +92,44 @@ function longSqlOf(path: string): string[] {
 thorough.describe('the code', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
 
+  it('gives no exported name two meanings', () => {
+    const files = Map.groupBy(
+      paths.flatMap((path) => exportsOf(path).map((name) => ({ name, path }))),
+      ({ name }) => name,
+    );
+    expect(files.size).toBeGreaterThan(800);
+    const twice = [...files].filter(([, { length }]) => length > 1).map(([name]) => name);
+    expect(twice.sort()).toEqual(Object.keys(TWICE).sort());
+  });
+
+  it('exports nothing that its own file alone uses', () => {
+    const files = globSync('{src,test,bin,bench,examples,clients,migrations}/**/*.{ts,mjs,mts,eta}', {
+      exclude: (name) => name === 'node_modules',
+    });
+    const users = new Map<string, Set<string>>();
+    for (const path of files)
+      for (const word of new Set(readFileSync(path, 'utf8').match(/\w+/g)))
+        users.set(word, (users.get(word) ?? new Set()).add(path));
+    expect(files.length).toBeGreaterThan(800);
+    // An entity is found by its folder.
+    const names = paths
+      .filter((path) => !path.endsWith('.entity.ts'))
+      .flatMap((path) => exportsOf(path).map((name) => ({ name, path })));
+    expect(names.filter(({ name }) => users.get(name)!.size === 1)).toEqual([]);
+  });
+
+  it('has no folder with more than twelve files beside each other, specs apart', () => {
+    const files = globSync('src/**/*.*').filter((path) => !path.endsWith('.spec.ts'));
+    const folders = Map.groupBy(files, (path) => dirname(path));
+    expect(folders.size).toBeGreaterThan(40);
+    const full = [...folders].filter(([, { length }]) => length > MOST_FILES).map(([folder]) => folder);
+    expect(full).toEqual([]);
+  });
+
+  it('has no file with more than 400 lines', () => {
+    expect(paths.filter((path) => readFileSync(path, 'utf8').split('\n').length > 401)).toEqual([]);
+  });
+
   it('calls `.service.ts` what exports a service', () => {
     const services = paths.filter((path) => path.endsWith('.service.ts'));
     expect(services.length).toBeGreaterThan(3);
@@ -68,6 +141,21 @@ thorough.describe('the code', () => {
   it('writes to the audit trail in one file, whose ways of doing so take the act as well', () => {
     const writers = paths.filter((path) => /INSERT INTO auth_events/i.test(readFileSync(path, 'utf8')));
     expect(writers).toEqual(['src/audit/audit.ts']);
+  });
+
+  it('makes no service by hand for a command: those come from the CLI’s own module', () => {
+    const services = [...readFileSync('src/cli/cli.module.ts', 'utf8').matchAll(/^  (\w+),$/gm)].map(
+      ([, name]) => name!,
+    );
+    expect(services).toContain('UsersService');
+    const made = new RegExp(`new (${services.join('|')})\\(`);
+    const commands = paths.filter((path) => path.startsWith('src/cli/'));
+    expect(commands.filter((path) => made.test(readFileSync(path, 'utf8')))).toEqual([]);
+  });
+
+  it('repeats nothing by a timer of its own: what is periodic says so, apart from the watches over connections', () => {
+    const repeating = paths.filter((path) => /\bsetInterval\(/.test(readFileSync(path, 'utf8')));
+    expect(repeating).toEqual(['src/database/member-reads.ts', 'src/database/postgres/pipelined-reads.ts']);
   });
 
   it('has no line of SQL that is longer than 140 columns', () => {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
@@ -51,6 +51,31 @@ describe('settings', () => {
       /^DATA_DIR .* belongs to another user/,
     );
     rmSync(laid, { recursive: true });
+  });
+
+  it('say when to set them, each in a sentence', () => {
+    for (const [name, { set }] of Object.entries(SETTINGS))
+      expect([name, set]).toEqual([
+        name,
+        expect.stringMatching(/^(behind|higher|if|in|lower|to|where|wherever|while|with)\b.{9,}[^.]$/),
+      ]);
+  });
+
+  it('are all that what is under deploy/ sets of the server', () => {
+    const files = [
+      ...globSync('deploy/{compose,kubernetes,systemd}/*.{yml,service}'),
+      'docker-compose.yml',
+      'Dockerfile',
+    ];
+    const assigned = files.flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/^(?!\s*#).*?\b([A-Z][A-Z_]{3,})(?:=|: )/gm)].map(
+        ([, name]) => name!,
+      ),
+    );
+    const ofOthers = /^(PG|POSTGRES_|REPLICATION_|MALLOC_)|^(PATH|PRIMARY|SERVERS)$/;
+    const names = new Set(assigned.filter((name) => !ofOthers.test(name)));
+    expect(names.size).toBeGreaterThan(6);
+    expect([...names].filter((name) => !Object.hasOwn(SETTINGS, name))).toEqual([]);
   });
 
   it('let an ending server serve on for 5 seconds in production, and end at once in development', () => {
@@ -238,7 +263,8 @@ describe('settings', () => {
 
   it('are all read by something', () => {
     const source = readFileSync('src/config/config.ts', 'utf8');
-    for (const name of Object.keys(SETTINGS)) expect(source).toMatch(new RegExp(`\\benv\\.${name}\\b`));
+    for (const name of Object.keys(SETTINGS))
+      expect(source).toMatch(new RegExp(`\\benv\\.${name}\\b|: '?${name}\\b`));
   });
 
   it('take an empty variable for an absent one', () => {

@@ -15,7 +15,7 @@ import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { exportJWK, generateKeyPair } from 'jose';
-import { migrate } from '../../src/database/migrate.js';
+import { migrate } from '../../src/database/schema/migrate.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { PROCESS, pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
@@ -72,7 +72,9 @@ describe('the snippets of README and docs', () => {
     const excused = SNIPPETS.filter(({ at, excuse }) => excuse !== undefined && !isOfLibraries(at));
     expect(excused.map(({ at, language, excuse }) => `${at.split(':')[0]} ${language}: ${excuse}`)).toEqual([
       'README.md sh: bin/smoke.mjs and .ci/run do',
-      ...Array<string>(5).fill('CONTRIBUTING.md ts: test/repository/recipe.e2e-spec.ts does'),
+      ...['ts', 'ts', 'sql', 'ts', 'ts', 'ts', 'ts'].map(
+        (language) => `CONTRIBUTING.md ${language}: test/repository/recipe.e2e-spec.ts does`,
+      ),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
       'docs/deploy.md sh: test/operations/proxies.e2e-spec.ts does, on ports of its own',
       'docs/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
@@ -114,7 +116,7 @@ describe('the snippets of README and docs', () => {
     );
     for (const { at, language } of others)
       expect([at, language]).toEqual([
-        expect.stringMatching(/^docs\/(architecture|scaling)\.md:/),
+        expect.stringMatching(/^docs\/(architecture|scaling|tables)\.md:/),
         expect.stringMatching(/^(mermaid)?$/),
       ]);
   });
@@ -320,7 +322,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
   it.each(ofLanguage('js'))('js, in a page that signs a member in: %s', async (_, snippet) => {
     await prepare(snippet);
     const redirectUri = /https:\/\/app\.example\/callback/.exec(snippet.code)![0];
-    const clientId = await oauth.client({ redirectUris: [redirectUri] });
+    const clientId = await oauth.client({ redirect_uris: [redirectUri] });
     meanings.push(['my-client-id', clientId]);
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
     const file = join(folder, 'page.mjs');

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
 describe('the pages that are made from tables in the code', () => {
@@ -12,6 +12,34 @@ describe('the pages that are made from tables in the code', () => {
 
   it.each(Object.keys(pages))('%s is up to date (npm run docs)', (path) => {
     expect(readFileSync(path, 'utf8')).toBe(pages[path]);
+  });
+});
+
+describe('docs/glossary.md', () => {
+  const rows = [...readFileSync('docs/glossary.md', 'utf8').matchAll(/^\| ([^|]+) \|[^|]+\| ([^|]+) \|$/gm)]
+    .map(([, words, place]) => ({ words: words!.replaceAll('`', '').trim(), place: place!.trim() }))
+    .filter(({ words }) => words !== 'Word' && !words.startsWith('-'));
+
+  it.each(rows)('tells where $words stands', ({ words, place }) => {
+    const path = /^`(.+)`$/.exec(place)?.[1] ?? `docs/${/\((.+)\)/.exec(place)![1]}`;
+    const places = path.includes('/') ? [path] : ['src', 'schema'];
+    for (const word of words.split(', '))
+      expect(() => execFileSync('grep', ['-rqi', word.replace(/^the /, ''), ...places])).not.toThrow();
+  });
+});
+
+describe('docs/architecture.md', () => {
+  it('is read in one go', () => {
+    expect(readFileSync('docs/architecture.md', 'utf8').split('\n').length).toBeLessThanOrEqual(151);
+  });
+
+  it('names only what is there', () => {
+    const named = [...readFileSync('docs/architecture.md', 'utf8').matchAll(/`([a-z-]+\/[\w./-]+)`/g)]
+      .map(([, path]) => path!)
+      .filter((path) => !path.startsWith('src/') && !path.includes('…'));
+    const isThere = (path: string) =>
+      existsSync(`src/${path}`) || existsSync(path) || existsSync(`src/member-pages/${path}`);
+    expect(named.filter((path) => !isThere(path))).toEqual([]);
   });
 });
 

@@ -1,41 +1,63 @@
-import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { createEmptyDatabase, postgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';
+import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
+import { eventually } from '../support/timing.js';
 
 jest.setTimeout(180_000);
 
 const RECIPE = readFileSync('CONTRIBUTING.md', 'utf8');
 
 /** The files that the recipe shows, by path. */
-const FILES = Array.from(RECIPE.matchAll(/^```ts\n\/\/ (\S+)\n([^]*?)^```$/gm), ([, path, code]) => ({
-  path: path!,
-  code: code!,
-}));
+const FILES = Array.from(
+  RECIPE.matchAll(/^```(?:ts|sql)\n(?:\/\/|--) (\S+)\n([^]*?)^```$/gm),
+  ([, path, code]) => ({ path: path!, code: code! }),
+);
 
 /** The lines that it adds to files that are there. */
 const LINES = Array.from(
-  RECIPE.matchAll(/^\| `(\S+?)` \| (below|at the end of) `(.+?)` \| `(.+)` \|$/gm),
-  ([, path, where, anchor, line]) => ({
+  RECIPE.matchAll(/^\| `(\S+?)` \| `(.+?)` \| `(.+)` \|$/gm),
+  ([, path, anchor, line]) => ({
     path: path!,
-    where: where as 'below' | 'at the end of',
     anchor: anchor!.replaceAll('\\|', '|'),
     line: line!.replaceAll('\\|', '|'),
   }),
 );
 
-function addLine(root: string, { path, where, anchor, line }: (typeof LINES)[number]): void {
+function addLine(root: string, { path, anchor, line }: (typeof LINES)[number]): void {
   const file = join(root, path);
   const lines = readFileSync(file, 'utf8').split('\n');
   const at = lines.findIndex((text) => text.trim() === anchor);
   if (at === -1) throw new Error(`${path} has no line ${anchor}`);
-  lines.splice(where === 'below' ? at + 1 : lines.indexOf('];', at), 0, line);
+  lines.splice(at + 1, 0, line);
   writeFileSync(file, lines.join('\n'));
+}
+
+/** Runs a program in the copy. @throws with what it said, if it fails */
+function run(
+  root: string,
+  program: string,
+  args: string[],
+  environment: Record<string, string> = {},
+): string {
+  const env = { PATH: process.env.PATH!, HOME: process.env.HOME!, ...environment };
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${program} ${args.join(' ')}\n${stdout}\n${stderr}`);
+  return stdout;
 }
 
 interface Page {
@@ -53,25 +75,19 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
   let key: string;
   beforeAll(async () => {
     root = mkdtempSync(join(process.env.TEST_FOLDER!, 'recipe-'));
-    for (const part of [
-      'bin',
-      'clients',
-      'docs',
-      'examples',
-      'migrations',
-      'src',
-      'package.json',
-      '.swcrc',
-      'README.md',
-    ])
-      cpSync(part, join(root, part), { recursive: true });
+    // As git knows it: what was built and installed here is none of its own.
+    for (const path of run('.', 'git', ['ls-files', '-z'])
+      .split('\0')
+      .filter((path) => existsSync(path) && path !== ''))
+      cpSync(path, join(root, path), { recursive: true });
     symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+    run(root, 'git', ['init', '-q']); // tests ask git for the project's files
     for (const { path, code } of FILES) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), code);
     }
     for (const line of LINES) addLine(root, line);
-    execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'pipe' });
+    run(root, process.execPath, ['bin/docs.mjs']); // it builds
 
     database = await createEmptyDatabase();
     server = await ServerProcess.start(database.environment, root); // it migrates
@@ -85,7 +101,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
         ($1, 'Zebra', NULL, '2026-01-03T00:00:00Z'), ($1, 'Berg', NULL, '2026-01-01T00:00:00Z'), ($2, 'Theirs', NULL, now())`,
       [member, users[1]!.id],
     );
-    key = await keyFor('badges:read');
+    key = keyFor('badges:read');
   });
   afterAll(async () => {
     await server?.kill();
@@ -93,41 +109,30 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     await database?.drop();
   });
 
-  /** As an admin makes it, with the program of the copy. */
-  const keyFor = async (scope: string) => {
-    const made = execFileSync(
-      process.execPath,
-      [
-        join(root, 'bin/pua.mjs'),
-        'keys',
-        'create',
-        '--user',
-        'ada',
-        '--name',
-        'test',
-        '--scopes',
-        scope,
-        '--json',
-      ],
-      { env: { PATH: process.env.PATH, ...database.environment }, encoding: 'utf8', cwd: root },
-    );
-    return (JSON.parse(made) as { key: string }).key;
-  };
+  /** What an admin does, with the program of the copy. */
+  const pua = (args: string[]) =>
+    JSON.parse(run(root, process.execPath, ['bin/pua.mjs', ...args, '--json'], database.environment)) as {
+      key: string;
+    };
+  const keyFor = (scope: string) =>
+    pua(['keys', 'create', '--user', 'ada', '--name', 'test', '--scopes', scope]).key;
   const get = async (path: string, credential = key) => {
     const answer = await fetch(`${server.url}/api/public${path}`, { headers: { 'X-API-Key': credential } });
     return { status: answer.status, body: (await answer.json()) as Page & { code: string } };
   };
   const names = (page: Page) => page.data.map(({ name }) => name);
 
-  it('takes four files, the migration, and a line where each belongs', () => {
+  it('takes four files, the migration and its triggers, a test, and a line where each belongs', () => {
     expect(FILES.map(({ path }) => path)).toEqual([
       'migrations/1763799999000-create-badges.ts',
-      'src/database/entities/badge.entity.ts',
+      'src/database/schema/entities/members/badge.entity.ts',
+      'schema/badges.sql',
       'src/features/badges/badge.dto.ts',
       'src/features/badges/badges.controller.ts',
       'src/features/badges/badges.module.ts',
+      'test/api/badges.e2e-spec.ts',
     ]);
-    expect(LINES).toHaveLength(8);
+    expect(LINES).toHaveLength(14);
   });
 
   it('answers what is the member’s own', async () => {
@@ -153,7 +158,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
   it('refuses what nobody declared: a parameter, a value, a credential without the scope', async () => {
     expect(await get('/badges?since=1')).toMatchObject({ status: 400, body: { code: 'unknown_parameter' } });
     expect(await get('/badges?sort=id')).toMatchObject({ status: 400, body: { code: 'invalid_parameter' } });
-    const other = await keyFor('profile:read');
+    const other = keyFor('profile:read');
     expect(await get('/badges', other)).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } });
     expect(await get('/badges', 'none')).toMatchObject({ status: 401 });
   });
@@ -200,15 +205,78 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     expect(running).toContain('GET /api/public/badges badges:read');
   });
 
+  it('is told to whoever keeps a copy: by sync, with its scope, and by webhook', async () => {
+    const sync = async (cursor?: string) => {
+      const { body } = await get(`/sync${cursor === undefined ? '' : `?cursor=${cursor}`}`);
+      return body as unknown as { data: object[]; next: string; resources: string[] };
+    };
+    const { next, resources } = await sync();
+    expect(resources).toEqual(['badges']);
+    const receiver = await Receiver.start();
+    const keyId = key.split('_')[2]!;
+    pua([
+      'webhooks',
+      'create',
+      '--url',
+      receiver.url,
+      '--types',
+      'badges.updated,badges.removed',
+      '--key',
+      keyId,
+    ]);
+    const [{ id }] = (await dataSource.query(
+      `INSERT INTO badges (user_id, name) VALUES ($1, 'New') RETURNING id`,
+      [member],
+    )) as [{ id: number }];
+    const added = await eventually(async () => ((await sync(next)).data.length > 0 ? sync(next) : undefined));
+    expect(added.data).toEqual([{ resource: 'badges', id, kind: 'updated' }]);
+    await dataSource.query('DELETE FROM badges WHERE user_id = $1 AND id = $2', [member, id]);
+    const gone = await eventually(async () => {
+      const { data } = await sync(added.next);
+      return data.length > 0 ? data : undefined;
+    });
+    expect(gone).toEqual([{ resource: 'badges', id, kind: 'removed' }]);
+    await eventually(() => receiver.received.length > 0 || undefined);
+    expect(receiver.received.map(({ body }) => (JSON.parse(body) as { type: string }).type)).toContain(
+      'badges.removed',
+    );
+    await receiver.close();
+  });
+
+  it('is said where members’ data are listed: in their file, and erased with them', () => {
+    expect(readFileSync(join(root, 'docs/personal-data.md'), 'utf8')).toMatch(
+      /^\| `badges` +\| `user_id` +\| rows are deleted +\| `badges` +\|/m,
+    );
+  });
+
+  it('is in both clients', () => {
+    run(root, 'node_modules/.bin/tsc', ['-p', 'clients/typescript', '--noEmit']);
+    const programs = join(root, 'venv/bin');
+    run(root, 'python3', ['-m', 'venv', join(root, 'venv')]);
+    run(root, join(programs, 'pip'), ['install', '--quiet', '--retries', '10', './clients/python']);
+    const program = `import sys
+from public_user_api import Client
+print([badge["name"] for badge in Client(sys.argv[1], api_key=sys.argv[2]).badges(sort="name")])`;
+    const said = run(root, join(programs, 'python'), ['-c', program, server.url, key]);
+    expect(said).toBe("['Berg', 'Zebra', 'Ärmel']\n");
+  });
+
   it('is the shape of its entity', async () => {
     const columns = await dataSource.query<{ name: string }[]>(
       `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'badges'::regclass AND attnum > 0 ORDER BY attname`,
     );
     const entity = FILES.find(({ path }) => path.endsWith('.entity.ts'))!.code;
-    const declared = Array.from(
-      entity.matchAll(/^  @(?:Primary|PrimaryGenerated)?Column\([^]*?\n  (\w+):/gm),
-      ([, name]) => ({ name }),
-    );
+    const declared = Array.from(entity.matchAll(/^  (\w+): /gm), ([, name]) => ({ name }));
     expect(declared.toSorted((one, other) => (one.name! < other.name! ? -1 : 1))).toEqual(columns);
   });
+
+  it('is erased with its member, and no other’s', async () => {
+    pua(['users', 'erase', 'ada', '--yes']);
+    expect(await dataSource.query('SELECT name FROM badges')).toEqual([{ name: 'Theirs' }]);
+  });
+
+  it('leaves nothing that the typecheck or a test of the project finds missing', () => {
+    expect(() => run(root, 'npm', ['run', '-s', 'typecheck'])).not.toThrow();
+    expect(() => run(root, 'npm', ['test'])).not.toThrow();
+  }, 900_000);
 });

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { GUIDES } from '../../src/site/guides.js';
-import { registerDocsClient } from '../../src/oauth/docs-client.js';
+import { registerDocsClient } from '../../src/clients/own-clients.js';
+import { Layout } from '../../src/layout/layout.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
@@ -89,7 +90,9 @@ postgres.describe('The pages for strangers in Chromium', () => {
         for (const details of await page.locator('#updateProfile details').all())
           await details.evaluate((element) => ((element as HTMLDetailsElement).open = true));
         for (const url of requested)
-          expect([`${oauth.issuer}${path}`, `${oauth.issuer}/favicon.ico`]).toContain(url);
+          expect([path, '/favicon.ico', oauth.api.app.get(Layout).styleAddress]).toContain(
+            url.replace(oauth.issuer, ''),
+          );
         await readableByEverybody(page, parts);
         await context.close();
       },

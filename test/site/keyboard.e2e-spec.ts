@@ -1,7 +1,6 @@
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { registerDemoClient } from '../../src/oauth/demo-client.js';
-import { registerDocsClient } from '../../src/oauth/docs-client.js';
+import { registerDemoClient, registerDocsClient } from '../../src/clients/own-clients.js';
 import { DEMO_PASSWORD } from '../../src/operations/demo/demo-data.js';
 import { seedDemo } from '../../src/operations/demo/demo.js';
 import { launchChromium } from '../support/chromium.js';

@@ -5,7 +5,7 @@ import type { DataSource } from 'typeorm';
 import { createApp } from '../../src/app.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../../src/auth/scopes.js';
 import type { Config } from '../../src/config/config.js';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { createTestDatabase, testConfig } from './database.js';

@@ -5,9 +5,9 @@ import { describe, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { loadConfig } from '../../src/config/config.js';
 import type { Config } from '../../src/config/config.js';
-import { createDataSource } from '../../src/database/data-source.js';
-import { embeddedAddress, socketPath } from '../../src/database/embedded-address.js';
-import { fillFromSnapshot } from '../../src/database/embedded-snapshot.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { embeddedAddress, socketPath } from '../../src/database/embedded/address.js';
+import { fillFromSnapshot } from '../../src/database/embedded/snapshot.js';
 import { openEmbedded } from './embedded-databases.js';
 
 export interface TestDatabase {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { EmbeddedFiles, OpenInThread } from '../../src/database/embedded-thread.js';
+import type { EmbeddedFiles, OpenInThread } from '../../src/database/embedded/thread.js';
 
 const KEPT = Symbol.for('embedded databases');
 const kept = globalThis as { [KEPT]?: Promise<EmbeddedDatabases> };

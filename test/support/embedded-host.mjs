@@ -13,7 +13,7 @@ let server;
 
 /** Listens on this socket. Each connection has a thread while it lasts, and opens databases in it, line by line. */
 export async function startEmbeddedHost(socket) {
-  const { EmbeddedThread } = await import('../../dist/src/database/embedded-thread.js');
+  const { EmbeddedThread } = await import('../../dist/src/database/embedded/thread.js');
   globalThis[COMPILED] = new WebAssembly.Module(readFileSync(wasm));
   server = createServer((connection) => {
     connection.unref();

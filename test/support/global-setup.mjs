@@ -55,7 +55,7 @@ export default async function setUp() {
   process.env.TEST_SECRET_KEY = Buffer.alloc(32, 'test').toString('base64');
 
   const server = process.env.TEST_DATABASE_URL;
-  const { readySnapshot } = await import('../../dist/src/database/embedded-snapshot.js');
+  const { readySnapshot } = await import('../../dist/src/database/embedded/snapshot.js');
   if (!server) {
     await readySnapshot();
     process.env.TEST_EMBEDDED_HOST = join(process.env.TEST_FOLDER, 'embedded.sock');
@@ -63,8 +63,8 @@ export default async function setUp() {
     return;
   }
   const { loadConfig } = await import('../../dist/src/config/config.js');
-  const { createDataSource } = await import('../../dist/src/database/data-source.js');
-  const { migrate } = await import('../../dist/src/database/migrate.js');
+  const { createDataSource } = await import('../../dist/src/database/postgres/data-source.js');
+  const { migrate } = await import('../../dist/src/database/schema/migrate.js');
   const connect = (url) => {
     const settings = { NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY, DATABASE_URL: url };
     return createDataSource(loadConfig(settings), 'maintenance').initialize();

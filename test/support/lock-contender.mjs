@@ -4,7 +4,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { takeEmbeddedLock } from '../../dist/src/database/embedded-lock.js';
+import { takeEmbeddedLock } from '../../dist/src/database/embedded/lock.js';
 
 const dataDir = process.argv[2];
 const mark = join(dataDir, 'mark');

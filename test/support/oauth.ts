@@ -4,8 +4,8 @@ import * as client from 'openid-client';
 import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
-import { ClientsService } from '../../src/oauth/admin/clients.service.js';
-import type { NewClient } from '../../src/oauth/admin/clients.service.js';
+import { ClientsService } from '../../src/clients/clients.service.js';
+import type { NewClient } from '../../src/clients/clients.service.js';
 import type { Config } from '../../src/config/config.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { TestApi } from './api.js';
@@ -51,9 +51,9 @@ export class OauthTest {
     return new ClientsService(this.dataSource, this.api.config).create({
       name: 'Test app',
       type: 'web',
-      redirectUris: [REDIRECT_URI],
-      postLogoutRedirectUris: [],
-      allowedOrigins: [],
+      redirect_uris: [REDIRECT_URI],
+      post_logout_redirect_uris: [],
+      allowed_origins: [],
       ...fields,
       actor: 'admin',
     });

@@ -1,6 +1,7 @@
-import type { Page, PageClient, PageUser } from '../../src/oauth/pages/pages.js';
+import type { PageClient } from '../../src/authorization-server/ports/page-client.js';
+import type { Page, PageUser } from '../../src/member-pages/rendering/page-contents.js';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
-import { ClientFault } from '../../src/oauth/admin/client-rules.js';
+import { ClientFault } from '../../src/clients/client-rules.js';
 
 const user: PageUser = { username: 'ada', display_name: 'Ada Lovelace' };
 const web: PageClient = { name: 'Trailmix', host: 'app.trailmix.example' };
@@ -551,7 +552,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: null,
     values: { ...appForm, redirect_uris: 'http://app.trailmix.example/callback' },
     scopes: ALL_SCOPES,
-    fault: new ClientFault('insecureUri', 'redirectUris', 'http://app.trailmix.example/callback'),
+    fault: new ClientFault('insecureUri', 'redirect_uris', 'http://app.trailmix.example/callback'),
   },
   'own app': {
     name: 'developer-client',
@@ -658,7 +659,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: { ...ownApp, name: HOSTILE, state: 'enabled', has_keys: false },
     values: { ...appForm, name: TYPED, redirect_uris: TYPED, jwks: `</textarea>${TYPED}` },
     scopes: ALL_SCOPES,
-    fault: new ClientFault('relativeUri', 'redirectUris', HOSTILE),
+    fault: new ClientFault('relativeUri', 'redirect_uris', HOSTILE),
   },
   'hostile consent': {
     ...consent,

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { ADVISORY_LOCKS } from '../../src/database/advisory-locks.js';
+import { ADVISORY_LOCKS } from '../../src/database/schema/advisory-locks.js';
 
 type Fields = Record<string, unknown>;
 

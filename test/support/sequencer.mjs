@@ -2,7 +2,7 @@
 // clone. These take longer than their size suggests, and at the end of a run would leave the other processor idle.
 import Sequencer from '@jest/test-sequencer';
 
-const LONG = ['/test/repository/docs.spec.ts', '/src/http/pipeline/connections.spec.ts'];
+const LONG = ['/test/repository/docs.spec.ts', '/src/http/admission/connections.spec.ts'];
 const isLong = ({ path }) => LONG.some((file) => path.endsWith(file));
 
 export default class LongFirst extends Sequencer {

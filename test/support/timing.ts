@@ -14,6 +14,18 @@ export function latestFor(promisedMs: number): number {
 /** Pause between two looks. Without one, the test would take processor time from what it waits for: there are two processors. */
 const LOOK_MS = 10;
 
+/** Waits for a condition that another process, or the system, fulfils without a notification. @param what is awaited, for the error */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what = 'it',
+  withinMs = 45_000,
+): Promise<void> {
+  const isSo = async () => (await condition()) || undefined;
+  await eventually(isSo, withinMs).catch((cause: unknown) => {
+    throw new Error(`not in time: ${what}`, { cause });
+  });
+}
+
 /** Asks repeatedly until there is a result: what is awaited happens in another process, without a notification. */
 export async function eventually<T>(
   ask: () => Promise<T | undefined> | T | undefined,

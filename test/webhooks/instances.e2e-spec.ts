@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { createDataSource } from '../../src/database/data-source.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { DataSource } from 'typeorm';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import type { TestDatabase } from '../support/database.js';

@@ -1,12 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { isDeepStrictEqual } from 'node:util';
 import { createApp } from '../../src/app.js';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { Secrets } from '../../src/crypto/secrets.js';
-import { ClientsService } from '../../src/oauth/admin/clients.service.js';
-import { ConnectedApps } from '../../src/oauth/admin/connected-apps.js';
+import { ClientsService } from '../../src/clients/clients.service.js';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
+import { Meter } from '../../src/http/meter.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { RETRY_AFTER } from '../../src/webhooks/webhook-deliveries.js';
+import { readScope, RESOURCES } from '../../src/resources/resources.js';
 import { WEBHOOK_TYPES } from '../../src/webhooks/webhook-types.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { endApp } from '../support/api.js';
@@ -15,7 +18,9 @@ import { freePort, OauthTest } from '../support/oauth.js';
 import { isVerified, Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
-const ALL_SCOPES = 'profile:read events:read connections:read achievements:read';
+/** How the meter is told of a message that is not sent. */
+const WITHHELD = ['webhook_attempts_total', { outcome: 'withheld' }, 1];
+const ALL_SCOPES = RESOURCES.map(readScope).join(' ');
 
 /** What stands in the database of a message. */
 interface Delivery {
@@ -239,10 +244,12 @@ describe('Webhooks', () => {
       receiver.respond = (_received, response) => void response.writeHead(503).end();
       await rename(member.id, 'first');
       await settled(id, ([first]) => first?.attempts === 1);
+      const count = jest.spyOn(oauth.api.app.get(Meter), 'count').mockClear();
       await end(member, clientId);
       await pass(3600);
       const [first] = await settled(id, ([found]) => found!.status !== 'pending');
       expect(first).toMatchObject({ status: 'withheld', attempts: 1 });
+      await eventually(() => count.mock.calls.find((call) => isDeepStrictEqual(call, WITHHELD)));
       expect(receiver.received).toHaveLength(1);
     });
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { Database } from '../../database/database.js';
-import type { Authenticator } from '../authenticator.js';
+import type { Authenticator } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
 import type { KnownCredential } from '../credential-cache.js';
 import type { Credential } from '../credentials.js';
@@ -47,14 +47,13 @@ WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
 /** OAuth access tokens, looked up by one statement that joins the token with its grant, client and member. */
 @Injectable()
 export class AccessTokens implements Authenticator {
-  readonly #keys: TokenKeys;
   readonly #audience: string;
 
   constructor(
     private readonly config: Config,
     private readonly database: Database,
+    private readonly keys: TokenKeys,
   ) {
-    this.#keys = new TokenKeys(config.secrets);
     this.#audience = `${config.publicUrl}/api/public`;
   }
 
@@ -64,7 +63,7 @@ export class AccessTokens implements Authenticator {
 
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
-    const keys = this.#keys.keysOf('AccessToken', credential.secret);
+    const keys = this.keys.keysOf('AccessToken', credential.secret);
     const [row] = await this.database.read<TokenRow>(FIND_TOKEN, eitherOf(keys));
     if (!row) throw refuse('unknown or revoked token');
     request.context.credentialId = row.grant_id;
@@ -116,7 +115,7 @@ export class AccessTokens implements Authenticator {
           })
         : undefined;
     if (proof?.thumbprint !== thumbprint) throw refuse('no valid proof');
-    const keys = this.#keys.everyKeyOf('DPoP', `${thumbprint} ${proof.id}`);
+    const keys = this.keys.everyKeyOf('DPoP', `${thumbprint} ${proof.id}`);
     // A proof is valid from PROOF_SECONDS before its iat until PROOF_SECONDS after it.
     const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw refuse('a proof that was used before');

@@ -7,14 +7,14 @@ export const PROOF_SECONDS = 60;
 export const SUPPORTED_DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA'];
 
 /** The request and the token that a proof must have been made for. */
-export interface ProvenRequest {
+interface ProvenRequest {
   readonly method: string;
   /** Without query and fragment. */
   readonly url: string;
   readonly token: string;
 }
 
-export interface DpopProof {
+interface DpopProof {
   /** Of the key that signed it (RFC 7638). */
   readonly thumbprint: string;
   readonly id: string;

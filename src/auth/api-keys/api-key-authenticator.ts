@@ -2,7 +2,7 @@ import { BlockList, isIPv6 } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { Database } from '../../database/database.js';
-import type { Authenticator } from '../authenticator.js';
+import type { Authenticator } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
 import type { KnownCredential } from '../credential-cache.js';
 import type { Credential } from '../credentials.js';

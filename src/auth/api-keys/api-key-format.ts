@@ -13,7 +13,7 @@ const WHOLE = new RegExp(`^${API_KEY_PATTERN.source}$`);
 
 export type KeyEnvironment = 'live' | 'test';
 
-export interface ParsedKey {
+interface ParsedKey {
   readonly id: string;
   readonly environment: KeyEnvironment;
 }

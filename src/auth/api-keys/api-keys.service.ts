@@ -1,7 +1,8 @@
-import { IsNull } from 'typeorm';
-import type { DataSource, EntityManager } from 'typeorm';
-import type { Config } from '../../config/config.js';
-import { ApiKey } from '../../database/entities/api-key.entity.js';
+import { Injectable } from '@nestjs/common';
+import { DataSource, IsNull } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { Config } from '../../config/config.js';
+import { ApiKey } from '../../database/schema/entities/credentials/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { audited, recordEvent } from '../../audit/audit.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
@@ -92,6 +93,7 @@ FROM api_keys k LEFT JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s 
  * Issues, lists, rotates and revokes API keys; used by the command line, and by the pages where members make their own. Calls with
  * an `owner` see only the keys that this member made for themselves.
  */
+@Injectable()
 export class ApiKeysService {
   readonly #pepper: Pepper;
 

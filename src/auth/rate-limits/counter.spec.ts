@@ -11,7 +11,7 @@ describe('the counter of one instance', () => {
     jest.spyOn(Date, 'now').mockImplementation(() => now);
   });
   afterEach(() => void jest.restoreAllMocks());
-  const counter = () => new Counter(undefined, 200, { info: () => undefined, warn: () => undefined });
+  const counter = () => new Counter(undefined, { info: () => undefined, warn: () => undefined });
 
   it('admits the quota, says what is left and for how long, and does not count what it refuses', () => {
     const limit = counter();

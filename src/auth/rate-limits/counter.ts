@@ -26,7 +26,6 @@ export class Counter {
   #window = 0;
   readonly #limits = new Map<string, Map<string, Calls>>();
   readonly #changed = new Set<Calls>();
-  readonly #timer: NodeJS.Timeout | undefined;
   #exchanging: Promise<void> | undefined;
   /** Whether the store is unreachable, so that this instance counts alone. */
   alone = false;
@@ -34,11 +33,8 @@ export class Counter {
   /** @param store undefined if there is no other instance */
   constructor(
     private readonly store: CountStore | undefined,
-    intervalMs: number,
     private readonly logger: Pick<Logger, 'info' | 'warn'>,
-  ) {
-    if (store) this.#timer = setInterval(() => void this.exchange(), intervalMs).unref();
-  }
+  ) {}
 
   /** Counts a call, unless none is left. @returns also what is left after it, and the whole seconds until the next window */
   take(limit: string, caller: string, quota: number) {
@@ -60,7 +56,6 @@ export class Counter {
   }
 
   async end(): Promise<void> {
-    clearInterval(this.#timer);
     await this.#exchanging;
     await this.exchange();
     await this.store?.end();

@@ -4,6 +4,7 @@ import type { Response } from 'express';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
+import { Periodic } from '../../http/periodic-work.js';
 import { networkOf } from '../../values/network.js';
 import { Problem } from '../../http/output/problems.js';
 import type { Credential } from '../credentials.js';
@@ -44,8 +45,19 @@ export class RateLimits implements OnApplicationShutdown {
       (redisUrl && redisCounts(redisUrl, databaseDeadlines)) ||
       (databaseDirectUrl && postgresCounts(databaseDirectUrl, databaseDeadlines)) ||
       undefined;
-    this.#counter = new Counter(store, config.rateLimitSyncMs, logger);
+    this.#counter = new Counter(store, logger);
     if (store) meter.read('rate_limits_shared', () => [[{}, this.#counter.alone ? 0 : 1]]);
+  }
+
+  /** Tells the other instances what was counted here, and learns what they counted. */
+  @Periodic({
+    work: 'rate_limits',
+    everyMs: ({ rateLimitSyncMs }) => rateLimitSyncMs,
+    failure: 'rate limits could not be exchanged',
+    waits: true,
+  })
+  exchange(): Promise<void> {
+    return this.#counter.exchange();
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -23,7 +23,7 @@ const BATCH = 1_000;
 type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
 
 /** What a developer is shown of a request. Nothing of the member for whom it was made, and nothing that could be a secret. */
-export interface DeveloperRequestRow {
+interface DeveloperRequestRow {
   /** In ms since 1970. */
   readonly atMs: number;
   readonly method: string;
@@ -63,7 +63,6 @@ export interface ShownRequest extends QueryResultRow {
 @Injectable()
 export class DeveloperRequests implements UsageListener {
   readonly #enabled: boolean;
-  readonly #tokenKeys: TokenKeys;
   #gathered = new Map<string, { app: Named; rows: DeveloperRequestRow[] }>();
   #unproven = 0;
   #written = Promise.resolve();
@@ -73,8 +72,8 @@ export class DeveloperRequests implements UsageListener {
     private readonly database: Database,
     private readonly logger: Logger,
     usage: Usage,
+    private readonly tokenKeys: TokenKeys,
   ) {
-    this.#tokenKeys = new TokenKeys(config.secrets);
     this.#enabled = config.developerConsole;
     if (this.#enabled) usage.listen(this);
   }
@@ -139,7 +138,7 @@ export class DeveloperRequests implements UsageListener {
     if (keyId !== undefined) return { kind: 'key', id: keyId };
     const [token] = /(?<![\w-])[\w-]{43}(?![\w-])/.exec(sent) ?? [];
     if (token === undefined || this.#unproven > MOST_UNPROVEN) return undefined;
-    const keys = this.#tokenKeys.keysOf('AccessToken', token);
+    const keys = this.tokenKeys.keysOf('AccessToken', token);
     return { kind: 'token', id: keys.map((stored) => stored.toString('hex')).join(' ') };
   }
 

@@ -1,4 +1,4 @@
-import { isUnavailable } from '../../database/unavailable.js';
+import { isUnavailable } from '../../database/postgres/unavailable.js';
 
 /** The statement itself is wrong, or its table is missing: no row is to blame (PostgreSQL, appendix A). */
 const NOT_OF_A_ROW = /^42/;

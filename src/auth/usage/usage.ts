@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
 import type { Request } from 'express';
+import { Periodic } from '../../http/periodic-work.js';
 import { GrantUsageRecorder } from '../access-tokens/grant-usage.js';
 import { ApiKeyUsageRecorder } from '../api-keys/api-key-usage.js';
 import { MemberUsageRecorder } from './member-usage.js';
@@ -16,20 +17,14 @@ const FLUSH_MS = 30_000;
  * was used of a member, are counted from here, and everything else that has to know of requests listens here.
  */
 @Injectable()
-export class Usage implements OnModuleInit, OnApplicationShutdown {
+export class Usage implements OnApplicationShutdown {
   readonly #listeners: UsageListener[];
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(keys: ApiKeyUsageRecorder, grants: GrantUsageRecorder, members: MemberUsageRecorder) {
     this.#listeners = [keys, grants, members];
   }
 
-  onModuleInit(): void {
-    this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
-  }
-
   async onApplicationShutdown(): Promise<void> {
-    clearInterval(this.#timer);
     await this.flush();
   }
 
@@ -49,6 +44,12 @@ export class Usage implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Writes everything that was collected. */
+  @Periodic({
+    work: 'usage',
+    everyMs: FLUSH_MS,
+    failure: 'what was used could not be recorded',
+    waits: true,
+  })
   async flush(): Promise<void> {
     await Promise.all(this.#listeners.map((listener) => listener.flush()));
   }

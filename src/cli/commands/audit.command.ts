@@ -77,16 +77,16 @@ export function auditCommand(program: Command): void {
       'then print new events as they are recorded, newest last, until Ctrl-C; with --json, one object per line',
     )
     .action(async ({ user, client, key, errorId, since, type, follow, json }: Options) => {
-      await withDatabase(async ({ dataSource }) => {
+      await withDatabase(async ({ get }) => {
         const filter: AuditFilter = {
-          userId: user === undefined ? undefined : (await new UsersService(dataSource).find(user)).id,
+          userId: user === undefined ? undefined : (await get(UsersService).find(user)).id,
           clientId: client,
           keyId: key,
           errorId,
           type,
           sinceSeconds: since ?? (errorId === undefined ? DAY_SECONDS : undefined),
         };
-        const trail = new AuditTrail(dataSource);
+        const trail = get(AuditTrail);
         if (follow) await followTrail(trail, filter, json);
         else show(await trail.find(filter, MOST + 1), json);
       });

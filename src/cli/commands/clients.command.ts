@@ -4,8 +4,9 @@ import type { Command } from 'commander';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Scope } from '../../auth/scopes.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { ClientsService } from '../../oauth/admin/clients.service.js';
-import type { ChangeableClient, ClientChanges, ClientDetails } from '../../oauth/admin/clients.service.js';
+import { keySetOf } from '../../clients/client-rules.js';
+import { ClientsService } from '../../clients/clients.service.js';
+import type { ChangeableClient, ClientChanges, ClientDetails } from '../../clients/clients.service.js';
 import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { parseName, parseScopes } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
@@ -20,7 +21,7 @@ interface CreateOptions {
   origin?: string[];
   postLogoutRedirectUri?: string[];
   scopes?: Scope[];
-  jwksFile?: { keys: Record<string, unknown>[] };
+  jwksFile?: { keys: object[] };
   clientUri?: string;
   policyUri?: string;
   logoFile?: Buffer;
@@ -30,7 +31,7 @@ interface CreateOptions {
 
 interface UpdateOptions {
   name?: string;
-  jwksFile?: { keys: Record<string, unknown>[] };
+  jwksFile?: { keys: object[] };
   clientUri?: string;
   policyUri?: string;
   logoFile?: Buffer;
@@ -43,19 +44,19 @@ interface UpdateOptions {
 /** The lists of a client: `--add-…` and `--remove-…` change each. */
 const LISTS: readonly {
   readonly of: string;
-  readonly field: 'redirectUris' | 'postLogoutRedirectUris' | 'allowedOrigins' | 'scopes';
+  readonly field: 'redirect_uris' | 'post_logout_redirect_uris' | 'allowed_origins' | 'scopes';
   readonly values: string;
   readonly what: string;
   readonly parse?: (text: string) => readonly string[];
 }[] = [
-  { of: 'redirect-uri', field: 'redirectUris', values: '<uri...>', what: 'redirect URIs' },
+  { of: 'redirect-uri', field: 'redirect_uris', values: '<uri...>', what: 'redirect URIs' },
   {
     of: 'post-logout-redirect-uri',
-    field: 'postLogoutRedirectUris',
+    field: 'post_logout_redirect_uris',
     values: '<uri...>',
     what: 'post-logout redirect URIs',
   },
-  { of: 'origin', field: 'allowedOrigins', values: '<origin...>', what: 'origins of its pages' },
+  { of: 'origin', field: 'allowed_origins', values: '<origin...>', what: 'origins of its pages' },
   {
     of: 'scopes',
     field: 'scopes',
@@ -108,20 +109,20 @@ export function clientsCommands(program: Command): void {
         .default('ES256'),
     )
     .action(async (options: CreateOptions) => {
-      const { client, publicUrl } = await withDatabase(async ({ config, dataSource }) => {
-        const clients = new ClientsService(dataSource, config);
+      const { client, publicUrl } = await withDatabase(async ({ config, get }) => {
+        const clients = get(ClientsService);
         const id = await clients.create({
           name: options.name,
           type: options.type,
-          redirectUris: options.redirectUri,
-          postLogoutRedirectUris: options.postLogoutRedirectUri,
-          allowedOrigins: options.origin,
+          redirect_uris: options.redirectUri,
+          post_logout_redirect_uris: options.postLogoutRedirectUri,
+          allowed_origins: options.origin,
           scopes: options.scopes,
           jwks: options.jwksFile,
-          clientUri: options.clientUri,
-          policyUri: options.policyUri,
+          client_uri: options.clientUri,
+          policy_uri: options.policyUri,
           logo: options.logoFile,
-          idTokenAlg: options.idTokenAlg,
+          id_token_signed_response_alg: options.idTokenAlg,
           actor: 'admin',
         });
         return { client: await clients.find(id), publicUrl: config.publicUrl };
@@ -132,9 +133,7 @@ export function clientsCommands(program: Command): void {
 
   addCommand(clients, 'list', 'List apps, newest first', 'pua clients list').action(
     async ({ json }: { json?: boolean }) => {
-      const found = await withDatabase(({ config, dataSource }) =>
-        new ClientsService(dataSource, config).list(),
-      );
+      const found = await withDatabase(({ get }) => get(ClientsService).list());
       print(json, { data: found }, () => table(found, COLUMNS));
     },
   );
@@ -142,9 +141,7 @@ export function clientsCommands(program: Command): void {
   addCommand(clients, 'show', 'Show everything about an app', 'pua clients show demo')
     .argument('<id>', 'client_id of the app')
     .action(async (id: string, { json }: { json?: boolean }) => {
-      const client = await withDatabase(({ config, dataSource }) =>
-        new ClientsService(dataSource, config).find(id),
-      );
+      const client = await withDatabase(({ get }) => get(ClientsService).find(id));
       print(json, client, () => fields(client));
     });
 
@@ -174,8 +171,8 @@ export function clientsCommands(program: Command): void {
   update.action(async (id: string, { json, ...options }: UpdateOptions, command: Command) => {
     if (Object.keys(options).length === 0)
       command.error('error: nothing to change: name at least one option');
-    const { changed, grants, client } = await withDatabase(async ({ config, dataSource }) => {
-      const clients = new ClientsService(dataSource, config);
+    const { changed, grants, client } = await withDatabase(async ({ get }) => {
+      const clients = get(ClientsService);
       const done = await clients.update(id, (before) => changesOf(before, options), 'admin');
       return { ...done, client: await clients.find(id) };
     });
@@ -196,8 +193,8 @@ export function clientsCommands(program: Command): void {
     .argument('<id>', 'client_id of the app')
     .option('--yes', 'skip the confirmation; this cannot be undone')
     .action(async (id: string, options: { yes?: boolean; json?: boolean }, command: Command) => {
-      const grants = await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
-        const clients = new ClientsService(dataSource, config);
+      const grants = await withDatabaseOfAnyVersion(async ({ get }) => {
+        const clients = get(ClientsService);
         const { name, live_grants_count } = await clients.find(id);
         await confirm(
           command,
@@ -235,8 +232,8 @@ const COLUMNS: Record<string, (client: ClientDetails) => string | number | reado
 
 async function change(id: string, disabled: boolean, json: boolean | undefined): Promise<void> {
   const reach = disabled ? withDatabaseOfAnyVersion : withDatabase;
-  const { changed, client } = await reach(async ({ config, dataSource }) => {
-    const clients = new ClientsService(dataSource, config);
+  const { changed, client } = await reach(async ({ get }) => {
+    const clients = get(ClientsService);
     const changed = await clients.setDisabled(id, disabled, 'admin');
     return { changed, client: await clients.find(id) };
   });
@@ -260,15 +257,15 @@ function changesOf(before: ChangeableClient, options: UpdateOptions): ClientChan
     const all = [...new Set([...kept, ...added])];
     return [field, field === 'scopes' ? ALL_SCOPES.filter((scope) => all.includes(scope)) : all] as const;
   });
-  const { clientUri = before.clientUri, policyUri = before.policyUri } = options;
+  const { clientUri = before.client_uri, policyUri = before.policy_uri } = options;
   return {
     ...Object.fromEntries(lists),
     name: options.name ?? before.name,
     jwks: options.jwksFile ?? before.jwks,
-    clientUri: clientUri === '' ? undefined : clientUri,
-    policyUri: policyUri === '' ? undefined : policyUri,
+    client_uri: clientUri === '' ? null : clientUri,
+    policy_uri: policyUri === '' ? null : policyUri,
     logo: options.logoFile ?? before.logo,
-    idTokenAlg: options.idTokenAlg ?? before.idTokenAlg,
+    id_token_signed_response_alg: options.idTokenAlg ?? before.id_token_signed_response_alg,
   };
 }
 
@@ -298,10 +295,10 @@ function readFile(file: string): Buffer {
   }
 }
 
-function readKeySet(file: string): { keys: Record<string, unknown>[] } {
+function readKeySet(file: string): { keys: object[] } {
   const text = readFile(file).toString();
   try {
-    return JSON.parse(text) as { keys: Record<string, unknown>[] };
+    return keySetOf(text);
   } catch {
     throw new InvalidArgumentError('It must contain a JWK set: {"keys": […]}.');
   }

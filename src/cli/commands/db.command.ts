@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { lastMigration, migrate, rollback } from '../../database/migrate.js';
-import { readSchema } from '../../database/schema.js';
+import { lastMigration, migrate, rollback } from '../../database/schema/migrate.js';
+import { readSchema } from '../../database/schema/schema.js';
 import { addCommand, addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withAnyDatabase } from '../database.js';

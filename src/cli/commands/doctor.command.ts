@@ -1,19 +1,21 @@
 import { setTimeout } from 'node:timers/promises';
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import type { DataSource } from 'typeorm';
 import type { Config } from '../../config/config.js';
-import { isUnavailable } from '../../database/unavailable.js';
+import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { discover, faultOf } from '../../oauth/upstream/openid-provider.js';
-import { SigningKeysService } from '../../oauth/provider/signing-keys.service.js';
+import { discover, upstreamFaultOf } from '../../federation/openid-provider.js';
+import { SigningKeysService } from '../../clients/signing-keys.service.js';
 import { checkDatabase, checkSettings, checkVitals, failed } from '../../operations/doctor/doctor.js';
+import type { Vitals } from '../../operations/doctor/doctor.js';
+import { fail, ok, warn } from '../../operations/doctor/check.js';
+import type { Check } from '../../operations/doctor/check.js';
 import { checkReplicas } from '../../operations/doctor/replicas.js';
-import type { Check, Vitals } from '../../operations/doctor/doctor.js';
 import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand } from '../command.js';
 import { readConfig, withAnyDatabase } from '../database.js';
+import type { Work } from '../database.js';
 import { asTyped, jsonOf, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
@@ -53,8 +55,9 @@ export function doctorCommand(program: Command): void {
 }
 
 async function lookOnce(json: boolean | undefined, mend: boolean): Promise<boolean> {
-  const { checks } = await examine(async (dataSource, config) => {
-    const found = await checkDatabase(dataSource, config, { mend, ...sealsOf(dataSource, config) });
+  const { checks } = await examine(async (of) => {
+    const { dataSource, config } = of;
+    const found = await checkDatabase(dataSource, config, { mend, ...sealsOf(of) });
     return { isWhole: true, checks: found };
   });
   const healthy = checks.every(({ status }) => status !== 'fail');
@@ -76,9 +79,7 @@ async function lookAgain(json: boolean | undefined, everySeconds: number): Promi
   process.once('SIGINT', end).once('SIGTERM', end);
   const known = new Map<string, Check['status']>();
   while (!ended.signal.aborted) {
-    const vitals = await examine((dataSource, config) =>
-      checkVitals(dataSource, config, sealsOf(dataSource, config)),
-    );
+    const vitals = await examine((of) => checkVitals(of.dataSource, of.config, sealsOf(of)));
     const time = `${new Date().toISOString().slice(0, 19)}Z`;
     for (const change of changesOf(known, vitals)) {
       known.set(change.name, change.status);
@@ -99,22 +100,19 @@ function changesOf(
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))
     : [];
-  const now: Check[] = [
-    ...checks,
-    ...gone.map(([name]) => ({ name, status: 'ok' as const, message: 'is no longer found', mend: null })),
-  ];
+  const now: Check[] = [...checks, ...gone.map(([name]) => ok(name, 'is no longer found'))];
   return now
     .map((check) => ({ was: known.get(check.name) ?? null, ...check }))
     .filter(({ was, status }) => was !== status);
 }
 
-const sealsOf = (dataSource: DataSource, config: Config) => ({
-  sealState: () => new SigningKeysService(dataSource, config).sealState(),
-  webhookSeals: () => new WebhookSecrets(config).sealState(dataSource),
+const sealsOf = ({ dataSource, get }: Work) => ({
+  sealState: () => get(SigningKeysService).sealState(),
+  webhookSeals: () => get(WebhookSecrets).sealState(dataSource),
 });
 
 /** Checks the settings, and the database with `look`; if that fails, it is itself a failed check. */
-async function examine(look: (dataSource: DataSource, config: Config) => Promise<Vitals>): Promise<Vitals> {
+async function examine(look: (of: Work) => Promise<Vitals>): Promise<Vitals> {
   let config: Config;
   try {
     config = readConfig();
@@ -124,9 +122,9 @@ async function examine(look: (dataSource: DataSource, config: Config) => Promise
   }
   const checks = [...checkSettings(config), ...(await checkUpstream(config))];
   try {
-    return await withAnyDatabase(async ({ dataSource }) => {
-      const { isWhole, checks: found } = await look(dataSource, config);
-      const replicas = await checkReplicas(dataSource, config.databaseReadUrls);
+    return await withAnyDatabase(async (of) => {
+      const { isWhole, checks: found } = await look(of);
+      const replicas = await checkReplicas(of.dataSource, config.databaseReadUrls);
       return { isWhole, checks: [...checks, ...found, ...replicas] };
     }, config);
   } catch (error) {
@@ -141,14 +139,13 @@ async function checkUpstream({ upstream }: Config): Promise<Check[]> {
   const name = 'platform login';
   try {
     await discover(upstream);
-    return [{ name, status: 'ok', message: `${upstream.issuer} can be used`, mend: null }];
+    return [ok(name, `${upstream.issuer} can be used`)];
   } catch (error) {
-    const { kind, message } = faultOf(error);
-    const [status, mend] =
-      kind === 'away'
-        ? (['warn', 'start it, and let this server reach it'] as const)
-        : (['fail', 'correct UPSTREAM_ISSUER, or the metadata that it publishes'] as const);
-    return [{ name, status, message: `${upstream.issuer} cannot be used: ${message}`, mend }];
+    const { kind, message } = upstreamFaultOf(error);
+    const cannot = `${upstream.issuer} cannot be used: ${message}`;
+    return kind === 'away'
+      ? [warn(name, cannot, 'start it, and let this server reach it')]
+      : [fail(name, cannot, 'correct UPSTREAM_ISSUER, or the metadata that it publishes')];
   }
 }
 

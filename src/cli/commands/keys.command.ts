@@ -97,10 +97,9 @@ export function keysCommands(program: Command): void {
         );
       if (ofPlatform && scopes.length === 0)
         command.error('error: a key of the platform needs at least one scope');
-      await withDatabase(async ({ config, dataSource }) => {
-        const user =
-          options.user === undefined ? undefined : await new UsersService(dataSource).find(options.user);
-        const keys = new ApiKeysService(dataSource, config);
+      await withDatabase(async ({ config, get }) => {
+        const user = options.user === undefined ? undefined : await get(UsersService).find(options.user);
+        const keys = get(ApiKeysService);
         const { key, id } = await keys.create({
           userId: user?.id ?? null,
           name: options.name,
@@ -133,9 +132,9 @@ export function keysCommands(program: Command): void {
       durationBetween(1, LONGEST_EXPIRY),
     )
     .action(async ({ user, platform, expiring, json }: ListOptions) => {
-      const found = await withDatabase(async ({ config, dataSource }) => {
-        const userId = user === undefined ? undefined : (await new UsersService(dataSource).find(user)).id;
-        return new ApiKeysService(dataSource, config).list({
+      const found = await withDatabase(async ({ get }) => {
+        const userId = user === undefined ? undefined : (await get(UsersService).find(user)).id;
+        return get(ApiKeysService).list({
           userId,
           ofPlatform: platform,
           expiringWithin: expiring,
@@ -147,9 +146,7 @@ export function keysCommands(program: Command): void {
   addCommand(keys, 'show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
     .argument('<id>', 'id of the key: the 12 characters after pua_live_')
     .action(async (id: string, { json }: { json?: boolean }) => {
-      const key = await withDatabase(({ config, dataSource }) =>
-        new ApiKeysService(dataSource, config).find(id),
-      );
+      const key = await withDatabase(({ get }) => get(ApiKeysService).find(id));
       if (!key) throw new UnknownKey(id);
       print(json, key, () => fields(key));
     });
@@ -170,8 +167,8 @@ export function keysCommands(program: Command): void {
         .default(DAY, '24h'),
     )
     .action(async (old: string, { overlap, json }: { overlap: number; json?: boolean }) => {
-      await withDatabase(async ({ config, dataSource }) => {
-        const keys = new ApiKeysService(dataSource, config);
+      await withDatabase(async ({ get }) => {
+        const keys = get(ApiKeysService);
         const { key, id } = await keys.rotate(old, overlap, 'admin');
         note(`${old} stays valid until ${(await keys.find(old))!.expires_at} UTC`);
         await printNew(keys, key, id, json);
@@ -190,8 +187,8 @@ export function keysCommands(program: Command): void {
     .action(async (id: string, options: RevokeOptions, command: Command) => {
       const { reason, json } = options;
       await confirmOnTerminal(command, options, `The key ${id} would be revoked at once and permanently.`);
-      await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
-        const keys = new ApiKeysService(dataSource, config);
+      await withDatabaseOfAnyVersion(async ({ get }) => {
+        const keys = get(ApiKeysService);
         const changed = await keys.revoke(id, reason, 'admin');
         const key = (await keys.find(id))!;
         if (!changed) note(`${id} was already revoked at ${key.revoked_at} UTC: ${key.revocation_reason}`);

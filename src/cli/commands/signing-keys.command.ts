@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { SigningKeysService } from '../../oauth/provider/signing-keys.service.js';
-import type { SigningKeyDetails } from '../../oauth/provider/signing-keys.service.js';
+import { SigningKeysService } from '../../clients/signing-keys.service.js';
+import type { SigningKeyDetails } from '../../clients/signing-keys.service.js';
 import { addCommand, addGroup } from '../command.js';
 import { withDatabase } from '../database.js';
 import { print, table } from '../output.js';
@@ -25,9 +25,7 @@ async function show(
   json: boolean | undefined,
   work: (service: SigningKeysService) => Promise<SigningKeyDetails[]>,
 ): Promise<void> {
-  const keys = await withDatabase(({ config, dataSource }) =>
-    work(new SigningKeysService(dataSource, config)),
-  );
+  const keys = await withDatabase(({ get }) => work(get(SigningKeysService)));
   print(json, { data: keys }, () =>
     table(keys, {
       KID: ({ kid }) => kid,

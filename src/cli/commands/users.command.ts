@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
 import type { ListedUser } from '../../accounts/users.service.js';
-import { WaysIn } from '../../accounts/ways-in.js';
-import { ConnectedApps } from '../../oauth/admin/connected-apps.js';
-import { ClientsService } from '../../oauth/admin/clients.service.js';
+import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
+import { ConnectedApps } from '../../clients/connected-apps.js';
+import { ClientsService } from '../../clients/clients.service.js';
 import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
 import { addCommand, addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
@@ -56,33 +56,20 @@ export function usersCommands(program: Command): void {
     );
   profileOptions(create).action(async (options: CreateOptions, command: Command) => {
     const password = options.passwordStdin ? await readPassword(command) : undefined;
-    const user = await withDatabase(async ({ dataSource }) => {
-      const users = new UsersService(dataSource);
-      const id = await users.create(
-        {
-          username: options.username,
-          external_id: options.externalId,
-          email: options.email,
-          password,
-          first_name: options.firstName,
-          last_name: options.lastName,
-          display_name: options.displayName,
-          bio: options.bio,
-          profile_picture: options.profilePicture,
-        },
-        'admin',
-      );
+    const user = await withDatabase(async ({ get }) => {
+      const users = get(UsersService);
+      const id = await users.create({ ...columnsOf(options), username: options.username, password }, 'admin');
       return users.find(String(id));
     });
     print(options.json, user, () => fields(user));
   });
 
-  addCommand(users, 'show', 'Show a member', 'pua users show ada')
-    .argument('<id|username>', 'the member')
-    .action(async (who: string, { json }: { json?: boolean }) => {
-      const user = await withDatabase(({ dataSource }) => new UsersService(dataSource).find(who));
+  memberCommand(users, 'show', 'Show a member', 'pua users show ada').action(
+    async (who: string, { json }: { json?: boolean }) => {
+      const user = await withDatabase(({ get }) => get(UsersService).find(who));
       print(json, user, () => fields(user));
-    });
+    },
+  );
 
   addCommand(users, 'list', `List members, newest first, at most ${MOST}`, 'pua users list --search ada')
     .option(
@@ -91,20 +78,18 @@ export function usersCommands(program: Command): void {
       textOf([1, 100]),
     )
     .action(async ({ search, json }: { search?: string; json?: boolean }) => {
-      const found = await withDatabase(({ dataSource }) =>
-        new UsersService(dataSource).list(MOST + 1, search),
-      );
+      const found = await withDatabase(({ get }) => get(UsersService).list(MOST + 1, search));
       const [shown, truncated] = [found.slice(0, MOST), found.length > MOST];
       print(json, { data: shown, truncated }, () => table(shown, COLUMNS));
       if (truncated) note('There are more: narrow it down with --search');
     });
 
-  const update = addCommand(
+  const update = memberCommand(
     users,
     'update',
     'Change a member’s account as the platform would; an import may change it again. "" clears a field',
     "pua users update ada --first-name Augusta --bio ''",
-  ).argument('<id|username>', 'the member');
+  );
   update.option(
     '--username <username>',
     'unique, ignoring case; must not consist of digits only',
@@ -115,20 +100,10 @@ export function usersCommands(program: Command): void {
       if (Object.keys(options).length === 0)
         command.error('error: nothing to change: name at least one option');
       const absent = (text: string | undefined) => (text === '' ? null : text);
-      const { changed, user } = await withDatabase(async ({ dataSource }) => {
-        const users = new UsersService(dataSource);
+      const { changed, user } = await withDatabase(async ({ get }) => {
+        const users = get(UsersService);
         const { id } = await users.find(who);
-        const changes = {
-          username: options.username,
-          external_id: absent(options.externalId),
-          email: absent(options.email),
-          first_name: absent(options.firstName),
-          last_name: absent(options.lastName),
-          display_name: absent(options.displayName),
-          bio: absent(options.bio),
-          profile_picture: absent(options.profilePicture),
-        };
-        const changed = await users.update(id, changes, 'admin');
+        const changed = await users.update(id, columnsOf(options, absent), 'admin');
         return { changed, user: await users.find(String(id)) };
       });
       if (changed.length === 0) note(`${user.username} already has these values: nothing changed`);
@@ -136,13 +111,12 @@ export function usersCommands(program: Command): void {
     },
   );
 
-  addCommand(
+  memberCommand(
     users,
     'set-password',
     'Set a member’s password, and end browser sessions, pending sign-ins, the access of apps, and calendar links; API keys stay valid',
     'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
   )
-    .argument('<id|username>', 'the member')
     .requiredOption(
       '--password-stdin',
       'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
@@ -150,8 +124,8 @@ export function usersCommands(program: Command): void {
     .option('--keep-sessions', 'end none of these')
     .action(async (who: string, { keepSessions, json }: SetPasswordOptions, command: Command) => {
       const password = await readPassword(command);
-      const user = await withDatabase(async ({ dataSource }) => {
-        const users = new UsersService(dataSource);
+      const user = await withDatabase(async ({ get }) => {
+        const users = get(UsersService);
         const found = await users.find(who);
         await users.setPassword(found.id, password, 'admin', { keepSessions });
         return found;
@@ -163,12 +137,11 @@ export function usersCommands(program: Command): void {
       );
     });
 
-  addCommand(users, 'passkeys', 'Show a member’s passkeys', 'pua users passkeys ada')
-    .argument('<id|username>', 'the member')
-    .action(async (who: string, { json }: { json?: boolean }) => {
-      const passkeys = await withDatabase(async ({ dataSource }) => {
-        const { id } = await new UsersService(dataSource).find(who);
-        return new WaysIn(dataSource).listPasskeys(id);
+  memberCommand(users, 'passkeys', 'Show a member’s passkeys', 'pua users passkeys ada').action(
+    async (who: string, { json }: { json?: boolean }) => {
+      const passkeys = await withDatabase(async ({ get }) => {
+        const { id } = await get(UsersService).find(who);
+        return get(SignInMethods).listPasskeys(id);
       });
       print(json, { data: passkeys }, () =>
         table(passkeys, {
@@ -179,20 +152,20 @@ export function usersCommands(program: Command): void {
           'LAST USED': ({ last_used_at }) => last_used_at,
         }),
       );
-    });
+    },
+  );
 
-  addCommand(
+  memberCommand(
     users,
     'remove-passkey',
     'Remove a passkey that a member has lost, even the last one: a member without a password then needs one (`pua users set-password`). Sessions continue: `pua users revoke-access` ends them',
     'pua users remove-passkey ada 7',
   )
-    .argument('<id|username>', 'the member')
     .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parsePasskeyId)
     .action(async (who: string, passkeyId: number, { json }: { json?: boolean }) => {
-      const { id, username } = await withDatabase(async ({ dataSource }) => {
-        const user = await new UsersService(dataSource).find(who);
-        await new WaysIn(dataSource).removeLostPasskey(user.id, passkeyId);
+      const { id, username } = await withDatabase(async ({ get }) => {
+        const user = await get(UsersService).find(who);
+        await get(SignInMethods).removeLostPasskey(user.id, passkeyId);
         return user;
       });
       print(json, { id, username, passkey: passkeyId, removed: true }, () =>
@@ -200,18 +173,16 @@ export function usersCommands(program: Command): void {
       );
     });
 
-  addCommand(
+  memberCommand(
     users,
     'disable',
     'End all access to a member’s data, and omit the member from other members’ lists',
     'pua users disable ada',
-  )
-    .argument('<id|username>', 'the member')
-    .action((who: string, { json }: { json?: boolean }) => change(who, 'disable', json));
+  ).action((who: string, { json }: { json?: boolean }) => change(who, 'disable', json));
 
-  addCommand(users, 'enable', 'Enable a disabled member again', 'pua users enable ada')
-    .argument('<id|username>', 'the member')
-    .action((who: string, { json }: { json?: boolean }) => change(who, 'enable', json));
+  memberCommand(users, 'enable', 'Enable a disabled member again', 'pua users enable ada').action(
+    (who: string, { json }: { json?: boolean }) => change(who, 'enable', json),
+  );
 
   addCommand(
     users,
@@ -223,8 +194,8 @@ export function usersCommands(program: Command): void {
     .argument('<id|username>', 'the member')
     .option('--yes', 'skip the confirmation; this cannot be undone')
     .action(async (who: string, options: { yes?: boolean; json?: boolean }, command: Command) => {
-      const { id, gone } = await withDatabase(async ({ dataSource }) => {
-        const users = new UsersService(dataSource);
+      const { id, gone } = await withDatabase(async ({ get }) => {
+        const users = get(UsersService);
         const user = await users.find(who);
         await confirm(
           command,
@@ -238,58 +209,55 @@ export function usersCommands(program: Command): void {
       print(options.json, { id, erased: gone ?? null }, () => `${id} is erased`);
     });
 
-  addCommand(
+  memberCommand(
     users,
     'sessions',
     'Show where a member is signed in, and which apps have access to their data',
     'pua users sessions ada',
-  )
-    .argument('<id|username>', 'the member')
-    .action(async (who: string, { json }: { json?: boolean }) => {
-      const { sessions, apps } = await withDatabase(async ({ dataSource }) => {
-        const { id } = await new UsersService(dataSource).find(who);
-        const access = new ConnectedApps(dataSource);
-        return { sessions: await access.listSessions(id), apps: await access.listApps(id) };
-      });
-      const result = {
-        sessions: sessions.shown,
-        sessions_count: sessions.count,
-        apps: apps.shown,
-        apps_count: apps.count,
-      };
-      print(json, result, () =>
-        [
-          table(sessions.shown, {
-            'SIGNED IN': ({ signed_in_at }) => signed_in_at,
-            'LAST SEEN': ({ last_seen_at }) => last_seen_at,
-            ADDRESS: ({ ip }) => ip,
-            BROWSER: ({ user_agent }) => user_agent,
-          }),
-          table(apps.shown, {
-            APP: ({ client_id, client_name }) => `${client_id} ${client_name}`,
-            SCOPES: ({ scopes }) => scopes,
-            SINCE: ({ since }) => since,
-            'LAST USED': ({ last_used_at }) => last_used_at,
-          }),
-        ].join('\n\n'),
-      );
-      for (const [name, { shown, count }] of Object.entries({ sessions, apps }))
-        if (count > shown.length) note(`${count - shown.length} more ${name} are not shown`);
+  ).action(async (who: string, { json }: { json?: boolean }) => {
+    const { sessions, apps } = await withDatabase(async ({ get }) => {
+      const { id } = await get(UsersService).find(who);
+      const access = get(ConnectedApps);
+      return { sessions: await access.listSessions(id), apps: await access.listApps(id) };
     });
+    const result = {
+      sessions: sessions.shown,
+      sessions_count: sessions.count,
+      apps: apps.shown,
+      apps_count: apps.count,
+    };
+    print(json, result, () =>
+      [
+        table(sessions.shown, {
+          'SIGNED IN': ({ signed_in_at }) => signed_in_at,
+          'LAST SEEN': ({ last_seen_at }) => last_seen_at,
+          ADDRESS: ({ ip }) => ip,
+          BROWSER: ({ user_agent }) => user_agent,
+        }),
+        table(apps.shown, {
+          APP: ({ client_id, client_name }) => `${client_id} ${client_name}`,
+          SCOPES: ({ scopes }) => scopes,
+          SINCE: ({ since }) => since,
+          'LAST USED': ({ last_used_at }) => last_used_at,
+        }),
+      ].join('\n\n'),
+    );
+    for (const [name, { shown, count }] of Object.entries({ sessions, apps }))
+      if (count > shown.length) note(`${count - shown.length} more ${name} are not shown`);
+  });
 
-  addCommand(
+  memberCommand(
     users,
     'revoke-access',
     'Revoke the access of apps to a member’s data, including unused authorization codes; without --client, end browser sessions and calendar links, too',
     'pua users revoke-access ada --client demo',
   )
-    .argument('<id|username>', 'the member')
     .option('--client <id>', 'revoke only the access of this app, and end no session')
     .action(async (who: string, { client, json }: { client?: string; json?: boolean }) => {
-      const ended = await withDatabaseOfAnyVersion(async ({ config, dataSource }) => {
-        const { id, username } = await new UsersService(dataSource).identify(who);
-        if (client !== undefined) await new ClientsService(dataSource, config).find(client);
-        const access = new ConnectedApps(dataSource);
+      const ended = await withDatabaseOfAnyVersion(async ({ get }) => {
+        const { id, username } = await get(UsersService).identify(who);
+        if (client !== undefined) await get(ClientsService).find(client);
+        const access = get(ConnectedApps);
         const by = { actor: 'admin' } as const;
         const ended =
           client === undefined
@@ -301,6 +269,27 @@ export function usersCommands(program: Command): void {
         plain(`${ended.username}: ${ended.grants} grants and ${ended.sessions} browser sessions ended`),
       );
     });
+}
+
+/** Adds a command about one member, who is its first argument. */
+const memberCommand = (...parameters: Parameters<typeof addCommand>): Command =>
+  addCommand(...parameters).argument('<id|username>', 'the member');
+
+/** The columns that the options of {@link profileOptions} set. */
+function columnsOf<Text = string>(
+  options: Omit<CreateOptions, 'passwordStdin'>,
+  read = (text: string | undefined) => text as Text | undefined,
+) {
+  return {
+    username: options.username,
+    external_id: read(options.externalId),
+    email: read(options.email),
+    first_name: read(options.firstName),
+    last_name: read(options.lastName),
+    display_name: read(options.displayName),
+    bio: read(options.bio),
+    profile_picture: read(options.profilePicture),
+  };
 }
 
 /** Adds the options for a member's profile and external id. @param empty whether an empty text clears a field */
@@ -337,8 +326,8 @@ const COLUMNS: Record<string, (user: ListedUser) => string | number | null> = {
 
 async function change(who: string, verb: 'disable' | 'enable', json: boolean | undefined): Promise<void> {
   const reach = verb === 'disable' ? withDatabaseOfAnyVersion : withDatabase;
-  const { changed, user } = await reach(async ({ dataSource }) => {
-    const users = new UsersService(dataSource);
+  const { changed, user } = await reach(async ({ get }) => {
+    const users = get(UsersService);
     const { id } = await users.identify(who);
     const changed = await users[verb](id, 'admin');
     return { changed, user: await users.identify(String(id)) };

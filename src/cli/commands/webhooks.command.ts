@@ -208,7 +208,7 @@ const DELIVERY_COLUMNS: Record<string, (delivery: DeliveryDetails) => string | n
 };
 
 function withService<T>(work: (service: WebhooksService) => Promise<T>): Promise<T> {
-  return withDatabase(({ config, dataSource }) => work(new WebhooksService(dataSource, config)));
+  return withDatabase(({ get }) => work(get(WebhooksService)));
 }
 
 /** Reads message types, comma separated, and drops repetitions. */

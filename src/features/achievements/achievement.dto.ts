@@ -1,31 +1,31 @@
-import { Schema } from '../../http/output/schema.js';
+import { Model } from '../../http/output/schema.js';
 import { JsonFragment } from '../../database/json-text.js';
 import {
-  BooleanField,
-  CountField,
-  EnumField,
-  IdField,
-  IntegerField,
-  NumberField,
-  ObjectField,
-  ObjectListField,
-  PercentageField,
-  TextField,
-  TimestampField,
+  booleanField,
+  countField,
+  enumField,
+  idField,
+  integerField,
+  numberField,
+  objectField,
+  objectListField,
+  percentageField,
+  textField,
+  timestampField,
 } from '../../http/output/fields.js';
+import type { ValueOf } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
 import {
   Flag,
   ListOf,
   ListOfTexts,
-  Moment,
+  DateTime,
   OneOf,
   RequiredInteger,
   Search,
 } from '../../http/input/parameters.js';
 import type { QueryVariants } from '../../http/input/query.js';
 import { MAX_PINNED, RARITIES } from '../../values/vocabulary.js';
-import type { Rarity } from '../../values/vocabulary.js';
 import {
   ACTIVE_MEMBERS,
   COMPUTED_AT,
@@ -56,10 +56,10 @@ export class EarnedQuery extends PageQuery {
   @ListOf(RARITIES, TIERS)
   rarity?: string[];
 
-  @Moment('Only achievements earned at this time or later')
+  @DateTime('Only achievements earned at this time or later')
   earned_after?: string;
 
-  @Moment('Only achievements earned before this time')
+  @DateTime('Only achievements earned before this time')
   earned_before?: string;
 
   @Search(2, 50, 'Case-insensitive substring of the name')
@@ -83,7 +83,7 @@ export class AllQuery extends PageQuery {
   rarity?: string[];
 }
 
-export class StatsQuery {
+class StatsQuery {
   @OneOf(['stats'], 'Which view of the achievements to return; earned ones if absent')
   action: 'stats';
 }
@@ -111,188 +111,124 @@ export const ACHIEVEMENT_QUERIES: QueryVariants = {
   values: { all: AllQuery, stats: StatsQuery, detail: DetailQuery, pinned: PinnedQuery },
 };
 
-@Schema('AchievementProgress')
-class AchievementProgress {
-  @CountField({ from: 'COALESCE(ua.progress, 0)', description: 'What the member has reached so far' })
-  current: number;
+const AchievementProgress = new Model('AchievementProgress', {
+  current: countField({
+    from: 'COALESCE(ua.progress, 0)',
+    description: 'What the member has reached so far',
+  }),
+  target: integerField({ from: 'a.target', minimum: 1, description: 'What is needed to earn it' }),
+  percentage: percentageField({ from: PROGRESS_PERCENTAGE }),
+});
 
-  @IntegerField({ from: 'a.target', minimum: 1, description: 'What is needed to earn it' })
-  target: number;
-
-  @PercentageField({ from: PROGRESS_PERCENTAGE })
-  percentage: number;
-}
+const TIER =
+  'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members';
 
 /** The fields of a hidden achievement that are masked until it is earned. */
 const TOLD = new JsonFragment(REVEALED);
 
 /** An achievement `a`, the member’s progress towards it, `ua`, and the totals that its rarity is computed from, `n` and `t`. */
-@Schema(
+export const AchievementItem = new Model(
   'Achievement',
+  {
+    id: idField({ from: 'a.id' }),
+    key: textField({
+      from: TOLD,
+      nullable: true,
+      description: 'Stable name for programs; null if it has none or is masked',
+    }),
+    name: textField({ from: TOLD }),
+    description: textField({ from: TOLD, nullable: true }),
+    icon_url: textField({ from: TOLD, nullable: true, description: 'URL of an image' }),
+    category: textField({ from: 'a.category', description: 'One of the platform’s categories' }),
+    rarity: enumField(RARITIES, {
+      from: RARITY,
+      description: TIER,
+    }),
+    rarity_percentage: percentageField({ from: RARITY_PERCENTAGE, nullable: true }),
+    points: countField({ from: 'a.points', description: 'Points for earning it' }),
+    is_hidden: booleanField({
+      from: 'a.is_hidden',
+      description: 'Whether it is masked until the member earns it',
+    }),
+    earned: booleanField({ from: 'ua.earned_at IS NOT NULL' }),
+    earned_at: timestampField({
+      from: 'ua.earned_at',
+      nullable: true,
+      description: 'null if the member has not earned it',
+    }),
+    progress: objectField(AchievementProgress, {
+      when: HAS_PROGRESS,
+      nullable: true,
+      description: 'null if it has no target',
+    }),
+    is_pinned: booleanField({
+      from: 'ua.pin_position IS NOT NULL',
+      description: 'Whether the member has pinned it, to be shown first',
+    }),
+    pin_position: integerField({
+      from: PIN_POSITION,
+      nullable: true,
+      minimum: 1,
+      maximum: MAX_PINNED,
+      description: '1 is shown first; null if it is not pinned',
+    }),
+  },
   'A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null',
-)
-export class AchievementItem {
-  @IdField({ from: 'a.id' })
-  id: number;
+);
 
-  @TextField({
-    from: TOLD,
-    nullable: true,
-    description: 'Stable name for programs; null if it has none or is masked',
-  })
-  key: string | null;
-
-  @TextField({ from: TOLD })
-  name: string;
-
-  @TextField({ from: TOLD, nullable: true })
-  description: string | null;
-
-  @TextField({ from: TOLD, nullable: true, description: 'URL of an image' })
-  icon_url: string | null;
-
-  @TextField({ from: 'a.category', description: 'One of the platform’s categories' })
-  category: string;
-
-  @EnumField(RARITIES, {
-    from: RARITY,
-    description:
-      'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members',
-  })
-  rarity: Rarity;
-
-  @PercentageField({ from: RARITY_PERCENTAGE, nullable: true })
-  rarity_percentage: number | null;
-
-  @CountField({ from: 'a.points', description: 'Points for earning it' })
-  points: number;
-
-  @BooleanField({ from: 'a.is_hidden', description: 'Whether it is masked until the member earns it' })
-  is_hidden: boolean;
-
-  @BooleanField({ from: 'ua.earned_at IS NOT NULL' })
-  earned: boolean;
-
-  @TimestampField({
-    from: 'ua.earned_at',
-    nullable: true,
-    description: 'null if the member has not earned it',
-  })
-  earned_at: string | null;
-
-  @ObjectField(AchievementProgress, {
-    when: HAS_PROGRESS,
-    nullable: true,
-    description: 'null if it has no target',
-  })
-  progress: AchievementProgress | null;
-
-  @BooleanField({
-    from: 'ua.pin_position IS NOT NULL',
-    description: 'Whether the member has pinned it, to be shown first',
-  })
-  is_pinned: boolean;
-
-  @IntegerField({
-    from: PIN_POSITION,
-    nullable: true,
-    minimum: 1,
-    maximum: MAX_PINNED,
-    description: '1 is shown first; null if it is not pinned',
-  })
-  pin_position: number | null;
-}
-
-@Schema('AchievementDetail')
-export class AchievementDetail extends AchievementItem {
-  @TextField({
+export const AchievementDetail = new Model('AchievementDetail', {
+  ...AchievementItem.properties,
+  criteria: textField({
     from: `CASE WHEN NOT ${MASKED} THEN a.criteria END`,
     nullable: true,
     description: 'What a member has to do to earn it',
-  })
-  criteria: string | null;
+  }),
+  earned_by_count: countField({ from: EARNERS, description: 'Number of active members who have earned it' }),
+  eligible_users_count: countField({ from: ACTIVE_MEMBERS, description: 'Number of active members' }),
+  rarity_computed_at: timestampField({ from: COMPUTED_AT, description: 'When the rarities were computed' }),
+});
 
-  @CountField({ from: EARNERS, description: 'Number of active members who have earned it' })
-  earned_by_count: number;
+const COMPLETION = {
+  total: countField(),
+  earned: countField(),
+  completion_percentage: percentageField(),
+};
 
-  @CountField({ from: ACTIVE_MEMBERS, description: 'Number of active members' })
-  eligible_users_count: number;
+const CategoryCompletion = new Model('CategoryCompletion', {
+  ...COMPLETION,
+  category: textField({ description: 'One of the platform’s categories' }),
+});
 
-  @TimestampField({ from: COMPUTED_AT, description: 'When the rarities were computed' })
-  rarity_computed_at: string;
-}
+const RarityCompletion = new Model('RarityCompletion', {
+  ...COMPLETION,
+  rarity: enumField(RARITIES, {
+    description: TIER,
+  }),
+  min_percentage: numberField({ nullable: true, description: 'Inclusive' }),
+  max_percentage: numberField({ nullable: true, description: 'Exclusive, except 100' }),
+});
 
-class Completion {
-  @CountField()
-  total: number;
-
-  @CountField()
-  earned: number;
-
-  @PercentageField()
-  completion_percentage: number;
-}
-
-@Schema('CategoryCompletion')
-class CategoryCompletion extends Completion {
-  @TextField({ description: 'One of the platform’s categories' })
-  category: string;
-}
-
-@Schema('RarityCompletion')
-class RarityCompletion extends Completion {
-  @EnumField(RARITIES, {
-    description:
-      'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members',
-  })
-  rarity: Rarity;
-
-  @NumberField({ nullable: true, description: 'Inclusive' })
-  min_percentage: number | null;
-
-  @NumberField({ nullable: true, description: 'Exclusive, except 100' })
-  max_percentage: number | null;
-}
-
-@Schema('RarestEarned')
-export class RarestEarned {
-  @IdField({ from: 'a.id' })
-  id: number;
-
-  @TextField({ from: 'a.name' })
-  name: string;
-
-  @EnumField(RARITIES, {
+export const RarestEarned = new Model('RarestEarned', {
+  id: idField({ from: 'a.id' }),
+  name: textField({ from: 'a.name' }),
+  rarity: enumField(RARITIES, {
     from: RARITY,
-    description:
-      'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members',
-  })
-  rarity: Rarity;
+    description: TIER,
+  }),
+  rarity_percentage: percentageField({ from: RARITY_PERCENTAGE, nullable: true }),
+});
 
-  @PercentageField({ from: RARITY_PERCENTAGE, nullable: true })
-  rarity_percentage: number | null;
-}
-
-@Schema('AchievementStatistics')
-export class AchievementStatistics extends Completion {
-  @CountField({ description: 'Points of all achievements that the member has earned' })
-  points_earned: number;
-
-  @CountField({ description: 'Points of all achievements' })
-  points_total: number;
-
-  @TimestampField({ nullable: true, description: 'null if the member has earned nothing' })
-  last_earned_at: string | null;
-
-  @ObjectListField(CategoryCompletion, { description: 'In alphabetical order' })
-  by_category: CategoryCompletion[];
-
-  @ObjectListField(RarityCompletion, { description: 'From common to legendary, then unrated' })
-  by_rarity: RarityCompletion[];
-
-  @ObjectField(RarestEarned, { nullable: true, description: 'null if the member has earned nothing' })
-  rarest_earned: RarestEarned | null;
-
-  @TimestampField({ description: 'When the rarities were computed' })
-  rarity_computed_at: string;
-}
+export const AchievementStatistics = new Model('AchievementStatistics', {
+  ...COMPLETION,
+  points_earned: countField({ description: 'Points of all achievements that the member has earned' }),
+  points_total: countField({ description: 'Points of all achievements' }),
+  last_earned_at: timestampField({ nullable: true, description: 'null if the member has earned nothing' }),
+  by_category: objectListField(CategoryCompletion, { description: 'In alphabetical order' }),
+  by_rarity: objectListField(RarityCompletion, { description: 'From common to legendary, then unrated' }),
+  rarest_earned: objectField(RarestEarned, {
+    nullable: true,
+    description: 'null if the member has earned nothing',
+  }),
+  rarity_computed_at: timestampField({ description: 'When the rarities were computed' }),
+});
+export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;

@@ -1,7 +1,8 @@
 import { List } from '../../database/list.js';
 import type { Filter, SortOf } from '../../database/list.js';
-import { contains, foldedText, IS_SHOWN, totalOfMember } from '../../database/sql.js';
+import { contains, foldedText, totalOfMember } from '../../database/sql.js';
 import { columnsOf, jsonOf } from '../../http/output/fields.js';
+import { accessTo } from '../../resources/resources.js';
 import { AchievementDetail, AchievementItem, RarestEarned } from './achievement.dto.js';
 import type { AllQuery, EarnedQuery, PinnedListQuery } from './achievement.dto.js';
 import {
@@ -30,8 +31,7 @@ const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
 
 /** The same for earned achievements, driven by the member's own rows. */
 const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
-const OF_MEMBER = 'ua.user_id = $1';
-const IS_EARNED = `${OF_MEMBER} AND ${IS_SHOWN.achievements}`;
+const OF_MEMBER = accessTo('achievements');
 
 const ITEMS = { item: jsonOf(AchievementItem), id: 'a.id', few: true };
 
@@ -44,8 +44,7 @@ export const EARNED_LIST = new List<EarnedQuery>({
   ...ITEMS,
   name: 'earned-achievements',
   rows: EARNED,
-  own: OF_MEMBER,
-  access: IS_EARNED,
+  ...OF_MEMBER,
   sorts: {
     earned_at: { key: 'ua.earned_at', type: 'timestamptz' },
     '-earned_at': { key: 'ua.earned_at', type: 'timestamptz', descending: true },
@@ -95,8 +94,8 @@ export const PINNED_LIST = new List<PinnedListQuery>({
   ...ITEMS,
   name: 'pinned-achievements',
   rows: EARNED,
-  own: OF_MEMBER,
-  access: `${IS_EARNED} AND ua.pin_position IS NOT NULL`,
+  own: OF_MEMBER.own,
+  access: `${OF_MEMBER.access} AND ua.pin_position IS NOT NULL`,
   sorts: { pin_position: { key: 'ua.pin_position::bigint', type: 'bigint' } },
   filters: { action: { pinned: null } },
 });

@@ -1,18 +1,18 @@
-import { Schema } from '../../http/output/schema.js';
+import { Model } from '../../http/output/schema.js';
 import { List } from '../../database/list.js';
-import { contains, EVENT_ACCESS, IS_SHOWN, totalOfMember } from '../../database/sql.js';
+import { contains, totalOfMember } from '../../database/sql.js';
+import { EVENT_ACCESS, listOf } from '../../resources/resources.js';
 import {
-  EnumField,
-  IdField,
+  enumField,
+  idField,
   jsonOf,
-  ObjectField,
-  TextField,
-  TimestampField,
+  objectField,
+  textField,
+  timestampField,
 } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
-import { ListOf, Moment, OneOf, Search } from '../../http/input/parameters.js';
+import { ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';
 import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../values/vocabulary.js';
-import type { ConnectionSource, ConnectionStatus } from '../../values/vocabulary.js';
 import { UserCard } from '../profile/profile.dto.js';
 
 const SORTS = ['-connected_at', 'connected_at', 'display_name', '-display_name'] as const;
@@ -27,64 +27,46 @@ export class ConnectionsQuery extends PageQuery {
   @ListOf(CONNECTION_STATUSES, 'Only connections in one of these states')
   status: string[] = ['accepted'];
 
-  @Moment('Only connections made at this time or later')
+  @DateTime('Only connections made at this time or later')
   connected_after?: string;
 
-  @Moment('Only connections made before this time')
+  @DateTime('Only connections made before this time')
   connected_before?: string;
 
   @ListOf(CONNECTION_SOURCES, 'Only connections made in one of these ways')
   source?: string[];
 }
 
-@Schema('MetAtEvent')
-class MetAtEvent {
-  @IdField({ from: 'e.id' })
-  id: number;
-
-  @TextField({ from: 'e.title' })
-  title: string;
-}
+const MetAtEvent = new Model('MetAtEvent', {
+  id: idField({ from: 'e.id' }),
+  title: textField({ from: 'e.title' }),
+});
 
 /** The member's side of a connection, `c`, and the other person, `u`. */
-@Schema('Connection')
-export class ConnectionItem {
-  @IdField({ from: 'c.id' })
-  id: number;
-
-  @ObjectField(UserCard, { from: 'u.card', description: 'The other person' })
-  user: UserCard;
-
-  @EnumField(CONNECTION_STATUSES, {
+export const ConnectionItem = new Model('Connection', {
+  id: idField({ from: 'c.id' }),
+  user: objectField(UserCard, { from: 'u.card', description: 'The other person' }),
+  status: enumField(CONNECTION_STATUSES, {
     from: 'c.status',
     description: 'pending_sent: the member sent the request; pending_received: the other person did',
-  })
-  status: ConnectionStatus;
-
-  @TimestampField({ from: 'c.requested_at', description: 'When the request was sent' })
-  requested_at: string;
-
-  @TimestampField({
+  }),
+  requested_at: timestampField({ from: 'c.requested_at', description: 'When the request was sent' }),
+  connected_at: timestampField({
     from: 'c.connected_at',
     nullable: true,
     description: 'null while the request is pending',
-  })
-  connected_at: string | null;
-
-  @EnumField(CONNECTION_SOURCES, {
+  }),
+  source: enumField(CONNECTION_SOURCES, {
     from: 'c.source',
     nullable: true,
     description: 'How they found each other',
-  })
-  source: ConnectionSource | null;
-
-  @ObjectField(MetAtEvent, {
+  }),
+  met_at_event: objectField(MetAtEvent, {
     lookup: `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`,
     nullable: true,
     description: 'Also null if the member has no access to the event',
-  })
-  met_at_event: MetAtEvent | null;
-}
+  }),
+});
 
 const ACCEPTED = 'accepted';
 /** Only accepted connections have a time of connection. */
@@ -92,13 +74,9 @@ const nullable = ({ status }: ConnectionsQuery) => String(status) !== ACCEPTED;
 
 /** The people whom the member is connected with, without those who are disabled. */
 export const CONNECTIONS = new List<ConnectionsQuery>({
-  name: 'connections',
+  ...listOf('connections'),
   item: jsonOf(ConnectionItem),
-  rows: 'connections c',
-  own: 'c.user_id = $1',
-  access: `c.user_id = $1 AND ${IS_SHOWN.connections}`,
   shown: 'JOIN users u ON u.id = c.peer_id',
-  id: 'c.id',
   sorts: {
     connected_at: { key: 'c.connected_at', type: 'timestamptz', nullable },
     '-connected_at': { key: 'c.connected_at', type: 'timestamptz', descending: true, nullable },

@@ -1,62 +1,44 @@
 import { Controller, Get } from '@nestjs/common';
-import { Schema } from '../../http/output/schema.js';
+import { Model } from '../../http/output/schema.js';
 import { accessOf, CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import {
-  BooleanField,
-  EnumField,
-  EnumListField,
-  IdField,
-  ObjectListField,
-  TextField,
-  TimestampField,
+  booleanField,
+  enumField,
+  enumListField,
+  idField,
+  objectListField,
+  textField,
+  timestampField,
 } from '../../http/output/fields.js';
+import type { ValueOf } from '../../http/output/fields.js';
 import { RespondsWith } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
-import type { Scope } from '../../auth/scopes.js';
 
-@Schema('Endpoint')
-class Endpoint {
-  @EnumField<string>(['GET', 'PUT'])
-  method: string;
+const Endpoint = new Model('Endpoint', {
+  method: enumField<string>(['GET', 'PUT']),
+  path: textField({ example: '/api/public/events/{id}' }),
+  scope: textField({ nullable: true, description: 'null: any credential' }),
+  allowed: booleanField({ description: 'Whether this credential has the scope' }),
+});
 
-  @TextField({ example: '/api/public/events/{id}' })
-  path: string;
-
-  @TextField({ nullable: true, description: 'null: any credential' })
-  scope: string | null;
-
-  @BooleanField({ description: 'Whether this credential has the scope' })
-  allowed: boolean;
-}
-
-@Schema('Credential')
-class CredentialAnswer {
-  @EnumField(['api_key', 'oauth_token'])
-  type: 'api_key' | 'oauth_token';
-
-  @IdField({ description: 'The member whose data it gives access to' })
-  user_id: number;
-
-  @EnumListField(ALL_SCOPES, { description: 'Granted scopes' })
-  scopes: readonly Scope[];
-
-  @TextField({ nullable: true, description: 'The app that the token was issued to; null for a key' })
-  client_id: string | null;
-
-  @TextField({ nullable: true, description: 'The part of the key that is not secret; null for a token' })
-  key_id: string | null;
-
-  @TimestampField({ nullable: true, description: 'null if it does not expire' })
-  expires_at: string | null;
-
-  @TimestampField()
-  created_at: string;
-
-  @ObjectListField(Endpoint, { description: 'Every call that requires a credential' })
-  endpoints: Endpoint[];
-}
+const CredentialAnswer = new Model('Credential', {
+  type: enumField(['api_key', 'oauth_token']),
+  user_id: idField({ description: 'The member whose data it gives access to' }),
+  scopes: enumListField(ALL_SCOPES, { description: 'Granted scopes' }),
+  client_id: textField({
+    nullable: true,
+    description: 'The app that the token was issued to; null for a key',
+  }),
+  key_id: textField({
+    nullable: true,
+    description: 'The part of the key that is not secret; null for a token',
+  }),
+  expires_at: timestampField({ nullable: true, description: 'null if it does not expire' }),
+  created_at: timestampField(),
+  endpoints: objectListField(Endpoint, { description: 'Every call that requires a credential' }),
+});
 
 @Controller('api/public/credential')
 export class CredentialController {
@@ -69,7 +51,7 @@ export class CredentialController {
     CredentialAnswer,
     'What kind of credential this is, whose it is, when it expires, and which calls it may make. A good first call for a new integration.',
   )
-  getCredential(@CurrentPrincipal() principal: Principal): CredentialAnswer {
+  getCredential(@CurrentPrincipal() principal: Principal): ValueOf<typeof CredentialAnswer> {
     return {
       type: principal.kind,
       user_id: principal.userId,
@@ -83,7 +65,7 @@ export class CredentialController {
   }
 
   /** Every route that takes a member's credential, and whether this credential opens it. */
-  #endpointsFor(principal: Principal): Endpoint[] {
+  #endpointsFor(principal: Principal): ValueOf<typeof Endpoint>[] {
     return this.routeTable.routes.flatMap(({ method, path, handler, controller }) => {
       const access = accessOf(handler, controller);
       if (access === undefined || access === 'public') return [];

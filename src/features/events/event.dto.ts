@@ -1,20 +1,20 @@
-import { Schema } from '../../http/output/schema.js';
+import { Model } from '../../http/output/schema.js';
 import { JsonFragment } from '../../database/json-text.js';
 import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
 import {
-  BooleanField,
-  CountField,
-  EnumField,
-  IdField,
-  NumberField,
-  ObjectField,
-  ObjectListField,
-  TextField,
-  TextListField,
-  TimestampField,
+  booleanField,
+  countField,
+  enumField,
+  idField,
+  numberField,
+  objectField,
+  objectListField,
+  textField,
+  textListField,
+  timestampField,
 } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
-import { Flag, ListOf, Moment, OneOf, Search } from '../../http/input/parameters.js';
+import { Flag, ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';
 import {
   COUNTRY_CODE_PATTERN,
   EVENT_ROLES,
@@ -24,7 +24,6 @@ import {
   MAX_LONGITUDE,
   RSVP_STATUSES,
 } from '../../values/vocabulary.js';
-import type { EventRole, EventStatus, EventVisibility, RsvpStatus } from '../../values/vocabulary.js';
 import { UserCard } from '../profile/profile.dto.js';
 
 const TIME_FILTERS = ['all', 'upcoming', 'ongoing', 'past'] as const;
@@ -46,10 +45,10 @@ export class EventsQuery extends PageQuery {
   @OneOf(TIME_FILTERS, 'upcoming: not started; ongoing: started, but not ended; past: all others')
   time_filter: (typeof TIME_FILTERS)[number] = 'all';
 
-  @Moment('Only events that start at this time or later')
+  @DateTime('Only events that start at this time or later')
   starts_after?: string;
 
-  @Moment('Only events that start before this time')
+  @DateTime('Only events that start before this time')
   starts_before?: string;
 
   @ListOf(EVENT_STATUSES, 'Only events in one of these states')
@@ -67,7 +66,7 @@ export class EventsQuery extends PageQuery {
   @Search(2, 100, 'Case-insensitive substring of the title')
   q?: string;
 
-  @Moment(
+  @DateTime(
     'Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the `Date` of the previous response, and no change is missed',
   )
   updated_since?: string;
@@ -81,194 +80,139 @@ const CARD = new JsonFragment('e.card', true);
 const LOCATION = 'e.location';
 const LOCATION_KEYS = new JsonFragment(`left(${LOCATION}, -1)`, true);
 
-@Schema('EventLocation')
-class EventLocation {
-  @TextField({ from: LOCATION_KEYS, nullable: true, description: 'Name of the venue' })
-  name: string | null;
-
-  @TextField({ from: LOCATION_KEYS, nullable: true })
-  city: string | null;
-
-  @TextField({
+const EventLocation = new Model('EventLocation', {
+  name: textField({ from: LOCATION_KEYS, nullable: true, description: 'Name of the venue' }),
+  city: textField({ from: LOCATION_KEYS, nullable: true }),
+  country_code: textField({
     from: LOCATION_KEYS,
     nullable: true,
     pattern: COUNTRY_CODE_PATTERN,
     description: 'ISO 3166-1 alpha-2',
-  })
-  country_code: string | null;
-}
+  }),
+});
 
-@Schema('EventLocationDetail')
-class EventLocationDetail extends EventLocation {
-  @TextField({ from: 'e.location_address', nullable: true, description: 'Street and number' })
-  address: string | null;
-
-  @NumberField({ from: 'e.location_latitude', nullable: true, minimum: -MAX_LATITUDE, maximum: MAX_LATITUDE })
-  latitude: number | null;
-
-  @NumberField({
+const EventLocationDetail = new Model('EventLocationDetail', {
+  ...EventLocation.properties,
+  address: textField({ from: 'e.location_address', nullable: true, description: 'Street and number' }),
+  latitude: numberField({
+    from: 'e.location_latitude',
+    nullable: true,
+    minimum: -MAX_LATITUDE,
+    maximum: MAX_LATITUDE,
+  }),
+  longitude: numberField({
     from: 'e.location_longitude',
     nullable: true,
     minimum: -MAX_LONGITUDE,
     maximum: MAX_LONGITUDE,
-  })
-  longitude: number | null;
-}
+  }),
+});
 
 /** An event `e`, and the member's relation to it, `p`. */
-@Schema('Event')
-export class EventItem {
-  @IdField({ from: CARD })
-  id: number;
-
-  @TextField({ from: CARD })
-  title: string;
-
-  @TextField({ from: CARD, nullable: true, description: 'A line or two, for lists' })
-  summary: string | null;
-
-  @EnumField(EVENT_STATUSES, {
+export const EventItem = new Model('Event', {
+  id: idField({ from: CARD }),
+  title: textField({ from: CARD }),
+  summary: textField({ from: CARD, nullable: true, description: 'A line or two, for lists' }),
+  status: enumField(EVENT_STATUSES, {
     from: CARD,
     description: 'draft: visible only to those who organise the event',
-  })
-  status: EventStatus;
-
-  @EnumField(EVENT_VISIBILITIES, {
+  }),
+  visibility: enumField(EVENT_VISIBILITIES, {
     from: CARD,
     description:
       'Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility',
-  })
-  visibility: EventVisibility;
-
-  @TimestampField({ from: CARD, example: EXAMPLE, description: 'UTC' })
-  starts_at: string;
-
-  @TimestampField({
+  }),
+  starts_at: timestampField({ from: CARD, example: EXAMPLE, description: 'UTC' }),
+  ends_at: timestampField({
     from: CARD,
     nullable: true,
     description: 'UTC; null if no end is known: the event is then past once it has started',
-  })
-  ends_at: string | null;
-
-  @TextField({ from: CARD, example: 'Europe/Berlin', description: 'IANA time zone' })
-  timezone: string;
-
-  @ObjectField(EventLocation, {
+  }),
+  timezone: textField({ from: CARD, example: 'Europe/Berlin', description: 'IANA time zone' }),
+  location: objectField(EventLocation, {
     from: LOCATION,
     nullable: true,
     description: 'null if there is no venue, or it is not known',
-  })
-  location: EventLocation | null;
-
-  @TimestampField({
+  }),
+  starts_at_local: timestampField({
     from: { local: 'e.starts_at', zone: 'e.timezone' },
     example: EXAMPLE,
     description: '`starts_at` in `timezone`',
-  })
-  starts_at_local: string;
-
-  @TimestampField({
+  }),
+  ends_at_local: timestampField({
     from: { local: 'e.ends_at', zone: 'e.timezone' },
     nullable: true,
     description: '`ends_at` in `timezone`',
-  })
-  ends_at_local: string | null;
-
-  @BooleanField({
+  }),
+  is_all_day: booleanField({
     from: CARD,
     description: 'Whether only the dates of its start and end matter, not the times',
-  })
-  is_all_day: boolean;
-
-  @BooleanField({ from: CARD, description: 'Whether it takes place online' })
-  is_online: boolean;
-
-  @TextField({ from: CARD, nullable: true, description: 'URL of an image' })
-  cover_image: string | null;
-
-  @ObjectField(UserCard, { from: 'o.card', description: 'The person whose event it is' })
-  organizer: UserCard;
-
-  @EnumField(EVENT_ROLES, { from: 'p.role', description: 'The member’s role in the event' })
-  role: EventRole;
-
-  @EnumField(RSVP_STATUSES, {
+  }),
+  is_online: booleanField({ from: CARD, description: 'Whether it takes place online' }),
+  cover_image: textField({ from: CARD, nullable: true, description: 'URL of an image' }),
+  organizer: objectField(UserCard, { from: 'o.card', description: 'The person whose event it is' }),
+  role: enumField(EVENT_ROLES, { from: 'p.role', description: 'The member’s role in the event' }),
+  rsvp_status: enumField(RSVP_STATUSES, {
     from: 'p.rsvp_status',
     nullable: true,
     description: 'The member’s response; null for organizers and co-organizers',
-  })
-  rsvp_status: RsvpStatus | null;
-
-  @CountField({ from: ATTENDEES, description: 'Number of people who are going' })
-  attendees_count: number;
-
-  @CountField({
+  }),
+  attendees_count: countField({ from: ATTENDEES, description: 'Number of people who are going' }),
+  capacity: countField({
     from: CARD,
     nullable: true,
     description: 'Maximum number of attendees; null if there is none',
-  })
-  capacity: number | null;
+  }),
+  created_at: timestampField({ from: CARD, example: EXAMPLE, description: 'When the event was created' }),
+  updated_at: timestampField({
+    from: CARD,
+    example: EXAMPLE,
+    description: 'When the event itself last changed',
+  }),
+});
 
-  @TimestampField({ from: CARD, example: EXAMPLE, description: 'When the event was created' })
-  created_at: string;
-
-  @TimestampField({ from: CARD, example: EXAMPLE, description: 'When the event itself last changed' })
-  updated_at: string;
-}
-
-@Schema('EventDetail')
-export class EventDetail extends EventItem {
-  @TextField({ from: 'e.description', nullable: true, description: 'The full description' })
-  description: string | null;
-
-  @TextListField({ from: 'e.tags', description: 'Keywords' })
-  tags: string[];
-
-  @ObjectField(EventLocationDetail, {
+export const EventDetail = new Model('EventDetail', {
+  ...EventItem.properties,
+  description: textField({ from: 'e.description', nullable: true, description: 'The full description' }),
+  tags: textListField({ from: 'e.tags', description: 'Keywords' }),
+  location: objectField(EventLocationDetail, {
     when: `${LOCATION} <> 'null'`,
     nullable: true,
     description: 'null if there is no venue, or it is not known',
-  })
-  declare location: EventLocationDetail | null;
-
-  @TextField({
+  }),
+  online_url: textField({
     from: ONLINE_URL,
     nullable: true,
     description: 'Only for organizers and those who are going',
-  })
-  online_url: string | null;
-
-  @CountField({
+  }),
+  spots_left: countField({
     from: `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`,
     nullable: true,
     description: 'Never below 0; null if there is no capacity',
-  })
-  spots_left: number | null;
-
-  @TimestampField({
+  }),
+  responded_at: timestampField({
     from: 'p.responded_at',
     nullable: true,
     description: 'When the member responded to the invitation',
-  })
-  responded_at: string | null;
-
-  @TimestampField({ from: 'p.checked_in_at', nullable: true, description: 'When the member checked in' })
-  checked_in_at: string | null;
-
-  @ObjectListField(UserCard, {
+  }),
+  checked_in_at: timestampField({
+    from: 'p.checked_in_at',
+    nullable: true,
+    description: 'When the member checked in',
+  }),
+  co_organizers: objectListField(UserCard, {
     from: `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
       FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer'`,
     description: 'The people who organise it together with the organizer',
-  })
-  co_organizers: UserCard[];
-
-  @TimestampField({ from: 'e.cancelled_at', nullable: true, description: 'null if it was not cancelled' })
-  cancelled_at: string | null;
-
-  @TextField({
+  }),
+  cancelled_at: timestampField({
+    from: 'e.cancelled_at',
+    nullable: true,
+    description: 'null if it was not cancelled',
+  }),
+  cancellation_reason: textField({
     from: 'e.cancellation_reason',
     nullable: true,
     description: 'As given by the person who cancelled it',
-  })
-  cancellation_reason: string | null;
-}
+  }),
+});

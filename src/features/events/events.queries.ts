@@ -1,13 +1,13 @@
-import type { NamedStatement } from '../../database/pipelined-reads.js';
+import type { NamedStatement } from '../../database/postgres/pipelined-reads.js';
 import { List } from '../../database/list.js';
 import type { ListDeclaration } from '../../database/list.js';
-import { contains, EVENT_ACCESS, totalOfMember } from '../../database/sql.js';
+import { contains, totalOfMember } from '../../database/sql.js';
+import { EVENT_ACCESS, listOf } from '../../resources/resources.js';
 import { jsonOf } from '../../http/output/fields.js';
 import { EventDetail, EventItem } from './event.dto.js';
 import type { EventsQuery } from './event.dto.js';
 
-/** The member's relations to events, and the events themselves. */
-const RELATIONS = 'participants p';
+/** Of the member's relations to events, the events themselves. */
 const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
 
 /**
@@ -35,14 +35,11 @@ function eventReads(localTime: string): EventReads {
   const json = (model: Parameters<typeof jsonOf>[0]) =>
     jsonOf(model).replaceAll('local_time(', `${localTime}(`);
   const declaration: ListDeclaration<EventsQuery> = {
+    ...listOf('events'),
     name: `events:${localTime}`,
     item: json(EventItem),
-    rows: RELATIONS,
-    own: 'p.user_id = $1',
-    access: EVENT_ACCESS,
     shown: EVENT,
     joined: { alias: 'e', sql: OF_EVENT },
-    id: 'p.event_id',
     sorts: {
       starts_at: { key: 'p.starts_at', type: 'timestamptz' },
       '-starts_at': { key: 'p.starts_at', type: 'timestamptz', descending: true },
@@ -77,7 +74,7 @@ function eventReads(localTime: string): EventReads {
     whole: new List({ ...declaration, name: `whole-events:${localTime}`, item: json(EventDetail) }),
     detail: {
       name: `read-event:${localTime}`,
-      text: `SELECT ${json(EventDetail)} AS json FROM ${RELATIONS} ${EVENT} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
+      text: `SELECT ${json(EventDetail)} AS json FROM participants p ${EVENT} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
     },
   };
 }

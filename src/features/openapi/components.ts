@@ -29,17 +29,32 @@ export const HEADERS = {
   'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 1 }),
 };
 
-const PROBLEM_PARAMETER: Json = {
+/** An object without other properties, of which these are always there. */
+const closed = (required: readonly string[], properties: Json): Json => ({
   type: 'object',
-  required: ['parameter', 'code', 'detail'],
+  required,
   additionalProperties: false,
-  properties: {
-    parameter: { type: 'string' },
-    code: { type: 'string' },
-    detail: { type: 'string' },
-    allowed: { type: 'array', items: { type: 'string' } },
+  properties,
+});
+const TEXT = { type: 'string' };
+
+/** The faults of a request: of a part of its body, or of a parameter. */
+const faults = (maxItems: number, ofBody: Json): Json => ({
+  type: 'array',
+  minItems: 1,
+  maxItems,
+  items: {
+    oneOf: [
+      ofBody,
+      closed(['parameter', 'code', 'detail'], {
+        parameter: TEXT,
+        code: TEXT,
+        detail: TEXT,
+        allowed: { type: 'array', items: TEXT },
+      }),
+    ],
   },
-};
+});
 
 /** An error (RFC 9457). */
 export const PROBLEM: Json = {
@@ -55,29 +70,17 @@ export const PROBLEM: Json = {
     instance: { type: 'string' },
     code: { type: 'string', enum: [...PROBLEMS.keys()] },
     request_id: { type: 'string' },
-    errors: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 32,
-      items: {
-        oneOf: [
-          {
-            type: 'object',
-            required: ['pointer', 'field', 'code', 'detail'],
-            additionalProperties: false,
-            properties: {
-              pointer: { type: 'string' },
-              field: { type: ['string', 'null'] },
-              code: { type: 'string' },
-              detail: { type: 'string' },
-              max: { type: 'integer' },
-              actual: { type: 'integer' },
-            },
-          },
-          PROBLEM_PARAMETER,
-        ],
-      },
-    },
+    errors: faults(
+      32,
+      closed(['pointer', 'field', 'code', 'detail'], {
+        pointer: TEXT,
+        field: { type: ['string', 'null'] },
+        code: TEXT,
+        detail: TEXT,
+        max: { type: 'integer' },
+        actual: { type: 'integer' },
+      }),
+    ),
     required_scope: { type: 'string', enum: ALL_SCOPES },
     granted_scopes: { type: 'array', items: { type: 'string' } },
     retry_after: { type: 'integer', minimum: 1 },
@@ -89,27 +92,15 @@ export const PLATFORM_PROBLEM: Json = {
   ...PROBLEM,
   properties: {
     ...(PROBLEM.properties as Json),
-    errors: {
-      type: 'array',
-      minItems: 1,
-      maxItems: 100,
-      items: {
-        oneOf: [
-          {
-            type: 'object',
-            required: ['line', 'pointer', 'code', 'detail'],
-            additionalProperties: false,
-            properties: {
-              line: { type: 'integer', minimum: 1 },
-              pointer: { type: 'string' },
-              code: { type: 'string' },
-              detail: { type: 'string' },
-            },
-          },
-          PROBLEM_PARAMETER,
-        ],
-      },
-    },
+    errors: faults(
+      100,
+      closed(['line', 'pointer', 'code', 'detail'], {
+        line: { type: 'integer', minimum: 1 },
+        pointer: TEXT,
+        code: TEXT,
+        detail: TEXT,
+      }),
+    ),
     required_scope: { type: 'string', enum: ALL_PLATFORM_SCOPES },
   },
 };

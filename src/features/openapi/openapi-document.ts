@@ -5,26 +5,20 @@ import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
 import { bodyOf } from '../../http/input/body.js';
 import type { RequestBody } from '../../http/input/body.js';
-import type { QueryClass } from '../../http/input/parameters.js';
-import { queryOfHandler } from '../../http/input/query.js';
 import { JsonResponse } from '../../http/output/json-response.js';
-import {
-  operationOf,
-  pathParametersOf,
-  problemsOf,
-  schemaOf,
-  variantsOf,
-} from '../../http/output/openapi.js';
+import { operationOf, pathParametersOf, problemsOf } from '../../http/output/openapi.js';
 import { PROBLEMS } from '../../http/output/problems.js';
 import type { ProblemCode } from '../../http/output/problems.js';
-import { propertiesOf, schemasUsedBy } from '../../http/output/schema.js';
-import type { JsonSchema, Model } from '../../http/output/schema.js';
+import { schemasUsedBy } from '../../http/output/schema.js';
+import type { JsonSchema } from '../../http/output/schema.js';
 import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
 import { RouteTable } from '../../http/route-table.js';
+import { ABOUT } from '../../resources/resources.js';
 import type { Route } from '../../http/route-table.js';
 import { HEADERS, PLATFORM_PROBLEM, PROBLEM } from './components.js';
 import { EXAMPLES, RECORDED_AT } from './examples.js';
 import type { Example } from './examples.js';
+import { describeVariants, parametersOf, queryClasses, queryParameters } from './query-parameters.js';
 
 type Json = Record<string, unknown>;
 
@@ -262,75 +256,6 @@ function withExample(body: RequestBody, examples: readonly Example[]): Json {
   return { ...body, content: Object.fromEntries(content) as Json };
 }
 
-/** The classes that a query of the route can have. */
-function queryClasses(route: Route): QueryClass[] {
-  const accepted = queryOfHandler(route.handler);
-  if (accepted === undefined) return [];
-  return typeof accepted === 'function' ? [accepted] : [accepted.absent, ...Object.values(accepted.values)];
-}
-
-function queryParameters(route: Route): Json[] {
-  const accepted = queryOfHandler(route.handler);
-  if (accepted === undefined) return [];
-  if (typeof accepted === 'function') return parametersOf(accepted);
-  const all = new Map<string, Json>();
-  for (const variant of queryClasses(route)) {
-    for (const parameter of parametersOf(variant)) {
-      const known = all.get(parameter.name as string);
-      // The same name means the same in each variant; only the accepted values differ.
-      if (known) known.schema = mergeSchemas(known.schema as Json, parameter.schema as Json);
-      else all.set(parameter.name as string, { ...parameter, required: false });
-    }
-  }
-  // Generated clients send what is declared as a default, and a variant refuses what it does not know; `x-variants` has the defaults.
-  for (const { schema } of all.values()) delete (schema as Json).default;
-  const by = all.get(accepted.by) ?? { name: accepted.by, in: 'query', required: false };
-  by.schema = { type: 'string', enum: Object.keys(accepted.values) };
-  all.set(accepted.by, by);
-  return [...all.values()];
-}
-
-/** What each value of the deciding parameter returns, and its parameters. OpenAPI itself cannot express that. */
-function describeVariants(route: Route): Json[] | undefined {
-  const accepted = queryOfHandler(route.handler);
-  const described = variantsOf(route.handler);
-  if (accepted === undefined || typeof accepted === 'function' || !described) return undefined;
-  return Object.entries(described).map(([value, variant]) => ({
-    name: variant.name,
-    ...(value === '' ? {} : { value }),
-    by: accepted.by,
-    summary: variant.summary,
-    description: variant.description,
-    parameters: parametersOf(value === '' ? accepted.absent : accepted.values[value]!).filter(
-      ({ name }) => name !== accepted.by,
-    ),
-    schema: schemaOf(variant),
-  }));
-}
-
-function mergeSchemas(one: Json, other: Json): Json {
-  const merged: Json = { ...one };
-  if (Array.isArray(one.enum) && Array.isArray(other.enum)) {
-    merged.enum = [...new Set<unknown>([...(one.enum as unknown[]), ...(other.enum as unknown[])])];
-  }
-  return merged;
-}
-
-function parametersOf(query: Model): Json[] {
-  const defaults = new query() as Record<string, unknown>;
-  return [...propertiesOf(query)].map(([name, { schema, required }]) => {
-    const { description, style, explode, ...rules } = schema;
-    return {
-      name,
-      in: 'query',
-      required,
-      description,
-      ...(style ? { style, explode } : {}),
-      schema: { ...rules, ...(defaults[name] === undefined ? {} : { default: defaults[name] }) },
-    };
-  });
-}
-
 function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode[]> {
   const codes: ProblemCode[] = [
     ...problemsOf(route.handler),
@@ -389,10 +314,7 @@ const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
 /** The groups of calls, with a sentence about each. */
 const TAGS: Readonly<Record<string, string>> = {
-  Profile: 'Who the member is, and what they can change about that.',
-  Events: 'The events that the member organises, attends or is invited to.',
-  Connections: 'The people whom the member is connected with.',
-  Achievements: 'What the member has earned, and their progress towards the rest.',
+  ...Object.fromEntries(Array.from(ABOUT, ([name, about]) => [capitalized(name), about])),
   Sync: 'What has changed in the member’s data, so that a copy of it can be kept up to date.',
   Credential: 'What the credential sent with the request is, and what it may do.',
   Platform: 'The calls for the platform’s own backend, with its own keys.',
@@ -408,5 +330,9 @@ function tagOf(path: string): string {
     'openapi.json': 'Documents',
     problems: 'Documents',
   };
-  return groups[segment] ?? segment.replace(/^./, (letter) => letter.toUpperCase());
+  return groups[segment] ?? capitalized(segment);
+}
+
+function capitalized(word: string): string {
+  return word.replace(/^./, (letter) => letter.toUpperCase());
 }

@@ -1,34 +1,22 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/json-response.js';
-import { IntegerField, ObjectListField, TextField } from '../../http/output/fields.js';
+import { integerField, objectListField, textField } from '../../http/output/fields.js';
 import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { Problem, PROBLEMS } from '../../http/output/problems.js';
-import { Schema } from '../../http/output/schema.js';
+import { Model } from '../../http/output/schema.js';
 
-@Schema('ProblemDefinition')
-class ProblemEntry {
-  @TextField({ description: 'Stable name of the error, for programs' })
-  code: string;
+const ProblemEntry = new Model('ProblemDefinition', {
+  code: textField({ description: 'Stable name of the error, for programs' }),
+  status: integerField({ minimum: 400, maximum: 599 }),
+  title: textField(),
+  meaning: textField({ description: 'What went wrong' }),
+  fix: textField({ description: 'How to fix it' }),
+});
 
-  @IntegerField({ minimum: 400, maximum: 599 })
-  status: number;
-
-  @TextField()
-  title: string;
-
-  @TextField({ description: 'What went wrong' })
-  meaning: string;
-
-  @TextField({ description: 'How to fix it' })
-  fix: string;
-}
-
-@Schema('ProblemCatalogue')
-class ProblemCatalogue {
-  @ObjectListField(ProblemEntry)
-  data: ProblemEntry[];
-}
+const ProblemCatalogue = new Model('ProblemCatalogue', {
+  data: objectListField(ProblemEntry),
+});
 
 const CATALOGUE = JsonResponse.unchanging({ data: [...PROBLEMS.values()] });
 const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonResponse.unchanging(problem)]));

@@ -48,7 +48,7 @@ export class ProfileController {
     @CurrentPrincipal() principal: Principal,
     @Req() request: Request,
     @Headers('if-match') ifMatch: string | undefined,
-    @JsonBody() changes: ProfileChanges,
+    @JsonBody(ProfileChanges, Profile) changes: ProfileChanges,
   ): Promise<JsonResponse> {
     extendDeadline(request, LOCK_PATIENCE_MS);
     return this.profiles.update(principal, changes, ifMatch);

@@ -1,147 +1,100 @@
-import { Schema } from '../../http/output/schema.js';
+import { Model } from '../../http/output/schema.js';
 import {
-  CountField,
-  EnumField,
-  IdField,
-  ObjectField,
-  TextField,
-  TimestampField,
+  countField,
+  enumField,
+  idField,
+  objectField,
+  textField,
+  timestampField,
 } from '../../http/output/fields.js';
-import { ChangesOf, HttpUrl, Text } from '../../http/input/body.js';
+import type { ValueOf } from '../../http/output/fields.js';
+import { httpUrl, text } from '../../http/input/body.js';
+import type { BodyOf } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 
 /** A person, as others may see them: `users.card` is its JSON text. */
-@Schema('UserCard')
-export class UserCard {
-  @IdField()
-  id: number;
+export const UserCard = new Model('UserCard', {
+  id: idField(),
+  username: textField({ description: 'Unique on the platform' }),
+  display_name: textField(),
+  profile_picture: textField({ nullable: true, description: 'URL of an image' }),
+});
 
-  @TextField({ description: 'Unique on the platform' })
-  username: string;
-
-  @TextField()
-  display_name: string;
-
-  @TextField({ nullable: true, description: 'URL of an image' })
-  profile_picture: string | null;
-}
-
+const USERNAME = textField({ from: 'u.username', description: 'Unique on the platform' });
+const BIO = textField({
+  from: 'u.bio',
+  nullable: true,
+  maxLength: LENGTHS.users.bio[1],
+  description: 'What the member says about themselves',
+});
+const PICTURE = textField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' });
 /** Of a member `u` (users). */
-class NamedMember {
-  @IdField({ from: 'u.id' })
-  id: number;
-
-  @TextField({ from: 'u.username', description: 'Unique on the platform' })
-  username: string;
-
-  @TextField({
+const NAMED_MEMBER = {
+  id: idField({ from: 'u.id' }),
+  username: USERNAME,
+  first_name: textField({
     from: 'u.first_name',
     nullable: true,
     maxLength: LENGTHS.users.first_name[1],
     description: 'As written by the member',
-  })
-  first_name: string | null;
-
-  @TextField({
+  }),
+  last_name: textField({
     from: 'u.last_name',
     nullable: true,
     maxLength: LENGTHS.users.last_name[1],
     description: 'As written by the member',
-  })
-  last_name: string | null;
+  }),
+  display_name: textField({ from: 'u.display_name' }),
+};
 
-  @TextField({ from: 'u.display_name' })
-  display_name: string;
-}
-
-@Schema('Me')
-export class Me extends NamedMember {
-  @TextField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' })
-  profile_picture: string | null;
-}
+export const Me = new Model('Me', {
+  ...NAMED_MEMBER,
+  profile_picture: PICTURE,
+});
+export type Me = ValueOf<typeof Me>;
 
 /** The profile of a member `u`, with the member’s totals, `t`. */
-@Schema('Profile')
-export class Profile {
-  @IdField({ from: 'u.id' })
-  id: number;
-
-  @TextField({ from: 'u.username', description: 'Unique on the platform' })
-  username: string;
-
-  @TextField({
+export const Profile = new Model('Profile', {
+  id: idField({ from: 'u.id' }),
+  username: USERNAME,
+  display_name: textField({
     from: 'u.display_name',
     description: 'The name set on the platform; first and last name, or the username, if there is none',
-  })
-  display_name: string;
-
-  @TextField({
-    from: 'u.bio',
-    nullable: true,
-    maxLength: LENGTHS.users.bio[1],
-    description: 'What the member says about themselves',
-  })
-  bio: string | null;
-
-  @TextField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' })
-  profile_picture: string | null;
-
-  @TimestampField({
+  }),
+  bio: BIO,
+  profile_picture: PICTURE,
+  created_at: timestampField({
     from: 'u.created_at',
     example: '2026-01-31 18:00:00',
     description: 'When the member joined',
-  })
-  created_at: string;
-
-  @CountField({
+  }),
+  achievements_count: countField({
     from: 'COALESCE(t.achievements_count, 0)',
     description: 'Equals `pagination.total` of the default achievements list',
-  })
-  achievements_count: number;
-
-  @CountField({
+  }),
+  connections_count: countField({
     from: 'COALESCE(t.connections_count, 0)',
     description: 'Equals `pagination.total` of the default connections list',
-  })
-  connections_count: number;
-}
+  }),
+});
 
-@Schema('ChangedProfile')
-export class ChangedProfile extends NamedMember {
-  @TextField({
-    from: 'u.bio',
-    nullable: true,
-    maxLength: LENGTHS.users.bio[1],
-    description: 'What the member says about themselves',
-  })
-  bio: string | null;
+export const ChangedProfile = new Model('ChangedProfile', {
+  ...NAMED_MEMBER,
+  bio: BIO,
+  profile_picture: PICTURE,
+});
 
-  @TextField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' })
-  profile_picture: string | null;
-}
-
-@Schema('ProfileUpdated')
-export class ProfileUpdated {
-  @EnumField(['Profile updated.'])
-  message: 'Profile updated.';
-
-  @ObjectField(ChangedProfile)
-  profile: ChangedProfile;
-}
+export const ProfileUpdated = new Model('ProfileUpdated', {
+  message: enumField(['Profile updated.']),
+  profile: objectField(ChangedProfile),
+});
+export type ProfileUpdated = ValueOf<typeof ProfileUpdated>;
 
 /** Body of PUT /profile: only included fields change, null clears. */
-@Schema('ProfileChanges')
-@ChangesOf(Profile)
-export class ProfileChanges {
-  @Text(LENGTHS.users.first_name, { example: 'Ada' })
-  first_name?: string | null;
-
-  @Text(LENGTHS.users.last_name)
-  last_name?: string | null;
-
-  @Text(LENGTHS.users.bio)
-  bio?: string | null;
-
-  @HttpUrl(LENGTHS.users.profile_picture)
-  profile_picture?: string | null;
-}
+export const ProfileChanges = new Model('ProfileChanges', {
+  first_name: text(LENGTHS.users.first_name, { example: 'Ada' }),
+  last_name: text(LENGTHS.users.last_name),
+  bio: text(LENGTHS.users.bio),
+  profile_picture: httpUrl(LENGTHS.users.profile_picture),
+});
+export type ProfileChanges = BodyOf<typeof ProfileChanges>;

@@ -1,17 +1,17 @@
-import { Schema } from '../../http/output/schema.js';
+import { Model } from '../../http/output/schema.js';
 import { CHANGE_KINDS } from '../../changes/changes.js';
-import type { MemberChange } from '../../changes/changes.js';
-import { RESOURCES } from '../../changes/resources.js';
-import type { Resource } from '../../changes/resources.js';
+import { RESOURCES } from '../../resources/resources.js';
+import type { Resource } from '../../resources/resources.js';
 import { Cursor, ListOf, WholeNumber } from '../../http/input/parameters.js';
 import {
-  BooleanField,
-  EnumField,
-  EnumListField,
-  IdField,
-  ObjectListField,
-  TextField,
+  booleanField,
+  enumField,
+  enumListField,
+  idField,
+  objectListField,
+  textField,
 } from '../../http/output/fields.js';
+import type { ValueOf } from '../../http/output/fields.js';
 
 export class SyncQuery {
   @WholeNumber(1, 1000, 'Maximum number of changes')
@@ -29,33 +29,22 @@ export class SyncQuery {
   resources?: Resource[];
 }
 
-@Schema('Change')
-class ChangeItem {
-  @EnumField(RESOURCES, { description: 'The resource that changed' })
-  resource: Resource;
-
-  @IdField({ description: 'Id of the event, connection or achievement; for a profile, id of the member' })
-  id: number;
-
-  @EnumField(CHANGE_KINDS, {
+const ChangeItem = new Model('Change', {
+  resource: enumField(RESOURCES, { description: 'The resource that changed' }),
+  id: idField({ description: 'Id of the event, connection or achievement; for a profile, id of the member' }),
+  kind: enumField(CHANGE_KINDS, {
     description: 'updated: it is new or has changed; removed: it is no longer in the member’s lists',
-  })
-  kind: MemberChange['kind'];
-}
+  }),
+});
 
-@Schema('Changes')
-export class SyncAnswer {
-  @ObjectListField(ChangeItem, { description: 'Each item once, in the order of their most recent changes' })
-  data: MemberChange[];
-
-  @TextField({ description: 'Cursor for the next call' })
-  next: string;
-
-  @BooleanField({ description: 'Whether there are more changes to read now' })
-  more: boolean;
-
-  @EnumListField(RESOURCES, {
+export const SyncAnswer = new Model('Changes', {
+  data: objectListField(ChangeItem, {
+    description: 'Each item once, in the order of their most recent changes',
+  }),
+  next: textField({ description: 'Cursor for the next call' }),
+  more: booleanField({ description: 'Whether there are more changes to read now' }),
+  resources: enumListField(RESOURCES, {
     description: 'The resources that the response covers: those requested that the credential may read',
-  })
-  resources: readonly Resource[];
-}
+  }),
+});
+export type SyncAnswer = ValueOf<typeof SyncAnswer>;

@@ -1,22 +1,19 @@
-import { applyDecorators, createParamDecorator } from '@nestjs/common';
+import { createParamDecorator } from '@nestjs/common';
 import type { ExecutionContext } from '@nestjs/common';
-import { IsOptional, IsString, validateSync } from 'class-validator';
 import express from 'express';
 import type { Request, Response } from 'express';
-import { fieldNames } from '../output/fields.js';
 import { RespondsWithProblems } from '../output/openapi.js';
 import { pointerTo, Problem } from '../output/problems.js';
 import type { ProblemDetail } from '../output/problems.js';
-import { Described, nullable, propertiesOf, refTo } from '../output/schema.js';
-import type { JsonSchema, Model } from '../output/schema.js';
+import { nullable, refTo } from '../output/schema.js';
+import type { JsonSchema, Model, Property } from '../output/schema.js';
 import { receiving } from '../pipeline/request-context.js';
+import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';
-import { CodePoints, faultOf, HttpUrlAsWritten, Storable, VALIDATION } from './rules.js';
 import type { Fault } from './rules.js';
-import { classOfParameter } from './signature.js';
 
 /** The largest legitimate body, a full profile, has 11 KB. */
-export const BODY_LIMIT_BYTES = 16_384;
+const BODY_LIMIT_BYTES = 16_384;
 const MOST_FIELDS = 32;
 /** The body itself counts as 1. */
 const DEEPEST = 8;
@@ -24,22 +21,33 @@ const DEEPEST = 8;
 const rawReader = (limit: number) => express.raw({ type: () => true, limit });
 const readRaw = rawReader(BODY_LIMIT_BYTES);
 
-const readFields = createParamDecorator(async (Fields: Model, context: ExecutionContext): Promise<object> => {
-  const http = context.switchToHttp();
-  const body = await readJsonObject(http.getRequest<Request>(), http.getResponse<Response>());
-  return checkFields(body, Fields);
-});
+/** A field of a body that may be absent or null. */
+interface BodyField extends Property {
+  /** What is wrong with a value that is not null. */
+  readonly faultOf: (name: string, value: unknown) => Fault | undefined;
+}
+
+type BodyFields = Readonly<Record<string, BodyField>>;
+
+/** The fields of a body that were sent, once they are checked. */
+export type BodyOf<Body extends Model> = { readonly [Name in keyof Body['properties']]?: string | null };
 
 /**
- * Injects the body of the request: the fields that were sent, checked by the class in the handler's signature. It is read after
- * credential, scope, rate and query were checked.
+ * Injects the body of the request: the fields that were sent, checked. It is read after credential, scope, rate and query were checked.
  *
+ * @param resource fields of it that the body does not have cannot be changed: `read_only_field`
  * @throws Problem payload_too_large, unsupported_media_type, invalid_json, validation_failed
  */
-export const JsonBody = (): ParameterDecorator => (controller, name, index) => {
-  const Fields = classOfParameter(controller, name!, index);
-  documentBody(controller, name!, { content: { 'application/json': { schema: refTo(Fields) } } });
-  readFields(Fields)(controller, name, index);
+export const JsonBody = (fields: Model<BodyFields>, resource: Model): ParameterDecorator => {
+  const inject = createParamDecorator(async (_: unknown, context: ExecutionContext): Promise<object> => {
+    const http = context.switchToHttp();
+    const body = await readJsonObject(http.getRequest<Request>(), http.getResponse<Response>());
+    return checkFields(body, fields.properties, resource);
+  });
+  return (controller, name, index) => {
+    documentBody(controller, name!, { content: { 'application/json': { schema: refTo(fields) } } });
+    inject()(controller, name, index);
+  };
 };
 
 const BODY = 'http:body';
@@ -152,51 +160,44 @@ function isJson(type: string | undefined): boolean {
   );
 }
 
-const RESOURCE = 'http:resource';
-
-/** Fields of this resource that the class does not have cannot be changed: `read_only_field`. */
-export const ChangesOf = (resource: Model) => Reflect.metadata(RESOURCE, resource) as ClassDecorator;
-
-/** A field of a body that may be absent or null; the first broken rule is the one that is reported. */
-function field(schema: JsonSchema, ...rules: PropertyDecorator[]): PropertyDecorator {
-  return applyDecorators(
-    IsOptional(),
-    ...rules,
-    Described(nullable({ type: 'string', ...schema }), { required: false }),
-  );
-}
-
-function textRules([least, most]: Length): PropertyDecorator[] {
-  return [
-    IsString({ message: '$property must be a string or null.', context: { code: 'invalid_type' } }),
-    Storable({
-      message: '$property must not contain U+0000 or half of a surrogate pair.',
-      context: { code: 'invalid_characters' },
-    }),
-    CodePoints(least, most, {
-      message: `$property must have at most ${most} characters.`,
-      context: { code: 'too_long', max: most },
-    }),
-  ];
-}
-
 /** Declares a text of so many Unicode code points, or null. */
-export const Text = (length: Length, { example }: { example?: string } = {}) =>
-  field({ maxLength: length[1], ...(example === undefined ? {} : { example }) }, ...textRules(length));
+export const text = ([least, most]: Length, { example }: { example?: string } = {}): BodyField => ({
+  schema: nullable({ type: 'string', maxLength: most, ...(example === undefined ? {} : { example }) }),
+  required: false,
+  faultOf: (name, value) => {
+    if (typeof value !== 'string')
+      return { code: 'invalid_type', detail: `${name} must be a string or null.` };
+    if (!isStorable(value))
+      return {
+        code: 'invalid_characters',
+        detail: `${name} must not contain U+0000 or half of a surrogate pair.`,
+      };
+    const actual = [...value].length;
+    if (actual < least || actual > most)
+      return { code: 'too_long', detail: `${name} must have at most ${most} characters.`, max: most, actual };
+    return undefined;
+  },
+});
 
 /** Declares an absolute http(s) URL of so many code points, or null. The server never fetches it. */
-export const HttpUrl = (length: Length) =>
-  field(
-    { maxLength: length[1], format: 'uri' },
-    ...textRules(length),
-    HttpUrlAsWritten({
-      message: '$property must be an absolute http or https URL without user and password.',
-      context: { code: 'invalid_url' },
-    }),
-  );
+export const httpUrl = (length: Length): BodyField => {
+  const { faultOf } = text(length);
+  return {
+    schema: nullable({ type: 'string', maxLength: length[1], format: 'uri' }),
+    required: false,
+    faultOf: (name, value) =>
+      faultOf(name, value) ??
+      (isHttpUrl(value as string)
+        ? undefined
+        : {
+            code: 'invalid_url',
+            detail: `${name} must be an absolute http or https URL without user and password.`,
+          }),
+  };
+};
 
-/** @throws Problem validation_failed with every fault; what it returns has no prototype but Object's */
-function checkFields(body: Record<string, unknown>, Fields: Model): Record<string, unknown> {
+/** @throws Problem validation_failed with every fault */
+function checkFields(body: Record<string, unknown>, fields: BodyFields, resource: Model): object {
   const names = Object.keys(body);
   if (names.length > MOST_FIELDS) {
     throw wholeBody(
@@ -208,23 +209,18 @@ function checkFields(body: Record<string, unknown>, Fields: Model): Record<strin
   }
   if (isDeeperThan(body, DEEPEST))
     throw wholeBody('too_deep', `The body must be nested at most ${DEEPEST} deep.`, DEEPEST);
-  const fields = propertiesOf(Fields);
-  const given = names.filter((name) => fields.has(name)).map((name) => [name, body[name]] as const);
-  const candidate = Object.assign(new Fields(), Object.fromEntries(given));
-  const faults = new Map(
-    validateSync(candidate, VALIDATION).map((error) => [error.property, faultOf(error)]),
-  );
   const errors = names.flatMap((name) => {
-    const fault = fields.has(name) ? faults.get(name) : notAField(Fields, name);
+    const value = body[name];
+    if (!Object.hasOwn(fields, name)) return [fieldError(name, notAField(name, resource))];
+    const fault = value === null ? undefined : fields[name]!.faultOf(name, value);
     return fault ? [fieldError(name, fault)] : [];
   });
   if (errors.length > 0) throw validationFailed(errors);
-  return Object.fromEntries(given);
+  return body;
 }
 
-function notAField(Fields: Model, name: string): Fault {
-  const resource = Reflect.getMetadata(RESOURCE, Fields) as Model | undefined;
-  return resource && fieldNames(resource).includes(name)
+function notAField(name: string, resource: Model): Fault {
+  return Object.hasOwn(resource.properties, name)
     ? { code: 'read_only_field', detail: `${name} cannot be changed here.` }
     : { code: 'unknown_field', detail: `${name.toWellFormed()} is not a field of this resource.` };
 }

@@ -108,7 +108,7 @@ export const Flag = (description: string) =>
   });
 
 /** Declares a moment, as {@link parseTimestamp} reads it; what is read is RFC 3339 in UTC with microseconds. */
-export const Moment = (description: string) =>
+export const DateTime = (description: string) =>
   parameter({
     read: (text) => parseTimestamp(text) ?? text,
     rules: [

@@ -5,7 +5,7 @@ import {
   Flag,
   ListOf,
   ListOfTexts,
-  Moment,
+  DateTime,
   OneOf,
   RequiredInteger,
   Search,
@@ -31,7 +31,7 @@ class Query {
   @Flag('')
   open?: boolean;
 
-  @Moment('')
+  @DateTime('')
   since?: string;
 
   @Search(2, 4, '')

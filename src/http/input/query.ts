@@ -10,7 +10,7 @@ import { propertiesOf } from '../output/schema.js';
 import type { QueryClass } from './parameters.js';
 import { faultOf, VALIDATION } from './rules.js';
 import { classOfParameter } from './signature.js';
-import { requestOf } from '../pipeline/exchange.js';
+import { requestOf } from '../pipeline/request-context.js';
 
 /** Several query classes for one path, chosen by the value of one parameter. */
 export interface QueryVariants {

@@ -1,10 +1,10 @@
 import { buildMessage, ValidateBy } from 'class-validator';
 import type { ValidationError, ValidationOptions } from 'class-validator';
-import { isHttpUrl, isStorable } from '../../values/string-rules.js';
+import { isStorable } from '../../values/string-rules.js';
 import { parseTimestamp } from '../../values/timestamps.js';
 
 /** What a response says about a broken rule besides its message; every rule of an input has it as its `context`. */
-export interface RuleContext {
+interface RuleContext {
   /** As in `errors` of a problem. */
   readonly code: string;
   readonly max?: number;
@@ -62,9 +62,6 @@ export const CodePoints = (least: number, most: number, options: Options) =>
 
 /** Requires a text that PostgreSQL can store. */
 export const Storable = (options: Options) => textRule('storable', isStorable, options);
-
-/** Requires an absolute http or https URL without user and password. */
-export const HttpUrlAsWritten = (options: Options) => textRule('httpUrl', isHttpUrl, options);
 
 /** Requires a date and time that {@link parseTimestamp} reads. */
 export const ReadableTimestamp = (options: Options) =>

@@ -1,33 +1,22 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
 import { applyDecorators, SetMetadata } from '@nestjs/common';
-import { BooleanField, CountField, IntegerField, TextField } from './fields.js';
+import { booleanField, countField, integerField, textField } from './fields.js';
 import type { ProblemCode } from './problems.js';
-import { refTo, Schema } from './schema.js';
-import type { JsonSchema, Model } from './schema.js';
+import { Model, refTo } from './schema.js';
+import type { JsonSchema } from './schema.js';
 
-@Schema('Pagination')
-export class Pagination {
-  @IntegerField({ minimum: 1, maximum: 100, description: 'Maximum number of items per page' })
-  limit: number;
-
-  @CountField({ description: 'Number of items on this page' })
-  count: number;
-
-  @CountField({ description: 'Exact number of items on all pages together' })
-  total: number;
-
-  @BooleanField({ description: 'Whether there is a next page' })
-  has_more: boolean;
-
-  @TextField({ nullable: true, description: 'Cursor of the next page; null on the last page' })
-  next_cursor: string | null;
-
-  @TextField({ nullable: true, description: 'Cursor of the previous page; null on the first page' })
-  prev_cursor: string | null;
-
-  @TextField({ description: 'Sort order of the list' })
-  sort: string;
-}
+export const Pagination = new Model('Pagination', {
+  limit: integerField({ minimum: 1, maximum: 100, description: 'Maximum number of items per page' }),
+  count: countField({ description: 'Number of items on this page' }),
+  total: countField({ description: 'Exact number of items on all pages together' }),
+  has_more: booleanField({ description: 'Whether there is a next page' }),
+  next_cursor: textField({ nullable: true, description: 'Cursor of the next page; null on the last page' }),
+  prev_cursor: textField({
+    nullable: true,
+    description: 'Cursor of the previous page; null on the first page',
+  }),
+  sort: textField({ description: 'Sort order of the list' }),
+});
 
 /** Makes the JSON Schema of a page of a list of `item`. */
 export function pageOf(item: Model) {
@@ -65,7 +54,7 @@ export const RespondsWith = (
   answer: Model | JsonSchema,
   description?: string,
 ): MethodDecorator => {
-  const response = typeof answer === 'function' ? refTo(answer) : answer;
+  const response = answer instanceof Model ? refTo(answer) : answer;
   return SetMetadata(OPERATION, { summary, description, response } satisfies Operation);
 };
 

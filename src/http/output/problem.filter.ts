@@ -1,7 +1,7 @@
 import { Catch, Injectable, NotFoundException } from '@nestjs/common';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { isUnavailable } from '../../database/unavailable.js';
+import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { API_PREFIX, SHARED_HEADERS } from '../pipeline/api-headers.js';
 import { RETRY_AFTER_SECONDS } from '../pipeline/busy.js';
 import { Logger } from '../logger.js';
@@ -72,7 +72,7 @@ export class ProblemFilter implements ExceptionFilter {
 }
 
 /** Sends `problem` with the headers that belong to its code. */
-export function sendProblem(problem: Problem, request: Request, response: Response, publicUrl: string): void {
+function sendProblem(problem: Problem, request: Request, response: Response, publicUrl: string): void {
   const { code, status, title, meaning } = problem.definition;
   const { detail, errors, extensions, headers } = problem.options;
   request.context.problem = code;

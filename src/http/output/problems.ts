@@ -190,7 +190,7 @@ export type ProblemDetail =
   | { parameter: string; code: string; detail: string; allowed?: readonly string[] }
   | { line: number; pointer: string; code: string; detail: string };
 
-export interface ProblemOptions {
+interface ProblemOptions {
   /** What happened in this request; the table's meaning if there is nothing to add. */
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];

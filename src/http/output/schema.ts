@@ -1,28 +1,30 @@
-/** JSON Schema of the classes of requests and responses (OpenAPI 3.1 uses JSON Schema 2020-12), collected by their decorators. */
+/** JSON Schema of requests and responses (OpenAPI 3.1 uses JSON Schema 2020-12), as their models and classes declare it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A class whose properties are described. */
-export type Model<Instance extends object = object> = new () => Instance;
-
-interface Property {
+export interface Property {
   readonly schema: JsonSchema;
-  readonly required: boolean;
+  /** Whether it is always there; true where it is absent. */
+  readonly required?: boolean;
+}
+
+const models = new Map<string, Model>();
+
+/** An object of a request or response: its name in the OpenAPI documents, and its properties in their order. */
+export class Model<
+  Properties extends Readonly<Record<string, Property>> = Readonly<Record<string, Property>>,
+> {
+  constructor(
+    readonly name: string,
+    readonly properties: Properties,
+    readonly description?: string,
+  ) {
+    models.set(name, this);
+  }
 }
 
 const PROPERTIES = 'http:properties';
-/** The classes of the OpenAPI documents, by the names of their schemas. */
-const named = new Map<string, { readonly model: Model; readonly description: string | undefined }>();
-const names = new Map<Model, string>();
 
-/** Gives the class a schema of that name in the OpenAPI documents. */
-export const Schema =
-  (name: string, description?: string): ClassDecorator =>
-  (model) => {
-    named.set(name, { model: model as never, description });
-    names.set(model as never, name);
-  };
-
-/** Describes a property of the class. */
+/** Describes a property of the class of a query. */
 export const Described =
   (schema: JsonSchema, { required = true } = {}): PropertyDecorator =>
   (target, name) => {
@@ -31,8 +33,8 @@ export const Described =
   };
 
 /** The described properties of the class and of those that it extends, in the order in which they are declared. */
-export function propertiesOf(model: Model): ReadonlyMap<string, Property> {
-  return propertiesIn(model.prototype as object);
+export function propertiesOf(query: new () => object): ReadonlyMap<string, Property> {
+  return propertiesIn(query.prototype as object);
 }
 
 function propertiesIn(prototype: object): ReadonlyMap<string, Property> {
@@ -47,20 +49,18 @@ export function nullable({ type, enum: words, ...schema }: JsonSchema): JsonSche
 
 const SCHEMAS = '#/components/schemas/';
 
-/** Makes a reference to the schema of the class. @throws Error for a class without a {@link Schema} */
-export function refTo(model: Model): { readonly $ref: string } {
-  const name = names.get(model);
-  if (name === undefined) throw new Error(`${model.name} has no name in the OpenAPI documents`);
+/** Makes a reference to the schema of the model. */
+export function refTo({ name }: Model): { readonly $ref: string } {
   return { $ref: SCHEMAS + name };
 }
 
-/** Makes the schemas of all classes that `part` of a document refers to, by their names; each behind those that it refers to itself. */
+/** Makes the schemas of all models that `part` of a document refers to, by their names; each behind those that it refers to itself. */
 export function schemasUsedBy(
   part: unknown,
   schemas = new Map<string, JsonSchema>(),
 ): Record<string, JsonSchema> {
   for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-    if (schemas.has(name!) || !named.has(name!)) continue;
+    if (schemas.has(name!) || !models.has(name!)) continue;
     const schema = schemaNamed(name!);
     schemasUsedBy(schema, schemas);
     schemas.set(name!, schema);
@@ -69,9 +69,11 @@ export function schemasUsedBy(
 }
 
 function schemaNamed(name: string): JsonSchema {
-  const { model, description } = named.get(name)!;
-  const properties = [...propertiesOf(model)];
-  const required = properties.filter(([, property]) => property.required).map(([property]) => property);
+  const { description, properties: described } = models.get(name)!;
+  const properties = Object.entries(described);
+  const required = properties
+    .filter(([, property]) => property.required !== false)
+    .map(([property]) => property);
   return {
     type: 'object',
     ...(description === undefined ? {} : { description }),

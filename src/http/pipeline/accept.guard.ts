@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { Problem } from '../output/problems.js';
 import { isOutsideApi } from './outside-api.js';
-import { requestOf } from './exchange.js';
+import { requestOf } from './request-context.js';
 
 /** A parameter of a media range, except its weight. It starts at no space that follows another: there can be thousands. */
 const PARAMETER = /(?<![ \t])[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.)*"|[^\s;,"]*)/gi;

@@ -1,13 +1,13 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { Admission } from './admission.js';
-import type { Caller } from './admission.js';
+import { Admission } from '../admission/admission.js';
+import type { Caller } from '../admission/admission.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
-import { Connections } from './connections.js';
-import { endWorkFor, workFor } from '../../database/callers.js';
-import { inRequest } from '../../database/request-comments.js';
+import { Connections } from '../admission/connections.js';
+import { endWorkFor, workFor } from '../../database/postgres/callers.js';
+import { inRequest } from '../../database/postgres/request-comments.js';
 import { networkOf, parseAddress } from '../../values/network.js';
-import { describeRequest, leavePlace } from './request-context.js';
+import { describeRequest, leaveSlot } from './request-context.js';
 import type { RequestContext } from './request-context.js';
 
 /**
@@ -34,7 +34,7 @@ export type Refuse = (request: IncomingMessage, response: ServerResponse) => voi
 /** RFC 6797. Without subdomains: they may be somebody else's, or have no certificate. */
 const HSTS = 'max-age=31536000';
 
-export interface FrontDoorOptions {
+interface FrontDoorOptions {
   /** Whether callers use https, up to whatever terminates TLS in front of this server. */
   readonly https: boolean;
   /** The number of proxies in front whose X-Forwarded-For is trusted. */
@@ -100,16 +100,16 @@ export class FrontDoor {
     if (this.#isEnding) response.shouldKeepAlive = false;
     const kind = kindOf(context);
     const admission = kind && this.admissions[kind];
-    // Not at the end of sending: a client that does not read the response keeps no place.
+    // Not at the end of sending: a client that does not read the response keeps no slot.
     response.on('prefinish', () => {
       context.whenWritten?.(request, response);
-      leavePlace(context);
+      leaveSlot(context);
       this.connections.bound(response);
     });
     response.on('close', () => {
       context.isOver = true;
-      leavePlace(context);
-      if (!response.writableEnded) endWorkFor(context);
+      leaveSlot(context);
+      if (!response.writableEnded) endWorkFor(context.requester);
       for (const tell of context.whenOver) tell(request, response);
       if (admission && this.connections.isIdle(request.socket))
         admission.answered(request.socket, context.caller);
@@ -131,8 +131,8 @@ export class FrontDoor {
       return;
     }
     const begin = () => {
-      context.place = admission;
-      if (context.isOver) leavePlace(context);
+      context.slot = admission;
+      if (context.isOver) leaveSlot(context);
       else this.#begin(request, response);
     };
     // Not for all: a context that refers to its request keeps it for another collection of the heap, which costs half of a short request.
@@ -147,7 +147,7 @@ export class FrontDoor {
   #begin(request: IncomingMessage, response: ServerResponse): void {
     response.gather('X-Request-Id', request.context.id);
     if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
-    const work = () => workFor(request.context, () => this.#application(request, response));
+    const work = () => workFor(request.context.requester, () => this.#application(request, response));
     if (this.#options.sqlRequestIds) inRequest(request.context.id, work);
     else work();
   }

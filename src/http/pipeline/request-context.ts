@@ -1,8 +1,10 @@
+import type { ArgumentsHost } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from '../../crypto/random.js';
-import type { Admission, Caller } from './admission.js';
+import type { Admission, Caller } from '../admission/admission.js';
 import { Problem } from '../output/problems.js';
-import type { Requester } from '../../database/callers.js';
+import { Requester } from '../../database/postgres/callers.js';
 
 /** An app, or a key, that a member made for themselves. */
 export interface DevelopedApp {
@@ -11,7 +13,7 @@ export interface DevelopedApp {
 }
 
 /** What the pipeline knows about a request while it runs; set before everything else. */
-export interface RequestContext extends Requester {
+export interface RequestContext {
   readonly id: string;
   /** `process.hrtime.bigint()` at arrival. */
   readonly startedAt: bigint;
@@ -42,8 +44,10 @@ export interface RequestContext extends Requester {
   placeUnderWay: number;
   /** Who sent it. */
   caller: Caller;
-  /** Where it has a place while the server works on it. */
-  place: Admission | undefined;
+  /** For whom its work is done. */
+  readonly requester: Requester;
+  /** Where it has a slot while the server works on it. */
+  slot: Admission | undefined;
   /** Counts it among those whose bodies are still to come, until what it returns is called. */
   awaitBody: () => () => void;
   /** It was answered, or its client is gone. */
@@ -66,39 +70,39 @@ const NOBODY: Caller = { address: '', credential: '' };
 const NOTHING = () => undefined;
 const NO_BODY = () => NOTHING;
 
-/** Gives back a request's place among those at work. */
-export function leavePlace(context: RequestContext): void {
-  context.place?.leave();
-  context.place = undefined;
+/** Gives back a request's slot among those at work. */
+export function leaveSlot(context: RequestContext): void {
+  context.slot?.leave();
+  context.slot = undefined;
 }
 
 /**
- * Waits for something that is no work of this server, without the request's place, and then for its turn to get one again.
+ * Waits for something that is no work of this server, without the request's slot, and then for its turn to get one again.
  *
  * @throws Problem temporarily_unavailable if its client has left meanwhile, or it was answered
  */
-export async function withoutPlace<Result>(
+export async function withoutSlot<Result>(
   { context, socket }: IncomingMessage,
   wait: () => Promise<Result>,
 ): Promise<Result> {
-  const { place, caller } = context;
-  leavePlace(context);
+  const { slot, caller } = context;
+  leaveSlot(context);
   const result = await wait();
-  if (place && !socket.destroyed)
+  if (slot && !socket.destroyed)
     await new Promise<void>((resolve) => {
-      place.enter(caller, () => {
-        context.place = place;
+      slot.enter(caller, () => {
+        context.slot = slot;
         resolve();
       });
     });
-  if (context.isOver) leavePlace(context);
-  if (place && !context.place) throw new Problem('temporarily_unavailable');
+  if (context.isOver) leaveSlot(context);
+  if (slot && !context.slot) throw new Problem('temporarily_unavailable');
   return result;
 }
 
 /**
  * Reads a request's body with `read`. A slow client is no reason for a 503, and nobody else's: until the body has arrived, the request
- * has no place, and its deadline does not run.
+ * has no slot, and its deadline does not run.
  */
 export async function receiving<Body>(request: IncomingMessage, read: () => Promise<Body>): Promise<Body> {
   if (request.complete) return read();
@@ -106,7 +110,7 @@ export async function receiving<Body>(request: IncomingMessage, read: () => Prom
   context.readingBody = true;
   const arrived = context.awaitBody();
   try {
-    return await withoutPlace(request, () => read().finally(arrived));
+    return await withoutSlot(request, () => read().finally(arrived));
   } finally {
     context.readingBody = false;
     context.waitsSince = performance.now();
@@ -146,14 +150,13 @@ export function describeRequest(request: IncomingMessage): void {
     waitsSince: 0,
     placeUnderWay: 0,
     caller: NOBODY,
-    place: undefined,
+    requester: new Requester(),
+    slot: undefined,
     awaitBody: NO_BODY,
     isOver: false,
     scope: null,
     whenWritten: undefined,
     whenOver: [],
-    gone: false,
-    whenGone: new Set(),
   };
 }
 
@@ -171,4 +174,14 @@ function decodable(url: string, path: string): string {
   } catch {
     return path.replaceAll('%', '%25') + url.slice(path.length);
   }
+}
+
+/** Returns the request of a guard or decorator. Nest's `switchToHttp` creates three functions each time it is called. */
+export function requestOf<Kind extends Request = Request>(context: ArgumentsHost): Kind {
+  return context.getArgByIndex<Kind>(0);
+}
+
+/** Returns its response. */
+export function responseOf(context: ArgumentsHost): Response {
+  return context.getArgByIndex<Response>(1);
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import type { ProblemFilter } from '../output/problem.filter.js';
 import { Problem } from '../output/problems.js';
-import { endWorkFor } from '../../database/callers.js';
+import { endWorkFor } from '../../database/postgres/callers.js';
 
 /** Extends a request's deadline, from now on, by this many milliseconds. */
 export function extendDeadline({ context }: IncomingMessage, milliseconds: number): void {
@@ -37,7 +37,7 @@ export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
     ))
       if (!request.res!.headersSent) {
         filter.answer(new Problem('temporarily_unavailable'), request, request.res!);
-        endWorkFor(request.context);
+        endWorkFor(request.context.requester);
       }
     looking = underWay.length > 0;
     if (looking) setTimeout(look, LOOK_MS).unref();

@@ -1,13 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  demoAchievements,
-  demoConnections,
-  demoEvents,
-  demoParticipants,
-  demoProgress,
-  demoUsers,
-} from './demo-data.js';
+import { demoRows, FIRST_ID, LAST_ID, LAST_MEMBER_ID } from './demo-data.js';
 
 const moment = fc.date({
   min: new Date('2024-01-01T00:00:00Z'),
@@ -16,23 +9,39 @@ const moment = fc.date({
 });
 const time = (text: string | null | undefined) => (text ? Date.parse(text) : undefined);
 
-/** All rows of the demo as it is seeded at that moment. */
-function seededAt(now: Date) {
-  return {
-    users: demoUsers(now, 'hash'),
-    events: demoEvents(now),
-    participants: demoParticipants(now),
-    connections: demoConnections(now),
-    achievements: demoAchievements(now),
-    progress: demoProgress(now),
-  };
+interface Rows {
+  users: { id: number; created_at: string }[];
+  events: {
+    id: number;
+    title: string;
+    status: string;
+    organizer_id: number;
+    starts_at: string;
+    ends_at?: string;
+    created_at: string;
+    updated_at: string;
+    cancelled_at?: string;
+  }[];
+  participants: { user_id: number; event_id: number; responded_at?: string; checked_in_at?: string }[];
+  connections: {
+    id: number;
+    user_id: number;
+    requested_at: string;
+    connected_at?: string;
+    met_at_event_id?: number;
+  }[];
+  achievements: { id: number; key: string; retired_at?: string }[];
+  user_achievements: { user_id: number; achievement_id: number; earned_at?: string }[];
 }
+
+/** All rows of the demo as it is seeded at that moment. */
+const seededAt = (now: Date) => Object.fromEntries(demoRows(now)) as unknown as Rows;
 
 describe('the demo, seeded at any moment', () => {
   it('says of nothing that it happened in the future', () => {
     fc.assert(
       fc.property(moment, (now) => {
-        const later = Object.entries(seededAt(now)).flatMap(([table, rows]) =>
+        const later = [...demoRows(now)].flatMap(([table, rows]) =>
           rows.flatMap((row) =>
             Object.entries(row)
               .filter(([column]) => column.endsWith('_at') && !['starts_at', 'ends_at'].includes(column))
@@ -56,7 +65,7 @@ describe('the demo, seeded at any moment', () => {
           const { title, status, starts_at, ends_at } = event;
           const created = time(event.created_at)!;
           const updated = time(event.updated_at)!;
-          const cancelled = time('cancelled_at' in event ? event.cancelled_at : null) ?? created;
+          const cancelled = time(event.cancelled_at) ?? created;
           const begins = time(starts_at)!;
           const ends = time(ends_at) ?? begins;
           expect([title, joined.get(event.organizer_id)! <= created]).toEqual([title, true]);
@@ -93,7 +102,7 @@ describe('the demo, seeded at any moment', () => {
           const asked = time(requested_at)!;
           expect([id, joined.get(user_id)! <= asked]).toEqual([id, true]);
           expect([id, asked <= (time(connected_at) ?? asked)]).toEqual([id, true]);
-          if (met_at_event_id !== null)
+          if (met_at_event_id !== undefined)
             expect([id, starts.get(met_at_event_id)! <= asked]).toEqual([id, true]);
         }
       }),
@@ -104,10 +113,10 @@ describe('the demo, seeded at any moment', () => {
   it('has achievements earned by members who were there, and before they were retired', () => {
     fc.assert(
       fc.property(moment, (now) => {
-        const { users, achievements, progress } = seededAt(now);
+        const { users, achievements, user_achievements } = seededAt(now);
         const joined = new Map(users.map((user) => [user.id, time(user.created_at)!]));
         const byId = new Map(achievements.map((achievement) => [achievement.id, achievement]));
-        for (const { user_id, achievement_id, earned_at } of progress) {
+        for (const { user_id, achievement_id, earned_at } of user_achievements) {
           const earned = time(earned_at);
           const { key, retired_at } = byId.get(achievement_id)!;
           if (earned === undefined) continue;
@@ -120,6 +129,13 @@ describe('the demo, seeded at any moment', () => {
   });
 
   it('has keys of achievements that no platform has', () => {
-    for (const { key } of demoAchievements(new Date())) expect(key).toMatch(/^demo_\w+$/);
+    for (const { key } of seededAt(new Date()).achievements) expect(key).toMatch(/^demo_\w+$/);
+  });
+
+  it('has ids that no platform has', () => {
+    const { users, events, connections, achievements } = seededAt(new Date());
+    expect([users[0]!.id, users.at(-1)!.id]).toEqual([FIRST_ID, LAST_MEMBER_ID]);
+    for (const { id } of [...users, ...events, ...connections, ...achievements])
+      expect(id >= FIRST_ID && id <= LAST_ID).toBe(true);
   });
 });

@@ -1,16 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { hashPassword, verifyPassword } from '../../accounts/passwords.js';
-import {
-  DEMO_PASSWORD,
-  demoAchievements,
-  demoConnections,
-  demoEvents,
-  demoParticipants,
-  demoProgress,
-  demoUsers,
-  FIRST_ID,
-  LAST_MEMBER_ID,
-} from './demo-data.js';
+import { hashPassword, verifyPassword } from '../../accounts/passwords/passwords.js';
+import { DEMO_PASSWORD, demoRows, FIRST_ID, LAST_MEMBER_ID } from './demo-data.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /**
@@ -19,7 +9,10 @@ import { OperatorError } from '../../values/operator-error.js';
  * @param today the day that all its times are relative to
  */
 export async function seedDemo(dataSource: DataSource, today = new Date()): Promise<void> {
-  const passwordHash = await hashPassword(DEMO_PASSWORD);
+  const besides: Readonly<Record<string, object>> = {
+    users: { password_hash: await hashPassword(DEMO_PASSWORD) },
+    participants: { changed_in: null }, // seeded with the members, so not a change for them
+  };
   await dataSource.transaction(async (manager) => {
     // If two servers start at once, the second waits here, and then finds members.
     await manager.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
@@ -27,12 +20,7 @@ export async function seedDemo(dataSource: DataSource, today = new Date()): Prom
       'SELECT NOT EXISTS (SELECT FROM users) AS empty',
     );
     if (!empty) return;
-    await insert(manager, 'users', demoUsers(today, passwordHash));
-    await insert(manager, 'events', demoEvents(today));
-    await insert(manager, 'participants', demoParticipants(today));
-    await insert(manager, 'connections', demoConnections(today));
-    await insert(manager, 'achievements', demoAchievements(today));
-    await insert(manager, 'user_achievements', demoProgress(today));
+    for (const [table, rows] of demoRows(today)) await insert(manager, table, rows, besides[table]);
     await manager.query('SELECT fold_totals(10000)'); // rarities are shown from the start
   });
 }
@@ -70,13 +58,15 @@ export async function refuseDemoMembers(dataSource: DataSource): Promise<void> {
   );
 }
 
-/** Inserts rows; columns that a row lacks get their defaults. */
+/** Inserts rows; columns that a row lacks get their defaults. @param besides what all of them have */
 async function insert(
   manager: EntityManager,
   table: string,
-  rows: readonly Record<string, unknown>[],
+  rows: readonly object[],
+  besides: object = {},
 ): Promise<void> {
-  const byColumns = Map.groupBy(rows, (row) => Object.keys(row).join(', '));
+  const whole = rows.map((row) => ({ ...row, ...besides }));
+  const byColumns = Map.groupBy(whole, (row) => Object.keys(row).join(', '));
   for (const [columns, alike] of byColumns) {
     await manager.query(
       `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM jsonb_populate_recordset(NULL::${table}, $1)`,

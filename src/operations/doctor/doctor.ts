@@ -3,43 +3,15 @@ import { peppersOf } from '../../crypto/peppers.js';
 import { exposedDevelopment } from '../../config/config.js';
 import type { Config } from '../../config/config.js';
 import type { SealCounts } from '../../crypto/encryption.js';
-import { misfitOf, readSchema } from '../../database/schema.js';
-import type { Schema } from '../../database/schema.js';
-import { findOddNames } from './names.js';
-import {
-  findBadSequences,
-  findDamage,
-  findMissingPrivileges,
-  findUnknownTimeZones,
-  mendSequences,
-  MISSING,
-} from './schema.js';
-import type { Damage } from './schema.js';
+import { mismatchOf, readSchema } from '../../database/schema/schema.js';
+import type { Schema } from '../../database/schema/schema.js';
+import { fail, MEND, ok, warn } from './check.js';
+import type { Check } from './check.js';
+import { checkErasures, mendErasures } from './erasures.js';
+import { checkNames } from './names.js';
+import { findDamage, findMissingPrivileges, findUnknownTimeZones, MISSING } from './schema.js';
+import { checkSequences, mendSequences } from './sequences.js';
 import { countLoneSides, findDrift, findStaleCopies, mendCopiesAndTotals } from './totals.js';
-
-export interface Check {
-  readonly name: string;
-  readonly status: 'ok' | 'warn' | 'fail';
-  readonly message: string;
-  /** What to do; null if nothing. */
-  readonly mend: string | null;
-}
-
-const ok = (name: string, message: string): Check => ({ name, status: 'ok', message, mend: null });
-const warn = (name: string, message: string, mend: string): Check => ({
-  name,
-  status: 'warn',
-  message,
-  mend,
-});
-const fail = (name: string, message: string, mend: string): Check => ({
-  name,
-  status: 'fail',
-  message,
-  mend,
-});
-
-const failure = ({ name, message, mend }: Damage) => fail(name, message, mend);
 
 /** Reports a check that could not be run. */
 export function failed(name: string, error: Error): Check {
@@ -79,12 +51,12 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
 }
 
 /** The numbers of published signing keys by the SECRET_KEY that encrypts them. */
-export interface SealState extends SealCounts {
+interface SealState extends SealCounts {
   /** When SECRET_KEY changed, as far as is known. */
   readonly movedAt: Date | undefined;
 }
 
-export interface DoctorOptions {
+interface DoctorOptions {
   /** Whether to correct first what needs no decision. */
   readonly mend?: boolean;
   readonly sealState: () => Promise<SealState>;
@@ -103,6 +75,7 @@ export async function checkDatabase(
   const mended = mend
     ? Object.entries({
         ...(await mendSequences(dataSource.manager)),
+        ...(await mendErasures(dataSource)),
         ...(await mendCopiesAndTotals(dataSource)),
       }).map(([name, rows]) => ok(`mended ${name}`, `${rows} rows were corrected`))
     : [];
@@ -113,6 +86,7 @@ export async function checkDatabase(
     ...(await checkTimeZones(manager)),
     await checkWebhooks(manager),
     await checkNames(manager),
+    await checkErasures(manager),
   ]);
   const secret = [
     ...(await checkSecret(dataSource, config, await sealState())),
@@ -149,14 +123,14 @@ async function checkBasis(dataSource: DataSource, config: Config): Promise<Vital
   const { manager } = dataSource;
   const server = await checkServer(manager, config);
   const privileges = await findMissingPrivileges(manager);
-  if (privileges.length > 0) return { isWhole: false, checks: [...server, ...privileges.map(failure)] };
+  if (privileges.length > 0) return { isWhole: false, checks: [...server, ...privileges] };
   const schema = await readSchema(dataSource);
   const migrations = checkMigrations(schema);
   if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
   // What is newer than this version, it cannot compare.
   if (schema.unknown.length > 0) return { isWhole: true, checks: [...server, migrations] };
   const damage = await findDamage(manager);
-  const checks = damage.length > 0 ? damage.map(failure) : [ok('schema', 'is as the migrations made it')];
+  const checks = damage.length > 0 ? damage : [ok('schema', 'is as the migrations made it')];
   const isWhole = !damage.some(
     ({ name, message }) => message === MISSING && /^(table|sequence|function) /.test(name),
   );
@@ -203,9 +177,9 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
 }
 
 function checkMigrations(schema: Schema): Check {
-  const misfit = misfitOf(schema);
-  if (misfit) {
-    const { predicate, migrations, remedy } = misfit;
+  const mismatch = mismatchOf(schema);
+  if (mismatch) {
+    const { predicate, migrations, remedy } = mismatch;
     return fail('migrations', `the database ${predicate}: ${migrations.join(', ')}`, remedy);
   }
   const { applied, unknown } = schema;
@@ -256,8 +230,6 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
     );
   return checks;
 }
-
-const MEND = 'run `pua doctor --mend`: it recounts and copies again without blocking other writers';
 
 /** Checks what still needs SECRET_KEY_PREVIOUS, besides API keys. */
 async function checkSecret(dataSource: DataSource, config: Config, state: SealState): Promise<Check[]> {
@@ -332,16 +304,6 @@ WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY 
   );
 }
 
-async function checkNames(manager: EntityManager): Promise<Check> {
-  const { count, first } = await findOddNames(manager);
-  if (count === 0) return ok('names', 'each is shown as it is stored');
-  return warn(
-    'names',
-    `${count} have characters that nobody sees, or could pass for others: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
-    'rename members with `pua users update <id> --username`, apps with `pua clients update <id> --name`; everything keeps working until then',
-  );
-}
-
 async function checkTotals(manager: EntityManager): Promise<Check[]> {
   const copies = (await findStaleCopies(manager)).map(({ name, wrong }) =>
     fail(name, `differs from what it copies in ${wrong} rows`, MEND),
@@ -369,22 +331,6 @@ async function checkTotals(manager: EntityManager): Promise<Check[]> {
     ...(totals.length > 0 ? totals : [ok('totals', 'every maintained number was recounted, and is right')]),
     ...connections,
   ];
-}
-
-async function checkSequences(manager: EntityManager): Promise<Check[]> {
-  const bad = await findBadSequences(manager);
-  if (bad.length === 0) return [ok('sequences', 'each is beyond the ids in its table, and not at its end')];
-  return bad.map(({ sequence, next, greatest, highest }) =>
-    fail(
-      sequence,
-      BigInt(next) > BigInt(greatest)
-        ? `is at its end, ${greatest}: a new row will be refused`
-        : `goes on with ${next}, but its table has the id ${highest}: a new row will be refused`,
-      BigInt(highest) < BigInt(greatest)
-        ? MEND
-        : `run in psql: ALTER SEQUENCE ${sequence} NO MAXVALUE; then \`pua doctor --mend\``,
-    ),
-  );
 }
 
 async function checkTimeZones(manager: EntityManager): Promise<Check[]> {

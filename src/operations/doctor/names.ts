@@ -1,5 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { asShown, isName, isUsername } from '../../values/names.js';
+import { ok, warn } from './check.js';
+import type { Check } from './check.js';
 
 const ROWS_AT_ONCE = 5_000;
 const MOST_NAMED = 10;
@@ -26,10 +28,8 @@ interface Named {
   readonly name: string;
 }
 
-/** Finds names from before there was a rule for them. @returns how many there are, and the first ones in words */
-export async function findOddNames(
-  manager: EntityManager,
-): Promise<{ readonly count: number; readonly first: readonly string[] }> {
+/** Checks for names from before there was a rule for them. */
+export async function checkNames(manager: EntityManager): Promise<Check> {
   await manager.query(`DECLARE odd_names NO SCROLL CURSOR FOR ${NAMED}`);
   const first: string[] = [];
   let count = 0;
@@ -42,5 +42,10 @@ export async function findOddNames(
     if (rows.length < ROWS_AT_ONCE) break;
   }
   await manager.query('CLOSE odd_names');
-  return { count, first };
+  if (count === 0) return ok('names', 'each is shown as it is stored');
+  return warn(
+    'names',
+    `${count} have characters that nobody sees, or could pass for others: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
+    'rename members with `pua users update <id> --username`, apps with `pua clients update <id> --name`; everything keeps working until then',
+  );
 }

@@ -1,7 +1,8 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { MOST_LAG_SECONDS } from '../../database/primary-log.js';
-import type { Check } from './doctor.js';
+import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
+import { ok, warn } from './check.js';
+import type { Check } from './check.js';
 
 const PATIENCE_MS = 2_000;
 
@@ -33,27 +34,29 @@ async function checkReplica(
   primary: { identity: string; position: string },
 ): Promise<Check> {
   const name = `replica ${number}`;
-  const warn = (message: string, mend: string): Check => ({ name, status: 'warn', message, mend });
   let state: ReplicaState;
   try {
     state = await lookAt(url, primary.position);
   } catch (error) {
     return warn(
+      name,
       `cannot be reached (${(error as Error).message || (error as { code?: string }).code}): the primary is read instead, and each write waits for the replica`,
       'start it, or remove it from DATABASE_READ_URL',
     );
   }
   if (state.identity !== primary.identity || !state.is_standby)
     return warn(
+      name,
       'is not a streaming replica of this database, and is not used',
       'correct DATABASE_READ_URL, or set the replica up again',
     );
   if (!state.has_all && state.age > MOST_LAG_SECONDS)
     return warn(
+      name,
       `is ${Math.round(state.age)} s behind, and is not used`,
       'check its load, its network and pg_stat_replication; or remove it from DATABASE_READ_URL',
     );
-  return { name, status: 'ok', message: 'follows the primary', mend: null };
+  return ok(name, 'follows the primary');
 }
 
 async function lookAt(url: string, position: string): Promise<ReplicaState> {

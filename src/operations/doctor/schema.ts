@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntityManager } from 'typeorm';
-import { HIGHEST_ID } from '../../values/vocabulary.js';
-import { FIRST_ID, LAST_ID } from '../demo/demo-data.js';
+import { fail } from './check.js';
+import type { Check } from './check.js';
 
 /** Something in the database, and a statement that makes it, or makes it as it should be. */
-export interface SchemaObject {
+interface SchemaObject {
   /** Kind and name, as in “index users_username_key”; a trigger has two statements. */
   readonly name: string;
   readonly statement: string;
@@ -76,28 +76,23 @@ export function readExpected(): SchemaObject[] {
 
 export const MISSING = 'is missing';
 
-/** What differs from what the migrations made, and how to mend it. */
-export interface Damage {
-  readonly name: string;
-  readonly message: string;
-  readonly mend: string;
-}
-
 /** A statement without brackets: PostgreSQL leaves some out when it reads what it has written, as in a restore. */
 const bare = (statement: string) => statement.replaceAll(/[()]/g, '');
 
 /** Compares the database with docs/schema.sql; what it has in addition is not looked at, unless it is an invalid index. */
-export async function findDamage(manager: EntityManager): Promise<Damage[]> {
+export async function findDamage(manager: EntityManager): Promise<Check[]> {
   const live = Map.groupBy(await readObjects(manager), ({ name }) => name);
   const invalid = [...live.values()]
     .flat()
     .filter(({ statement }) => statement === INVALID)
-    .map(({ name }) => ({
-      name,
-      message: 'is invalid, and not used: it is being built, or was not built to its end',
-      mend: `run in psql: ${/_cc(new|old)\d*$/.test(name) ? 'DROP' : 'REINDEX'} ${name.replace(' ', ' CONCURRENTLY ')}`,
-    }));
-  const wrong = [...Map.groupBy(readExpected(), ({ name }) => name)].flatMap(([name, objects]): Damage[] => {
+    .map(({ name }) =>
+      fail(
+        name,
+        'is invalid, and not used: it is being built, or was not built to its end',
+        `run in psql: ${/_cc(new|old)\d*$/.test(name) ? 'DROP' : 'REINDEX'} ${name.replace(' ', ' CONCURRENTLY ')}`,
+      ),
+    );
+  const wrong = [...Map.groupBy(readExpected(), ({ name }) => name)].flatMap(([name, objects]): Check[] => {
     const there = live.get(name)?.map(({ statement }) => bare(statement));
     // Columns may have been added.
     if (there && (name.startsWith('table ') || there.includes(INVALID))) return [];
@@ -108,13 +103,8 @@ export async function findDamage(manager: EntityManager): Promise<Damage[]> {
     const statements = lacking.join('; ');
     const shown = statements.includes('\n') ? 'its statement in docs/schema.sql' : statements;
     const how = there && /^(constraint|index) /.test(name) ? 'replace it in psql by' : 'run in psql';
-    return [
-      {
-        name,
-        message: there ? 'is not as the migrations made it' : MISSING,
-        mend: `${how}: ${shown}; then \`pua doctor --mend\``,
-      },
-    ];
+    const message = there ? 'is not as the migrations made it' : MISSING;
+    return [fail(name, message, `${how}: ${shown}; then \`pua doctor --mend\``)];
   });
   return [...invalid, ...wrong];
 }
@@ -122,7 +112,7 @@ export async function findDamage(manager: EntityManager): Promise<Damage[]> {
 const NEEDED = { TABLES: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'], SEQUENCES: ['USAGE', 'SELECT', 'UPDATE'] };
 
 /** Finds what the role may not do with the tables and sequences of whoever ran the migrations, and the statement that allows it. */
-export async function findMissingPrivileges(manager: EntityManager): Promise<Damage[]> {
+export async function findMissingPrivileges(manager: EntityManager): Promise<Check[]> {
   const missing = await manager.query<
     { role: string; kind: keyof typeof NEEDED; what: string; on: string[] }[]
   >(
@@ -136,52 +126,13 @@ WHERE relkind IN ('r', 'S') AND relnamespace = 'public'::regnamespace
 GROUP BY kind ORDER BY kind DESC`,
     [NEEDED],
   );
-  return missing.map(({ role, kind, what, on }) => ({
-    name: `privileges on ${kind.toLowerCase()}`,
-    message: `the role ${role} lacks ${what} on ${on.slice(0, 5).join(', ')}${on.length > 5 ? ` and ${on.length - 5} more` : ''}`,
-    mend: `run as their owner: GRANT ${NEEDED[kind].join(', ')} ON ALL ${kind} IN SCHEMA public TO ${role}; docs/operations.md has what includes those of later versions`,
-  }));
-}
-
-/** Tables whose ids come from a sequence, `<table>_id_seq`. */
-const NUMBERED = ['users', 'events', 'connections', 'achievements'];
-
-export interface BadSequence {
-  readonly sequence: string;
-  /** Numbers as text: they may exceed JavaScript's safe integers. */
-  readonly next: string;
-  /** The greatest number that it may return, and that its table accepts. */
-  readonly greatest: string;
-  /** The highest id, without those so high that only somebody's own statement can have made them. */
-  readonly highest: string;
-}
-
-/** SQL: the sequence of a table, if it will return an id already in use, or has come to its end. */
-const badSequence = (table: string) =>
-  // Without the demo's ids, which are deliberately far beyond those of any sequence.
-  `SELECT '${table}_id_seq' AS sequence, next::text, greatest::text, highest::text
-FROM (SELECT last_value::numeric + is_called::int AS next FROM ${table}_id_seq) s,
-  (SELECT LEAST(seqmax, ${Number.MAX_SAFE_INTEGER}) AS greatest FROM pg_sequence WHERE seqrelid = '${table}_id_seq'::regclass) m,
-  (SELECT COALESCE(max(id), 0) AS highest FROM ${table} WHERE id <= ${HIGHEST_ID} AND id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID}) t
-WHERE highest >= next OR next > greatest`;
-
-/** Finds sequences whose next number will be refused. */
-export async function findBadSequences(manager: EntityManager): Promise<BadSequence[]> {
-  return manager.query<BadSequence[]>(NUMBERED.map(badSequence).join(' UNION ALL '));
-}
-
-/** Moves them to the highest id in their table, where they allow it. @returns 1 for each sequence moved */
-export async function mendSequences(manager: EntityManager): Promise<Record<string, number>> {
-  const mended: Record<string, number> = {};
-  for (const table of NUMBERED) {
-    // In the statement that looks: other sessions may have drawn numbers meanwhile.
-    const moved = await manager.query<BadSequence[]>(
-      `SELECT sequence, setval(sequence::regclass, GREATEST(highest::bigint, 1), highest <> '0')
-FROM (${badSequence(table)}) bad WHERE highest::bigint < greatest::bigint`,
-    );
-    for (const { sequence } of moved) mended[sequence] = 1;
-  }
-  return mended;
+  return missing.map(({ role, kind, what, on }) =>
+    fail(
+      `privileges on ${kind.toLowerCase()}`,
+      `the role ${role} lacks ${what} on ${on.slice(0, 5).join(', ')}${on.length > 5 ? ` and ${on.length - 5} more` : ''}`,
+      `run as their owner: GRANT ${NEEDED[kind].join(', ')} ON ALL ${kind} IN SCHEMA public TO ${role}; docs/operations.md has what includes those of later versions`,
+    ),
+  );
 }
 
 /** Finds time zones of events that the database does not know. */

@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
+import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 
 /** A number that triggers maintain, and how to recount it from its rows. */
 export interface Total {
@@ -41,7 +41,7 @@ const ACTIVE_USERS = `SELECT 1::bigint AS id, count(*) AS counted,
       + COALESCE((SELECT sum(active_users_count) FROM platform_total_deltas), 0) AS kept
   FROM users WHERE NOT is_disabled HAVING 1 > $1::bigint AND 1 <= $2::bigint`;
 
-export const TOTALS: readonly Total[] = [
+const TOTALS: readonly Total[] = [
   total('user', 'events_count', 'participants WHERE is_visible'),
   total('user', 'connections_count', `connections WHERE status = 'accepted' AND NOT peer_is_disabled`),
   total('user', 'achievements_count', 'user_achievements WHERE earned_at IS NOT NULL'),
@@ -95,7 +95,7 @@ const copy = (
   };
 };
 
-export const COPIES: readonly Copy[] = [
+const COPIES: readonly Copy[] = [
   copy('participants', 'events', 'event_id', {
     starts_at: 'starts_at',
     event_is_draft: 'is_draft',
@@ -112,7 +112,7 @@ export const COPIES: readonly Copy[] = [
 const NOTHING = '0';
 const EVERYTHING = '9223372036854775807';
 
-export interface Drift {
+interface Drift {
   /** Name of the total. */
   readonly name: string;
   /** Owners whose number is wrong. */

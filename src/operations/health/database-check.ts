@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import type { Pool } from 'pg';
-import { databaseAddress } from '../../database/data-source.js';
-import { readSchema } from '../../database/schema.js';
-import { Recent } from './recent.js';
+import { databaseAddress } from '../../database/postgres/data-source.js';
+import { readSchema } from '../../database/schema/schema.js';
+import { TtlMemo } from './ttl-memo.js';
 import { Config } from '../../config/config.js';
 
 /** Longest delay until a balancer learns of a change; a flood of probes costs at most twelve statements a second. */
 const MAX_AGE_MS = 250;
 
-export interface DatabaseState {
+interface DatabaseState {
   /** Neither a standby nor set to read only. */
   readonly writable: boolean;
   /**
@@ -27,7 +27,7 @@ export interface DatabaseState {
 @Injectable()
 export class DatabaseCheck implements OnApplicationShutdown {
   readonly #pool: Pool;
-  readonly #recent = new Recent(MAX_AGE_MS, () => this.#look());
+  readonly #recent = new TtlMemo(MAX_AGE_MS, () => this.#look());
 
   constructor(config: Config) {
     const { connect, statement } = config.databaseDeadlines;

@@ -1,4 +1,4 @@
-import { isPasswordHash } from '../../accounts/passwords.js';
+import { isPasswordHash } from '../../accounts/passwords/passwords.js';
 import { USERNAME_RULE } from '../../values/names.js';
 import { isEmailAddress, isHttpUrl, isStorable } from '../../values/string-rules.js';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';

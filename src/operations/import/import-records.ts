@@ -38,7 +38,7 @@ export interface ImportProgress {
 }
 
 /** A position in the input. */
-export interface Place {
+interface SourceLine {
   readonly file: string;
   readonly line: number;
 }
@@ -54,14 +54,14 @@ export interface ImportReport {
   /** Files in the folder that do not belong to an import. */
   readonly ignored: readonly string[];
   /** For an import in batches, the line up to which everything is committed; null if nothing is. */
-  readonly committed_through?: Place | null;
+  readonly committed_through?: SourceLine | null;
 }
 
 /** A run in batches ended before the end of its input. */
 class ImportStopped extends OperatorError {
   constructor(
     error: Error,
-    readonly through: Place | null,
+    readonly through: SourceLine | null,
   ) {
     super(
       `${error.message.replace(/: nothing was imported/, '')}. ${
@@ -110,7 +110,7 @@ class ImportRun {
   readonly #counts = new Map<string, RecordCounts>(RECORD_TYPES.map(({ name }) => [name, noCounts()]));
   readonly #firstRejects: ShownReject[] = [];
   #rejected = 0;
-  #committedThrough: Place | null = null;
+  #committedThrough: SourceLine | null = null;
 
   constructor(
     private readonly dataSource: DataSource,

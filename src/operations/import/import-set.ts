@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../../values/operator-error.js';
 import { spell } from './fields.js';
 import type { FaultCode, LineFault } from './fields.js';
-import { listOf, NEW_USERS, staged } from './record-type.js';
+import { columnList, NEW_USERS, staged } from './record-type.js';
 import type { Author, RecordType } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
 import { differs, dropStaleSql, insertSql, recordVersionsSql, updateSql, withPresent } from './import-sql.js';
@@ -76,7 +76,7 @@ export const noCounts = (): RecordCounts => ({
   rejected: 0,
 });
 
-export interface SetOptions {
+interface SetOptions {
   readonly dryRun?: boolean | undefined;
   readonly keepProfile?: boolean | undefined;
   readonly progress?: { phase(name: string): void } | undefined;
@@ -321,7 +321,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
 
   async #remove(type: RecordType): Promise<void> {
     const { rows, ends, remove } = type.removal;
-    const key = listOf(type.key, 't');
+    const key = columnList(type.key, 't');
     // In the order in which they are written: others who write the same rows wait for this, and this never waits for them at the same time.
     const locked = await this.manager.query<{ id: number }[]>(
       `SELECT ${key} FROM ${type.name} t WHERE (${key}) IN (${rows}) ORDER BY ${key} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,

@@ -1,4 +1,4 @@
-import { listOf, staged } from './record-type.js';
+import { columnList, staged } from './record-type.js';
 import type { RecordType } from './record-type.js';
 
 /** Column → SQL of its new value. */
@@ -9,7 +9,7 @@ const valuesOf = (type: RecordType, keepProfile: boolean): Readonly<Record<strin
 export function differs(type: RecordType, keepProfile: boolean, only?: readonly string[]): string {
   const values = { ...valuesOf(type, keepProfile), ...type.compared };
   const columns = only ?? Object.keys(values);
-  return `(${columns.map((column) => values[column]!).join(', ')}) IS DISTINCT FROM (${listOf(columns, 't')})`;
+  return `(${columns.map((column) => values[column]!).join(', ')}) IS DISTINCT FROM (${columnList(columns, 't')})`;
 }
 
 /**
@@ -21,7 +21,7 @@ export function updateSql(type: RecordType, keepProfile: boolean): string[] {
   const values = valuesOf(type, keepProfile);
   const { name, key, source, joins = '', referred = [] } = type;
   const others = Object.keys(values).filter((column) => !key.includes(column) && !referred.includes(column));
-  const [stored, wanted] = [listOf(key, 't'), listOf(key, 's')];
+  const [stored, wanted] = [columnList(key, 't'), columnList(key, 's')];
   return [referred, others]
     .filter(({ length }) => length > 0)
     .map(
@@ -39,16 +39,16 @@ export function insertSql(type: RecordType, keepProfile: boolean): string {
   const values = valuesOf(type, keepProfile);
   return `INSERT INTO ${type.name} (${Object.keys(values).join(', ')})
 SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
-WHERE t.${type.key[0]!} IS NULL ORDER BY ${listOf(type.key, 's')} ${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
+WHERE t.${type.key[0]!} IS NULL ORDER BY ${columnList(type.key, 's')} ${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
 }
 
 /** Staged rows `s` with the stored rows, `t`. */
 export const withPresent = ({ source, name, key }: RecordType): string =>
-  `${source} LEFT JOIN ${name} t ON (${listOf(key, 't')}) = (${listOf(key, 's')})`;
+  `${source} LEFT JOIN ${name} t ON (${columnList(key, 't')}) = (${columnList(key, 's')})`;
 
 /** SQL of the member and the id under which the version of a staged record `s` is stored; 0 if it belongs to no member. */
 const versionKey = ({ version }: RecordType): string =>
-  version.length > 1 ? listOf(version, 's') : `0, ${listOf(version, 's')}`;
+  version.length > 1 ? columnList(version, 's') : `0, ${columnList(version, 's')}`;
 
 /**
  * Leaves out records whose stored version is the same or later, and says how many (`n`). The stored versions cannot change until

@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib';
 import { OperatorError } from '../../values/operator-error.js';
 
 /** The longest legitimate record, an event with 20,000 characters, has 160 KB even if all of them are escaped. */
-export const LONGEST_LINE_BYTES = 1_048_576;
+const LONGEST_LINE_BYTES = 1_048_576;
 const SHOWN_OF_A_LONG_LINE = 1_000;
 
 export interface Line {

@@ -78,7 +78,7 @@ export const staged = (name: string) => `import_${name}`;
 export const NEW_USERS = 'import_new_users';
 
 /** Lists columns of a row. */
-export const listOf = (columns: readonly string[], row: string) =>
+export const columnList = (columns: readonly string[], row: string) =>
   columns.map((column) => `${row}.${column}`).join(', ');
 
 /** Quotes the code of a fault for SQL: only codes that exist compile. */
@@ -147,7 +147,7 @@ export function recordType(declared: Declared) {
   };
   const removal: Removal = {
     fields: Object.fromEntries(identity.map((field) => [field, fields[field]!])),
-    rows: `SELECT ${listOf(key, 't')} FROM ${staged(name)} s JOIN ${name} t ON (${listOf(key, 't')}) = (${listOf(key, 's')})
+    rows: `SELECT ${columnList(key, 't')} FROM ${staged(name)} s JOIN ${name} t ON (${columnList(key, 't')}) = (${columnList(key, 's')})
   WHERE s.deleted ${ended === undefined ? '' : `AND t.${ended} IS NULL`}`,
     ...declared.removal,
   };

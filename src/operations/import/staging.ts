@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { ADVISORY_LOCKS } from '../../database/advisory-locks.js';
+import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { columnsOf } from './fields.js';
 import { NEW_USERS, staged } from './record-type.js';

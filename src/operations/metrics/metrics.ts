@@ -9,7 +9,7 @@ import { MemberReads } from '../../database/member-reads.js';
 import { Meter } from '../../http/meter.js';
 import { metricOf, METRICS } from '../../http/metrics.js';
 import type { LabelsOf, MetricName } from '../../http/metrics.js';
-import { MOST_LAG_SECONDS } from '../../database/primary-log.js';
+import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
 import { serveMetrics } from './metrics-server.js';
 import { VERSION } from './version.js';
 import { tellPrimary } from './workers-metrics.js';

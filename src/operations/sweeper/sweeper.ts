@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
-import { LazyDataSource } from '../../database/lazy-data-source.js';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { LazyDataSource } from '../../database/postgres/lazy-data-source.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
+import { Periodic } from '../../http/periodic-work.js';
 import {
   auditEventsOlderThan,
   changesOlderThan,
@@ -17,7 +18,7 @@ import { Config } from '../../config/config.js';
 const LONGEST_SWEEP_MS = 10_000;
 
 /** This process's state of sweeping one kind of rows. */
-export interface Sweeping {
+interface Sweeping {
   /** Rows that were deleted since the start. */
   deleted: number;
   /** Sweeps since the start that ended with an error. */
@@ -33,16 +34,13 @@ export interface Sweeping {
  * one kind does not prevent sweeping the others.
  */
 @Injectable()
-export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
+export class Sweeper implements OnApplicationShutdown {
   readonly #rows: readonly ExpiredRows[];
   readonly #sweeping = new Map<string, Sweeping>();
   readonly #dataSource: LazyDataSource;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<unknown> | undefined;
-  #ended = false;
 
   constructor(
-    private readonly config: Config,
+    config: Config,
     private readonly logger: Logger,
     meter: Meter,
   ) {
@@ -81,14 +79,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 
-  onApplicationBootstrap(): void {
-    this.#wait();
-  }
-
   async onApplicationShutdown(): Promise<void> {
-    this.#ended = true;
-    clearTimeout(this.#timer);
-    await this.#running;
     await this.#dataSource.close();
   }
 
@@ -98,22 +89,29 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** @returns how many rows were deleted, by {@link ExpiredRows.name} */
-  async sweep(): Promise<Record<string, number>> {
+  @Periodic({
+    work: 'sweeper',
+    // Randomized, so instances do not sweep all at once.
+    everyMs: ({ sweepIntervalSeconds }) => sweepIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2),
+    failure: 'expired rows could not be swept',
+    waits: true,
+  })
+  async sweep(end?: AbortSignal): Promise<Record<string, number>> {
     const deleted: Record<string, number> = {};
     for (const rows of this.#rows) {
-      if (this.#ended) break;
-      deleted[rows.name] = await this.#sweep(rows);
+      if (end?.aborted) break;
+      deleted[rows.name] = await this.#sweep(rows, end);
     }
     return deleted;
   }
 
-  async #sweep(rows: ExpiredRows): Promise<number> {
+  async #sweep(rows: ExpiredRows, end: AbortSignal | undefined): Promise<number> {
     const sweeping = this.#sweeping.get(rows.name)!;
-    const end = performance.now() + LONGEST_SWEEP_MS;
+    const latest = performance.now() + LONGEST_SWEEP_MS;
     let deleted = 0;
     try {
       const dataSource = await this.#dataSource.open();
-      deleted = await deleteExpired(dataSource, rows, () => !this.#ended && performance.now() < end);
+      deleted = await deleteExpired(dataSource, rows, () => !end?.aborted && performance.now() < latest);
       sweeping.deleted += deleted;
       sweeping.lastSuccessAt = new Date();
     } catch (error) {
@@ -132,13 +130,5 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     const dataSource = await this.#dataSource.open();
     const [oldest] = await dataSource.query<{ since: Date }[]>(oldestStatement(rows));
     sweeping.overdueSince = oldest?.since;
-  }
-
-  #wait(): void {
-    // Randomized, so instances do not sweep all at once.
-    const milliseconds = this.config.sweepIntervalSeconds * 1000 * (0.9 + Math.random() * 0.2);
-    this.#timer = setTimeout(() => {
-      this.#running = this.sweep().finally(() => this.#ended || this.#wait());
-    }, milliseconds).unref();
   }
 }

@@ -1,0 +1,1 @@
+export function drawTables(objects: readonly { name: string; statement: string }[]): string;

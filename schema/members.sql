@@ -1,0 +1,139 @@
+CREATE OR REPLACE FUNCTION shown_name(stored text, first_name text, last_name text, username text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN COALESCE(NULLIF(btrim(stored), ''),
+    NULLIF(btrim(COALESCE(first_name, '') || ' ' || COALESCE(last_name, '')), ''), username);
+
+-- JSON of a person as others see them.
+CREATE OR REPLACE FUNCTION user_card(id bigint, username text, display_name text, profile_picture text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN '{"id":' || id || ',"username":' || stored_json_text(username) || ',"display_name":' || stored_json_text(display_name)
+    || ',"profile_picture":' || stored_json_text(profile_picture) || '}';
+
+-- Beside what is derived: the version, which counts what PUT may change, but not what is replicated; and the moment
+-- before which nothing is left of a sign-in. Whoever stores what came of one holds the member FOR KEY SHARE and
+-- compares the moment. FOR UPDATE waits for those who did, so that end_sign_ins finds what they stored; those who
+-- come later wait, and see the new moment.
+CREATE OR REPLACE FUNCTION users_derive() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.is_disabled := NEW.disabled_at IS NOT NULL;
+  NEW.folded_username := public.fold_case(NEW.username);
+  NEW.folded_name := public.fold_case(
+    public.shown_name(NEW.stored_display_name, NEW.first_name, NEW.last_name, NEW.username));
+  IF TG_OP = 'INSERT' THEN RETURN NEW; END IF;
+
+  IF current_setting('session_replication_role') <> 'replica' AND
+    (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
+    IS DISTINCT FROM
+    (NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.bio, NEW.profile_picture, NEW.created_at)
+  THEN
+    NEW.version := OLD.version + 1;
+  END IF;
+  IF OLD.disabled_at IS NULL AND NEW.disabled_at IS NOT NULL THEN
+    NEW.sign_ins_valid_since := clock_timestamp();
+  END IF;
+  IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
+    PERFORM FROM public.users WHERE id = OLD.id FOR UPDATE;
+  END IF;
+  RETURN NEW;
+END $$;
+
+CREATE OR REPLACE TRIGGER users_derive BEFORE INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION users_derive();
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_derive;
+
+-- Total, names to copy, and changes of one member. NEW of a DELETE is NULL.
+CREATE OR REPLACE FUNCTION users_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.is_disabled IS DISTINCT FROM NEW.is_disabled THEN
+    IF NOT OLD.is_disabled THEN INSERT INTO public.platform_total_deltas VALUES (-1); END IF;
+    IF NOT NEW.is_disabled THEN INSERT INTO public.platform_total_deltas VALUES (1); END IF;
+  END IF;
+  IF (OLD.folded_name, OLD.folded_username) <> (NEW.folded_name, NEW.folded_username) THEN
+    INSERT INTO public.renamed_users (user_id) VALUES (NEW.id);
+  END IF;
+  IF OLD.card <> NEW.card OR OLD.is_disabled <> NEW.is_disabled THEN
+    INSERT INTO public.changes (resource, id, kind)
+      VALUES ('people', NEW.id, CASE
+        WHEN NEW.is_disabled AND NOT OLD.is_disabled THEN 'removed'
+        WHEN OLD.is_disabled AND NOT NEW.is_disabled THEN 'returned' ELSE 'updated' END);
+  END IF;
+  IF TG_OP = 'UPDATE' AND
+    (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
+    IS DISTINCT FROM
+    (NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.bio, NEW.profile_picture, NEW.created_at)
+  THEN
+    INSERT INTO public.changes (user_id, resource, id, kind) VALUES (NEW.id, 'profile', NEW.id, 'updated');
+  END IF;
+  RETURN NULL;
+END $$;
+
+-- All columns of which what it looks at is made. Without a condition: that would be parsed anew for every statement.
+CREATE OR REPLACE TRIGGER users_changed AFTER UPDATE OF
+  username, first_name, last_name, stored_display_name, bio, profile_picture, created_at, disabled_at ON users
+  FOR EACH ROW EXECUTE FUNCTION users_changed();
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_changed;
+
+CREATE OR REPLACE TRIGGER users_removed AFTER DELETE ON users FOR EACH ROW EXECUTE FUNCTION users_changed();
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_removed;
+
+CREATE OR REPLACE FUNCTION users_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO public.platform_total_deltas SELECT count(*) FROM new_rows WHERE NOT is_disabled HAVING count(*) > 0;
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER users_inserted AFTER INSERT ON users REFERENCING NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION users_inserted();
+
+-- Where changes are replicated into this database, foreign keys do nothing, and only triggers of rows fire.
+CREATE OR REPLACE FUNCTION users_replicated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' AND NOT NEW.is_disabled THEN INSERT INTO public.platform_total_deltas VALUES (1); END IF;
+  UPDATE public.connections
+    SET peer_is_disabled = NEW.is_disabled, peer_name = NEW.folded_name, peer_username = NEW.folded_username
+    WHERE peer_id = NEW.id AND (peer_is_disabled, peer_name, peer_username)
+      IS DISTINCT FROM (NEW.is_disabled, NEW.folded_name, NEW.folded_username);
+  UPDATE public.user_achievements SET user_is_disabled = NEW.is_disabled
+    WHERE user_id = NEW.id AND user_is_disabled <> NEW.is_disabled;
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER users_replicated AFTER INSERT OR UPDATE ON users FOR EACH ROW
+  EXECUTE FUNCTION users_replicated();
+ALTER TABLE users ENABLE REPLICA TRIGGER users_replicated;
+
+-- Copies the names of renamed members to at most so many connections. Returns how many steps it did; 0 when nothing
+-- is left that could be done now. It waits for nobody: what somebody else is changing is copied by a later call. One
+-- at a time in the whole database, whoever calls; where another is at it, nothing is done.
+CREATE OR REPLACE FUNCTION copy_names(most integer) RETURNS integer
+  LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+  batch bigint[];
+  copied integer;
+  ended integer;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013006) THEN RETURN 0; END IF;
+  batch := ARRAY(SELECT id FROM renamed_users
+    WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
+  IF batch = '{}' THEN RETURN 0; END IF;
+
+  UPDATE connections c SET peer_name = u.folded_name, peer_username = u.folded_username FROM users u
+    WHERE u.id = c.peer_id AND c.ctid = ANY (ARRAY(
+      SELECT o.ctid FROM users n JOIN connections o ON o.peer_id = n.id
+        WHERE n.id = ANY (ARRAY(SELECT user_id FROM renamed_users WHERE id = ANY (batch)))
+          AND (o.peer_name, o.peer_username) <> (n.folded_name, n.folded_username)
+        LIMIT most FOR NO KEY UPDATE OF o SKIP LOCKED));
+  GET DIAGNOSTICS copied = ROW_COUNT;
+  IF copied = most THEN RETURN copied; END IF;
+
+  WITH alike AS (
+    SELECT r.id FROM renamed_users r WHERE r.id = ANY (batch) AND NOT EXISTS (
+      SELECT FROM users n JOIN connections o ON o.peer_id = n.id
+        WHERE n.id = r.user_id AND (o.peer_name, o.peer_username) <> (n.folded_name, n.folded_username))
+  ), compared AS (
+    UPDATE renamed_users SET settled_before = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+      WHERE id IN (SELECT id FROM alike) AND settled_before IS NULL
+  ), settled AS (
+    DELETE FROM renamed_users WHERE id IN (SELECT id FROM alike) AND settled_before IS NOT NULL
+  ) SELECT count(*) INTO ended FROM alike;
+  RETURN copied + ended;
+END $$;

@@ -1,0 +1,60 @@
+-- What ends with a member's sign-ins, or with what they sign in by, whoever ends those: sessions, grants and the
+-- forms that are open; calendar links, which were made by whoever was signed in; the apps of a member who is
+-- disabled; and links for a new password.
+CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+  ended text[];
+BEGIN
+  IF OLD.disabled_at IS DISTINCT FROM NEW.disabled_at THEN
+    PERFORM announce_revocations('user', ARRAY[NEW.id::text]);
+  END IF;
+  IF OLD.disabled_at IS NULL AND NEW.disabled_at IS NOT NULL THEN
+    UPDATE oauth_clients SET disabled_at = COALESCE(disabled_at, now()), disabled_by_owner = false
+      WHERE owner_id = NEW.id AND (disabled_at IS NULL OR disabled_by_owner);
+  END IF;
+  IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
+    DELETE FROM calendar_links WHERE user_id = NEW.id;
+    DELETE FROM oauth_state WHERE user_id = NEW.id;
+    DELETE FROM oauth_sessions WHERE user_id = NEW.id;
+    WITH grants AS (DELETE FROM oauth_grants WHERE user_id = NEW.id RETURNING id)
+      SELECT array_agg(id) INTO ended FROM grants;
+    IF current_setting('session_replication_role') = 'replica' THEN -- in which foreign keys do not cascade
+      DELETE FROM oauth_tokens WHERE grant_id = ANY (ended);
+      DELETE FROM oauth_grant_usage WHERE grant_id = ANY (ended);
+    END IF;
+  ELSIF (OLD.password_off_at, OLD.email) IS DISTINCT FROM (NEW.password_off_at, NEW.email)
+    OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- unless it is a better hash of the same password
+      AND current_setting('public_user_api.same_password', true) IS DISTINCT FROM 'yes' THEN
+    DELETE FROM oauth_state WHERE user_id = NEW.id AND model = 'PasswordReset';
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER end_sign_ins AFTER UPDATE OF disabled_at, sign_ins_valid_since, password_hash, password_off_at, email
+  ON users FOR EACH ROW
+  WHEN ((OLD.disabled_at, OLD.sign_ins_valid_since, OLD.password_hash, OLD.password_off_at, OLD.email)
+    IS DISTINCT FROM (NEW.disabled_at, NEW.sign_ins_valid_since, NEW.password_hash, NEW.password_off_at, NEW.email))
+  EXECUTE FUNCTION end_sign_ins();
+ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins;
+
+-- A grant is stored while its consent is locked FOR SHARE: here it is found, or waits and sees the narrower consent.
+CREATE OR REPLACE FUNCTION narrow_grants() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+  changed text[];
+BEGIN
+  WITH narrowed AS (
+    UPDATE oauth_grants g SET payload = jsonb_set(g.payload, '{resources}', (
+      SELECT jsonb_object_agg(key, array_to_string(
+        ARRAY(SELECT scope FROM unnest(string_to_array(value, ' ')) scope WHERE scope = ANY (NEW.granted)), ' '))
+      FROM jsonb_each_text(g.payload->'resources')))
+    WHERE g.user_id = NEW.user_id AND g.client_id = NEW.client_id AND EXISTS (
+      SELECT FROM jsonb_each_text(g.payload->'resources') WHERE NOT string_to_array(value, ' ') <@ NEW.granted)
+    RETURNING g.id
+  ) SELECT array_agg(id) INTO changed FROM narrowed;
+  PERFORM announce_revocations('grant', changed);
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER narrow_grants AFTER UPDATE OF granted ON oauth_consents FOR EACH ROW
+  WHEN (NOT OLD.granted <@ NEW.granted) EXECUTE FUNCTION narrow_grants();
+ALTER TABLE oauth_consents ENABLE ALWAYS TRIGGER narrow_grants;

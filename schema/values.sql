@@ -1,0 +1,63 @@
+-- Lower case, whatever the locale of the database. To sort by its code points, add COLLATE "C".
+CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  RETURN lower(value COLLATE "und-x-icu");
+
+-- What stored columns are made of is IMMUTABLE; of the same without that, a query needs no executor for each call.
+CREATE OR REPLACE FUNCTION stored_api_time(value timestamptz) RETURNS text
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  RETURN to_char(value AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS');
+
+CREATE OR REPLACE FUNCTION api_time(value timestamptz) RETURNS text
+  LANGUAGE sql STABLE STRICT PARALLEL SAFE
+  RETURN to_char(value AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS');
+
+CREATE OR REPLACE FUNCTION local_time(value timestamptz, zone text) RETURNS text
+  LANGUAGE sql STABLE STRICT PARALLEL SAFE
+  RETURN to_char(value AT TIME ZONE zone, 'YYYY-MM-DD HH24:MI:SS');
+
+-- local_time, in UTC where the system knows the time zone no more. Slow: for those who met such a zone.
+CREATE OR REPLACE FUNCTION local_time_or_utc(value timestamptz, zone text) RETURNS text
+  LANGUAGE plpgsql STABLE STRICT SET search_path = public, pg_temp AS $$
+BEGIN
+  RETURN local_time(value, zone);
+EXCEPTION WHEN invalid_parameter_value THEN
+  RETURN api_time(value);
+END $$;
+
+-- Whether the API can show the moment, and its local time where `margin` is a day: a finite one of the years 1 to 9999.
+CREATE OR REPLACE FUNCTION is_showable_time(value timestamptz, margin interval) RETURNS boolean
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN value >= timestamptz '0001-01-01 00:00:00Z' + margin AND value < timestamptz '9999-12-31 24:00:00Z' - margin;
+
+CREATE OR REPLACE FUNCTION stored_json_text(value text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN COALESCE(to_json(value)::text, 'null');
+
+CREATE OR REPLACE FUNCTION json_text(value text) RETURNS text
+  LANGUAGE sql STABLE PARALLEL SAFE
+  RETURN COALESCE(to_json(value)::text, 'null');
+
+CREATE OR REPLACE FUNCTION percentage(part bigint, whole bigint) RETURNS numeric
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN whole = 0 THEN 0.00 ELSE 0.01 * ((20000 * part + whole) / (2 * whole)) END;
+
+-- Tier of an achievement, from the unrounded share of active members who earned it.
+CREATE OR REPLACE FUNCTION rarity_tier(earners bigint, eligible bigint) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE
+    WHEN eligible < 10 THEN 'unrated'
+    WHEN 100 * earners >= 50 * eligible THEN 'common'
+    WHEN 100 * earners >= 20 * eligible THEN 'uncommon'
+    WHEN 100 * earners >= 5 * eligible THEN 'rare'
+    WHEN 100 * earners >= eligible THEN 'epic'
+    ELSE 'legendary'
+  END;
+
+-- The parameters of a hash that another system made, which say how long it takes to verify: $2b$12, or
+-- $argon2id$v=19$m=65536,t=3,p=4. NULL for our own and for what is no hash.
+CREATE OR REPLACE FUNCTION imported_hash_kind(password_hash text) RETURNS text
+  LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN password_hash NOT LIKE '$argon2id$v=19$m=12288,t=3,p=1$%'
+    THEN substring(password_hash FROM '^(\$2[aby]\$\d\d|\$argon2(?:id|i|d)\$v=\d\d\$m=\d{1,7},t=\d{1,3},p=\d{1,3})\$') END
+$$;

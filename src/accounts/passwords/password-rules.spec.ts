@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { OperatorError } from '../../values/operator-error.js';
+import { checkPassword, passwordFault } from './password-rules.js';
+
+describe('A password that somebody wants to have', () => {
+  it.each<[string, string, ReturnType<typeof passwordFault>]>([
+    ['9 characters', 'nine 9999', 'length'],
+    ['10 characters', 'ten 101010', undefined],
+    ['10 characters outside the BMP', '🐎🔋📎😀🚲🌵🎈🧭🪁🫐', undefined],
+    ['9 characters that are more code units', '🐎🔋📎😀🚲🌵🎈🧭🪁', 'length'],
+    ['128 characters', 'xy'.repeat(64), undefined],
+    ['129 characters', `${'xy'.repeat(64)}z`, 'length'],
+    ['U+0000', 'with\0null and more', 'characters'],
+    ['half of a surrogate pair', 'half \ud83d pair', 'characters'],
+    ['one of the commonest', '1234567890', 'common'],
+    ['one of the commonest in other case', 'QwertyUiop', 'common'],
+    ['one of the commonest in other characters', '１２３４５６７８９０', 'common'],
+    ['the last of the commonest that is long enough', 'zzzzzzzzzz', 'common'],
+    ['nothing at all', '', 'length'],
+    ['one kind of character', 'correcthorsebattery', undefined],
+    ['the username', 'Augusta Ada King', 'username'],
+    ['the username and a little', 'augusta ada king!1', 'username'],
+    ['the username among more', 'augusta ada king counts', undefined],
+  ])('of %s: %j is %p', (_, password, fault) => {
+    expect(passwordFault(password, 'augusta ada king')).toBe(fault);
+  });
+
+  it('is refused to an admin in words, without being repeated', () => {
+    expect(() => checkPassword('nine 9999', 'ada')).toThrow(
+      new OperatorError('The password must have 10 to 128 characters, it has 9'),
+    );
+    for (const password of ['1234567890', 'ada', 'with\0null and more']) {
+      let said = '';
+      try {
+        checkPassword(password, 'ada');
+      } catch (error) {
+        said = (error as Error).message;
+      }
+      expect(said).toMatch(/^The password /);
+      expect(said).not.toContain(password);
+    }
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import { hash } from '@node-rs/argon2';
+import bcrypt from 'bcrypt';
+import { OperatorError } from '../../values/operator-error.js';
+import { hashPassword, isPasswordHash, verifyPassword } from './passwords.js';
+
+describe('passwords', () => {
+  it('are hashed with argon2id, each with a salt of its own', async () => {
+    const [one, other] = await Promise.all([
+      hashPassword('correct horse'),
+      hashPassword('correct horse'),
+    ] as const);
+    expect(one).toMatch(/^\$argon2id\$v=19\$m=12288,t=3,p=1\$/);
+    expect(one).not.toBe(other);
+    expect(await verifyPassword(one, 'correct horse')).toMatchObject({ matches: true, needsUpgrade: false });
+    expect(await verifyPassword(one, 'correct horsf')).toMatchObject({ matches: false, needsUpgrade: false });
+  });
+
+  it('are the same in every Unicode form', async () => {
+    const stored = await hashPassword('caf\u00e9 \ufb01ne');
+    expect(await verifyPassword(stored, 'cafe\u0301 fine')).toMatchObject({
+      matches: true,
+      needsUpgrade: false,
+    });
+  });
+
+  it.each<[string, boolean, string]>([
+    ['one character', true, 'x'],
+    ['128 characters outside the BMP', true, '😀'.repeat(128)],
+    ['128 characters', true, 'x'.repeat(128)],
+    ['129 characters', false, 'x'.repeat(129)],
+    ['U+0000', false, 'with\0null'],
+    ['half of a surrogate pair', false, 'half \ud83d pair'],
+  ])('of %s: allowed is %p', async (_, allowed, password) => {
+    const hashed = hashPassword(password).then(
+      () => true,
+      (error: unknown) => (error instanceof OperatorError ? false : Promise.reject(error as Error)),
+    );
+    expect(await hashed).toBe(allowed);
+  });
+
+  it('beyond the limits never match', async () => {
+    const long = 'x'.repeat(129);
+    expect(await verifyPassword(await hash(long), long)).toMatchObject({
+      matches: false,
+      needsUpgrade: false,
+    });
+  });
+
+  it.each([
+    ['bcrypt', () => bcrypt.hash('old password', 4)],
+    ["PHP's bcrypt", async () => (await bcrypt.hash('old password', 4)).replace('$2b', '$2y')],
+    ['argon2i', () => hash('old password', { algorithm: 1, memoryCost: 4096, timeCost: 3 })],
+    ['argon2d', () => hash('old password', { algorithm: 0, memoryCost: 4096 })],
+    ['argon2id with other parameters', () => hash('old password', { memoryCost: 4096 })],
+    [
+      'argon2id as ours were before',
+      () => hash('old password', { memoryCost: 19_456, timeCost: 2, parallelism: 1 }),
+    ],
+  ])('imported as %s are verified as they are, and want an upgrade', async (_, make) => {
+    const stored = await make();
+    expect(isPasswordHash(stored)).toBe(true);
+    expect(await verifyPassword(stored, 'old password')).toMatchObject({ matches: true, needsUpgrade: true });
+    expect(await verifyPassword(stored, 'bad password')).toMatchObject({
+      matches: false,
+      needsUpgrade: false,
+    });
+  });
+
+  it('are verified beside the event loop, however dear the hash', async () => {
+    const dear = await bcrypt.hash('old password', 11);
+    let turns = 0;
+    const turning = setInterval(() => turns++, 1);
+    await verifyPassword(dear, 'old password');
+    clearInterval(turning);
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it('imported from a system that knew no NFKC match as typed', async () => {
+    const stored = await bcrypt.hash('\ufb01ne', 4);
+    expect(await verifyPassword(stored, '\ufb01ne')).toMatchObject({ matches: true, needsUpgrade: true });
+  });
+
+  it.each([
+    ['plain text', 'password'],
+    ['nothing', ''],
+    ['MD5', '5f4dcc3b5aa765d61d8327deb882cf99'],
+    ['bcrypt that would take hours', `$2b$31$${'a'.repeat(53)}`],
+    ['argon2 with a terabyte', `$argon2id$v=19$m=9999999,t=2,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}`],
+    ['argon2 without a lane', `$argon2id$v=19$m=4096,t=2,p=0$${'a'.repeat(22)}$${'a'.repeat(43)}`],
+    ['argon2 that is cut off', '$argon2id$v=19$m=4096,t=2,p=1$'],
+  ])('stored as %s are no hash, and match nothing', async (_, stored) => {
+    expect(isPasswordHash(stored)).toBe(false);
+    expect(await verifyPassword(stored, stored)).toMatchObject({ matches: false, needsUpgrade: false });
+  });
+});

@@ -1,0 +1,133 @@
+import { hash, parseOptions, verify } from '@node-rs/argon2';
+import bcrypt from 'bcrypt';
+import { OperatorError } from '../../values/operator-error.js';
+
+const LONGEST = 128;
+
+/**
+ * argon2id (the library's default) with 12 MiB, 3 passes, 1 lane: of the parameters that OWASP's password storage cheat sheet considers
+ * equally strong, those that take the least CPU time here. `imported_hash_kind` in the database has them, too.
+ */
+const CURRENT = { memoryCost: 12_288, timeCost: 3, parallelism: 1 };
+
+/** The maximum cost of imported hashes; otherwise, one sign-in could occupy a processor for minutes. */
+const DEAREST = { bcryptCost: 15, memoryCost: 262_144, timeCost: 16, parallelism: 16 };
+
+const BCRYPT = /^(\$2[aby]\$\d\d)\$[./0-9A-Za-z]{53}$/;
+const ARGON2 =
+  /^(\$argon2(?:id|i|d)\$v=(?:16|19)\$m=\d{1,7},t=\d{1,3},p=\d{1,3})\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171}$/;
+
+const BCRYPT_KIND = /^\$2[aby]\$(\d\d)$/;
+const ARGON2_KIND = /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})$/;
+/** The library's numbers for them. */
+const ARGON2_VARIANTS: Readonly<Record<string, number>> = { d: 0, i: 1, id: 2 };
+
+/** The parameters of a stored hash, which say how long it takes to verify. */
+export interface HashKind {
+  readonly algorithm: 'bcrypt' | 'argon2';
+  /** Proportional to the time of one hash, within an algorithm: rounds, or KiB × passes. */
+  readonly work: number;
+  /** Makes a hash of this kind. */
+  hash(password: string): Promise<string>;
+}
+
+/** The kind of our own hashes. */
+export const CURRENT_KIND: HashKind = {
+  algorithm: 'argon2',
+  work: CURRENT.memoryCost * CURRENT.timeCost,
+  hash: (password) => hash(password, CURRENT),
+};
+
+/**
+ * Hashes a password (argon2id, of its NFKC form). Whether it is acceptable as a new one is checked by {@link passwordFault}.
+ *
+ * @throws OperatorError if {@link verifyPassword} could never match the password
+ */
+export async function hashPassword(password: string): Promise<string> {
+  const normal = password.normalize('NFKC');
+  if ([...normal].length > LONGEST)
+    throw new OperatorError(`The password must have at most ${LONGEST} characters`);
+  if (!isUsable(normal))
+    throw new OperatorError('The password must not contain U+0000 or half of a surrogate pair');
+  return hash(normal, CURRENT);
+}
+
+/**
+ * Compares a password with a stored hash: argon2 of any variant, or bcrypt.
+ *
+ * @returns `needsUpgrade`: it matches, and should be rehashed by {@link hashPassword}
+ */
+export async function verifyPassword(
+  storedHash: string,
+  password: string,
+): Promise<{ matches: boolean; needsUpgrade: boolean }> {
+  const normal = password.normalize('NFKC');
+  if ([...normal].length > LONGEST || !isUsable(normal) || !isPasswordHash(storedHash))
+    return { matches: false, needsUpgrade: false };
+  const needsUpgrade = !isCurrent(storedHash);
+  // Another system may have hashed the characters as they were typed.
+  const forms = needsUpgrade ? new Set([normal, password]) : [normal];
+  for (const form of forms) {
+    const matches = BCRYPT.test(storedHash)
+      ? await bcrypt.compare(form, storedHash.replace(/^\$2y/, '$2b')) // PHP's name for the same
+      : await verify(storedHash, form);
+    if (matches) return { matches, needsUpgrade };
+  }
+  return { matches: false, needsUpgrade: false };
+}
+
+/** Tells whether the text is an argon2 or bcrypt hash that {@link verifyPassword} accepts. */
+export function isPasswordHash(text: string): boolean {
+  return kindOf(text) !== undefined;
+}
+
+/** @returns undefined if it is not a hash that {@link verifyPassword} accepts */
+function kindOf(storedHash: string): HashKind | undefined {
+  const parameters = (BCRYPT.exec(storedHash) ?? ARGON2.exec(storedHash))?.[1];
+  if (parameters === undefined) return undefined;
+  try {
+    if (!BCRYPT.test(storedHash)) parseOptions(storedHash); // looks at what is behind the parameters, too
+  } catch {
+    return undefined;
+  }
+  return kindFrom(parameters);
+}
+
+/**
+ * Reads the algorithm and the cost of a hash.
+ *
+ * @param parameters as at the beginning of a hash: `$2b$12`, `$argon2id$v=19$m=65536,t=3,p=4`
+ * @returns undefined if there is no such hash, or it costs too much
+ */
+export function kindFrom(parameters: string): HashKind | undefined {
+  const bcryptCost = Number(BCRYPT_KIND.exec(parameters)?.[1] ?? Number.NaN);
+  if (bcryptCost >= 4 && bcryptCost <= DEAREST.bcryptCost) {
+    return {
+      algorithm: 'bcrypt',
+      work: 2 ** bcryptCost,
+      hash: (password) => bcrypt.hash(password, bcryptCost),
+    };
+  }
+  const [, variant, ...costs] = ARGON2_KIND.exec(parameters) ?? [];
+  if (variant === undefined) return undefined;
+  const [memoryCost, timeCost, parallelism] = costs.map(Number) as [number, number, number];
+  const isPossible = parallelism >= 1 && timeCost >= 1 && memoryCost >= 8 * parallelism; // RFC 9106 §3.1
+  const isCheapEnough =
+    memoryCost <= DEAREST.memoryCost && timeCost <= DEAREST.timeCost && parallelism <= DEAREST.parallelism;
+  if (!isPossible || !isCheapEnough) return undefined;
+  const algorithm = ARGON2_VARIANTS[variant]!;
+  return {
+    algorithm: 'argon2',
+    work: memoryCost * timeCost,
+    hash: (password) => hash(password, { algorithm, memoryCost, timeCost, parallelism }),
+  };
+}
+
+function isCurrent(storedHash: string): boolean {
+  const { memoryCost, timeCost, parallelism } = CURRENT;
+  return storedHash.startsWith(`$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`);
+}
+
+function isUsable(password: string): boolean {
+  return !password.includes('\0') && password.isWellFormed();
+}

@@ -1,0 +1,258 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { audited, recordEvent } from '../../audit/audit.js';
+import type { AuditedTransaction, NewAuthEvent } from '../../audit/audit.js';
+import { boundChanges } from '../../auth/owner.js';
+import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { OperatorError } from '../../values/operator-error.js';
+
+/** How long after signing in a member may change how they sign in, in seconds. */
+const CONFIRMED_SECONDS = 300;
+
+/** Nobody can tell more passkeys than this apart. */
+export const MOST_PASSKEYS = 20;
+
+/** A member on the page where they change how they sign in. */
+export interface SignedInMember {
+  readonly userId: number;
+  /** When they proved who they are: seconds since 1970. */
+  readonly at: number;
+  /** The {@link SIGN_INS_VALID_SINCE} under which their session was found valid. */
+  readonly validSince: number | null;
+  /** Whether they signed in with the platform's own login, a way in that cannot be removed here. */
+  readonly upstream: boolean;
+  readonly ip: string | null;
+}
+
+/** A passkey as its member sees it. Times are in the API's format. */
+export interface ShownPasskey {
+  readonly id: number;
+  readonly name: string;
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+  /** Whether it is synced to other devices. */
+  readonly synced: boolean;
+}
+
+/** How a member can sign in here. */
+interface MethodsOfMember {
+  readonly passkeys: readonly ShownPasskey[];
+  /** `off`: there is a password, which the member switched off. */
+  readonly password: 'none' | 'on' | 'off';
+  /** Whether they signed in recently enough to change this. */
+  readonly confirmed: boolean;
+}
+
+/** A passkey that a browser has just made, and whose proof was verified. */
+interface NewPasskey {
+  readonly credentialId: Buffer;
+  readonly userHandle: Buffer;
+  readonly publicKey: Buffer;
+  readonly signCount: number;
+  readonly transports: readonly string[];
+  readonly backupEligible: boolean;
+  readonly backedUp: boolean;
+  readonly name: string;
+}
+
+/** The member signed in too long ago, or has been signed out in the meantime: nothing was changed. */
+export class Unconfirmed extends Error {
+  override name = 'Unconfirmed';
+}
+
+const SHOWN = `p.id, p.name, api_time(p.created_at) AS created_at, api_time(p.last_used_at) AS last_used_at, p.backed_up AS synced`;
+
+const CONFIRMED = `to_timestamp($2) > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
+
+/** Everything that changes ways in locks the member's row first, and therefore sees the results of the others. */
+const TAKE_MEMBER = `SELECT FROM users u WHERE u.id = $1 AND u.disabled_at IS NULL AND ${CONFIRMED}
+AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $3::bigint FOR UPDATE`;
+
+const ADD = `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, transports,
+  backup_eligible, backed_up, name)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE (SELECT count(*) FROM passkeys WHERE user_id = $1) < ${MOST_PASSKEYS}
+ON CONFLICT (credential_id) DO NOTHING RETURNING id`;
+
+/** The last way in cannot be removed; $3: whether there is one that is not known here. */
+const REMOVE = `DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND ($3::boolean
+  OR EXISTS (SELECT FROM users WHERE id = $1 AND password_hash IS NOT NULL AND password_off_at IS NULL)
+  OR EXISTS (SELECT FROM passkeys WHERE user_id = $1 AND id <> $2)) RETURNING id`;
+
+const SWITCH_OFF = `UPDATE users SET password_off_at = now() WHERE id = $1 AND password_hash IS NOT NULL AND password_off_at IS NULL
+  AND ($2::boolean OR EXISTS (SELECT FROM passkeys WHERE user_id = $1)) RETURNING id`;
+
+const SWITCH_ON =
+  'UPDATE users SET password_off_at = NULL WHERE id = $1 AND password_off_at IS NOT NULL RETURNING id';
+
+const CHANGE_PASSWORD = `UPDATE users SET password_hash = $2 WHERE id = $1 AND password_hash IS NOT NULL AND password_off_at IS NULL
+RETURNING id`;
+
+const END_OTHERS = 'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])';
+
+/**
+ * How members sign in, and how they change it: passkeys, and whether the password is accepted. Every change requires a member who
+ * signed in recently, is recorded in the audit trail, and leaves a way in. Used by the account pages and by the command line.
+ */
+@Injectable()
+export class SignInMethods {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** @returns undefined for a member who is disabled or gone */
+  async find(userId: number, at: number): Promise<MethodsOfMember | undefined> {
+    const [row] = await this.dataSource.query<MethodsOfMember[]>(
+      `SELECT CASE WHEN u.password_hash IS NULL THEN 'none' WHEN u.password_off_at IS NULL THEN 'on' ELSE 'off' END AS password,
+  ${CONFIRMED} AS confirmed FROM users u WHERE u.id = $1 AND u.disabled_at IS NULL`,
+      [userId, at],
+    );
+    return row && { ...row, passkeys: await this.listPasskeys(userId) };
+  }
+
+  /** The oldest first. */
+  listPasskeys(userId: number): Promise<ShownPasskey[]> {
+    return this.dataSource.query<ShownPasskey[]>(
+      `SELECT ${SHOWN} FROM passkeys p WHERE p.user_id = $1 ORDER BY p.id`,
+      [userId],
+    );
+  }
+
+  /** What an authenticator needs to create a passkey: the member's handle, and the passkeys that already exist. */
+  async known(
+    userId: number,
+  ): Promise<{ handle: Buffer | undefined; credentials: { id: Buffer; transports: string[] }[] }> {
+    const rows = await this.dataSource.query<
+      { user_handle: Buffer; credential_id: Buffer; transports: string[] }[]
+    >('SELECT user_handle, credential_id, transports FROM passkeys WHERE user_id = $1 ORDER BY id', [userId]);
+    return {
+      handle: rows[0]?.user_handle,
+      credentials: rows.map(({ credential_id: id, transports }) => ({ id, transports })),
+    };
+  }
+
+  /**
+   * @returns false if the passkey is already registered, or the member has {@link MOST_PASSKEYS}
+   * @throws Unconfirmed
+   */
+  addPasskey(by: SignedInMember, passkey: NewPasskey): Promise<boolean> {
+    return this.#change(by, async (manager) => {
+      await boundChanges(manager, by.userId);
+      const [added] = await manager.query<{ id: number }[]>(ADD, [
+        by.userId,
+        passkey.credentialId,
+        passkey.userHandle,
+        passkey.publicKey,
+        passkey.signCount,
+        passkey.transports,
+        passkey.backupEligible,
+        passkey.backedUp,
+        passkey.name,
+      ]);
+      return added && { type: 'passkey.added', details: { passkey: added.id, synced: passkey.backedUp } };
+    });
+  }
+
+  /**
+   * @returns false if the member has no such passkey, or no other way in
+   * @throws Unconfirmed
+   */
+  removePasskey(by: SignedInMember, passkeyId: number): Promise<boolean> {
+    return this.#change(by, async (manager) => {
+      const [[removed]] = await manager.query<[{ id: number }[], number]>(REMOVE, [
+        by.userId,
+        passkeyId,
+        by.upstream,
+      ]);
+      return removed && { type: 'passkey.removed', details: { passkey: removed.id } };
+    });
+  }
+
+  /**
+   * Switches sign-in with a password on or off; without it, the member signs in with passkeys.
+   *
+   * @param on whether the password is accepted
+   * @returns false if it was already so, there is no password, or there would be no way in
+   * @throws Unconfirmed
+   */
+  switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
+    return this.#change(by, async (manager) => {
+      await boundChanges(manager, by.userId);
+      const [rows] = on
+        ? await manager.query<[unknown[], number]>(SWITCH_ON, [by.userId])
+        : await manager.query<[unknown[], number]>(SWITCH_OFF, [by.userId, by.upstream]);
+      return rows.length > 0 ? { type: 'user.password_switched', details: { on } } : undefined;
+    });
+  }
+
+  /**
+   * Replaces the password that the member has just proved to know.
+   *
+   * @param kept if the other browser sessions and pending sign-ins have to end: keys of the session that continues
+   * @returns how many sessions ended; undefined if the member has no password, or it is off
+   * @throws Unconfirmed
+   */
+  async changePassword(
+    by: SignedInMember,
+    passwordHash: string,
+    kept: readonly Buffer[] | undefined,
+  ): Promise<number | undefined> {
+    let ended = 0;
+    const changed = await this.#change(by, async (manager) => {
+      const { userId, ip } = by;
+      const [rows] = await manager.query<[unknown[], number]>(CHANGE_PASSWORD, [userId, passwordHash]);
+      if (rows.length === 0) return undefined;
+      if (kept) {
+        await manager.query(`DELETE FROM oauth_state WHERE user_id = $1 AND model = 'Interaction'`, [userId]);
+        [, ended] = await manager.query<[unknown, number]>(END_OTHERS, [userId, kept]);
+        if (ended > 0)
+          await recordEvent(manager, {
+            type: 'session.ended',
+            actor: 'user',
+            userId,
+            ip,
+            details: { sessions: ended },
+          });
+      }
+      return { type: 'user.password_set', details: { sessions_kept: kept === undefined } };
+    });
+    return changed ? ended : undefined;
+  }
+
+  /**
+   * Removes a lost passkey on behalf of an admin, even if it is the last way in.
+   *
+   * @throws OperatorError if the member has no such passkey
+   */
+  async removeLostPasskey(userId: number, passkeyId: number): Promise<void> {
+    await audited(this.dataSource, async (manager) => {
+      const [, count] = await manager.query<[unknown, number]>(
+        'DELETE FROM passkeys WHERE user_id = $1 AND id = $2',
+        [userId, passkeyId],
+      );
+      if (count === 0)
+        throw new OperatorError(
+          `The member ${userId} has no passkey ${passkeyId}: \`pua users passkeys ${userId}\` lists the existing ones`,
+        );
+      const details = { passkey: passkeyId };
+      await recordEvent(manager, { type: 'passkey.removed', actor: 'admin', userId, details });
+    });
+  }
+
+  async #change(
+    { userId, at, validSince, ip }: SignedInMember,
+    change: (manager: AuditedTransaction) => Promise<Told | undefined>,
+  ): Promise<boolean> {
+    return audited(this.dataSource, async (manager) => {
+      const taken = await manager.query<unknown[]>(TAKE_MEMBER, [userId, at, validSince]);
+      if (taken.length === 0) throw new Unconfirmed();
+      const told = await change(manager);
+      if (told) await recordEvent(manager, { ...told, actor: 'user', userId, ip });
+      return told !== undefined;
+    });
+  }
+}
+
+/** The audit event of a change. */
+type Told = {
+  [Type in Changed]: Pick<Extract<NewAuthEvent, { type: Type }>, 'type' | 'details'>;
+}[Changed];
+
+type Changed = 'passkey.added' | 'passkey.removed' | 'user.password_set' | 'user.password_switched';

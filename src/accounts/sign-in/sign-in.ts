@@ -1,0 +1,231 @@
+import { Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import type { QueryResultRow } from 'pg';
+import { recordAlone } from '../../audit/audit.js';
+import type { LoneEvent } from '../../audit/audit.js';
+import { Database } from '../../database/database.js';
+import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { Meter } from '../../http/meter.js';
+import { isStorable } from '../../values/string-rules.js';
+import { Busy } from '../passwords/busy.js';
+import { HashingQueue } from '../passwords/hashing-queue.js';
+import { hashPassword, verifyPassword } from '../passwords/passwords.js';
+import { RefusalTime } from '../passwords/refusal-time.js';
+import { SignInThrottle } from './sign-in-throttle.js';
+import type { Blocked, Subject } from './sign-in-throttle.js';
+import { Config } from '../../config/config.js';
+import { randomBytes } from '../../crypto/random.js';
+
+interface SignInAttempt {
+  readonly username: string;
+  readonly password: string;
+  readonly ip: string | undefined;
+  /** Tells whether the browser is one in which this member has signed in before, and which. */
+  readonly deviceOf?: (userId: number) => string | undefined;
+  /** The member is already signed in, and confirms a change: the change is recorded, not a sign-in. */
+  readonly confirms?: boolean;
+}
+
+/** A member who proved who they are. */
+export interface SignedIn {
+  readonly userId: number;
+  /** When, by the database's clock: seconds since 1970; 0 if the platform's own login does not say. */
+  readonly at: number;
+  /** The {@link SIGN_INS_VALID_SINCE} under which the proof was good. */
+  readonly validSince: number | null;
+  /** How they proved it (RFC 8176); undefined where that is not known. */
+  readonly amr?: readonly string[] | undefined;
+  /** The assurance level (`acr`, OpenID Connect Core §2), if it is known. */
+  readonly acr?: string | undefined;
+  /** The session at the platform's own login in which they did. */
+  readonly upstream?: { readonly subject: string; readonly session: string | null } | undefined;
+}
+
+type SignInOutcome =
+  | ({ readonly outcome: 'signed-in' } & SignedIn)
+  | { readonly outcome: 'invalid' }
+  | { readonly outcome: 'throttled'; readonly retryAfterSeconds: number }
+  /** Too many are signing in: the password was not checked. */
+  | { readonly outcome: 'busy' };
+
+/** Why a sign-in was refused: only for the audit trail. */
+type RefusalReason =
+  'unknown_user' | 'no_password' | 'disabled' | 'wrong_password' | `${Subject['kind']}_blocked`;
+
+/** What is known about the typed name; everything but `folded_username` is null if nobody has it. */
+interface Account {
+  readonly folded_username: string;
+  readonly id: number | null;
+  readonly password_hash: string | null;
+  readonly disabled: boolean | null;
+  readonly valid_since: number | null;
+  /** The database's clock: seconds since 1970. */
+  readonly now: number;
+}
+
+const FIND_ACCOUNT = {
+  name: 'find-account-by-name',
+  text: `SELECT typed.folded_username, u.id, CASE WHEN u.password_off_at IS NULL THEN u.password_hash END AS password_hash,
+  u.disabled_at IS NOT NULL AS disabled,
+  ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
+FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`,
+};
+
+/** The password is the same, so what a new one ends stays: see end_sign_ins. */
+const REPLACE_HASH = `UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2
+  AND set_config('public_user_api.same_password', 'yes', true) = 'yes'`;
+
+/** Nobody's name is longer. */
+const LONGEST_USERNAME = 100;
+
+/** Username and password → member. Whatever is wrong, the response and its timing are the same. */
+@Injectable()
+export class SignIn implements OnApplicationShutdown {
+  readonly #hashing: HashingQueue;
+  /** Compared with if there is no hash. */
+  readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
+  /** Rehashing in progress, by member. */
+  readonly #upgrades = new Map<number, Promise<void>>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly throttle: SignInThrottle,
+    private readonly refusalTime: RefusalTime,
+    private readonly config: Config,
+    meter: Meter = new Meter(),
+  ) {
+    this.#hashing = new HashingQueue(meter);
+  }
+
+  /** @throws Unavailable (or what the database throws) if nobody can sign in now: the check is never skipped */
+  async attempt({ username, password, ip, deviceOf, confirms }: SignInAttempt): Promise<SignInOutcome> {
+    const deadline = performance.now() + this.config.signInPatience;
+    const account = await this.#find(username);
+    const device = account.id === null ? undefined : deviceOf?.(account.id);
+    try {
+      const place = await this.throttle.take(subjectsOf(account, ip, device), deadline);
+      if ('retryAfterSeconds' in place) return await this.#blocked(place, account.id, ip);
+
+      const failures = device === undefined ? place.attempts : 0;
+      const hashing = this.#hashing.run(() => this.#verify(account, password), deadline, failures);
+      const { matches, needsUpgrade, startedAt } = await hashing.catch((error: unknown) => {
+        place.withdraw();
+        throw error;
+      });
+      if (!matches || account.id === null) {
+        await place.settle('failed', eventOf('sign_in.refused', account.id, ip, reasonFor(account)));
+        await this.refusalTime.waitFrom(startedAt);
+        return { outcome: 'invalid' };
+      }
+      await place.settle(
+        'signed-in',
+        confirms === true ? undefined : eventOf('sign_in.succeeded', account.id, ip),
+      );
+      if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
+      return {
+        outcome: 'signed-in',
+        userId: account.id,
+        at: account.now,
+        validSince: account.valid_since,
+        amr: ['pwd'],
+      };
+    } catch (error) {
+      if (error instanceof Busy) return { outcome: 'busy' };
+      throw error;
+    }
+  }
+
+  /**
+   * Hashes a new password, in turn with those that are verified.
+   *
+   * @throws Busy
+   */
+  hashNew(password: string): Promise<string> {
+    return this.#hashing.run(() => hashPassword(password), performance.now() + this.config.signInPatience);
+  }
+
+  /** Ends the block of a member who has proved in another way who they are. */
+  async unblock(username: string): Promise<void> {
+    const account = await this.#find(username);
+    await this.throttle.forget({ kind: 'account', of: account.folded_username });
+  }
+
+  /** Resolves when no rehashing is in progress. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#upgrades.values());
+  }
+
+  async #find(username: string): Promise<Account> {
+    const usable = isStorable(username) && [...username].length <= LONGEST_USERNAME;
+    const [account] = await this.database.read<Account & QueryResultRow>(FIND_ACCOUNT, [
+      usable ? username : '', // which nobody is called
+    ]);
+    return account!;
+  }
+
+  /** Exactly one hash is computed, whoever it is. */
+  async #verify({ password_hash, disabled }: Account, password: string) {
+    const startedAt = performance.now();
+    const hash = disabled ? null : password_hash;
+    const { matches, needsUpgrade } = await verifyPassword(hash ?? (await this.#decoy), password);
+    return { matches: hash !== null && matches, needsUpgrade, startedAt };
+  }
+
+  /**
+   * Hashes the password as ours are, beside the requests: the member is signed in already. Unless it was changed meanwhile, and
+   * what fails is tried again at the next sign-in.
+   */
+  #upgradeHash(userId: number, before: string, password: string): void {
+    if (this.#upgrades.has(userId)) return;
+    const patience = performance.now() + this.config.signInPatience;
+    const upgrade = this.#hashing
+      .run(() => hashPassword(password), patience, Number.MAX_SAFE_INTEGER)
+      .then((hash) => this.database.prepared(REPLACE_HASH, [userId, before, hash]))
+      .catch(() => undefined) // it stays as it is until the next sign-in
+      .finally(() => this.#upgrades.delete(userId));
+    this.#upgrades.set(userId, upgrade as Promise<void>);
+  }
+
+  async #blocked(
+    { kind, retryAfterSeconds, first }: Blocked,
+    userId: number | null,
+    ip: string | undefined,
+  ): Promise<SignInOutcome> {
+    // Those after the first say nothing new, and there can be any number of them.
+    const event = first && eventOf('sign_in.refused', userId, ip, `${kind}_blocked`);
+    if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
+    return { outcome: 'throttled', retryAfterSeconds };
+  }
+}
+
+/** @returns undefined if nobody has the name: anybody can try any number of such names */
+function eventOf(
+  type: 'sign_in.succeeded' | 'sign_in.refused',
+  userId: number | null,
+  ip: string | undefined,
+  reason?: RefusalReason,
+): LoneEvent | undefined {
+  if (userId === null) return undefined;
+  return {
+    type,
+    actor: 'user',
+    userId,
+    ip: ip ?? null,
+    details: { method: 'password', ...(reason ? { reason } : {}) },
+  };
+}
+
+/** In a browser in which the member has signed in before, others cannot use up the allowance of the account or the address. */
+function subjectsOf(account: Account, ip: string | undefined, device: string | undefined): Subject[] {
+  if (device !== undefined) return [{ kind: 'device', of: device }];
+  return [
+    { kind: 'address', of: ip },
+    { kind: 'account', of: account.folded_username },
+  ];
+}
+
+function reasonFor({ id, disabled, password_hash }: Account): RefusalReason {
+  if (id === null) return 'unknown_user';
+  if (disabled) return 'disabled';
+  return password_hash === null ? 'no_password' : 'wrong_password';
+}

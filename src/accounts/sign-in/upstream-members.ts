@@ -1,0 +1,162 @@
+import { Injectable } from '@nestjs/common';
+import type { QueryResultRow } from 'pg';
+import { audited, recordAlone, recordEvent } from '../../audit/audit.js';
+import type { LoneEvent } from '../../audit/audit.js';
+import { Config } from '../../config/config.js';
+import type { UpstreamMatch } from '../../config/config.js';
+import { randomText } from '../../crypto/random.js';
+import { Database } from '../../database/database.js';
+import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { Logger } from '../../http/logger.js';
+import { isUsername } from '../../values/names.js';
+import { isHttpUrl, isStorable } from '../../values/string-rules.js';
+import { LENGTHS } from '../../values/vocabulary.js';
+import type { Length } from '../../values/vocabulary.js';
+
+/** The claims of the platform's own login about who signed in there (OpenID Connect Core §5.1). */
+export type UpstreamClaims = Readonly<Record<string, unknown>>;
+
+/** A member identified by the platform's own login. */
+export interface UpstreamMember {
+  readonly userId: number;
+  /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */
+  readonly validSince: number | null;
+  /** The database's clock: seconds since 1970, with their fraction. */
+  readonly now: number;
+}
+
+interface MemberRow extends QueryResultRow {
+  readonly id: number;
+  readonly disabled: boolean;
+  readonly valid_since: number | null;
+  readonly now: number;
+}
+
+const MEMBER = `u.id, u.disabled_at IS NOT NULL AS disabled, ${SIGN_INS_VALID_SINCE} AS valid_since,
+  EXTRACT(epoch FROM now())::float8 AS now`;
+
+const FIND: Readonly<Record<UpstreamMatch, string>> = {
+  external_id: `SELECT ${MEMBER} FROM users u WHERE u.external_id = $1`,
+  id: `SELECT ${MEMBER} FROM users u WHERE u.id = $1`,
+  // Exactly: a provider that tells `Ann` from `ann` may have given them to two people.
+  username: `SELECT ${MEMBER} FROM users u WHERE u.folded_username = fold_case($1) AND u.username = $1`,
+};
+
+const CREATE = `INSERT INTO users AS u (username, external_id, first_name, last_name, stored_display_name, profile_picture)
+VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING ${MEMBER}`;
+
+const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789';
+
+/** Finds the member whom the platform's own login has signed in: see UPSTREAM_CLAIM, UPSTREAM_MATCH and UPSTREAM_CREATE_MEMBERS. */
+@Injectable()
+export class UpstreamMembers {
+  constructor(
+    private readonly database: Database,
+    private readonly config: Config,
+    private readonly logger: Logger,
+  ) {}
+
+  /**
+   * Finds the member, or creates one if that is allowed, and records the sign-in.
+   *
+   * @returns undefined if there is no such member, or the member is disabled: nobody is told which
+   */
+  async signIn(claims: UpstreamClaims, ip: string | undefined): Promise<UpstreamMember | undefined> {
+    const member = await this.find(claims);
+    const found = member ?? (await this.#create(claims));
+    if (!found) return undefined;
+    const event = { actor: 'user', userId: found.id, ip: ip ?? null } as const;
+    if (found.disabled) {
+      await this.#record({
+        ...event,
+        type: 'sign_in.refused',
+        details: { method: 'upstream', reason: 'disabled' },
+      });
+      return undefined;
+    }
+    await this.#record({ ...event, type: 'sign_in.succeeded', details: { method: 'upstream' } });
+    return { userId: found.id, validSince: found.valid_since, now: found.now };
+  }
+
+  /** The member whom these claims name, disabled ones too. */
+  async find(claims: UpstreamClaims): Promise<MemberRow | undefined> {
+    const { match } = this.config.upstream!;
+    const name = this.#nameIn(claims);
+    if (name === undefined) return undefined;
+    const [member] = await this.database.prepared<MemberRow>(FIND[match], [name]);
+    return member;
+  }
+
+  /** The value that members are matched by. An e-mail address that was not verified could be anybody's. */
+  #nameIn(claims: UpstreamClaims): string | undefined {
+    const { claim, match } = this.config.upstream!;
+    const value = claims[claim];
+    const name = Number.isSafeInteger(value) ? String(value) : value;
+    if (typeof name !== 'string' || name === '' || name.length > 1000 || !isStorable(name)) return undefined;
+    if (claim === 'email' && claims.email_verified !== true) return undefined;
+    if (match === 'id' && !/^[1-9]\d{0,15}$/.test(name)) return undefined;
+    return name;
+  }
+
+  /** Of several requests at once, one creates the member, and the others find them. */
+  async #create(claims: UpstreamClaims): Promise<MemberRow | undefined> {
+    const { match, createMembers } = this.config.upstream!;
+    const name = this.#nameIn(claims);
+    if (!createMembers || name === undefined || match === 'id') return undefined;
+    if (match === 'external_id' && [...name].length > LENGTHS.users.external_id[1]) return undefined;
+    for (const username of usernamesOf(match === 'username' ? name : claims.preferred_username, match)) {
+      const member = await audited(this.database.dataSource, async (manager) => {
+        const [created] = await manager.query<MemberRow[]>(CREATE, [
+          username,
+          match === 'external_id' ? name : null,
+          this.#taken(claims, 'given_name', (value) => textOf(value, LENGTHS.users.first_name)),
+          this.#taken(claims, 'family_name', (value) => textOf(value, LENGTHS.users.last_name)),
+          this.#taken(claims, 'name', (value) => textOf(value, LENGTHS.users.stored_display_name)),
+          this.#taken(claims, 'picture', pictureOf),
+        ]);
+        if (created)
+          await recordEvent(manager, { type: 'user.created', actor: 'system', userId: created.id });
+        return created;
+      });
+      if (member) return member;
+      const other = await this.find(claims);
+      if (other) return other;
+    }
+    return undefined;
+  }
+
+  /** A claim in the form in which it is stored; null if it is missing, or not usable, which the log then says. */
+  #taken(claims: UpstreamClaims, claim: string, read: (value: unknown) => string | null): string | null {
+    const value = claims[claim] ?? '';
+    const text = read(value);
+    if (text === null && value !== '')
+      this.logger.info({ claim }, 'a new member’s claim was left out: it cannot be stored');
+    return text;
+  }
+
+  #record(event: LoneEvent): Promise<void> {
+    return recordAlone((text, values) => this.database.prepared(text, values), event);
+  }
+}
+
+/** Possible usernames of the new member, the best first; if it is taken, another one is made up. */
+function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
+  const name = textOf(wanted, LENGTHS.users.username);
+  const usable = name !== null && name === wanted && isUsername(name) && !/^(\d+|erased-\d+)$/.test(name);
+  if (match === 'username') return usable ? [name] : [];
+  const madeUp = Array.from({ length: 3 }, () => `member-${randomText(10, ALPHABET)}`);
+  return usable ? [name, ...madeUp] : madeUp;
+}
+
+/** A claim in a form that can be stored, cut to the maximum length; null if it is missing or not usable. */
+function textOf(value: unknown, [least, most]: Length): string | null {
+  if (typeof value !== 'string' || !isStorable(value)) return null;
+  const text = [...value].slice(0, most).join('');
+  return text.length < Math.max(1, least) ? null : text;
+}
+
+/** A URL that can be stored. One that is too long is none: cut, it would lead somewhere else. */
+function pictureOf(value: unknown): string | null {
+  const text = textOf(value, LENGTHS.users.profile_picture);
+  return text !== null && text === value && isHttpUrl(text) ? text : null;
+}

@@ -1,0 +1,215 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { recordEventIf } from '../../audit/audit.js';
+import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
+import { Config } from '../../config/config.js';
+import { Unavailable } from '../../database/postgres/unavailable.js';
+import { Logger } from '../../http/logger.js';
+import { nameFrom } from '../../values/names.js';
+import { checkClient, isPageUrl, redirectUriFault } from '../../clients/client-rules.js';
+import type { StoredClient } from './client.adapter.js';
+import { OauthDatabase } from '../requests/oauth-database.js';
+import { OauthRequest } from '../requests/oauth-request.js';
+import { PublicHttps } from '../../http/public-https.js';
+import { networkOf } from '../../values/network.js';
+import { MinuteBudgets } from '../failures/minute-budgets.js';
+import { maskedInput } from '../failures/refusals.js';
+
+const HOUR_MS = 3_600_000;
+/** Not for long: somebody may just be correcting their document. */
+const FAILURE_REMEMBERED_MS = 30_000;
+/** How many documents one address may have read. Strangers choose what is read, and use up only what is theirs. */
+const MOST_READS_A_MINUTE = 30;
+/** How many documents may be read from one host, whoever asks: it may not know of it. */
+const MOST_READS_A_MINUTE_OF_A_HOST = 60;
+/** How many documents are read at once: for one address, and for all, which is more than twenty addresses use up. */
+const MOST_AT_ONCE_OF_AN_ADDRESS = 4;
+const MOST_AT_ONCE = 100;
+/** How many requests of one address may wait for documents. */
+const MOST_WAITING_OF_AN_ADDRESS = 20;
+const MOST_REDIRECT_URIS = 20;
+
+const COLUMNS = 'id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri';
+
+const KEEP = `WITH kept AS (
+  INSERT INTO oauth_clients AS c (${COLUMNS}, document_read_at)
+  SELECT ${COLUMNS}, now() FROM jsonb_populate_record(NULL::oauth_clients, $1)
+  ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
+    allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
+    policy_uri = EXCLUDED.policy_uri, document_read_at = now()
+  WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
+  RETURNING c.xmax = 0 AS is_new
+), recorded AS (${recordEventIf('kept WHERE is_new', 2)}) SELECT FROM kept`;
+
+/**
+ * Clients that nobody registered: their id is the https URL of a document that describes them (OAuth Client ID Metadata Document), as
+ * with clients of the Model Context Protocol. Only with CLIENT_ID_METADATA_DOCUMENTS. A document is read when its URL first comes as a
+ * client id, and again after an hour; it gets a row only once a member has allowed the client something.
+ */
+@Injectable()
+export class ClientDocuments {
+  readonly #read = new LRUCache<string, StoredClient>({ max: 500, ttl: HOUR_MS });
+  /** Apart, so that no number of them takes the place of what is known. */
+  readonly #failed = new LRUCache<string, true>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
+  /** What is being read, and for which network. */
+  readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
+  /** How many requests wait for documents, by the network of their address. */
+  readonly #waiting = new Map<string, number>();
+  /** How many documents were read within a minute: for a network, and from a host. */
+  readonly #spent = new MinuteBudgets();
+
+  constructor(
+    private readonly config: Config,
+    private readonly database: OauthDatabase,
+    private readonly https: PublicHttps,
+    private readonly logger: Logger,
+  ) {}
+
+  /**
+   * @returns undefined where the id is no such URL, or there is no such document
+   * @throws Unavailable where it would have to be read now, and too many are
+   */
+  async find(clientId: string): Promise<StoredClient | undefined> {
+    if (!this.areRead || !isDocumentUrl(clientId) || this.#failed.has(clientId)) return undefined;
+    const known = this.#read.get(clientId);
+    if (known) return known;
+    const request = this.database.current!;
+    const network = networkOf(request.ip);
+    const waiting = this.#waiting.get(network) ?? 0;
+    if (
+      waiting >= MOST_WAITING_OF_AN_ADDRESS ||
+      !(this.#reading.has(clientId) || this.#spend(network, clientId))
+    ) {
+      request.unavailable = true;
+      throw new Unavailable('too many documents of clients are being read');
+    }
+    const reading = this.#reading.get(clientId) ?? {
+      network,
+      client: this.#readNow(clientId).finally(() => this.#reading.delete(clientId)),
+    };
+    this.#reading.set(clientId, reading);
+    this.#waiting.set(network, waiting + 1);
+    request.leaveSlot(); // waiting is no work
+    try {
+      return await reading.client;
+    } finally {
+      const left = this.#waiting.get(network)! - 1;
+      if (left === 0) this.#waiting.delete(network);
+      else this.#waiting.set(network, left);
+    }
+  }
+
+  async #readNow(clientId: string): Promise<StoredClient | undefined> {
+    try {
+      const client = clientOf(clientId, await this.https.readJson(new URL(clientId)), this.config.production);
+      this.#read.set(clientId, client);
+      return client;
+    } catch (error) {
+      const { message } = error as Error;
+      this.logger.info(
+        { client_id: maskedInput(clientId, 100), reason: message.slice(0, 200) },
+        'a client document could not be read',
+      );
+      this.#failed.set(clientId, true);
+      return undefined;
+    }
+  }
+
+  /** Whether clients may be described by documents at all. */
+  get areRead(): boolean {
+    return this.config.clientIdMetadataDocuments;
+  }
+
+  /** Reads the document of a client that members have allowed something again, and stores what it says: nobody waits for it. */
+  renew(clientId: string): void {
+    if (this.#reading.has(clientId)) return;
+    const { id, ip, userAgent } = this.database.current!;
+    // As if for a request of its own: what fails here fails no request, and the next one tries again.
+    const request = new OauthRequest(id, ip, userAgent, () => undefined);
+    this.database.serve(request, () => this.keep(clientId)).catch(() => undefined);
+  }
+
+  /** Makes or renews the row of such a client, to which consents and grants refer. @returns and throws as {@link find} */
+  async keep(clientId: string): Promise<StoredClient | undefined> {
+    const client = await this.find(clientId);
+    if (!client) return undefined;
+    const { id, name, scopes, redirect_uris } = client;
+    const event = {
+      type: 'client.created',
+      actor: 'client',
+      clientId: id,
+      details: { name, scopes, redirect_uris: redirect_uris.slice(0, 5) },
+    } as const;
+    await this.database.rows(KEEP, [JSON.stringify(client), ...this.database.eventValues(event)]);
+    return client;
+  }
+
+  /** Whether a document may be read now; then it is counted. */
+  #spend(network: string, clientId: string): boolean {
+    const reading = [...this.#reading.values()];
+    const ofAddress = reading.filter((other) => other.network === network);
+    if (reading.length >= MOST_AT_ONCE || ofAddress.length >= MOST_AT_ONCE_OF_AN_ADDRESS) return false;
+    return this.#spent.spend({
+      [`of ${network}`]: MOST_READS_A_MINUTE,
+      [`from ${new URL(clientId).host}`]: MOST_READS_A_MINUTE_OF_A_HOST,
+    });
+  }
+}
+
+/** An https URL with a path, in the one spelling in which it is compared (draft-ietf-oauth-client-id-metadata-document §3). */
+export function isDocumentUrl(clientId: string): boolean {
+  if (clientId.length > 100 || !/^https:\/\/[\x21-\x7e]+$/.test(clientId)) return false;
+  const url = URL.parse(clientId);
+  if (!url || url.href !== clientId) return false;
+  return url.pathname !== '/' && url.username === '' && url.password === '' && !clientId.includes('#');
+}
+
+/** Reads the client from its document. @throws Error where that describes no client that could be registered here */
+export function clientOf(clientId: string, document: unknown, production: boolean): StoredClient {
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    throw new Error('the document is no object');
+  const said = document as Readonly<Record<string, unknown>>;
+  if (said.client_id !== clientId) throw new Error('the document is about another client_id');
+  const method = said.token_endpoint_auth_method ?? 'none';
+  if (method !== 'none' && method !== 'private_key_jwt')
+    throw new Error('the document asks for a shared secret');
+  if ('client_secret' in said) throw new Error('the document holds a secret');
+  const { origin, host } = new URL(clientId);
+  const uris = [said.redirect_uris].flat().filter((uri): uri is string => typeof uri === 'string');
+  const isApp = said.application_type === 'native' || uris.some((uri) => !isHttps(uri));
+  const type = isApp ? 'native' : 'web';
+  const named = typeof said.client_name === 'string' ? nameFrom(said.client_name) : '';
+  const jwks = method === 'private_key_jwt' ? (said.jwks as { keys: object[] } | null | undefined) : null;
+  if (method === 'private_key_jwt' && (jwks === undefined || jwks === null))
+    throw new Error('the document has no jwks');
+  const scope = typeof said.scope === 'string' ? said.scope.split(' ').filter(isScope) : ALL_SCOPES;
+  const name = named || host.slice(0, 100);
+  // Its own pages, or an app on the member's device: nobody else's.
+  const redirect_uris = uris
+    .filter((uri) => !isHttps(uri) || new URL(uri).origin === origin)
+    .filter((uri) => redirectUriFault(uri, type, production) === undefined)
+    .slice(0, MOST_REDIRECT_URIS);
+  checkClient({ name, type, jwks, scopes: scope, redirect_uris, actor: 'client' }, production);
+  const pageOf = (uri: unknown) => (typeof uri === 'string' && isPageUrl(uri) ? uri : null);
+  return {
+    id: clientId,
+    name,
+    type,
+    redirect_uris,
+    post_logout_redirect_uris: [],
+    allowed_origins: [origin],
+    scopes: [...scope],
+    jwks: jwks ?? null,
+    client_uri: pageOf(said.client_uri),
+    policy_uri: pageOf(said.policy_uri),
+    id_token_signed_response_alg: 'ES256',
+    has_logo: false,
+    has_document: true,
+    by_member: false,
+  };
+}
+
+/** By the parsed URL: a scheme may be written in capitals. */
+function isHttps(uri: string): boolean {
+  return URL.parse(uri)?.protocol === 'https:';
+}

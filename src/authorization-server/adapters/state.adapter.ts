@@ -1,0 +1,121 @@
+import { errors } from 'oidc-provider';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { eitherOf } from '../../crypto/token-keys.js';
+import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { ENDED } from '../requests/one-time-states.js';
+import { SIGNED_IN } from '../requests/statement-parts.js';
+import { alive } from './stored-model.js';
+import type { AdapterParts } from './stored-model.js';
+import type { UpstreamSession } from '../requests/upstream-session.js';
+
+const FIND_STATE = {
+  name: 'find-state',
+  text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
+FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2) AND s.model = $3 AND s.expires_at > now()`,
+};
+
+const DELETE = 'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RETURNING 1';
+
+/** A step that ended is known for a while, so that whoever comes back to it is told that it did: see `FinishedSteps`. */
+const COMPLETE = `UPDATE oauth_state SET key = CASE key WHEN $1 THEN $4::bytea ELSE $5::bytea END,
+  expires_at = LEAST(expires_at, now() + interval '10 minutes') WHERE key IN ($1, $2) AND model = $3 RETURNING 1`;
+
+interface StateRow extends Record<string, unknown> {
+  payload: Buffer;
+  key: Buffer;
+  consumed: boolean;
+  user_id: number | null;
+  valid_since: number | null;
+}
+
+const STORE_STATE = `WITH earlier AS (DELETE FROM oauth_state WHERE key = $7), ${SIGNED_IN}
+INSERT INTO oauth_state (user_id, key, model, payload, expires_at)
+SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
+ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
+RETURNING 1`;
+
+/** As the library says it. */
+const STEP_GONE = 'interaction session not found';
+
+/** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
+export class StateAdapter implements Partial<Adapter> {
+  constructor(
+    private readonly parts: AdapterParts,
+    private readonly model: string,
+  ) {}
+
+  async find(id: string): Promise<AdapterPayload | undefined> {
+    const { database, keys, encryption } = this.parts;
+    const own = eitherOf(keys.keysOf(this.model, id));
+    const [row] = await database.read<StateRow>(FIND_STATE, [...own, this.model]);
+    const payload = row && encryption.open<AdapterPayload>(row.payload, this.model, row.key);
+    if (!payload) return undefined;
+    const userId = memberOf(payload);
+    // Stored by the previous version if the column is null: valid as long as no sign-in was ended since.
+    if (userId !== null) database.current?.relyOn(userId, row.user_id === userId ? row.valid_since : null);
+    // Just signed in, through the platform's own login or otherwise: the session records which.
+    const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
+    if (login && database.current) {
+      database.current.upstream = login.upstream;
+      database.current.cameUpstream = login.upstream !== undefined;
+    }
+    return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
+  }
+
+  /**
+   * Stores an answer once: after another answer to the same interaction it does nothing.
+   *
+   * @throws SessionNotFound if the sign-in of the interaction's member is no longer valid
+   */
+  async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const { database, keys, encryption } = this.parts;
+    const { jti: _, ...stored } = payload;
+    // The session's id is secret, and an interaction needs only its uid.
+    if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
+    const [key, earlierKey] = keys.keysOf(this.model, id);
+    const { decision } = database.current!;
+    const signedIn = database.current!.signedIn(memberOf(payload));
+    const sealed = encryption.seal(stored, this.model, key!);
+    const isStored = decision
+      ? await decision.store(database, signedIn, [key!, sealed, earlierKey ?? null])
+      : (
+          await database.rows(STORE_STATE, [
+            ...signedIn,
+            key,
+            this.model,
+            sealed,
+            expiresIn,
+            earlierKey ?? null,
+          ])
+        ).length > 0;
+    if (isStored) return;
+    const found = decision && (await this.find(id));
+    if (found?.consumed) return;
+    throw new errors.SessionNotFound(decision && !found ? STEP_GONE : 'the sign-in was ended');
+  }
+
+  async consume(id: string): Promise<void> {
+    const used = await this.parts.database.rows(
+      'UPDATE oauth_state SET consumed_at = now() WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1',
+      [...eitherOf(this.parts.keys.keysOf(this.model, id)), this.model],
+    );
+    if (used.length === 0) throw new errors.InvalidRequestUri('the request_uri was used by another request');
+  }
+
+  /** @throws SessionNotFound if another request has ended the interaction: only one goes on from it */
+  async destroy(id: string): Promise<void> {
+    const { database, keys } = this.parts;
+    const own = [...eitherOf(keys.keysOf(this.model, id)), this.model];
+    const ended = await (this.model === 'Interaction'
+      ? database.rows(COMPLETE, [...own, ...eitherOf(keys.keysOf(ENDED, id))])
+      : database.rows(DELETE, own));
+    if (ended.length === 0) throw new errors.SessionNotFound(STEP_GONE);
+  }
+}
+
+/** @returns the member on whose sign-in an interaction is based; null if it prompts for a sign-in */
+function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): number | null {
+  const before = prompt?.name === 'login' ? undefined : (lastSubmission?.login ?? session);
+  const accountId = (result?.login ?? before)?.accountId;
+  return accountId === undefined ? null : Number(accountId);
+}

@@ -1,0 +1,45 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
+import { ClientsModule } from '../clients/clients.module.js';
+import { ClientCache } from './adapters/client-cache.js';
+import { ClientDocuments } from './adapters/client-documents.js';
+import { AuthorizationServer } from './authorization-server.js';
+import { Refusals } from './failures/refusals.js';
+import { OauthRoutes } from './oauth-routes.js';
+import { ProtectedResourceController } from './protected-resource.controller.js';
+import { Consents } from './requests/consents.js';
+import { OauthDatabase } from './requests/oauth-database.js';
+import { OneTimeStates } from './requests/one-time-states.js';
+import { RefreshGracePeriod } from './token-request/refresh-grace-period.js';
+import { UserinfoController } from './userinfo.controller.js';
+
+/**
+ * The embedded authorization server. {@link OauthRoutes} precedes its controllers. What it needs of the rooms above it, `ports/`
+ * says; they provide it for everybody.
+ */
+@Module({
+  imports: [AuthModule, ClientsModule],
+  controllers: [UserinfoController, ProtectedResourceController],
+  providers: [
+    AuthorizationServer,
+    ClientCache,
+    ClientDocuments,
+    Consents,
+    OauthDatabase,
+    OauthRoutes,
+    OneTimeStates,
+    Refusals,
+    RefreshGracePeriod,
+  ],
+  exports: [
+    AuthorizationServer,
+    ClientCache,
+    ClientDocuments,
+    Consents,
+    OauthDatabase,
+    OauthRoutes,
+    OneTimeStates,
+    Refusals,
+  ],
+})
+export class AuthorizationServerModule {}

@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { recordEventIf } from '../../audit/audit.js';
+import type { LoneEvent } from '../../audit/audit.js';
+import { Logger } from '../../http/logger.js';
+import { Meter } from '../../http/meter.js';
+import { networkOf } from '../../values/network.js';
+import { looksSecret } from '../../values/string-rules.js';
+import { OauthDatabase } from '../requests/oauth-database.js';
+import { MinuteBudgets } from './minute-budgets.js';
+import { KNOWN_ERRORS } from './refusal-reasons.js';
+import type { RefusalWords } from './refusal-reasons.js';
+
+/** How many refusals one process keeps; further ones are only logged. */
+const MOST_A_MINUTE = 100;
+/** Per address, so that the developer of an app finds theirs even while somebody else floods the server. */
+const MOST_A_MINUTE_OF_AN_ADDRESS = 10;
+
+const KEEP = `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, ip)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (place) DO UPDATE SET occurred_at = EXCLUDED.occurred_at, error_id = EXCLUDED.error_id, route = EXCLUDED.route,
+  error = EXCLUDED.error, reason = EXCLUDED.reason, client_id = EXCLUDED.client_id, redirect_uri = EXCLUDED.redirect_uri,
+  ip = EXCLUDED.ip`;
+
+/** A refusal that concerns no member. What the caller sent may be anything. */
+export interface Refused extends RefusalWords {
+  readonly errorId: string;
+  readonly route: string;
+  readonly clientId?: unknown;
+  readonly redirectUri?: unknown;
+  readonly ip: string | undefined;
+}
+
+/** At most one of an app in an hour: anybody can cause them. */
+const RECORD_ONCE = `WITH first AS (
+  SELECT WHERE NOT EXISTS (SELECT FROM auth_events
+    WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
+) ${recordEventIf('first', 1)}`;
+
+/**
+ * Keeps refusals that concern no member, so that an admin finds them by the error id that the caller saw: a mistyped client id, a
+ * redirect URI that nobody registered. Anybody can cause them, so they are kept not in the audit trail but in a ring of 10,000, only a
+ * few a minute, and without what could be a secret.
+ */
+@Injectable()
+export class Refusals {
+  readonly #kept = new MinuteBudgets();
+  /** What is being recorded: two statements at once would not see each other's event. */
+  readonly #recording = new Set<string>();
+
+  constructor(
+    private readonly database: OauthDatabase,
+    private readonly logger: Logger,
+    private readonly meter: Meter,
+  ) {}
+
+  /** Counts an error response, whomever it concerns and whether or not it is kept. @param error code of the response */
+  count(error: string): void {
+    this.meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
+  }
+
+  /** A response never fails, and never waits for long, because its refusal could not be kept. */
+  async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {
+    const budgets = { all: MOST_A_MINUTE, [networkOf(ip ?? '')]: MOST_A_MINUTE_OF_AN_ADDRESS };
+    if (looksSecret(errorId) || !this.#kept.spend(budgets)) return;
+    try {
+      await this.database.rows(KEEP, [
+        errorId,
+        route,
+        error,
+        reason,
+        maskedInput(clientId, 100),
+        placeOf(redirectUri),
+        ip ?? null,
+      ]);
+    } catch (failure) {
+      this.logger.warn({ reason: (failure as Error).message }, 'a refusal could not be kept');
+    }
+  }
+
+  /** Records a refusal that the app itself cannot read in the audit trail, where its admin finds it; once an hour. */
+  async record(event: LoneEvent): Promise<void> {
+    const what = JSON.stringify([event.clientId, event.type, event.details]);
+    if (this.#recording.has(what)) return;
+    this.#recording.add(what);
+    try {
+      await this.database.rows(RECORD_ONCE, this.database.eventValues(event));
+    } catch (failure) {
+      this.logger.warn({ reason: (failure as Error).message }, 'a refusal could not be recorded');
+    } finally {
+      this.#recording.delete(what);
+    }
+  }
+}
+
+/** Random UUIDs, like the ids of clients: they are no secrets. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** A run of characters long enough to be a token, code, key or hash … */
+const LONG_RUN = /[\w%~+=-]{20,}/g;
+/** … unless it consists of words. */
+const WORDS = /^([a-z]+|\d{1,4})([-_]([a-z]+|\d{1,4}))*$/i;
+/** URLs with these schemes name no location, and may hold anything. */
+const OPAQUE = ['data:', 'javascript:', 'blob:', 'about:', 'mailto:'];
+
+/** Keeps the first `longest` characters of what was sent, without what could be a secret. @returns null where nothing is left */
+export function maskedInput(sent: unknown, longest: number): string | null {
+  if (typeof sent !== 'string' || sent === '') return null;
+  if (UUID.test(sent)) return sent;
+  return sent
+    .slice(0, 2_000)
+    .replace(/[^\x21-\x7e]+/g, '?')
+    .replace(LONG_RUN, (run) => (WORDS.test(run) ? run : '***'))
+    .slice(0, longest);
+}
+
+/** Takes scheme, host and path of a URL: what has to be registered. Codes and tokens come after them. */
+export function placeOf(redirectUri: unknown): string | null {
+  const url = typeof redirectUri === 'string' ? URL.parse(redirectUri.slice(0, 2_000)) : null;
+  if (!url) return null;
+  if (OPAQUE.includes(url.protocol)) return url.protocol;
+  return maskedInput(`${url.protocol}${url.host === '' ? '' : `//${url.host}`}${url.pathname}`, 200);
+}

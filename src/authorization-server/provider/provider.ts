@@ -1,0 +1,323 @@
+import { errors, interactionPolicy, Provider } from 'oidc-provider';
+import type {
+  AdapterFactory,
+  Client,
+  Configuration,
+  FindAccount,
+  KoaContextWithOIDC,
+  RefreshToken,
+  ResourceServer,
+} from 'oidc-provider';
+import type { JWTPayload } from 'jose';
+import { ALL_SCOPES } from '../../auth/scopes.js';
+import type { Config } from '../../config/config.js';
+import { CookieSignatures } from '../../crypto/cookie-signatures.js';
+import type { SigningJwk } from '../../crypto/signing-keys.js';
+import { deriveKey } from '../../crypto/secrets.js';
+import { passkeyDomain } from '../../accounts/sign-in/passkey-domain.js';
+import { PASSKEY_CLASSES, PASSKEY_WANTED, wantsPasskey } from './assurance.js';
+import { LIFETIMES } from './lifetimes.js';
+import { EXTERNAL_SIGNING, SynchronousSigningKey } from './synchronous-signing-key.js';
+
+/** Paths of the authorization server. All of them are matched literally before the library sees them. */
+export const ROUTES = {
+  authorization: '/oauth/authorize',
+  token: '/oauth/token',
+  revocation: '/oauth/revoke',
+  introspection: '/oauth/introspect',
+  userinfo: '/oauth/userinfo',
+  jwks: '/oauth/jwks',
+  pushed_authorization_request: '/oauth/par',
+  end_session: '/oauth/logout',
+} as const;
+
+/** Endpoints for programs; everything else is opened in a browser. */
+export const FOR_PROGRAMS: readonly string[] = [
+  ROUTES.token,
+  ROUTES.revocation,
+  ROUTES.introspection,
+  ROUTES.pushed_authorization_request,
+  ROUTES.jwks,
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/openid-configuration',
+];
+
+/** Gives the name of a route in the log and in refusals: it never holds the id of a sign-in. */
+export function routeOf(path: string): string {
+  return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
+}
+
+/** What the provider needs of the rest of the application. */
+interface ProviderParts {
+  readonly config: Config;
+  readonly adapter: AdapterFactory;
+  /** The current signing key first, then those that are published only. */
+  readonly signingKeys: readonly SigningJwk[];
+  readonly findAccount: FindAccount;
+  /** What was wrong with the request before the library saw it; undefined where nothing was. */
+  readonly parameterFault: () => string | undefined;
+  readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
+  /** Called where a client made its assertion for the token endpoint. */
+  readonly noteAudience: (ctx: KoaContextWithOIDC) => void;
+  readonly renderError: NonNullable<Configuration['renderError']>;
+  readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
+  readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
+}
+
+/** Makes the identifier of the API as a resource (RFC 8707), which is also the audience of every access token. */
+export function apiResource(config: Config): string {
+  return `${config.publicUrl}/api/public`;
+}
+
+/** Scopes that OpenID Connect defines (Core §5.4, §11), and that every client may ask for; all others are the API's. */
+export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile', 'email'];
+
+/**
+ * Accepted, because every OpenID library asks for it, but never granted: apps are not given a member's address, about which no
+ * consent page asks.
+ */
+export const EMPTY_SCOPE = 'email';
+
+/** Lists the scopes that a client may ask for: the API's for which it is registered, and OpenID's. */
+export function allowedScopes(client: Client): string[] {
+  return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
+}
+
+/** Creates the authorization server: oidc-provider with every option that differs from its default, and why. */
+export function createProvider(parts: ProviderParts): Provider {
+  const { config } = parts;
+  const secure = config.publicUrl.startsWith('https:');
+  const resource = apiResource(config);
+
+  const resourceServer = (client: Client): ResourceServer => ({
+    scope: client.api_scopes as string,
+    audience: resource,
+    accessTokenTTL: LIFETIMES.accessToken,
+    accessTokenFormat: 'opaque', // a JWT could not be revoked at once
+  });
+
+  const configuration: Configuration = {
+    adapter: parts.adapter, // default: memory of one process
+    jwks: { keys: parts.signingKeys.map((key) => new SynchronousSigningKey(key)) }, // default: keys that everybody knows
+    routes: ROUTES,
+    findAccount: parts.findAccount, // default: any subject exists
+    loadExistingGrant: parts.loadExistingGrant, // default: consent is remembered by the browser session alone
+
+    acrValues: passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES, // default: none
+    responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
+    clientAuthMethods: ['none', 'private_key_jwt'], // default: also shared secrets, which leak (RFC 9700 §2.5)
+    pkce: { required: () => true }, // default: public clients only; OAuth 2.1 asks it of all
+    allowOmittingSingleRegisteredRedirectUri: false, // the URI to compare has to be sent (RFC 9700 §2.1)
+    rotateRefreshToken: true, // default: sometimes; replay is detected only where each use rotates
+    // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration decides.
+    issueRefreshToken: (_ctx, client) => Promise.resolve(client.grantTypeAllowed('refresh_token')),
+    // Default: tokens end with the browser session. Signing out of the browser does not end the apps' access.
+    expiresWithSession: () => Promise.resolve(false),
+    revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
+    clockTolerance: CLOCK_TOLERANCE, // default 15 s; of what is stored here, the database's clock judges the expiry
+    extraClientMetadata: {
+      properties: ['allowed_origins', 'api_scopes', 'has_logo', 'has_document', 'by_member'],
+    },
+    clientDefaults: {
+      id_token_signed_response_alg: 'ES256', // default: RS256, for which a key exists only once a client is registered for it
+      token_endpoint_auth_method: 'none',
+    },
+    enabledJWA: {
+      // Default: also HS256, which needs a shared secret.
+      clientAuthSigningAlgValues: ['ES256', 'RS256', 'PS256', 'Ed25519', 'EdDSA'],
+    },
+    // Default: an assertion may name several servers and be valid for years, for which its id would have to be kept.
+    assertJwtClientAuthClaimsAndHeader: (ctx, claims) => {
+      if (checkAssertion(claims, config.publicUrl) === 'token endpoint') parts.noteAudience(ctx);
+      return Promise.resolve();
+    },
+    // Default: the origins of redirect URIs, whatever else was registered.
+    clientBasedCORS: (_ctx, origin, client) => (client.allowed_origins as string[]).includes(origin),
+    extraParams: {
+      // Default: scopes that the client may not have are silently dropped, even all of them.
+      scope(ctx: KoaContextWithOIDC, value: string | undefined, client: Client) {
+        const fault = parts.parameterFault();
+        if (fault !== undefined) throw new errors.InvalidRequest(fault);
+        const allowed = allowedScopes(client);
+        const scopes = knownScopes(value ?? '');
+        const refused = scopes.filter((scope) => !allowed.includes(scope));
+        if (refused.length > 0)
+          throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
+        ctx.oidc.params!.scope = scopes.join(' ');
+      },
+    },
+    // Default: all that OpenID defines. Of these the ID token carries what was granted; userinfo answers from the grant. When and how the
+    // member signed in is in every ID token: it may have been with the platform's own login.
+    claims: {
+      openid: ['sub', 'auth_time', 'amr', 'acr'],
+      profile: ['preferred_username', 'name', 'picture'],
+      [EMPTY_SCOPE]: [],
+    },
+
+    features: {
+      devInteractions: { enabled: false }, // default: pages that accept any password
+      userinfo: { enabled: false }, // tokens for a resource never carry openid: our own route answers
+      revocation: {
+        enabled: true,
+        // Default: reveals to a confidential client that another's token exists.
+        allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
+      },
+      externalSigningSupport: EXTERNAL_SIGNING, // default: WebCrypto, see SynchronousSigningKey
+      introspection: {
+        enabled: true,
+        // Default: confidential clients may introspect everybody's tokens.
+        allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
+      },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => Promise.resolve(resource), // default: none, which gives tokens without an audience
+        useGrantedResource: () => Promise.resolve(true),
+        getResourceServerInfo: (_ctx, wanted, client) => {
+          if (wanted !== resource) throw new errors.InvalidTarget();
+          return Promise.resolve(resourceServer(client));
+        },
+      },
+      dPoP: { enabled: true, nonceSecret: nonceSecret(parts.signingKeys[0]!) }, // default: no nonces
+      rpInitiatedLogout: {
+        enabled: true,
+        // Defaults: pages that load fonts from elsewhere.
+        logoutSource: (ctx) => Promise.resolve(parts.renderSignOut(ctx)),
+        postLogoutSuccessSource: (ctx) => Promise.resolve(parts.renderSignedOut(ctx)),
+      },
+    },
+    // Default: the global one, for whatever address a client's metadata names; only PublicHttps connects to those.
+    fetch: () => Promise.reject(new Error('the library reads nothing')),
+    renderError: parts.renderError, // default: as above
+
+    interactions: {
+      url: (_ctx, interaction) => Promise.resolve(`/interaction/${interaction.uid}`),
+      policy: policy(config),
+    },
+
+    cookies: {
+      // __Host- binds a cookie to this host and to TLS; on http browsers refuse such names.
+      names: secure
+        ? {
+            session: '__Host-pua_session',
+            interaction: '__Secure-pua_interaction',
+            resume: '__Secure-pua_resume',
+          }
+        : { session: 'pua_session', interaction: 'pua_interaction', resume: 'pua_resume' },
+      long: sessionCookie(config),
+      short: { httpOnly: true, sameSite: 'lax', secure, signed: true },
+      keys: new CookieSignatures(config.secrets, 'oauth-cookies'),
+    },
+
+    formats: {
+      // A grant's id grants no access, and is written to logs.
+      bitsOfOpaqueRandomness: (_ctx, token) => (token.kind === 'Grant' ? 128 : 256),
+    },
+
+    ttl: {
+      AuthorizationCode: LIFETIMES.authorizationCode,
+      AccessToken: LIFETIMES.accessToken,
+      IdToken: LIFETIMES.idToken,
+      Interaction: LIFETIMES.interaction,
+      Session: (_ctx, session) => (session.accountId ? LIFETIMES.session : LIFETIMES.anonymousSession),
+      Grant: LIFETIMES.grant, // default: 14 days, never extended, which signs everybody out
+      RefreshToken: (_ctx, token, client) => refreshLifetime(token, client),
+    },
+  };
+
+  const provider = new Provider(config.publicUrl, configuration);
+  // Default: a time of 0, which stands for an unknown one, would be told to apps as `auth_time`.
+  provider.Session.prototype.authTime = function () {
+    return this.loginTs || undefined;
+  };
+  // Default: those that are sent. A refresh request has no other hook: with unknown ones it would be refused.
+  Object.defineProperty(provider.OIDCContext.prototype, 'requestParamScopes', {
+    get(this: KoaContextWithOIDC['oidc']) {
+      const { scope } = this.params!;
+      return new Set(typeof scope === 'string' ? knownScopes(scope) : []);
+    },
+  });
+  // Host and protocol are pinned to PUBLIC_URL before the library sees a request; this makes it use them.
+  provider.proxy = true;
+  return provider;
+}
+
+/**
+ * Drops unknown scopes, which are ignored (OpenID Connect Core §3.1.2.1).
+ *
+ * @throws InvalidScope where none is left
+ */
+function knownScopes(text: string): string[] {
+  const scopes = text.split(' ').filter((scope) => SUPPORTED_SCOPES.includes(scope));
+  if (scopes.length === 0) throw new errors.InvalidScope('scope is missing', '');
+  return scopes;
+}
+
+/** How far the clock of a client may be ahead, in seconds: `nbf` may be as far, and `iat` no further than {@link LATEST_IAT}. */
+const CLOCK_TOLERANCE = 10;
+const LATEST_IAT = 60;
+
+/**
+ * @returns for whom the assertion was made
+ * @throws InvalidClientAuth; the library has already checked signature, issuer and expiry
+ */
+function checkAssertion({ aud, exp, iat, jti }: JWTPayload, issuer: string): 'issuer' | 'token endpoint' {
+  const refuse = (reason: string): never => {
+    throw new errors.InvalidClientAuth(reason);
+  };
+  const now = Date.now() / 1000;
+  if (aud !== issuer && aud !== issuer + ROUTES.token)
+    refuse('the audience of a client_assertion must be the issuer');
+  if (typeof exp !== 'number' || exp <= now || exp > now + LIFETIMES.clientAssertion)
+    refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
+  if (iat !== undefined && iat > now + LATEST_IAT) refuse('a client_assertion from the future');
+  if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
+  return aud === issuer ? 'issuer' : 'token endpoint';
+}
+
+/**
+ * Every instance has to accept the others' nonces, but the library takes a single secret, and while SECRET_KEY is being changed instances
+ * differ in which of the two comes first. The secret is therefore derived from the signing key, which they share; after a rotation
+ * clients are told a fresh nonce (RFC 9449 §8.2).
+ */
+function nonceSecret({ d }: SigningJwk): Buffer {
+  return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
+}
+
+/** Returns the attributes of the session cookie. */
+export function sessionCookie(config: Config) {
+  const secure = config.publicUrl.startsWith('https:');
+  return { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const;
+}
+
+/** Web: absolute since the sign-in. Native: sliding, with an absolute end. In seconds from now. */
+function refreshLifetime(token: RefreshToken, client: Client): number {
+  const age = token.totalLifetime();
+  const left =
+    client.applicationType === 'native'
+      ? Math.min(LIFETIMES.nativeRefreshIdle, LIFETIMES.nativeRefresh - age)
+      : LIFETIMES.webRefresh - age;
+  return Math.max(1, left);
+}
+
+function policy(config: Config): interactionPolicy.DefaultPolicy {
+  const prompts = interactionPolicy.base();
+  if (passkeyDomain(config) !== undefined) {
+    prompts.get('login')!.checks.add(
+      // Default: acr_values only end up in the ID token. What the member has just signed in with is all there is.
+      new interactionPolicy.Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', (ctx) => {
+        const { params, session, result } = ctx.oidc;
+        return result?.login === undefined && wantsPasskey(params?.acr_values, session?.acr);
+      }),
+    );
+  }
+  prompts.get('login')!.checks.add(
+    // Without it the library fails at the session of a member who is gone or disabled.
+    new interactionPolicy.Check('account_gone', 'the signed-in member cannot sign in any more', (ctx) => {
+      const { oidc } = ctx;
+      return oidc.session?.accountId !== undefined && oidc.account === undefined;
+    }),
+  );
+  return prompts;
+}
+
+export const SUPPORTED_SCOPES = [...OPENID_SCOPES, ...ALL_SCOPES];

@@ -1,0 +1,99 @@
+import { Injectable } from '@nestjs/common';
+import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { QueryResultRow } from 'pg';
+import { originOf } from '../../clients/client-rules.js';
+import type { Consent } from './consent.js';
+import { OauthDatabase } from './oauth-database.js';
+import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from '../provider/provider.js';
+import { Config } from '../../config/config.js';
+
+const FIND_CONSENT = {
+  name: 'find-consent',
+  text: 'SELECT granted, rejected, redirect_origins FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
+};
+
+/** Reads what members allowed each client, and creates grants from that. */
+@Injectable()
+export class Consents {
+  readonly #resource: string;
+
+  constructor(
+    private readonly database: OauthDatabase,
+    config: Config,
+  ) {
+    this.#resource = apiResource(config);
+  }
+
+  async find(userId: number, clientId: string): Promise<Consent | undefined> {
+    const authorization = this.database.current?.authorization;
+    const member = authorization?.clientId === clientId ? authorization.memberOf(userId) : undefined;
+    if (member) return member.consent;
+    const [consent] = await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]);
+    return consent;
+  }
+
+  /** A new family of tokens; every sign-in gets its own, so that ending one leaves the others alone. */
+  async createGrant(
+    provider: Provider,
+    accountId: string,
+    clientId: string,
+    { granted, rejected }: Pick<Consent, 'granted' | 'rejected'>,
+  ): Promise<Grant> {
+    const grant = new provider.Grant({ accountId, clientId });
+    const [openid, api] = split(granted);
+    const [, rejectedApi] = split(rejected);
+    if (openid.length > 0) grant.addOIDCScope(openid.join(' '));
+    grant.rejectOIDCScope(EMPTY_SCOPE);
+    if (api.length > 0) grant.addResourceScope(this.#resource, api.join(' '));
+    if (rejectedApi.length > 0) grant.rejectResourceScope(this.#resource, rejectedApi.join(' '));
+    await grant.save();
+    return grant;
+  }
+
+  /**
+   * The grant of an authorization request: the one that the consent page just made, or a new one where the member has answered for
+   * every requested scope before, not refused all of them, and allowed this origin. For native clients the member is always asked:
+   * another app can claim their redirect URI (RFC 8252 §8.6).
+   */
+  async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
+    const { oidc } = ctx;
+    const { client, provider, account } = oidc;
+    const grantId = oidc.result?.consent?.grantId;
+    if (grantId) return provider.Grant.find(grantId);
+    if (!client || !account || client.applicationType === 'native') return undefined;
+    if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
+    const consent = await this.find(Number(account.accountId), client.clientId);
+    const allowed = allowedScopes(client);
+    const asked = [...oidc.requestParamScopes].filter(
+      (scope) => allowed.includes(scope) && scope !== EMPTY_SCOPE,
+    );
+    const origins = consent?.redirect_origins;
+    if (origins && !origins.includes(originOf(oidc.params!.redirect_uri as string))) return undefined;
+    if (!consent || !asked.every((scope) => isAnswered(consent, scope))) return undefined;
+    if (asksForRefusedAlone(consent, asked)) return undefined;
+    return this.createGrant(provider, account.accountId, client.clientId, {
+      granted: asked.filter((scope) => consent.granted.includes(scope)),
+      rejected: asked.filter((scope) => consent.rejected.includes(scope)),
+    });
+  }
+}
+
+/**
+ * Tells whether all API scopes that a client asks for are ones that the member refused before: then the member is asked again, since the
+ * client could otherwise never get them. Among other scopes, refused ones stay refused silently.
+ */
+export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {
+  const [, api] = split(asked);
+  return api.length > 0 && api.every((scope) => rejected.includes(scope));
+}
+
+function isAnswered({ granted, rejected }: Consent, scope: string): boolean {
+  return granted.includes(scope) || rejected.includes(scope);
+}
+
+function split(scopes: readonly string[]): [openid: string[], api: string[]] {
+  return [
+    scopes.filter((scope) => OPENID_SCOPES.includes(scope)),
+    scopes.filter((scope) => !OPENID_SCOPES.includes(scope)),
+  ];
+}

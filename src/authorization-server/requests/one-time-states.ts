@@ -1,0 +1,59 @@
+import { Injectable } from '@nestjs/common';
+import type { AdapterPayload } from 'oidc-provider';
+import { Config } from '../../config/config.js';
+import { Encryption } from '../../crypto/encryption.js';
+import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { OauthDatabase } from './oauth-database.js';
+
+/** What a one-time state belongs to. */
+export type OneTimeModel = 'UpstreamSignIn' | 'PasskeySignIn' | 'PasskeyRegistration';
+
+const PUT = `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))`;
+
+const TAKE = `DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 AND expires_at > now() RETURNING key, payload`;
+
+/** The name by which the key of an interaction is made once it has ended: no request goes on from it any more. */
+export const ENDED = 'EndedInteraction';
+
+const FIND_ENDED = `SELECT key, payload FROM oauth_state
+WHERE key IN ($1, $2) AND model = 'Interaction' AND expires_at > now()`;
+
+/** Encrypted state, kept until the browser's response to it arrives, and given out only once, even to parallel responses. */
+@Injectable()
+export class OneTimeStates {
+  readonly #encryption: Encryption;
+
+  constructor(
+    private readonly database: OauthDatabase,
+    config: Config,
+    private readonly keys: TokenKeys,
+  ) {
+    this.#encryption = new Encryption(config.secrets, 'oauth-state');
+  }
+
+  /** @param id the secret by which the state is found: base64url, at least 128 random bits */
+  async put(model: OneTimeModel, id: string, state: object, seconds: number): Promise<void> {
+    const key = this.keys.keyOf(model, id);
+    await this.database.rows(PUT, [key, model, this.#encryption.seal(state, model, key), seconds]);
+  }
+
+  /** @returns undefined if there is none, or if it has expired or was given out before */
+  async take<T>(model: OneTimeModel, id: string): Promise<T | undefined> {
+    const candidates = this.keys.keysOf(model, id);
+    if (candidates.length === 0) return undefined;
+    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(TAKE, [
+      ...eitherOf(candidates),
+      model,
+    ]);
+    return row && this.#encryption.open<T>(row.payload, model, row.key);
+  }
+
+  /** @returns the parameters of the app's request of which this step was; undefined if it has not ended, or did so long ago */
+  async paramsOfCompleted(uid: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const keys = this.keys.keysOf(ENDED, uid);
+    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(FIND_ENDED, eitherOf(keys));
+    if (!row) return undefined;
+    const sealedUnder = this.keys.keysOf('Interaction', uid)[keys.findIndex((key) => key.equals(row.key))]!;
+    return this.#encryption.open<AdapterPayload>(row.payload, 'Interaction', sealedUnder)?.params;
+  }
+}

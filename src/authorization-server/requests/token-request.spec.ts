@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals';
+import type { OauthDatabase } from './oauth-database.js';
+import { TokenRequest } from './token-request.js';
+import type { NewToken, PresentedToken } from './token-request.js';
+
+const presented: PresentedToken = {
+  key: Buffer.alloc(32, 1),
+  grant_id: 'grant',
+  grant: null,
+  user_id: 7,
+  user_active: true,
+};
+const issued: NewToken = {
+  key: Buffer.alloc(32, 2),
+  model: 'AccessToken',
+  grantId: 'grant',
+  payload: '{}',
+  seconds: 600,
+};
+const kept = { sealed: Buffer.from('answer'), secondsAgo: 3 };
+const event = { type: 'token.refreshed', actor: 'client' } as const;
+
+/** Rejects every write: {@link TokenRequest.finish} must not get that far. */
+const nowhere = { rows: () => Promise.reject(new Error('written')) } as unknown as OauthDatabase;
+
+describe('a token request', () => {
+  it('uses up what was presented, and nothing else', () => {
+    const request = new TokenRequest();
+    expect(() => request.use()).toThrow('a token that is empty cannot be used');
+    request.present(presented);
+    request.use();
+    expect(request.presented).toBe(presented);
+    expect(() => request.use()).toThrow('a token that is used cannot be used');
+  });
+
+  it('issues nothing before it has used up what was presented', () => {
+    const request = new TokenRequest();
+    expect(() => request.issue(issued)).toThrow('nothing can come of a token that is empty');
+    request.present(presented);
+    expect(() => request.issue(issued)).toThrow('nothing can come of a token that is presented');
+    request.use();
+    expect(() => request.issue(issued)).not.toThrow();
+  });
+
+  it('repeats an answer that is kept, and stores nothing that is issued beside it', async () => {
+    const request = new TokenRequest();
+    request.present(presented, kept);
+    expect([request.isRepeatable, request.repeated]).toEqual([true, undefined]);
+    request.use();
+    request.issue(issued);
+    expect(request.repeated).toBe(kept);
+    await expect(request.finish(nowhere, null, event)).rejects.toThrow('whose token is repeated cannot be');
+  });
+
+  it('is not finished where nothing was used up', async () => {
+    const request = new TokenRequest();
+    await expect(request.finish(nowhere, null, event)).rejects.toThrow('whose token is empty cannot be');
+    request.present(presented);
+    await expect(request.finish(nowhere, null, event)).rejects.toThrow('whose token is presented cannot be');
+  });
+
+  it('begins anew where the token is looked up again', () => {
+    const request = new TokenRequest();
+    request.present(presented);
+    request.use();
+    request.present(presented, kept);
+    expect([request.isRepeatable, request.repeated]).toEqual([true, undefined]);
+  });
+});

@@ -1,0 +1,152 @@
+import type { AdapterPayload } from 'oidc-provider';
+import { recordEventIf } from '../../audit/audit.js';
+import type { NewAuthEvent } from '../../audit/audit.js';
+import type { OauthDatabase } from './oauth-database.js';
+
+/** For this long after its use, a refresh token gets the same response again. */
+export const REPEAT_SECONDS = 10;
+
+/** A presented code or token that was found: its storage key, its grant and its member. */
+export interface PresentedToken {
+  readonly key: Buffer;
+  readonly grant_id: string;
+  /** null if it has expired */
+  readonly grant: AdapterPayload | null;
+  readonly user_id: number;
+  readonly user_active: boolean;
+}
+
+/** A code or token that was issued. */
+export interface NewToken {
+  readonly key: Buffer;
+  readonly model: string;
+  readonly grantId: string;
+  /** JSON */
+  readonly payload: string;
+  /** Lifetime. */
+  readonly seconds: number;
+}
+
+/** The response that a refresh token got when it was used, kept with it for {@link REPEAT_SECONDS}. */
+export interface KeptAnswer {
+  readonly sealed: Buffer;
+  readonly secondsAgo: number;
+}
+
+/**
+ * How far a request has got with its token:
+ *
+ * - `empty`: no presented token was found;
+ * - `presented`: a token was found, either unused or used a moment ago; in the latter case with its kept response;
+ * - `used`: the library has checked everything and consumes the token: this is stored together with what it issues, or not at all;
+ * - `repeated`: likewise, for a token used a moment ago: what the library issues is dropped, and the kept response repeated.
+ */
+type State =
+  | { readonly is: 'empty' }
+  | { readonly is: 'presented'; readonly token: PresentedToken; readonly kept?: KeptAnswer }
+  | { readonly is: 'used'; readonly token: PresentedToken; readonly issued: NewToken[] }
+  | { readonly is: 'repeated'; readonly token: PresentedToken; readonly kept: KeptAnswer };
+
+/** Positions in {@link finishing}: grant, response and presented token come before the event, the new tokens after it. */
+const [EVENT_AT, TOKENS_AT] = [4, 12];
+
+const TOKEN_TYPES = ['bytea', 'text', 'text', 'jsonb', 'float8'];
+
+/**
+ * Writes everything that a successful token request writes, or nothing: one statement is one transaction. The grant ($1) is always
+ * locked first, since a revocation locks it before it touches the tokens. The presented token ($3) is consumed by a conditional
+ * UPDATE, which succeeds for only one of several parallel requests, and keeps the response for repetition ($2); the issued tokens
+ * are stored, and the event is recorded in the audit trail.
+ *
+ * @param tokens how many were issued: each has its own parameters, since arrays would have to be serialized and unpacked again
+ */
+const finishing = (tokens: number) => `WITH family AS MATERIALIZED (
+  SELECT id FROM oauth_grants WHERE id = $1 FOR UPDATE
+), used AS (
+  UPDATE oauth_tokens t SET consumed_at = clock_timestamp(), successor = $2 FROM family
+  WHERE t.key = $3 AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
+), issued AS (
+  INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+  SELECT n.key, n.model, n.grant_id, n.payload, now() + make_interval(secs => n.seconds)
+  FROM used, (VALUES ${Array.from({ length: tokens }, (_, i) => {
+    const values = TOKEN_TYPES.map((type, at) => `$${TOKENS_AT + TOKEN_TYPES.length * i + at}::${type}`);
+    return `(${values.join(', ')})`;
+  }).join(', ')}) AS n (key, model, grant_id, payload, seconds)
+), recorded AS (
+  ${recordEventIf('used', EVENT_AT)}
+) SELECT FROM used`;
+
+/**
+ * A request to the token or revocation endpoint: the token it presents, uses up, issues and revokes. The library drives it step by
+ * step through the adapters; except for revocations, nothing is written before {@link TokenRequest.finish}.
+ */
+export class TokenRequest {
+  #state: State = { is: 'empty' };
+  /** Thumbprint of the key that the request proved (RFC 9449), once a token was issued that is bound to it. */
+  jkt: string | undefined;
+  /** The id of the grant that was deleted. */
+  revokedGrant: string | undefined;
+
+  /** @param revoked the event of a grant that is deleted, with its codes and tokens */
+  constructor(readonly revoked?: (grantId: string) => NewAuthEvent) {}
+
+  /** The token that was found most recently. */
+  get presented(): PresentedToken | undefined {
+    return this.#state.is === 'empty' ? undefined : this.#state.token;
+  }
+
+  /** The kept response of a token used a moment ago, if the library got as far as consuming it again. */
+  get repeated(): KeptAnswer | undefined {
+    return this.#state.is === 'repeated' ? this.#state.kept : undefined;
+  }
+
+  /** Whether the token that was found was used a moment ago, and its response can be repeated. */
+  get isRepeatable(): boolean {
+    return this.#state.is === 'presented' && this.#state.kept !== undefined;
+  }
+
+  /** A token was found. @param kept the response that it got, if it was used within the window */
+  present(token: PresentedToken, kept?: KeptAnswer): void {
+    this.#state = { is: 'presented', token, ...(kept ? { kept } : {}) };
+  }
+
+  /** All checks passed, and the token is consumed; {@link finish} decides which of several parallel requests succeeds. */
+  use(): void {
+    if (this.#state.is !== 'presented') throw new Error(`a token that is ${this.#state.is} cannot be used`);
+    const { token, kept } = this.#state;
+    this.#state = kept ? { is: 'repeated', token, kept } : { is: 'used', token, issued: [] };
+  }
+
+  /** Adds a token issued for the one that was used. */
+  issue(token: NewToken): void {
+    if (this.#state.is === 'used') this.#state.issued.push(token);
+    else if (this.#state.is !== 'repeated')
+      throw new Error(`nothing can come of a token that is ${this.#state.is}`);
+  }
+
+  /**
+   * Writes the result of the request.
+   *
+   * @param answer the encrypted response, for repetition; null if it cannot be repeated
+   * @returns false, with nothing written, if another request has used the token or ended the grant since it was read
+   */
+  async finish(database: OauthDatabase, answer: Buffer | null, event: NewAuthEvent): Promise<boolean> {
+    if (this.#state.is !== 'used')
+      throw new Error(`a request whose token is ${this.#state.is} cannot be finished`);
+    const { token, issued } = this.#state;
+    const written = await database.rows(finishing(issued.length), [
+      token.grant_id,
+      answer,
+      token.key,
+      ...database.eventValues(event),
+      ...issued.flatMap(({ key, model, grantId, payload, seconds }) => [
+        key,
+        model,
+        grantId,
+        payload,
+        seconds,
+      ]),
+    ]);
+    return written.length === 1;
+  }
+}

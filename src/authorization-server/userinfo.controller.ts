@@ -1,0 +1,79 @@
+import { All, Controller, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/auth.decorators.js';
+import { Authentication } from '../auth/authentication.js';
+import { insufficientScope, missingCredentials, refusal } from '../auth/www-authenticate.js';
+import { credentialOf } from '../auth/credentials.js';
+import type { Credential } from '../auth/credentials.js';
+import type { Principal } from '../auth/principal.js';
+import { RateLimits } from '../auth/rate-limits/rate-limits.js';
+import { Usage } from '../auth/usage/usage.js';
+import { Database } from '../database/database.js';
+import { addressOf } from '../values/network.js';
+import { methodNotAllowed } from '../http/output/problems.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { CLAIMS, presentClaims } from './claims.js';
+import type { Claims } from './claims.js';
+import { ROUTES } from './provider/provider.js';
+import { Config } from '../config/config.js';
+
+interface Found extends Claims {
+  readonly with_profile: boolean;
+}
+
+const METHODS = ['GET', 'HEAD', 'POST'];
+
+const FIND_CLAIMS = {
+  name: 'find-userinfo',
+  text: `SELECT ${CLAIMS}, 'profile' = ANY (scopes) AS with_profile
+FROM oauth_grants g JOIN users u ON u.id = g.user_id, string_to_array(g.payload->'openid'->>'scope', ' ') scopes
+WHERE g.id = $1 AND 'openid' = ANY (scopes)`,
+};
+
+/**
+ * OpenID Connect Core §5.3, based on the grant: tokens for the API carry no OpenID scopes themselves. It shares the API's limit on
+ * reads, and has the API's headers and its 429 problem. It checks credentials itself, since OpenID defines which are accepted and
+ * how they are refused.
+ */
+@Controller(ROUTES.userinfo)
+@Public()
+@OutsideApi()
+export class UserinfoController {
+  constructor(
+    private readonly config: Config,
+    private readonly authentication: Authentication,
+    private readonly database: Database,
+    private readonly rateLimits: RateLimits,
+    private readonly usage: Usage,
+  ) {}
+
+  @All()
+  async read(@Req() request: Request, @Res() response: Response): Promise<void> {
+    response.setHeader('Cache-Control', 'no-store');
+    if (!METHODS.includes(request.method)) throw methodNotAllowed([...METHODS, 'OPTIONS']);
+    const credential = credentialOf(request);
+    if (!credential) throw missingCredentials(this.config.publicUrl);
+    this.usage.watch(request, 'openid');
+    const principal = await this.#authenticate(credential, request).catch((error: unknown) => {
+      throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
+    });
+    request.principal = principal;
+    request.context.userId = principal.userId;
+    request.context.credentialId = principal.credentialId;
+    // POST is also a read (OpenID Connect Core §5.3.1).
+    const overLimit = this.rateLimits.countCall('read', principal, response);
+    if (overLimit) throw overLimit;
+    const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId]);
+    if (!found) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
+    const { with_profile, ...claims } = found;
+    response.json(with_profile ? presentClaims(claims) : { sub: claims.sub });
+  }
+
+  async #authenticate(credential: Credential, request: Request): Promise<Principal> {
+    const refuse = () => refusal(this.config.publicUrl, credential, request, 'not a token');
+    if (credential.kind === 'api_key') throw refuse();
+    const caller = await this.authentication.authenticate(credential, request);
+    if (caller.userId === null) throw refuse();
+    return caller;
+  }
+}

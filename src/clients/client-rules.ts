@@ -1,0 +1,225 @@
+import type { NewAuthEvent } from '../audit/audit.js';
+import type { Owner } from '../auth/owner.js';
+import { ALL_SCOPES, isScope } from '../auth/scopes.js';
+import { isPublicJwk } from '../crypto/public-jwk.js';
+import type { SigningAlgorithm } from '../crypto/signing-keys.js';
+import { pixelImageType } from '../values/images.js';
+import { OperatorError } from '../values/operator-error.js';
+import { isName } from '../values/names.js';
+import { isHttpUrl, isStorable } from '../values/string-rules.js';
+
+/** The requested registration of an app. */
+export interface NewClient {
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly redirect_uris: readonly string[];
+  readonly post_logout_redirect_uris?: readonly string[] | undefined;
+  /** Origins whose pages may call the token endpoint; if not given, those of a web app's redirect URIs. */
+  readonly allowed_origins?: readonly string[] | undefined;
+  /** Scopes that it may request; all of them if not given. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Public keys (RFC 7517): they make the client confidential, and it authenticates with private_key_jwt. */
+  readonly jwks?: { keys: object[] } | null | undefined;
+  /** Its home page, https. */
+  readonly client_uri?: string | null | undefined;
+  /** Its privacy policy, https. */
+  readonly policy_uri?: string | null | undefined;
+  /** A PNG, JPEG, WebP or GIF of 64 KB at most. */
+  readonly logo?: Buffer | null | undefined;
+  /** The algorithm that signs its ID tokens; ES256 if not given. */
+  readonly id_token_signed_response_alg?: SigningAlgorithm | undefined;
+  /** The client id, if it has to be known beforehand; random if not given. */
+  readonly id?: string | undefined;
+  readonly actor: NewAuthEvent['actor'];
+  /** The member who registers it; undefined for an app of the platform. */
+  readonly owner?: Owner | undefined;
+}
+
+/** The faults of a registration: code → message, in which `{value}` stands for the given value. */
+export const CLIENT_FAULTS = {
+  name: 'the name must have 1 to 100 printable characters',
+  noRedirectUri: 'at least one redirect URI is needed',
+  tooMany: 'of redirect URIs, addresses after signing out and origins there may be 50 each',
+  relativeUri: 'the redirect URI {value} is not an absolute URI',
+  unusualUri: 'the redirect URI {value} has white space, a wildcard or over 2048 characters',
+  uriWithFragment: 'the redirect URI {value} has a fragment',
+  uriWithUser: 'the redirect URI {value} has a user or password',
+  insecureUri: 'the redirect URI {value} must be https',
+  localUri: 'the redirect URI {value} must be https: http on this machine is for development',
+  insecureNativeUri:
+    'the redirect URI {value} must be https, a scheme of the app’s own, or http on 127.0.0.1 or [::1] (any port matches)',
+  commonScheme:
+    'the redirect URI {value} has a scheme that is not a reversed domain name of the app’s maker (com.example.app:)',
+  origin: '{value} is not an origin: scheme, host and port alone',
+  scopes: `unknown scopes {value}: there are ${ALL_SCOPES.join(', ')}`,
+  noKeys: 'the key set must be {"keys": […]} with at least one public key',
+  privateKey: 'the key set holds a private key: register the public half alone',
+  keyType: 'the key set may hold EC, RSA and OKP keys',
+  brokenKey: 'the key set holds a key that cannot be used: a member is missing or wrong',
+  page: '{value} is not the address of a page: https, of 2048 characters at most',
+  logo: 'the logo must be a PNG, JPEG, WebP or GIF of 64 KB at most',
+} as const;
+
+type ClientFaultName = keyof typeof CLIENT_FAULTS;
+
+/** The part of a registration that is at fault. */
+type ClientField =
+  | 'name'
+  | 'redirect_uris'
+  | 'post_logout_redirect_uris'
+  | 'allowed_origins'
+  | 'scopes'
+  | 'jwks'
+  | 'client_uri'
+  | 'policy_uri'
+  | 'logo';
+
+/** A registration that is not allowed. */
+export class ClientFault extends OperatorError {
+  constructor(
+    readonly fault: ClientFaultName,
+    readonly field: ClientField,
+    /** The value at fault, as it was given. */
+    readonly value = '',
+    options?: ErrorOptions,
+  ) {
+    super(
+      CLIENT_FAULTS[fault].replace('{value}', () => value),
+      options,
+    );
+  }
+}
+
+const MOST_LOGO_BYTES = 65_536;
+/** In the form of the columns. */
+const MOST_OF_EACH = 50;
+const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
+/** Members that make a JWK private (RFC 7518 §6). */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+
+/**
+ * Checks the registration of an app.
+ *
+ * @param nameBefore the name that it has already, which it may keep whatever it is
+ * @throws ClientFault that says what is wrong
+ */
+export function checkClient(client: NewClient, production: boolean, nameBefore?: string): void {
+  const {
+    name,
+    type,
+    redirect_uris,
+    post_logout_redirect_uris = [],
+    allowed_origins = [],
+    scopes = [],
+    jwks,
+  } = client;
+  if (name !== nameBefore && !isName(name)) throw new ClientFault('name', 'name');
+  if (redirect_uris.length === 0) throw new ClientFault('noRedirectUri', 'redirect_uris');
+  for (const [field, values] of Object.entries({ redirect_uris, post_logout_redirect_uris, allowed_origins }))
+    if (values.length > MOST_OF_EACH) throw new ClientFault('tooMany', field as ClientField);
+  for (const [field, uris] of Object.entries({ redirect_uris, post_logout_redirect_uris })) {
+    for (const uri of uris) {
+      const fault = redirectUriFault(uri, type, production);
+      if (fault) throw new ClientFault(fault, field as ClientField, uri);
+    }
+  }
+  for (const origin of allowed_origins) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
+      throw new ClientFault('origin', 'allowed_origins', origin);
+  }
+  const unknown = scopes.filter((scope) => !isScope(scope));
+  if (unknown.length > 0) throw new ClientFault('scopes', 'scopes', unknown.join(', '));
+  if (jwks !== undefined && jwks !== null) checkJwks(jwks);
+  for (const field of ['client_uri', 'policy_uri'] as const) {
+    const uri = client[field];
+    if (typeof uri === 'string' && !isPageUrl(uri)) throw new ClientFault('page', field, uri);
+  }
+  const { logo } = client;
+  if (logo && (logo.length > MOST_LOGO_BYTES || pixelImageType(logo) === undefined))
+    throw new ClientFault('logo', 'logo');
+}
+
+/** Tells whether the text is a URL that the consent page may link to. */
+export function isPageUrl(uri: string): boolean {
+  const url = URL.parse(uri);
+  return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
+}
+
+/**
+ * Finds the fault of a redirect URI (RFC 9700 §2.1, RFC 8252 §7): it is later compared exactly, so it must be what a browser
+ * would show. @returns undefined if there is none
+ */
+export function redirectUriFault(
+  uri: string,
+  type: NewClient['type'],
+  production: boolean,
+): ClientFaultName | undefined {
+  const url = URL.parse(uri);
+  if (!url) return 'relativeUri';
+  if (uri.length > 2048 || /[\s\p{Cc}*]/u.test(uri) || !isStorable(uri)) return 'unusualUri';
+  if (uri.includes('#')) return 'uriWithFragment';
+  if (url.username !== '' || url.password !== '') return 'uriWithUser';
+  const { protocol, hostname } = url;
+  // `https:app.example` and back slashes lead browsers elsewhere than they read.
+  if (/^https?:$/.test(protocol) && !isHttpUrl(uri)) return 'relativeUri';
+  if (protocol === 'https:') return undefined;
+  if (type === 'web') {
+    const local = protocol === 'http:' && ['localhost', ...LOOPBACK_HOSTS].includes(hostname);
+    if (!local) return 'insecureUri';
+    return production ? 'localUri' : undefined;
+  }
+  if (protocol === 'http:') return LOOPBACK_HOSTS.includes(hostname) ? undefined : 'insecureNativeUri';
+  return protocol.includes('.') ? undefined : 'commonScheme';
+}
+
+/** Gives scheme, host and port of a redirect URI. A member who allows an app to send codes there allows nothing anywhere else. */
+export function originOf(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri);
+  return `${protocol}//${host}`;
+}
+
+/** Gives the origins whose pages may call the token endpoint: where none are named, those of a web app's redirect URIs. */
+export function allowedOriginsOf(client: {
+  readonly type: NewClient['type'];
+  readonly redirect_uris: readonly string[];
+  readonly allowed_origins: readonly string[];
+}): string[] {
+  if (client.allowed_origins.length > 0 || client.type === 'native') return [...client.allowed_origins];
+  return [...new Set(client.redirect_uris.map(originOf))];
+}
+
+/** Reads a key set. @throws ClientFault where it is not JSON, or null, which would be none */
+export function keySetOf(text: string): { keys: object[] } {
+  let keys: unknown;
+  try {
+    keys = JSON.parse(text);
+  } catch (cause) {
+    throw new ClientFault('noKeys', 'jwks', '', { cause });
+  }
+  if (keys === null) throw new ClientFault('noKeys', 'jwks');
+  return keys as { keys: object[] };
+}
+
+function checkJwks(jwks: { keys: object[] }): void {
+  const refuse = (fault: ClientFaultName): never => {
+    throw new ClientFault(fault, 'jwks');
+  };
+  if (!Array.isArray(jwks?.keys) || jwks.keys.length === 0) refuse('noKeys');
+  for (const key of jwks.keys as Record<string, unknown>[]) {
+    if (typeof key !== 'object' || key === null) refuse('noKeys');
+    if (PRIVATE_MEMBERS.some((member) => member in key)) refuse('privateKey');
+    if (!['EC', 'RSA', 'OKP'].includes(key.kty as string)) refuse('keyType');
+    if (!isPublicJwk(key)) refuse('brokenKey');
+  }
+  if (!isStorableJson(jwks)) refuse('brokenKey');
+}
+
+/** PostgreSQL accepts no NUL and no lone surrogate in JSON either, and no key set is nested deeply. */
+function isStorableJson(value: unknown, depth = 0): boolean {
+  if (typeof value === 'string') return isStorable(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return (
+    depth < 5 &&
+    Object.entries(value).every(([name, member]) => isStorable(name) && isStorableJson(member, depth + 1))
+  );
+}

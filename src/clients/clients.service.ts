@@ -1,0 +1,309 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource, IsNull } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { audited, recordEvent } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
+import { boundChanges, takePlace } from '../auth/owner.js';
+import type { Owner } from '../auth/owner.js';
+import { ALL_SCOPES } from '../auth/scopes.js';
+import { Config } from '../config/config.js';
+import { randomUUID } from '../crypto/random.js';
+import type { SigningAlgorithm } from '../crypto/signing-keys.js';
+import { OauthClient, OauthGrant } from '../database/schema/entities/credentials/oauth.entity.js';
+import { OperatorError } from '../values/operator-error.js';
+import { SigningKeysService } from './signing-keys.service.js';
+import { allowedOriginsOf, checkClient, originOf } from './client-rules.js';
+import type { NewClient } from './client-rules.js';
+
+export type { NewClient } from './client-rules.js';
+
+/** The columns of a client that can be changed after its registration. */
+const CHANGEABLE = [
+  'name',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'allowed_origins',
+  'scopes',
+  'jwks',
+  'client_uri',
+  'policy_uri',
+  'logo',
+  'id_token_signed_response_alg',
+] as const satisfies (keyof NewClient & keyof OauthClient)[];
+
+/** Those columns, as they are now. */
+export type ChangeableClient = Pick<OauthClient, (typeof CHANGEABLE)[number]>;
+
+/** A change of a client. */
+export type ClientChanges = Partial<ChangeableClient>;
+
+/** A client as an admin sees it. Times are in the API's format. */
+export interface ClientDetails extends Omit<
+  OauthClient,
+  'id' | 'jwks' | 'logo' | 'document_read_at' | 'created_at' | 'disabled_at'
+> {
+  readonly client_id: string;
+  /** none: a public client, with PKCE only. */
+  readonly token_endpoint_auth_method: 'none' | 'private_key_jwt';
+  readonly has_logo: boolean;
+  readonly created_at: string;
+  readonly disabled_at: string | null;
+  /** Number of live grants. */
+  readonly live_grants_count: number;
+}
+
+const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
+  CASE WHEN c.jwks IS NULL THEN 'none' ELSE 'private_key_jwt' END AS token_endpoint_auth_method,
+  c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes, c.client_uri, c.policy_uri,
+  c.logo IS NOT NULL AS has_logo, c.id_token_signed_response_alg,
+  api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, c.disabled_by_owner, c.owner_id,
+  count(g.id) AS live_grants_count
+FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
+
+/** Maximum number of apps that a member may register. */
+export const MOST_OWN_CLIENTS = 10;
+
+/** The condition that finds a client: a member finds only their own, and only if nobody else disabled it. */
+const reachedBy = (id: string, owner: Owner | undefined) =>
+  owner
+    ? [
+        { id, owner_id: owner.userId, disabled_at: IsNull() },
+        { id, owner_id: owner.userId, disabled_by_owner: true },
+      ]
+    : [{ id }];
+
+/** Of an event: the member who did it to what is their own. */
+const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
+
+/** There is no such client, or it is not the member's. */
+export class UnknownClient extends OperatorError {
+  constructor(id: string) {
+    super(`There is no client ${id}: \`pua clients list\` shows them`);
+  }
+}
+
+/**
+ * Manages the apps that may sign members in; used by the command line, the demo, and the pages where members register their own.
+ * With an `owner`, all clients but that member's own are unknown.
+ */
+@Injectable()
+export class ClientsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(Config) private readonly config: Pick<Config, 'production' | 'secrets'>,
+  ) {}
+
+  /**
+   * @returns the client's id
+   * @throws ClientFault where it is not allowed, LimitReached where its owner has as many as they may
+   */
+  async create(wanted: NewClient, within: EntityManager = this.dataSource.manager): Promise<string> {
+    checkClient(wanted, this.config.production);
+    const id = wanted.id ?? randomUUID();
+    const scopes = wanted.scopes ?? ALL_SCOPES;
+    const id_token_signed_response_alg = wanted.id_token_signed_response_alg ?? 'ES256';
+    await this.#provideKeys(id_token_signed_response_alg);
+    await audited(within, async (manager) => {
+      const { owner } = wanted;
+      if (owner)
+        await takePlace(
+          manager,
+          owner,
+          `SELECT count(*) >= ${MOST_OWN_CLIENTS} AS is_full FROM oauth_clients WHERE owner_id = $1`,
+          `${MOST_OWN_CLIENTS} apps already`,
+        );
+      await manager.insert(OauthClient, {
+        id,
+        name: wanted.name,
+        type: wanted.type,
+        redirect_uris: [...wanted.redirect_uris],
+        post_logout_redirect_uris: [...(wanted.post_logout_redirect_uris ?? [])],
+        allowed_origins: [...(wanted.allowed_origins ?? [])],
+        scopes: [...scopes],
+        jwks: wanted.jwks ?? null,
+        client_uri: wanted.client_uri ?? null,
+        policy_uri: wanted.policy_uri ?? null,
+        logo: wanted.logo ?? null,
+        id_token_signed_response_alg: id_token_signed_response_alg,
+        owner_id: owner?.userId ?? null,
+      });
+      await recordEvent(manager, {
+        type: 'client.created',
+        actor: wanted.actor,
+        ...by(owner),
+        clientId: id,
+        details: { name: wanted.name, scopes, redirect_uris: wanted.redirect_uris },
+      });
+    });
+    return id;
+  }
+
+  /** The newest first. */
+  async list(owner?: Owner, id?: string): Promise<ClientDetails[]> {
+    const clients = await this.dataSource.query<ClientDetails[]>(
+      `${DETAILS} WHERE ($1::bigint IS NULL OR c.owner_id = $1) AND ($2::text IS NULL OR c.id = $2)
+GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
+      [owner?.userId ?? null, id ?? null],
+    );
+    return clients.map((client) => ({ ...client, allowed_origins: allowedOriginsOf(client) })); // by default, too
+  }
+
+  /** @throws UnknownClient */
+  async find(id: string, owner?: Owner): Promise<ClientDetails> {
+    const [client] = await this.list(owner, id);
+    if (!client) throw new UnknownClient(id);
+    return client;
+  }
+
+  /**
+   * Changes the registration. Grants of the app that include a scope which it may no longer request end, and the members'
+   * decisions on that scope are forgotten.
+   *
+   * @param change computes the new fields from the current ones
+   * @returns the columns that changed, and how many grants ended
+   * @throws UnknownClient, ClientFault where what it would be is not allowed, TooManyChanges
+   */
+  async update(
+    id: string,
+    change: (client: ChangeableClient) => ClientChanges,
+    actor: NewAuthEvent['actor'],
+    owner?: Owner,
+  ): Promise<{ changed: string[]; grants: number }> {
+    await this.#provideKeys(change(await this.#read(id, owner)).id_token_signed_response_alg);
+    return audited(this.dataSource, async (manager) => {
+      const before = await this.#read(id, owner, manager);
+      if (owner) await boundChanges(manager, owner.userId);
+      const after = { ...before, ...change(before) };
+      checkClient({ ...after, actor }, this.config.production, before.name);
+      const changed = CHANGEABLE.filter(
+        (column) => JSON.stringify(after[column]) !== JSON.stringify(before[column]),
+      );
+      if (changed.length === 0) return { changed, grants: 0 };
+      await manager.update(
+        OauthClient,
+        { id },
+        Object.fromEntries(changed.map((column) => [column, after[column]])),
+      );
+      if (changed.includes('redirect_uris')) await boundConsents(manager, id, before.redirect_uris);
+      const lost = before.scopes.filter((scope) => !after.scopes.includes(scope));
+      const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost);
+      await recordEvent(manager, {
+        type: 'client.updated',
+        actor,
+        ...by(owner),
+        clientId: id,
+        details: {
+          changed,
+          redirect_uris: changed.includes('redirect_uris') ? after.redirect_uris : undefined,
+          scopes: changed.includes('scopes') ? after.scopes : undefined,
+          grants: lost.length === 0 ? undefined : grants,
+        },
+      });
+      return { changed, grants };
+    });
+  }
+
+  /**
+   * @param manager of a transaction, in which nobody else changes it until the end
+   * @throws UnknownClient
+   */
+  async #read(id: string, owner: Owner | undefined, manager?: EntityManager): Promise<OauthClient> {
+    const client = await (manager ?? this.dataSource.manager).findOne(OauthClient, {
+      where: reachedBy(id, owner),
+      // Members may consent to it meanwhile: what they store refers to its id.
+      ...(manager ? { lock: { mode: 'for_no_key_update' } } : {}),
+    });
+    if (!client) throw new UnknownClient(id);
+    return client;
+  }
+
+  /** Before a transaction that needs them: making them takes a second. */
+  async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
+    if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
+  }
+
+  /**
+   * Deletes the client permanently, with all access that members gave it: tokens, codes, consents. The audit trail keeps its id.
+   *
+   * @returns how many grants of the app ended
+   * @throws UnknownClient
+   */
+  async delete(id: string, actor: NewAuthEvent['actor'], owner?: Owner): Promise<number> {
+    return audited(this.dataSource, async (manager) => {
+      const client = await this.#read(id, owner, manager);
+      const { affected: grants } = await manager.delete(OauthGrant, { client_id: id });
+      await manager.delete(OauthClient, { id });
+      await recordEvent(manager, {
+        type: 'client.deleted',
+        actor,
+        ...by(owner),
+        clientId: id,
+        details: { name: client.name, grants: grants! },
+      });
+      return grants!;
+    });
+  }
+
+  /**
+   * A disabled client can do nothing: it is unknown to every endpoint, and its tokens are refused at the next request.
+   * When it is enabled again, whatever has not expired works again. Its owner can enable it only if its owner disabled it.
+   *
+   * @returns whether that changed anything
+   * @throws UnknownClient, TooManyChanges
+   */
+  async setDisabled(
+    id: string,
+    disabled: boolean,
+    actor: NewAuthEvent['actor'],
+    owner?: Owner,
+  ): Promise<boolean> {
+    return audited(this.dataSource, async (manager) => {
+      const { disabled_at, disabled_by_owner } = await this.#read(id, owner, manager);
+      const takesOver = disabled && disabled_by_owner && !owner;
+      if ((disabled_at !== null) === disabled && !takesOver) return false;
+      if (owner && !disabled) await boundChanges(manager, owner.userId);
+      await manager.update(
+        OauthClient,
+        { id },
+        {
+          disabled_at: disabled ? () => 'COALESCE(disabled_at, now())' : null,
+          disabled_by_owner: disabled && owner !== undefined,
+        },
+      );
+      const type = disabled ? 'client.disabled' : 'client.enabled';
+      await recordEvent(manager, { type, actor, ...by(owner), clientId: id });
+      return true;
+    });
+  }
+}
+
+/** Bounds consents that name no origins to those that the app had until now: no code is sent to another without the member’s consent. */
+async function boundConsents(
+  manager: EntityManager,
+  id: string,
+  redirect_uris: readonly string[],
+): Promise<void> {
+  await manager.query(
+    'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
+    [id, [...new Set(redirect_uris.map(originOf))]],
+  );
+}
+
+/** @returns how many grants of the client included one of the scopes, and ended */
+async function takeScopes(manager: EntityManager, id: string, scopes: readonly string[]): Promise<number> {
+  const without = (column: string) =>
+    `${column} = ARRAY(SELECT scope FROM unnest(${column}) AS held (scope) WHERE scope <> ALL ($2))`;
+  const [, ended] = await manager.query<[unknown, number]>(
+    `DELETE FROM oauth_grants g WHERE g.client_id = $1 AND EXISTS (
+  SELECT FROM jsonb_each_text(g.payload->'resources') resource
+  WHERE string_to_array(resource.value, ' ') && $2::text[])`,
+    [id, scopes],
+  );
+  // After that, since it narrows what is left: a grant that was stored since.
+  await manager.query(
+    `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
+WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,
+    [id, scopes],
+  );
+  return ended;
+}

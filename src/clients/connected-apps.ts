@@ -1,0 +1,201 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import type { QueryResultRow } from 'pg';
+import { audited, recordEvent } from '../audit/audit.js';
+import type { NewAuthEvent } from '../audit/audit.js';
+import { foldedText } from '../database/sql.js';
+
+/** An app that has live access to a member's data. */
+export interface ConnectedApp extends QueryResultRow {
+  readonly client_id: string;
+  readonly client_name: string;
+  readonly redirect_uri: string;
+  readonly has_logo: boolean;
+  readonly scopes: string[];
+  /** In the API's form. */
+  readonly since: string;
+  readonly last_used_at: string | null;
+}
+
+/** SQL: the apps that have live access to the member $1: see {@link ConnectedApp}. */
+export const CONNECTED_APPS = `SELECT c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri,
+  c.logo IS NOT NULL AS has_logo, a.scopes, api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
+FROM (
+  SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
+    array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes
+  FROM oauth_grants g LEFT JOIN oauth_grant_usage u ON u.grant_id = g.id
+  CROSS JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (
+    SELECT string_agg(resource.value, ' ') FROM jsonb_each_text(g.payload->'resources') resource)), ' ')) AS s (scope)
+  WHERE g.user_id = $1 AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
+    AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+  GROUP BY g.client_id
+) a JOIN oauth_clients c ON c.id = a.client_id`;
+
+/** A browser in which a member is signed in. */
+export interface BrowserSession extends QueryResultRow {
+  /** Identifies the session in forms; it gives no access. */
+  readonly id: string;
+  readonly signed_in_at: string;
+  readonly last_seen_at: string;
+  readonly ip: string | null;
+  readonly user_agent: string | null;
+}
+
+/** A member may have any number of apps and sessions; this many are shown. */
+const SHOWN = 100;
+
+/** The first of them. */
+export interface Shown<Row> {
+  readonly shown: readonly Row[];
+  /** Number of all. */
+  readonly count: number;
+}
+
+type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
+
+/**
+ * Lists and ends the access that members gave to apps, and their browser sessions; used by the account pages and by the command
+ * line. What has ended has done so for every instance when a method returns.
+ */
+@Injectable()
+export class ConnectedApps {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** By name. */
+  async listApps(userId: number): Promise<Shown<ConnectedApp>> {
+    const rows = await this.dataSource.query<(ConnectedApp & Counted)[]>(
+      `SELECT count(*) OVER ()::integer AS count, a.* FROM (${CONNECTED_APPS}) a
+ORDER BY ${foldedText('a.client_name')}, a.client_id LIMIT ${SHOWN}`,
+      [userId],
+    );
+    return shownOf(rows);
+  }
+
+  /**
+   * The most recently seen first.
+   *
+   * @param own keys of the current session, which comes first
+   */
+  async listSessions(userId: number, own: readonly Buffer[] = []): Promise<Shown<BrowserSession>> {
+    const rows = await this.dataSource.query<(BrowserSession & Counted)[]>(
+      `SELECT count(*) OVER ()::integer AS count, encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at,
+  api_time(last_seen_at) AS last_seen_at, host(ip) AS ip, user_agent
+FROM oauth_sessions WHERE user_id = $1 AND expires_at > now()
+ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_key LIMIT ${SHOWN}`,
+      [userId, own],
+    );
+    return shownOf(rows);
+  }
+
+  /**
+   * Ends the access of one client: grants with every code and token. The member's consent is forgotten, so that the app has to
+   * ask again.
+   *
+   * @param clientId null for all clients
+   * @returns how many grants ended
+   */
+  async revoke(userId: number, clientId: string | null, actor: Actor): Promise<number> {
+    return audited(this.dataSource, async (manager) => {
+      const [row] = await manager.query<{ count: number; forgotten: boolean }[]>(
+        `WITH forgotten AS (
+  DELETE FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
+), ended AS (
+  DELETE FROM oauth_grants WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
+) SELECT count(*) AS count, EXISTS (SELECT FROM forgotten) AS forgotten FROM ended`,
+        [userId, clientId],
+      );
+      const { count, forgotten } = row!;
+      // If nothing ended, there may be no such client: a made-up id is not recorded.
+      if (count > 0 || forgotten) {
+        await recordEvent(manager, {
+          ...actor,
+          type: 'access.revoked',
+          userId,
+          clientId,
+          details: { grants: count },
+        });
+      }
+      return count;
+    });
+  }
+
+  /**
+   * Ends the results of all sign-ins of the member so far: the access of every client with its consents, browser
+   * sessions, and pending sign-ins.
+   *
+   * @returns how many grants and sessions ended
+   */
+  async revokeAll(
+    userId: number,
+    actor: Actor,
+    within: DataSource | EntityManager = this.dataSource,
+  ): Promise<{ grants: number; sessions: number }> {
+    return audited(within, async (manager) => {
+      const [ended] = await manager.query<{ grants: number; sessions: number }[]>(
+        `WITH forgotten AS (DELETE FROM oauth_consents WHERE user_id = $1
+), ended AS (UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1 -- all that was signed in goes with it
+) SELECT (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
+  (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions`,
+        [userId],
+      );
+      await recordEvent(manager, { ...actor, type: 'access.revoked', userId, details: { ...ended } });
+      return ended!;
+    });
+  }
+
+  /** @returns whether there was such a session of this member */
+  async endSession(userId: number, sessionId: string, actor: Actor): Promise<boolean> {
+    if (!/^[0-9a-f]{64}$/.test(sessionId)) return false;
+    return audited(this.dataSource, async (manager) => {
+      const [, count] = await manager.query<[unknown, number]>(
+        `DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key = decode($2, 'hex')`,
+        [userId, sessionId],
+      );
+      if (count > 0)
+        await recordEvent(manager, {
+          ...actor,
+          type: 'session.ended',
+          userId,
+          details: { session: sessionId.slice(0, 16) },
+        });
+      return count > 0;
+    });
+  }
+
+  /**
+   * Ends the other browser sessions of the member.
+   *
+   * @param kept keys of the session that continues
+   * @returns how many sessions ended
+   */
+  async endOtherSessions(userId: number, actor: Actor, kept: readonly Buffer[]): Promise<number> {
+    return audited(this.dataSource, async (manager) => {
+      const [, count] = await manager.query<[unknown, number]>(
+        'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])',
+        [userId, kept],
+      );
+      if (count > 0) {
+        await recordEvent(manager, {
+          ...actor,
+          type: 'session.ended',
+          userId,
+          details: { sessions: count },
+        });
+      }
+      return count;
+    });
+  }
+}
+
+interface Counted {
+  readonly count: number;
+}
+
+function shownOf<Row extends object>(rows: readonly (Row & Counted)[]): Shown<Row> {
+  const shown = rows.map((row) => {
+    const { count: _, ...own } = row;
+    return own as unknown as Row;
+  });
+  return { shown, count: rows[0]?.count ?? 0 };
+}

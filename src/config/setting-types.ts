@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { contrastOf } from '../values/colors.js';
+import { isName } from '../values/names.js';
+import { isMailbox } from '../values/string-rules.js';
+import { secondsOf } from './duration.js';
+
+/** How the text of a setting is read; what is wrong with one is said without its value, which may be a secret. */
+
+export const text = z.string().min(1);
+
+/** One of these words, and no other. */
+export const oneOf = <const Values extends readonly [string, string, ...string[]]>(...values: Values) =>
+  z.enum(values, { error: `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}` });
+
+export const flag = oneOf('true', 'false').transform((value) => value === 'true');
+
+/** A whole number within bounds, which are inclusive. */
+export const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be between ${min} and ${max}`);
+
+/** An absolute URL with one of these protocols. */
+export const url = (...protocols: string[]) =>
+  z
+    .string()
+    .refine(
+      (value) => URL.canParse(value) && protocols.includes(new URL(value).protocol),
+      `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+    );
+
+export const origin = url('http:', 'https:').refine(
+  (value) => URL.canParse(value) && new URL(value).origin === value,
+  'must be an origin: scheme, host and port, without a path or a slash at the end',
+);
+
+export const issuer = url('https:', 'http:').refine(
+  (value) => URL.canParse(value) && new URL(value).search === '' && new URL(value).hash === '',
+  'must have neither query nor fragment',
+);
+
+/** Several hosts, as libpq accepts them, are refused: not every part of the server that reads the URL understands them. */
+export const SEVERAL_HOSTS =
+  'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a DNS name';
+
+export const databaseUrl = z.string().superRefine((value, context) => {
+  const severalHosts =
+    /^postgres(ql)?:\/\/([^/?]*@)?[^/?@]*,[^/?@]*([/?]|$)/.test(value) ||
+    /[?&]host=[^&]*(,|%2C)/i.test(value);
+  if (severalHosts) {
+    context.addIssue(SEVERAL_HOSTS);
+  } else if (!/^postgres(ql)?:\/\//.test(value) || !URL.canParse(value)) {
+    context.addIssue(
+      'must be a URL that starts with postgres:// or postgresql://; if the password contains unusual characters, leave it out and set PGPASSWORD',
+    );
+  }
+});
+
+/** Separated by spaces or commas. */
+export const databaseUrls = z
+  .string()
+  .transform((value) => value.split(/[\s,]+/).filter(Boolean))
+  .pipe(z.array(databaseUrl).min(1, 'must name at least one database'));
+
+export const secretKey = z
+  .string()
+  .refine(
+    (value) => /^[A-Za-z0-9+/_-]+={0,2}$/.test(value) && Buffer.from(value, 'base64').length >= 32,
+    'must be at least 32 random bytes in base64: generate one with `npx pua secrets generate`',
+  )
+  .transform((value) => Buffer.from(value, 'base64'));
+
+/** In seconds; 0 alone needs no unit. */
+export const duration = (shortest: string, longest: string) =>
+  z
+    .string()
+    .transform((value) => (value === '0' ? 0 : (secondsOf(value) ?? Number.NaN)))
+    .refine(
+      (seconds) => seconds === 0 || (seconds >= secondsOf(shortest)! && seconds <= secondsOf(longest)!),
+      `must be a whole number followed by s, m, h or d, from ${shortest} to ${longest}, or 0`,
+    );
+
+/** A name that can be shown, of at most so many characters. */
+export const name = (longest: number) =>
+  z.string().refine((value) => isName(value, longest), `must have 1 to ${longest} printable characters`);
+
+export const mailbox = z.string().refine(isMailbox, 'must be an address, or a name and an address in <>');
+
+export const claim = z.string().regex(/^[\x21-\x7e]{1,100}$/, 'must be the name of a claim');
+
+export const openIdScopes = z
+  .string()
+  .refine(
+    (value) => value.split(' ').includes('openid'),
+    'must include openid, and have spaces between the scopes',
+  );
+
+/** Readable on white. */
+export const color = z
+  .string()
+  .refine(
+    (value) => /^#[0-9a-f]{6}$/i.test(value) && contrastOf(value, '#ffffff') >= 4.5,
+    'must be #rrggbb, and dark enough for a contrast with white of at least 4.5 (WCAG 2.2, 1.4.3)',
+  );

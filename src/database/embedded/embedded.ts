@@ -1,0 +1,82 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { isInstalled } from '../../config/optional-packages.js';
+import { ownFolder, secretFolder, UnsafeFolder } from '../../config/own-folder.js';
+import { embeddedAddress, socketPath } from './address.js';
+import type { EmbeddedAddress } from './address.js';
+import { takeEmbeddedLock } from './lock.js';
+import { fillFromSnapshot } from './snapshot.js';
+import { startThread } from './thread.js';
+import { OperatorError } from '../../values/operator-error.js';
+
+/** The embedded database (PGlite) while this process holds it open. */
+export interface EmbeddedDatabase extends EmbeddedAddress {
+  /** Gives other connected processes this long to finish, by default 5 s. */
+  close(patienceMs?: number): Promise<void>;
+}
+
+/**
+ * Opens the embedded database in `dataDir` and serves it on a Unix socket there. PGlite has no lock of its own, and two processes
+ * would lose writes silently, so it is locked here ({@link takeEmbeddedLock}). From then on, only this process's user can read the
+ * files that it creates.
+ *
+ * @returns `undefined` if another living process serves it already, at the same address
+ * @throws OperatorError if it is not installed, others could place files in its folders, or it cannot be opened
+ */
+export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
+  if (!isInstalled('@electric-sql/pglite')) {
+    throw new OperatorError(
+      'The embedded database is not part of this installation, which is for production: set DATABASE_URL',
+    );
+  }
+  const address = embeddedAddress(dataDir);
+  const socket = socketPath(address.host);
+  const folder = join(dataDir, 'embedded');
+  try {
+    ownFolder(dataDir);
+    if (address.host !== dataDir) secretFolder(address.host);
+  } catch (error) {
+    if (!(error instanceof UnsafeFolder)) throw error;
+    throw new OperatorError(`The embedded database is not safe there: ${error.message}`, { cause: error });
+  }
+  const unlock = await takeEmbeddedLock(dataDir, () => answers(socket));
+  if (!unlock) return undefined;
+  rmSync(socket, { force: true });
+  try {
+    process.umask(0o077); // the socket is created inaccessible to others
+    if (isEmpty(folder)) await fillFromSnapshot(folder);
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o700); // PGlite sets the modes of the files inside
+    const { close } = await startThread({ folder, socket });
+    return {
+      ...address,
+      close: async (patienceMs) => {
+        await close(patienceMs);
+        unlock();
+      },
+    };
+  } catch (error) {
+    unlock();
+    throw new OperatorError(
+      `The embedded database in ${dataDir} cannot be opened (${(error as Error).message}): ` +
+        'move the folder away to start with an empty one, or set DATABASE_URL',
+      { cause: error },
+    );
+  }
+}
+
+function isEmpty(folder: string): boolean {
+  return !existsSync(folder) || readdirSync(folder).length === 0;
+}
+
+function answers(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const connection = connect(socket);
+    connection.once('connect', () => {
+      connection.destroy();
+      resolve(true);
+    });
+    connection.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,76 @@
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { randomUUID } from '../../crypto/random.js';
+import { OperatorError } from '../../values/operator-error.js';
+
+/** The folder that locks a data folder's embedded database: held while it contains a file, free if it is empty or absent. */
+export function embeddedLock(dataDir: string): string {
+  return join(dataDir, 'embedded.holder');
+}
+
+/** How often to check while a holder opens or closes the database: for a minute, since a busy machine is slow. */
+const MOST_LOOKS = 300;
+const LOOK_MS = 200;
+
+/**
+ * Takes the lock of an embedded database, even from a holder that was killed.
+ *
+ * Renaming a folder over another is atomic and succeeds only if the target is empty (rename(2)): so one of many contenders wins.
+ * What a killed holder left is removed by its unique name, `<pid>-<UUID>`: so a contender cannot remove what a living one has put
+ * there since.
+ *
+ * @param isServed whether a living process serves the database
+ * @returns what releases the lock; undefined if a living process serves the database
+ * @throws OperatorError if a process holds it for a minute without serving
+ */
+export async function takeEmbeddedLock(
+  dataDir: string,
+  isServed: () => Promise<boolean>,
+): Promise<(() => void) | undefined> {
+  const lock = embeddedLock(dataDir);
+  const mine = `${process.pid}-${randomUUID()}`;
+  const offered = `${lock}.${mine}`;
+  mkdirSync(offered, { mode: 0o700 });
+  writeFileSync(join(offered, mine), '', { mode: 0o600 });
+  try {
+    for (let looks = 0; looks < MOST_LOOKS; looks++) {
+      if (await isServed()) return undefined;
+      if (replacesEmpty(offered, lock)) return () => rmSync(join(lock, mine), { force: true });
+      const holder = holderOf(lock);
+      if (holder === undefined) continue;
+      // Alive but not serving: it is starting or stopping. Wait for either.
+      if (isAlive(holder.pid) && holder.pid !== process.pid) await setTimeout(LOOK_MS);
+      else rmSync(holder.file, { force: true });
+    }
+  } finally {
+    rmSync(offered, { recursive: true, force: true });
+  }
+  throw new OperatorError(
+    `The data folder is locked by process ${holderOf(lock)?.pid} (${lock}): stop that process, or name another DATA_DIR`,
+  );
+}
+
+function replacesEmpty(offered: string, lock: string): boolean {
+  try {
+    renameSync(offered, lock);
+    return true;
+  } catch (error) {
+    if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    return false;
+  }
+}
+
+function holderOf(lock: string): { pid: number; file: string } | undefined {
+  const [name] = readdirSync(lock);
+  return name === undefined ? undefined : { pid: Number.parseInt(name, 10), file: join(lock, name) };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,134 @@
+// Runs PGlite in its own thread (EmbeddedThread), so queries do not block the server's event loop.
+import { existsSync, unlinkSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parentPort } from 'node:worker_threads';
+import { PGlite, protocol } from '@electric-sql/pglite';
+import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import type { EmbeddedFiles, ThreadRequest, ThreadResponse } from './thread.js';
+
+interface Message {
+  readonly connection: number;
+  readonly bytes: Uint8Array;
+  readonly answer: (data: Uint8Array) => void;
+  readonly done: (bytes: number) => void;
+  readonly failed: (error: Error) => void;
+}
+
+/** Types of the messages that complete an exchange: Query, Sync, Terminate, and the start-up. */
+const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).concat(0));
+
+/**
+ * Gives PGlite's one session to one connection at a time: from the first message of a query to its last, and from BEGIN to the end
+ * of the transaction. Replaces the socket server's own queue, which in 0.2.17 interleaves other connections with the messages of a
+ * query, and rolls back another connection's transaction when a connection closes; remove it once a release fixes that (the tests
+ * of embedded.ts tell).
+ */
+class Turns {
+  readonly #database: PGlite;
+  #waiting: Message[] = [];
+  #holder: number | undefined;
+  #working = false;
+
+  constructor(database: PGlite) {
+    this.#database = database;
+  }
+
+  enqueue(connection: number, bytes: Uint8Array, answer: Message['answer']): Promise<number> {
+    return new Promise((done, failed) => {
+      this.#waiting.push({ connection, bytes, answer, done, failed });
+      void this.#work();
+    });
+  }
+
+  getQueueLength(): number {
+    return this.#waiting.length;
+  }
+
+  /** The connection is gone: its waiting messages are dropped. */
+  clearQueueForHandler(connection: number): void {
+    for (const { failed } of this.#waiting.filter((message) => message.connection === connection))
+      failed(new Error('the connection is closed'));
+    this.#waiting = this.#waiting.filter((message) => message.connection !== connection);
+  }
+
+  /** The connection is gone: its open transaction is rolled back when its turn comes. */
+  async clearTransactionIfNeeded(connection: number): Promise<void> {
+    if (this.#holder !== connection) return;
+    const ignore = () => undefined;
+    await this.enqueue(connection, protocol.serialize.sync(), ignore);
+    if (this.#database.isInTransaction())
+      await this.enqueue(connection, protocol.serialize.query('ROLLBACK'), ignore);
+  }
+
+  async #work(): Promise<void> {
+    if (this.#working) return;
+    this.#working = true;
+    for (let message = this.#next(); message; message = this.#next()) {
+      const { connection, bytes, answer, done, failed } = message;
+      this.#holder = connection;
+      try {
+        done(await this.#exchange(bytes, answer));
+      } catch (error) {
+        failed(error as Error);
+      }
+      if (LAST_OF_A_QUERY.has(bytes[0]!) && !this.#database.isInTransaction()) this.#holder = undefined;
+    }
+    this.#working = false;
+  }
+
+  /** @returns how many bytes were sent in response */
+  async #exchange(message: Uint8Array, answer: Message['answer']): Promise<number> {
+    let sent = 0;
+    const onRawData = (data: Uint8Array) => {
+      sent += data.length;
+      answer(data);
+    };
+    await this.#database.runExclusive(() => this.#database.execProtocolRawStream(message, { onRawData }));
+    return sent;
+  }
+
+  #next(): Message | undefined {
+    const next = this.#waiting.findIndex(
+      ({ connection }) => this.#holder === undefined || connection === this.#holder,
+    );
+    return next === -1 ? undefined : this.#waiting.splice(next, 1)[0];
+  }
+}
+
+/** Opens a database and serves it. @returns what closes it, see {@link OpenInThread} */
+async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: number) => Promise<void>> {
+  const database = await PGlite.create({
+    dataDir: folder,
+    // The smallest log files possible: there are always some, and every copy of the database includes them.
+    initDbStartParams: ['--wal-segsize=1'],
+    // The default, eight times as much, takes longer to set up than everything else at start.
+    startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],
+  });
+  const server = new PGLiteSocketServer({ db: database, path: socket, maxConnections: 100 });
+  (server as unknown as { queryQueue: Turns }).queryQueue = new Turns(database);
+  await server.start();
+  return async (patienceMs) => {
+    if (existsSync(socket)) unlinkSync(socket); // no new connections: processes connected by it may finish
+    const deadline = Date.now() + patienceMs;
+    while (server.getStats().activeConnections > 0 && Date.now() < deadline) await pause(2);
+    await server.stop();
+    await database.close();
+  };
+}
+
+const opened = new Map<number, (patienceMs: number) => Promise<void>>();
+
+parentPort!.on('message', async ({ id, files, patienceMs }: ThreadRequest) => {
+  const response: ThreadResponse = { id };
+  try {
+    if (files) {
+      opened.set(id, await open(files));
+    } else {
+      await opened.get(id)!(patienceMs);
+      opened.delete(id);
+    }
+  } catch (error) {
+    response.error = error;
+  }
+  parentPort!.postMessage(response);
+});

@@ -1,0 +1,200 @@
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { QueryConfig, QueryResult } from 'pg';
+import { currentCaller } from './callers.js';
+import type { Requester } from './callers.js';
+import { PrimaryClient } from './primary.js';
+import type { PrimaryConfig } from './primary.js';
+import { commented } from './request-comments.js';
+import { Unavailable } from './unavailable.js';
+
+/** Routine of PostgreSQL's warning that it gave up waiting for a standby; the warning's text depends on the language. */
+const CANCELLED_WAIT = 'SyncRepWaitForLSN';
+
+/** After so many commits in a row that no standby confirmed, writes are refused for a while. */
+const MOST_UNCONFIRMED = 3;
+const REFUSED_MS = 1_000;
+
+// Includes this project's functions that write.
+const WRITE =
+  /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION|fold_totals|copy_names|take_change_mark|coalesce_changes)\b/i;
+
+/**
+ * Whether writes are worth trying. While a synchronous standby is lost, each write waits until it is cancelled, and holds a
+ * connection all the while: after a few of them, one per second is let through, to see whether the standby is back.
+ */
+export class WriteGate {
+  #unconfirmed = 0;
+  #closedUntil = 0;
+
+  /** @throws Unavailable for a write while none is let through */
+  pass(text: string): void {
+    if (this.#unconfirmed < MOST_UNCONFIRMED || !WRITE.test(text)) return;
+    const now = performance.now();
+    if (now < this.#closedUntil) throw new Unavailable('writes are not confirmed by the standby');
+    this.#closedUntil = now + REFUSED_MS;
+  }
+
+  confirmed(text: string): void {
+    if (this.#unconfirmed > 0 && WRITE.test(text)) this.#unconfirmed = 0;
+  }
+
+  unconfirmed(): void {
+    if (++this.#unconfirmed === MOST_UNCONFIRMED) this.#closedUntil = performance.now() + REFUSED_MS;
+  }
+}
+
+/** Limits of a pool's client; the pool passes on its own options. */
+export interface Bounds extends PrimaryConfig {
+  /** A statement that takes longer, in ms, is given up; undefined for no limit. */
+  readonly answerMs: number | undefined;
+  readonly writes: WriteGate;
+}
+
+/** How TypeORM begins and ends transactions. */
+const BEGIN = 'START TRANSACTION';
+const ENDS: ReadonlySet<string> = new Set(['COMMIT', 'ROLLBACK']);
+const LEFT = 'the caller has left';
+
+const CANCEL_TIMEOUT_MS = 1_000;
+/** A server that receives CancelRequests ends a statement at once; one whose response is lost is given up after this. */
+const GIVE_UP_MS = 60_000;
+
+type Callback = (error: Error | undefined, result?: QueryResult) => void;
+
+/**
+ * A pool's client whose statements end in time, and whose commits count only if confirmed:
+ *
+ * - A statement that takes too long is cancelled at the server (CancelRequest), and the connection keeps its place in the pool
+ *   until the statement really ends. A COMMIT that waits for a lost synchronous standby has no time-out, and does not notice that
+ *   its client left: a pool that connects again instead uses up all connections of the database in seconds.
+ * - PostgreSQL responds to a cancelled wait with success and a warning: the transaction is committed on the primary, and may be
+ *   lost with it. Here that is no success, but Unavailable: the outcome is unknown, and the same write may be sent again.
+ * - A transaction that a request began ends with it: if the caller leaves, its statement is given up, and no other one begins. Only
+ *   a COMMIT is left to its end.
+ */
+export class BoundedClient extends PrimaryClient {
+  readonly #bounds: Bounds;
+  readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;
+  /** The end of the statement that was given up, while it is awaited. */
+  #givenUp: Promise<void> | undefined;
+  #cancelledWaits = 0;
+  /** For whom the current transaction is. */
+  #caller: Requester | undefined;
+  #release: ((error?: Error | boolean) => void) | undefined;
+
+  constructor(bounds: Bounds) {
+    super(bounds);
+    this.#bounds = bounds;
+    this.#send = this.query.bind(this) as never;
+    this.query = this.#bounded.bind(this) as never;
+    // Between the end of an abandoned statement and the client's return to the pool nothing else listens, and an unhandled 'error'
+    // ends the process. Callers learn of errors from their statements.
+    this.on('error', () => undefined);
+    this.on('notice', ({ routine }) => {
+      if (routine !== CANCELLED_WAIT) return;
+      this.#cancelledWaits++;
+      bounds.writes.unconfirmed();
+    });
+  }
+
+  /** Set by the pool whenever it lends this client out: returns it, and closes it if an error is given. */
+  get release(): (error?: Error | boolean) => void {
+    return (error) => {
+      if (!this.#givenUp) this.#release!(error);
+      else void this.#givenUp.then(() => this.#release!(true));
+    };
+  }
+  set release(release: (error?: Error | boolean) => void) {
+    this.#release = release;
+  }
+
+  #bounded(query: string | QueryConfig, values?: unknown[] | Callback, callback?: Callback): unknown {
+    if (typeof query === 'object' && 'submit' in query) return this.#send(query, values as unknown[]);
+    if (typeof values === 'function') return this.#bounded(query, undefined, values);
+    const result = this.#run(query, values);
+    if (!callback) return result;
+    void tell(callback, result);
+    return undefined;
+  }
+
+  async #run(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult> {
+    const text = typeof query === 'string' ? query : query.text;
+    if (this.#givenUp) throw new Unavailable('the statement before was given up');
+    if (text.startsWith(BEGIN)) this.#caller = currentCaller();
+    const caller = this.#caller;
+    if (ENDS.has(text)) this.#caller = undefined;
+    if (caller?.gone && text !== 'ROLLBACK') throw new Unavailable(LEFT);
+    this.#bounds.writes.pass(text);
+    const cancelledBefore = this.#cancelledWaits;
+    const result = await this.#inTime(
+      this.#send(commented(query), values),
+      ENDS.has(text) ? undefined : caller,
+    );
+    if (this.#cancelledWaits > cancelledBefore)
+      throw new Unavailable('the outcome is unknown: no standby has confirmed it');
+    this.#bounds.writes.confirmed(text);
+    return result;
+  }
+
+  #inTime(statement: Promise<QueryResult>, caller: Requester | undefined): Promise<QueryResult> {
+    const { answerMs } = this.#bounds;
+    if (answerMs === undefined) return statement;
+    return new Promise((resolve, reject) => {
+      const giveUp = (reason: string) => {
+        this.#givenUp ??= this.#cancel(statement);
+        reject(new Unavailable(reason));
+      };
+      const timer = setTimeout(() => giveUp('the database does not answer in time'), answerMs);
+      const leave = () => giveUp(LEFT);
+      if (caller) (caller.whenGone ??= new Set()).add(leave);
+      statement.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        caller?.whenGone?.delete(leave);
+      });
+    });
+  }
+
+  /** Resolves when the statement has ended, or its end can no longer be observed. */
+  async #cancel(statement: Promise<unknown>): Promise<void> {
+    let ended = false;
+    const end = statement.then(
+      () => void (ended = true),
+      () => void (ended = true),
+    );
+    const latest = performance.now() + GIVE_UP_MS;
+    while (!ended && performance.now() < latest) {
+      if (!(await this.#sendCancelRequest())) break; // no server there: the statement ended with it
+      await Promise.race([end, pause(CANCEL_TIMEOUT_MS)]);
+    }
+    if (!ended) this.connection.stream.destroy();
+  }
+
+  /** @returns whether the server accepted it, after which it closes the connection */
+  #sendCancelRequest(): Promise<boolean> {
+    const { host, port, processID, secretKey } = this as unknown as Record<'host', string> &
+      Record<'port' | 'processID' | 'secretKey', number>;
+    const request = Buffer.alloc(16);
+    [request.length, 80_877_102, processID, secretKey].forEach((value, i) =>
+      request.writeInt32BE(value, i * 4),
+    );
+    return new Promise((resolve) => {
+      const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+      socket.setTimeout(CANCEL_TIMEOUT_MS, () => socket.destroy(new Error('it does not answer')));
+      socket.on('error', () => resolve(false));
+      socket.on('close', () => resolve(true)); // has no effect after an error
+      socket.resume().end(request);
+    });
+  }
+}
+
+async function tell(callback: Callback, result: Promise<QueryResult>): Promise<void> {
+  let done: QueryResult;
+  try {
+    done = await result;
+  } catch (error) {
+    callback(error as Error);
+    return;
+  }
+  callback(undefined, done);
+}

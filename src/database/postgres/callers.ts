@@ -1,0 +1,28 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/**
+ * For whom work is done. Apart from the request's context, and small, since whatever is begun in its asynchronous context (a timer,
+ * a connection) keeps it for longer than the request takes.
+ */
+export class Requester {
+  /** Whether nobody waits for the result any more. */
+  gone = false;
+  /** To be called when the caller goes. */
+  whenGone: Set<() => void> | undefined;
+}
+
+const callers = new AsyncLocalStorage<Requester>();
+
+/** Does the work of a request: the transactions that it begins end with it (see BoundedClient). */
+export function workFor(caller: Requester, work: () => void): void {
+  callers.run(caller, work);
+}
+
+/** The caller for whom the current work is done; undefined for the server's own. */
+export const currentCaller = (): Requester | undefined => callers.getStore();
+
+/** The caller left, or was told that it takes too long: what is done for them ends. */
+export function endWorkFor(caller: Requester): void {
+  caller.gone = true;
+  for (const end of caller.whenGone ?? []) end();
+}

@@ -1,0 +1,116 @@
+import type { DataSource } from 'typeorm';
+import type { Config } from '../../config/config.js';
+import { BoundedClient, WriteGate } from './bounded-client.js';
+import { embeddedAddress } from '../embedded/address.js';
+import { RetryingDataSource } from './retrying-data-source.js';
+import { ENTITIES, MIGRATIONS } from '../schema/tables.js';
+
+export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'telling';
+
+/** Feeds that a process writes at once; others wait. */
+export const FEEDS_AT_ONCE = 2;
+
+/** Direct connections for background work: how many, and in milliseconds how long they stay, and a statement and a lock may take. */
+const BACKGROUND = {
+  sweeping: { max: 1, stay: 1_000, statement: 5_000, lock: 300 },
+  // A lock may take longer than the database takes to detect a deadlock.
+  feeding: { max: FEEDS_AT_ONCE, stay: 10_000, statement: 10_000, lock: 3_000 },
+  telling: { max: 2, stay: 10_000, statement: 30_000, lock: 3_000 },
+} as const;
+
+/**
+ * Makes a DataSource for one of these uses:
+ *
+ * - `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines};
+ * - `maintenance`: two direct connections without deadlines, for migrations, imports and the command line;
+ * - `sweeping`: one direct connection, open only while there is work, whose statements may take longer than a request but hardly
+ *   wait for locks;
+ * - `feeding`: direct connections for what the platform's backend sends, so that it never takes those of members;
+ * - `telling`: direct connections for webhooks, open only while there are messages.
+ */
+export function createDataSource(config: Config, use: DataSourceUse): DataSource {
+  return new RetryingDataSource({
+    type: 'postgres',
+    ...databaseAddress(config, use),
+    entities: ENTITIES,
+    migrations: MIGRATIONS,
+    synchronize: false,
+    logging: false,
+    parseInt8: true, // ids end at 2^53 − 1, as the schema checks
+    applicationName: 'public-user-api',
+    invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
+    poolErrorHandler: () => undefined, // an idle connection broke: the pool has dropped it already
+    extra: poolOptions(config, use),
+  });
+}
+
+function poolOptions(config: Config, use: DataSourceUse) {
+  if (use === 'maintenance')
+    return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined, false) };
+  if (use === 'requests') {
+    const { connect, lock, statement } = config.databaseDeadlines;
+    return {
+      max: config.databasePoolSize,
+      connectionTimeoutMillis: connect,
+      lock_timeout: lock,
+      statement_timeout: statement,
+      idle_in_transaction_session_timeout: 5_000,
+      keepAlive: true,
+      ...requestPlans(config),
+      ...bounds(config, statement, isDirect(config)),
+    };
+  }
+  const { max, stay, statement, lock } = BACKGROUND[use];
+  return {
+    max,
+    idleTimeoutMillis: stay,
+    connectionTimeoutMillis: 5_000,
+    lock_timeout: lock,
+    statement_timeout: statement,
+    idle_in_transaction_session_timeout: 10_000,
+    keepAlive: true,
+    // What a crash undoes is swept again; and a lost synchronous standby does not block sweeping.
+    ...(use === 'sweeping' ? { options: '-c synchronous_commit=off' } : requestPlans(config)),
+    ...bounds(config, statement, true),
+  };
+}
+
+/**
+ * A request uses one PostgreSQL process and no JIT: parallel workers and JIT gain nothing on short statements, and would let one
+ * caller's list take all cores. Poolers and the embedded database do not accept these options; docs/scaling.md sets them for the
+ * role.
+ */
+function requestPlans(config: Config): { options?: string } {
+  return isDirect(config) ? { options: '-c max_parallel_workers_per_gather=0 -c jit=off' } : {};
+}
+
+/**
+ * Whether requests connect to PostgreSQL directly, each connection with its own session: behind a pooler each transaction gets
+ * another one, and the embedded database has one for all.
+ */
+export function isDirect({ databaseUrl, databaseDirectUrl }: Config): boolean {
+  return databaseUrl !== undefined && databaseUrl === databaseDirectUrl;
+}
+
+interface DatabaseAddress {
+  readonly url?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly username?: string;
+  readonly password?: string;
+  readonly database?: string;
+}
+
+/** The database's address as TypeORM options: a URL, or the embedded database's socket. */
+export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAddress {
+  const url = use === 'requests' ? config.databaseUrl : config.databaseDirectUrl;
+  if (url) return { url };
+  return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };
+}
+
+/** A response is awaited a little longer than the server's own limit, which expires first unless the server is gone or waits for a standby. */
+function bounds({ databaseUrl }: Config, statementMs: number | undefined, primary: boolean) {
+  const answerMs = statementMs && statementMs + 50;
+  if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate(), primary };
+  return { query_timeout: answerMs }; // the embedded one accepts no CancelRequest, and has no standby
+}

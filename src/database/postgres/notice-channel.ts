@@ -1,0 +1,109 @@
+import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Client } from 'pg';
+
+const RECONNECT_MS = 500;
+
+interface NoticeChannelOptions {
+  /** Name of the connection in PostgreSQL's lists. */
+  readonly applicationName: string;
+  /** The channel of NOTIFY. */
+  readonly channel: string;
+  /** Pause between two heartbeats. */
+  readonly heartbeatMs: number;
+  /** How long a heartbeat is valid, from when it was sent. */
+  readonly trustMs: number;
+}
+
+/**
+ * Listens for PostgreSQL's notifications (LISTEN, on its own connection). Notifications and responses arrive in order on a
+ * connection, so the response to a heartbeat proves that every notification sent before it has arrived.
+ */
+export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdown {
+  #client: Client | undefined;
+  #isCut = false;
+  #trustedUntil = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  /** @param url PostgreSQL itself, without a pooler; undefined if there is nothing to listen to */
+  protected constructor(
+    private readonly url: string | undefined,
+    private readonly options: NoticeChannelOptions,
+  ) {}
+
+  onModuleInit(): void {
+    if (this.url !== undefined) void this.#connect(this.url);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.#ended = true;
+    this.#trustedUntil = 0;
+    clearTimeout(this.#timer);
+    await this.#client?.end().catch(() => undefined);
+  }
+
+  /** Whether every notification older than `trustMs` has been received. */
+  get trusted(): boolean {
+    return performance.now() < this.#trustedUntil;
+  }
+
+  /** Called when a new connection listens: anything announced while none did was missed. */
+  protected abstract begin(): void;
+
+  /** Sends a heartbeat; resolves when the response arrives. */
+  protected async beat(client: Client): Promise<void> {
+    await client.query('SELECT');
+  }
+
+  protected abstract hear(payload: string | undefined): void;
+
+  /** Called once when the connection is lost, or could not be made at the start: new connections are tried until one works. */
+  protected abstract lose(reason: string): void;
+
+  /** Called once when everything is received again. */
+  protected abstract regain(): void;
+
+  async #connect(url: string): Promise<void> {
+    const { applicationName, channel, trustMs } = this.options;
+    let client: Client | undefined;
+    try {
+      // Reads the certificate files that the URL names, which may be missing.
+      client = new Client({
+        connectionString: url,
+        application_name: applicationName,
+        connectionTimeoutMillis: 2_000,
+        query_timeout: trustMs,
+        keepAlive: true,
+      });
+      this.#client = client;
+      client.on('error', () => undefined); // the heartbeat fails too, and reconnects
+      client.on('notification', ({ payload }) => {
+        if (client === this.#client) this.hear(payload);
+      });
+      await client.connect();
+      await client.query(`LISTEN ${channel}`);
+      this.begin();
+      await this.#beatOn(client);
+    } catch (error) {
+      client?.end().catch(() => undefined);
+      if (this.#ended) return;
+      this.#trustedUntil = 0;
+      if (!this.#isCut) this.lose((error as Error).message);
+      this.#isCut = true;
+      this.#timer = setTimeout(() => void this.#connect(url), RECONNECT_MS);
+    }
+  }
+
+  async #beatOn(client: Client): Promise<void> {
+    for (;;) {
+      const asked = performance.now();
+      await this.beat(client);
+      if (this.#ended) return;
+      this.#trustedUntil = asked + this.options.trustMs;
+      if (this.#isCut) this.regain();
+      this.#isCut = false;
+      await new Promise<void>((resolve) => (this.#timer = setTimeout(resolve, this.options.heartbeatMs)));
+      if (this.#ended) return;
+    }
+  }
+}

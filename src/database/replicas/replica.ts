@@ -1,0 +1,200 @@
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import type { QueryConfig, QueryResultRow } from 'pg';
+import type { Config } from '../../config/config.js';
+import { PipelinedReads } from '../postgres/pipelined-reads.js';
+import type { ReadConsistency } from './primary-wal.js';
+import type { ReadConnection } from '../postgres/read-connection.js';
+import { commented } from '../postgres/request-comments.js';
+
+/** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
+const LOOK_AGAIN_MS = 2;
+/** How long a check is valid, in ms: a server may be promoted and cease to be a replica. */
+const LOOK_COUNTS_MS = 1_000;
+/** A long statement that takes longer than this here, in ms, is sent to the primary while there is still time. */
+const LONGEST_MS = 300;
+const IDLE_MS = 10_000;
+
+/** Even a session of a promoted server writes nothing. No parallel workers and no JIT, as on the primary. */
+const SESSION = '-c default_transaction_read_only=on -c max_parallel_workers_per_gather=0 -c jit=off';
+
+/**
+ * How far the session's server has replayed the log, and whether it is the log of the primary that wrote the proof ($1). A standby
+ * replays a commit before it reports it, so later reads of the session include everything up to there.
+ */
+const LOOK = {
+  name: 'look-at-replica',
+  text: `SELECT pg_is_in_recovery() AS is_standby, COALESCE(pg_last_wal_replay_lsn() - '0/0', 0)::float8 AS position,
+  EXISTS (SELECT FROM change_marks WHERE taken_at = $1::timestamptz) AS is_proven,
+  COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 0)::float8 AS age`,
+};
+
+interface Look {
+  is_standby: boolean;
+  /** In bytes. */
+  position: number;
+  is_proven: boolean;
+  /** Age of the last replayed commit, in seconds: the lag, if it is behind. */
+  age: number;
+}
+
+/** What is known about a session. */
+interface Seen {
+  readonly epoch: number;
+  readonly position: number;
+  /** By `performance.now()`. */
+  readonly askedAt: number;
+}
+
+/** One streaming replica. It returns data as recent as required, or nothing; then the primary is used. */
+export class Replica {
+  readonly #lanes: PipelinedReads;
+  readonly #pool: pg.Pool;
+  /** For each session, because a new connection may reach another server, or a server that was restored. */
+  readonly #seen = new WeakMap<ReadConnection, Seen>();
+  readonly #lookedAt = new WeakMap<ReadConnection, number>();
+
+  constructor(config: Config, url: string) {
+    const { connect, lock } = config.databaseDeadlines;
+    this.#lanes = new PipelinedReads(config, {
+      url,
+      primary: false,
+      sharedSessions: false,
+      options: SESSION,
+    });
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      options: SESSION,
+      application_name: 'public-user-api',
+      max: config.databasePoolSize,
+      idleTimeoutMillis: IDLE_MS,
+      connectionTimeoutMillis: Math.min(connect, LONGEST_MS),
+      lock_timeout: lock,
+      statement_timeout: LONGEST_MS,
+      query_timeout: LONGEST_MS + 50,
+      keepAlive: true,
+    });
+    this.#pool.on('error', () => undefined); // an idle connection broke: the pool has dropped it already
+    this.#pool.on('connect', (client) => client.on('error', () => undefined)); // lent out: the next statement fails
+  }
+
+  /** Returns a session known to be recent enough. If there is none, starts checks for the next call. */
+  sessionWith(need: ReadConsistency): ReadConnection | undefined {
+    for (let turn = 0; turn < 2; turn++) {
+      const session = this.#lanes.next();
+      if (session === undefined) continue;
+      if (this.#has(session, need)) return session;
+      if (performance.now() - (this.#lookedAt.get(session) ?? -Infinity) < LOOK_AGAIN_MS) continue;
+      void this.#look(session, need);
+    }
+    return undefined;
+  }
+
+  /** Checks the positions of its sessions. */
+  look(need: ReadConsistency): void {
+    for (const session of this.#lanes.connections) void this.#look(session, need);
+  }
+
+  /** Reads in a session from {@link sessionWith}. @param otherwise reads elsewhere if this read fails for any reason */
+  rows<Row extends QueryResultRow>(
+    session: ReadConnection,
+    statement: { name: string; text: string },
+    values: readonly unknown[],
+    otherwise: () => Promise<Row[]>,
+  ): Promise<Row[]> {
+    return this.#lanes.rowsOf(session, statement, values, otherwise);
+  }
+
+  /**
+   * Runs any other statement in a session of the pool.
+   *
+   * @returns undefined if the read failed for any reason
+   */
+  async query<Row extends QueryResultRow>(
+    query: QueryConfig,
+    need: ReadConsistency,
+  ): Promise<Row[] | undefined> {
+    // The pool may take long to notice that a server is down.
+    if (this.#pool.waitingCount > 0 || this.sessionWith(need) === undefined) return undefined;
+    try {
+      const client = await this.#pool.connect();
+      let failed = true;
+      try {
+        const askedAt = performance.now();
+        const looks = await client.query<Look>({ ...LOOK, values: [need.proof] });
+        const suffices = fulfils(seenOf(looks.rows[0]!, need.epoch, askedAt), need);
+        const rows = suffices ? (await client.query<Row>(commented(query))).rows : undefined;
+        failed = false;
+        return rows;
+      } finally {
+        client.release(failed);
+      }
+    } catch {
+      return undefined; // if the statement is at fault, the primary will report it
+    }
+  }
+
+  /** Waits until the replica has what is required. @returns false if not before `latest`, by `performance.now()` */
+  async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
+    for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
+      const needed = need();
+      const [session] = this.#lanes.connections;
+      if (needed && session) {
+        if (this.#has(session, needed)) return true;
+        await Promise.race([
+          this.#look(session, needed),
+          setTimeout(Math.max(1, latest - performance.now()), undefined, { ref: false }),
+        ]);
+        if (this.#has(session, needed)) return true;
+      }
+      await setTimeout(pause);
+    }
+    return false;
+  }
+
+  /**
+   * Measures how far the replica is behind a position of the primary.
+   *
+   * @returns seconds; Infinity if it is down or not a replica of this primary
+   */
+  async lag(need: ReadConsistency): Promise<number> {
+    const [session] = this.#lanes.connections;
+    const look = session && (await this.#look(session, need));
+    if (!look?.is_standby) return Infinity;
+    if (look.position < need.position) return look.age;
+    return look.is_proven ? 0 : Infinity;
+  }
+
+  async end(): Promise<void> {
+    await Promise.allSettled([this.#lanes.end(), this.#pool.end()]);
+  }
+
+  #has(session: ReadConnection, need: ReadConsistency): boolean {
+    const seen = this.#seen.get(session);
+    return seen !== undefined && fulfils(seen, need);
+  }
+
+  /** @returns undefined if the server does not respond */
+  async #look(session: ReadConnection, { proof, epoch }: ReadConsistency): Promise<Look | undefined> {
+    const askedAt = performance.now();
+    this.#lookedAt.set(session, askedAt);
+    const [look] = await this.#lanes.rowsOf<Look & QueryResultRow>(session, LOOK, [proof], () =>
+      Promise.resolve([]),
+    );
+    if (look) this.#seen.set(session, seenOf(look, epoch, askedAt));
+    return look;
+  }
+}
+
+/** What a check has shown; a server that does not follow the primary has reached no position. */
+function seenOf({ is_standby, is_proven, position }: Look, epoch: number, askedAt: number): Seen {
+  return { epoch, askedAt, position: is_standby && is_proven ? position : -1 };
+}
+
+function fulfils(seen: Seen, need: ReadConsistency): boolean {
+  return (
+    seen.epoch === need.epoch &&
+    seen.position >= need.position &&
+    performance.now() - seen.askedAt < LOOK_COUNTS_MS
+  );
+}

@@ -1,0 +1,30 @@
+import { Entity } from 'typeorm';
+import { bigint, identity, row, text, timestamptz } from '../../columns.js';
+import { OfMember } from '../../of-member.js';
+
+/** A change to what members see through the API. Written by the database alone. */
+@Entity('changes')
+@OfMember<Change>({
+  owner: ['user_id'],
+  erase: 'delete',
+  export: { none: 'which item of a list changed when, for a few days; the items are in the file' },
+})
+export class Change extends row({
+  /** Number of the transaction (xid8). */
+  changed_in: bigint.primary.sqlDefault('pg_current_xact_id()::text::bigint'),
+  sequence: identity('ALWAYS'),
+  /** The member in whose list it is; null for all members in whose lists it is. */
+  user_id: bigint.nullable,
+  resource: text.as<'profile' | 'events' | 'connections' | 'achievements' | 'people'>(),
+  id: bigint,
+  kind: text.as<'updated' | 'removed' | 'returned'>(),
+  changed_at: timestamptz.sqlDefault('now()'),
+}) {}
+
+/** How far each reader of all changes has come. */
+@Entity('change_places')
+export class ChangePlace extends row({
+  name: text.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
+  changed_in: bigint.default(0),
+  sequence: bigint.default(0),
+}) {}

@@ -1,0 +1,65 @@
+import { Entity } from 'typeorm';
+import { bigint, bytea, identity, integer, row, text, timestamptz, uuid } from '../../columns.js';
+import { OfMember } from '../../of-member.js';
+import { ApiKey } from '../credentials/api-key.entity.js';
+import { OauthClient } from '../credentials/oauth.entity.js';
+
+/** A receiver of messages about changes. */
+@Entity('webhook_endpoints')
+@OfMember<WebhookEndpoint>({
+  owner: ['client_id', 'key_id'],
+  erase: 'delete',
+  secrets: ['secret', 'previous_secret'],
+  export: { as: 'webhooks', without: ['previous_secret_until'] },
+})
+export class WebhookEndpoint extends row({
+  id: text.primary,
+  url: text,
+  /** Types of the messages that it receives. */
+  types: text.array,
+  /** The client that it sees members as; or {@link WebhookEndpoint.key_id}; if neither, it sees them as the platform. */
+  client_id: text.nullable.refersTo(() => OauthClient, 'CASCADE'),
+  key_id: text.nullable.refersTo(() => ApiKey, 'CASCADE'),
+  /** Encrypted. */
+  secret: bytea.unselected,
+  /** Encrypted; signs in addition to the current one until {@link WebhookEndpoint.previous_secret_until}. */
+  previous_secret: bytea.nullable.unselected,
+  previous_secret_until: timestamptz.nullable,
+  created_at: timestamptz.sqlDefault('now()'),
+  /** Since when no message was accepted. */
+  failing_since: timestamptz.nullable,
+  disabled_at: timestamptz.nullable,
+  disabled_because: text.as<'admin' | 'failing'>().nullable,
+}) {}
+
+/** A message to an endpoint, sent or pending. */
+@Entity('webhook_deliveries')
+@OfMember<WebhookDelivery>({
+  owner: ['user_id'],
+  erase: 'delete',
+  export: { none: 'that a receiver is to be told of a change, for a few days; the change is in the file' },
+})
+export class WebhookDelivery extends row({
+  /** The order in which an endpoint's messages are sent. */
+  sequence: identity('ALWAYS'),
+  id: uuid.unique.sqlDefault('gen_random_uuid()'),
+  endpoint_id: text.refersTo(() => WebhookEndpoint, 'CASCADE'),
+  type: text,
+  /** The member whose lists it is about; 0 if of no single member. */
+  user_id: bigint,
+  thing_id: bigint,
+  changed_at: timestamptz,
+  /** withheld: the credential may no longer see it. dead: delivery was given up. */
+  status: text.as<'pending' | 'delivered' | 'dead' | 'withheld'>().default('pending'),
+  /** Attempts that have ended. */
+  attempts: integer.default(0),
+  due_at: timestamptz.sqlDefault('now()'),
+  /** Until when one instance is sending it. */
+  leased_until: timestamptz.nullable,
+  attempted_at: timestamptz.nullable,
+  /** Status code of the last attempt. */
+  response_status: integer.nullable,
+  /** Why the last attempt got no response. */
+  error: text.nullable,
+  ended_at: timestamptz.nullable,
+}) {}

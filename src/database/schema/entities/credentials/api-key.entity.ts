@@ -1,0 +1,53 @@
+import { Entity, ForeignKey } from 'typeorm';
+import { bigint, boolean, bytea, cidr, inet, row, text, timestamptz } from '../../columns.js';
+import { OfMember } from '../../of-member.js';
+import { User } from '../members/user.entity.js';
+
+/** A partner's key to one member's data, or a platform key. The key itself is not stored. */
+@Entity('api_keys')
+@OfMember<ApiKey>({
+  owner: ['user_id'],
+  erase: 'delete',
+  secrets: ['hash', 'pepper_id'],
+  export: { in: 'keys' },
+})
+@ForeignKey(() => ApiKey, ['replaced_by'], ['id'])
+export class ApiKey extends row({
+  id: text.primary,
+  /** null for a platform key, to which `api_keys_owner_check` allows other scopes. */
+  user_id: bigint.nullable.refersTo(() => User),
+  name: text,
+  environment: text.as<'live' | 'test'>(),
+  scopes: text.array,
+  /** HMAC-SHA-256 of the whole key; {@link ApiKey.pepper_id} identifies the pepper. */
+  hash: bytea.unselected,
+  pepper_id: bytea.unselected,
+  last_four: text,
+  allowed_cidrs: cidr.array.sqlDefault("'{}'"),
+  created_at: timestamptz.sqlDefault('now()'),
+  /** null if it never expires; {@link ApiKey.no_expiry_reason} says why. */
+  expires_at: timestamptz.nullable,
+  no_expiry_reason: text.nullable,
+  revoked_at: timestamptz.nullable,
+  revocation_reason: text.nullable,
+  /** The member made it for themselves. */
+  self_issued: boolean.default(false),
+  replaced_by: text.nullable,
+}) {}
+
+/** Use of a key, written in batches. */
+@Entity('api_key_usage')
+@OfMember<ApiKeyUsage>({
+  owner: ['key_id'],
+  erase: 'delete',
+  export: { in: 'keys' },
+})
+export class ApiKeyUsage extends row({
+  key_id: text.primary.refersTo(() => ApiKey),
+  last_used_at: timestamptz.nullable,
+  last_used_ip: inet.nullable,
+  uses_count: bigint.default(0),
+  /** When the key was first seen in a browser, and on which page's origin. */
+  exposed_at: timestamptz.nullable,
+  exposed_origin: text.nullable,
+}) {}

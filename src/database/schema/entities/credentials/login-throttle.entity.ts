@@ -1,0 +1,15 @@
+import { Entity } from 'typeorm';
+import { bytea, integer, row, timestamptz } from '../../columns.js';
+
+/** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
+@Entity('login_throttle')
+export class LoginThrottle extends row({
+  /** HMAC of the account, address or device, so none can be read here. */
+  key: bytea.primary,
+  attempts: integer,
+  window_ends_at: timestamptz,
+  /** Consecutive blocks: each is longer than the one before. */
+  blocks: integer.default(0),
+  /** For each attempt under way, when it counts as a failure unless settled before. */
+  under_way: timestamptz.array.sqlDefault("'{}'::timestamptz[]"),
+}) {}

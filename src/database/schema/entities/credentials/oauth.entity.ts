@@ -1,0 +1,178 @@
+import { Entity } from 'typeorm';
+import { bigint, boolean, bytea, inet, jsonb, row, text, timestamptz, uuid } from '../../columns.js';
+import { OfMember } from '../../of-member.js';
+import { User } from '../members/user.entity.js';
+
+/** An app that signs members in. */
+@Entity('oauth_clients')
+@OfMember<OauthClient>({
+  owner: ['owner_id'],
+  erase: 'delete',
+  export: { as: 'own_apps', without: ['document_read_at', 'disabled_by_owner'], called: { id: 'client_id' } },
+})
+export class OauthClient extends row({
+  id: text.primary,
+  name: text,
+  type: text.as<'web' | 'native'>(),
+  redirect_uris: text.array,
+  post_logout_redirect_uris: text.array.sqlDefault("'{}'"),
+  /** Origins whose pages may call the token endpoint. */
+  allowed_origins: text.array.sqlDefault("'{}'"),
+  /** Scopes that it may request. */
+  scopes: text.array,
+  /** Public keys of a confidential client (private_key_jwt); null for a public one. */
+  jwks: jsonb.as<{ keys: object[] }>().nullable,
+  created_at: timestamptz.sqlDefault('now()'),
+  disabled_at: timestamptz.nullable,
+  /** URL of its home page. */
+  client_uri: text.nullable,
+  /** URL of its privacy policy. */
+  policy_uri: text.nullable,
+  /** An image of at most 64 KB, served by this server. */
+  logo: bytea.nullable,
+  /** Algorithm that signs its ID tokens. */
+  id_token_signed_response_alg: text.as<'ES256' | 'RS256'>().default('ES256'),
+  /** When the document was last read, for a client whose id is its document's address; null for a registered client. */
+  document_read_at: timestamptz.nullable,
+  /** The member who registered it; null for one that an admin registered, or that a document describes. */
+  owner_id: bigint.nullable.refersTo(() => User),
+  /** Whether its owner disabled it: what others disabled, the owner cannot enable. */
+  disabled_by_owner: boolean.default(false),
+}) {}
+
+/** A member's latest response to a client's request for consent. */
+@Entity('oauth_consents')
+@OfMember<OauthConsent>({
+  owner: ['user_id'],
+  erase: 'delete',
+  export: { as: 'consents', without: ['redirect_origins'] },
+})
+export class OauthConsent extends row({
+  user_id: bigint.primary.refersTo(() => User, 'CASCADE'),
+  client_id: text.primary.refersTo(() => OauthClient, 'CASCADE'),
+  granted: text.array,
+  rejected: text.array,
+  /** Origins to which it lets codes be sent; null: those of the app's redirect URIs, as long as nobody adds another. */
+  redirect_origins: text.array.nullable,
+  created_at: timestamptz.sqlDefault('now()'),
+  updated_at: timestamptz.sqlDefault('now()'),
+}) {}
+
+/** One sign-in of one member in one client on one device: a family of tokens. Its id is no credential. */
+@Entity('oauth_grants')
+@OfMember<OauthGrant>({
+  owner: ['user_id'],
+  erase: 'delete',
+  export: { in: 'connected_apps' },
+})
+export class OauthGrant extends row({
+  id: text.primary,
+  user_id: bigint.refersTo(() => User, 'CASCADE'),
+  client_id: text.refersTo(() => OauthClient, 'CASCADE'),
+  payload: jsonb.as<Record<string, unknown>>(),
+  created_at: timestamptz.sqlDefault('now()'),
+  expires_at: timestamptz,
+}) {}
+
+/** When a grant's tokens were last used, written in batches. */
+@Entity('oauth_grant_usage')
+@OfMember<OauthGrantUsage>({
+  owner: ['grant_id'],
+  erase: 'delete',
+  export: { in: 'connected_apps' },
+})
+export class OauthGrantUsage extends row({
+  grant_id: text.primary.refersTo(() => OauthGrant, 'CASCADE'),
+  last_used_at: timestamptz,
+}) {}
+
+/** An authorization code, access token or refresh token, found by an HMAC of its secret. */
+@Entity('oauth_tokens')
+@OfMember<OauthToken>({
+  owner: ['grant_id'],
+  erase: 'delete',
+  secrets: ['key', 'payload', 'successor'],
+  export: { none: 'hashes of secrets; connected_apps says what they allow' },
+})
+export class OauthToken extends row({
+  key: bytea.primary,
+  model: text.as<'AuthorizationCode' | 'AccessToken' | 'RefreshToken'>(),
+  grant_id: text.refersTo(() => OauthGrant, 'CASCADE'),
+  payload: jsonb.as<Record<string, unknown>>(),
+  created_at: timestamptz.sqlDefault('now()'),
+  consumed_at: timestamptz.nullable,
+  expires_at: timestamptz,
+  /**
+   * The response to the refresh that consumed this token, encrypted with a key derived from the token itself; null again when it
+   * can no longer be requested, some ten seconds later.
+   */
+  successor: bytea.nullable,
+}) {}
+
+/** A browser's session. */
+@Entity('oauth_sessions')
+@OfMember<OauthSession>({
+  owner: ['user_id'],
+  erase: 'delete',
+  secrets: ['uid_key', 'key', 'payload', 'upstream_subject_key', 'upstream_session_key'],
+  export: { as: 'sessions', without: ['public_id', 'expires_at'], where: 't.expires_at > now()' },
+})
+export class OauthSession extends row({
+  uid_key: bytea.primary,
+  key: bytea.unique,
+  /** Names the session in forms and logs; it is no credential. */
+  public_id: uuid.unique.sqlDefault('gen_random_uuid()'),
+  user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
+  /** Encrypted. */
+  payload: bytea,
+  signed_in_at: timestamptz.nullable,
+  last_seen_at: timestamptz.sqlDefault('now()'),
+  expires_at: timestamptz,
+  user_agent: text.nullable,
+  ip: inet.nullable,
+  /** For a session from the platform's own login: HMAC of that login's subject. */
+  upstream_subject_key: bytea.nullable,
+  /** For the same: HMAC of the session there. */
+  upstream_session_key: bytea.nullable,
+}) {}
+
+/** State that lives for minutes: interactions, pushed authorization requests, ids of used proofs. */
+@Entity('oauth_state')
+@OfMember<OauthState>({
+  owner: ['user_id'],
+  erase: 'delete',
+  secrets: ['key', 'payload'],
+  export: { none: 'sign-ins in progress, for minutes' },
+})
+export class OauthState extends row({
+  key: bytea.primary,
+  model: text.as<
+    | 'Interaction'
+    | 'PushedAuthorizationRequest'
+    | 'ReplayDetection'
+    | 'UpstreamSignIn'
+    | 'PasskeySignIn'
+    | 'PasskeyRegistration'
+    | 'PasswordReset'
+  >(),
+  /** For an interaction: the member whose sign-in continues it. */
+  user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
+  /** Encrypted; null where only the key matters. */
+  payload: bytea.nullable,
+  consumed_at: timestamptz.nullable,
+  expires_at: timestamptz,
+}) {}
+
+/** A key that signs ID tokens. At most one each is next, current and previous. */
+@Entity('signing_keys')
+export class SigningKey extends row({
+  kid: text.primary,
+  status: text.as<'next' | 'current' | 'previous' | 'retired'>(),
+  alg: text.as<'ES256' | 'RS256'>(),
+  public_jwk: jsonb.as<Record<string, unknown>>(),
+  /** Encrypted; null once retired. */
+  private_jwk: bytea.nullable.unselected,
+  created_at: timestamptz.sqlDefault('now()'),
+  activated_at: timestamptz.nullable,
+  retired_at: timestamptz.nullable,
+}) {}

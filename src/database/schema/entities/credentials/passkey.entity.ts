@@ -1,0 +1,38 @@
+import { Entity, Unique } from 'typeorm';
+import { bigint, boolean, bytea, identity, row, text, timestamptz } from '../../columns.js';
+import { OfMember } from '../../of-member.js';
+import { User } from '../members/user.entity.js';
+
+/** A passkey of a member (a credential record of WebAuthn level 3, §4). It contains no secret: the private key is the member's. */
+@Entity('passkeys')
+@Unique('passkeys_credential_id_key', ['credential_id'])
+@OfMember<Passkey>({
+  owner: ['user_id'],
+  erase: 'delete',
+  export: {
+    as: 'passkeys',
+    without: ['credential_id', 'user_handle', 'public_key', 'sign_count', 'transports', 'backup_eligible'],
+    called: { backed_up: 'synced' },
+  },
+})
+export class Passkey extends row({
+  id: identity('ALWAYS'),
+  user_id: bigint.refersTo(() => User, 'CASCADE'),
+  credential_id: bytea,
+  /** User handle: random, the same for all passkeys of a member. */
+  user_handle: bytea,
+  /** COSE_Key (RFC 9052 §7). */
+  public_key: bytea,
+  /** Signature counter; 0 if the authenticator has none. */
+  sign_count: bigint,
+  /** Transports to the authenticator: `internal`, `hybrid`, `usb`, `nfc`, `ble`. */
+  transports: text.array.sqlDefault("'{}'"),
+  /** Whether the authenticator may copy it to other devices (backup eligible); never changes. */
+  backup_eligible: boolean,
+  /** Whether it was copied (backed up). */
+  backed_up: boolean,
+  /** The member's name for it. */
+  name: text,
+  created_at: timestamptz.sqlDefault('now()'),
+  last_used_at: timestamptz.nullable,
+}) {}

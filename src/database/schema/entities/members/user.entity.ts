@@ -1,0 +1,63 @@
+import { Entity, Unique } from 'typeorm';
+import { bigint, boolean, identity, row, text, timestamptz } from '../../columns.js';
+import { OfMember } from '../../of-member.js';
+
+/** A member of the platform. */
+@Entity('users')
+@Unique('users_is_disabled_key', ['is_disabled', 'id'])
+@Unique('users_external_id_key', ['external_id'])
+@OfMember<User>({
+  owner: ['id'],
+  erase: {
+    clear: [
+      'first_name',
+      'last_name',
+      'stored_display_name',
+      'bio',
+      'profile_picture',
+      'external_id',
+      'email',
+      'edited_fields',
+      'password_hash',
+      'password_off_at',
+    ],
+  },
+  secrets: ['password_hash'],
+  export: { in: 'profile' },
+})
+export class User extends row({
+  id: identity('BY DEFAULT'),
+  username: text,
+  /** The member's id in another system, such as the subject of the platform's own login. */
+  external_id: text.nullable,
+  /** Address for password-reset mails. No API shows it. */
+  email: text.nullable,
+  first_name: text.nullable,
+  last_name: text.nullable,
+  /** The name that the platform stored; {@link User.display_name} is shown. */
+  stored_display_name: text.nullable,
+  display_name: text.generated,
+  bio: text.nullable,
+  profile_picture: text.nullable,
+  password_hash: text.nullable.unselected,
+  /** When the member disabled the password: the hash stays, but is not accepted. */
+  password_off_at: timestamptz.nullable,
+  created_at: timestamptz.sqlDefault('now()'),
+  disabled_at: timestamptz.nullable,
+  /** Sign-ins from before this time are no longer valid; null if all are. */
+  sign_ins_valid_since: timestamptz.nullable,
+  /** When everything but the id was erased, for good. */
+  erased_at: timestamptz.nullable,
+  /** Counts changes of the profile as the member sees it; If-Match compares it, among others. */
+  version: bigint.default(1).generated,
+  /** Fields of the profile that the member changed through the API since the platform's import last set them. */
+  edited_fields: text.array.sqlDefault("'{}'"),
+  /** The member as lists show them, as JSON text; made by the database. */
+  card: text.generated.unselected,
+  /** Whether `disabled_at` is set; made by the database. */
+  is_disabled: boolean.generated.unselected,
+  /** The form of `username` for comparing and searching; made by the database. */
+  folded_username: text.generated.unselected,
+  /** The form of `display_name` for sorting and searching; made by the database. */
+  folded_name: text.generated.unselected,
+}) {}

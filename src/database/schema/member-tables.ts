@@ -1,0 +1,197 @@
+import { getMetadataArgsStorage } from 'typeorm';
+import { declarationOf } from './of-member.js';
+import type { AnyRow, ExportedRows, MemberTableDeclaration } from './of-member.js';
+import { ENTITIES } from './tables.js';
+
+interface Reference {
+  readonly to: object;
+  readonly cascades: boolean;
+}
+
+interface TableColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly isKey: boolean;
+  /** SQL. */
+  readonly default: string;
+  /** What it refers to, if it is the reference's only column. */
+  readonly reference: Reference | undefined;
+}
+
+/** A table with rows of members. */
+export interface MemberTable extends Omit<MemberTableDeclaration<AnyRow>, 'table'> {
+  readonly entity: object;
+  readonly name: string;
+  readonly columns: readonly TableColumn[];
+  readonly secrets: readonly string[];
+}
+
+type EntityClass = new () => object;
+
+const storage = getMetadataArgsStorage();
+
+/** Every table that is declared with `@OfMember`; what refers to rows of another one comes before it, and logs last. */
+export const MEMBER_TABLES: readonly MemberTable[] = referringFirst(ENTITIES.flatMap(tableOf));
+
+/** The class of an entity, and the one that has its columns. */
+function withBase(entity: object): EntityClass[] {
+  return [entity as EntityClass, Object.getPrototypeOf(entity) as EntityClass];
+}
+
+function foreignKeysOf(entity: object) {
+  return storage.filterForeignKeys(withBase(entity));
+}
+
+function tableOf(entity: EntityClass): MemberTable[] {
+  const declaration = declarationOf(entity);
+  if (!declaration) return [];
+  const { table, owner, secrets = [], ...rest } = declaration;
+  const name = table ?? storage.tables.find(({ target }) => target === entity)!.name!;
+  const references = foreignKeysOf(entity);
+  const columns = storage.filterColumns(withBase(entity)).map(({ propertyName, options }): TableColumn => {
+    const reference = references.find((foreign) => foreign.propertyName === propertyName);
+    return {
+      name: propertyName,
+      type: String(options.type),
+      isKey: options.primary === true,
+      default: defaultOf(options.default),
+      reference: reference && {
+        to: (reference.type as () => object)(),
+        cascades: reference.onDelete === 'CASCADE',
+      },
+    };
+  });
+  return [{ ...rest, owner, secrets, entity, name, columns }];
+}
+
+function defaultOf(value: unknown): string {
+  return typeof value === 'function' ? (value as () => string)() : 'NULL';
+}
+
+function referringFirst(tables: readonly MemberTable[]): MemberTable[] {
+  const ordered: MemberTable[] = [];
+  const visit = (table: MemberTable): void => {
+    if (ordered.includes(table)) return;
+    for (const other of tables)
+      if (other !== table && other.columns.some(({ reference }) => reference?.to === table.entity))
+        visit(other);
+    ordered.push(table);
+  };
+  for (const table of tables) visit(table);
+  // What refers to nothing is a log: triggers may write it when rows of another table are erased.
+  const refers = ({ entity }: MemberTable) => foreignKeysOf(entity).length > 0;
+  return [...ordered.filter(refers), ...ordered.filter((table) => !refers(table))];
+}
+
+/** The table whose rows a column refers to, if those are of members without being members themselves. */
+function throughOf(table: MemberTable, owner: string): { to: MemberTable; cascades: boolean } | undefined {
+  const { reference } = table.columns.find(({ name }) => name === owner) ?? {};
+  const to = MEMBER_TABLES.find(({ entity }) => entity === reference?.to);
+  return reference && to && to.name !== 'users' ? { to, cascades: reference.cascades } : undefined;
+}
+
+/** Says which columns of a table have ids of members. */
+export const memberColumnsOf = (table: MemberTable) =>
+  table.owner.filter((column) => !throughOf(table, column));
+
+/**
+ * SQL: which of the rows `alias` are of members.
+ *
+ * @param isOne SQL: whether a column has the id of one of them
+ */
+export function areTheirs(table: MemberTable, alias: string, isOne: (column: string) => string): string {
+  const ways = table.owner.map((owner) => {
+    const to = throughOf(table, owner)?.to;
+    return to
+      ? // An array of what was found can be looked up in an index, other than a subquery beside OR.
+        `${alias}.${owner} = ANY (ARRAY(SELECT r.id FROM ${to.name} r WHERE ${areTheirs(to, 'r', isOne)}))`
+      : isOne(`${alias}.${owner}`);
+  });
+  return [...(table.only === undefined ? [] : [table.only]), `(${ways.join(' OR ')})`].join(' AND ');
+}
+
+/** SQL: ids of members who were erased. */
+export const ERASED = 'SELECT id FROM users WHERE erased_at IS NOT NULL';
+
+/** A statement that erases rows of members ($1, an array) from a table. */
+export interface Erasure {
+  readonly table: string;
+  readonly statement: string;
+  /** Query for the rows in which something of members who were erased is left. */
+  readonly left: string;
+}
+
+/** SQL: assignments of the defaults of columns. */
+const clearing = (columns: readonly string[]) => columns.map((column) => `${column} = DEFAULT`).join(', ');
+
+const users = MEMBER_TABLES.find(({ name }) => name === 'users')!;
+/** SQL: assignments that erase a member's own row, besides what marks it as erased. */
+export const CLEARED_OF_USERS = clearing((users.erase as { clear: readonly string[] }).clear);
+
+/**
+ * What erases members, but for their own rows: in an order in which no row is referred to any more when it is deleted. What is deleted
+ * with the row that it refers to needs no statement.
+ */
+export const ERASURES: readonly Erasure[] = MEMBER_TABLES.flatMap((table) => {
+  const { name, erase, owner } = table;
+  if (table === users || (erase !== 'delete' && 'keep' in erase)) return [];
+  if (erase === 'delete' && owner.every((column) => throughOf(table, column)?.cascades)) return [];
+  const theirs = areTheirs(table, 't', (column) => `${column} = ANY ($1::bigint[])`);
+  const left = `SELECT FROM ${name} t WHERE ${areTheirs(table, 't', (column) => `${column} IN (${ERASED})`)}`;
+  if (erase === 'delete') return [{ table: name, statement: `DELETE FROM ${name} t WHERE ${theirs}`, left }];
+  const defaults = erase.clear.map((column) => table.columns.find((other) => other.name === column)!.default);
+  return [
+    {
+      table: name,
+      statement: `UPDATE ${name} t SET ${clearing(erase.clear)} WHERE ${theirs}`,
+      left: `${left} AND (${erase.clear.map((column) => `t.${column}`).join(', ')}) IS DISTINCT FROM (${defaults.join(', ')})`,
+    },
+  ];
+});
+
+/** SQL: a column of the rows `t` as the API would show it. */
+function shownAs({ name, type }: TableColumn, called: string): string {
+  const forms: Record<string, string> = {
+    timestamptz: `api_time(t.${name})`,
+    inet: `host(t.${name})`,
+    date: `to_char(t.${name}, 'YYYY-MM-DD')`,
+    bytea: `encode(t.${name}, 'base64')`,
+  };
+  return `${forms[type] ?? `t.${name}`} AS ${called}`;
+}
+
+/** Rows of a member ($1), in the order of a unique key. */
+export interface MemberRows {
+  /** Name of the part in the file. */
+  readonly name: string;
+  /** What the file shows of a row; `from` ends with a condition, to which more can be added. All of it is SQL. */
+  readonly item: string;
+  readonly from: string;
+  /** Column and type of each part of the key. */
+  readonly key: readonly (readonly [column: string, type: string])[];
+  readonly descending?: boolean;
+}
+
+/** The parts of the file of a member's data that are rows of a table. */
+export const EXPORTED_ROWS: readonly MemberRows[] = MEMBER_TABLES.flatMap((table) =>
+  'as' in table.export ? [rowsOf(table, table.export)] : [],
+);
+
+function rowsOf(table: MemberTable, part: ExportedRows<AnyRow>): MemberRows {
+  const { as, without = [], called = {}, also, where, newestBy } = part;
+  const members = memberColumnsOf(table);
+  const left = new Set([...members, ...table.secrets, ...without]);
+  const shown = table.columns.filter(({ name }) => !left.has(name));
+  const isKey = (column: TableColumn) =>
+    newestBy ? newestBy.includes(column.name) : column.isKey && !members.includes(column.name);
+  return {
+    name: as,
+    item: [
+      ...shown.map((column) => shownAs(column, called[column.name] ?? column.name)),
+      ...(also ? [also] : []),
+    ].join(', '),
+    from: `${table.name} t WHERE ${areTheirs(table, 't', (column) => `${column} = $1`)}${where ? ` AND ${where}` : ''}`,
+    key: table.columns.filter(isKey).map(({ name, type }) => [`t.${name}`, type] as const),
+    descending: newestBy !== undefined,
+  };
+}

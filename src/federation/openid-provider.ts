@@ -1,0 +1,368 @@
+import { Injectable } from '@nestjs/common';
+import type { OnApplicationBootstrap } from '@nestjs/common';
+import { createRemoteJWKSet, customFetch, errors as joseErrors, jwtVerify } from 'jose';
+import type { JWTPayload, JWTVerifyOptions } from 'jose';
+import * as client from 'openid-client';
+import type { UpstreamClaims } from '../accounts/sign-in/upstream-members.js';
+import { Config } from '../config/config.js';
+import type { UpstreamConfig } from '../config/config.js';
+import { toClientKey } from '../crypto/client-key.js';
+import { Logger } from '../http/logger.js';
+import { isHttpUrl } from '../values/string-rules.js';
+import { providerFetch } from './provider-fetch.js';
+
+/** Timeout for one response of the provider, in seconds: members wait for it. */
+const LONGEST_SECONDS = 3;
+/** How far the provider's clock may be off, in seconds: tokens are also accepted for that long after they expire. */
+const CLOCK_TOLERANCE_SECONDS = 90;
+/** The provider's metadata is read again after this. */
+const HOUR_MS = 3_600_000;
+/** After no answer, metadata is not requested again for this long, however many requests need it. */
+const RETRY_WHERE_AWAY_MS = 1_000;
+const RETRY_WHERE_KNOWN_MS = 60_000;
+/** Minimum interval between reads of the keys because of an unknown one: anybody can send a made-up logout token. */
+const KEYS_COOLDOWN_SECONDS = 30;
+/** The parts of the metadata without which nobody can sign in. */
+const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
+const OTHER_ENDPOINTS = ['userinfo_endpoint', 'end_session_endpoint'] as const;
+
+const FETCH = providerFetch();
+
+/** Signatures that cannot be made with the public keys. */
+const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
+
+/** A request to the platform's own login failed. */
+export class UpstreamFault extends Error {
+  constructor(
+    /** `away`: no response in time. `wrong`: a response that proves nothing. `refused`: an error, with its code. */
+    readonly kind: 'away' | 'wrong' | 'refused',
+    message: string,
+    /** The error code of OAuth or OpenID, if it has the form of one. */
+    readonly code?: string,
+    /** When to try again, in seconds. */
+    readonly retryAfter = 1,
+  ) {
+    super(message);
+  }
+}
+
+/** An authorization request to the platform's own login. */
+interface UpstreamRequest {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** What the provider says of a sign-in. */
+interface UpstreamAnswer {
+  /** The claims of the signed ID token: alone they say when and how the member authenticated. */
+  readonly idToken: JWTPayload;
+  /** Who the member is. */
+  readonly member: UpstreamClaims;
+}
+
+interface Known {
+  readonly configuration: client.Configuration;
+  readonly keys: ReturnType<typeof createRemoteJWKSet>;
+  readonly algorithms: string[];
+}
+
+/**
+ * The platform's own login, an OpenID provider, with this server as its client: authorization code with PKCE, state and nonce
+ * (openid-client). The signatures of ID tokens are verified, too (jose), as those of logout tokens must be, which can come from
+ * anywhere. None of its tokens is stored.
+ */
+@Injectable()
+export class OpenidProvider implements OnApplicationBootstrap {
+  readonly #upstream: UpstreamConfig | undefined;
+  #known: Known | undefined;
+  #reading: Promise<Known> | undefined;
+  #readAgainAt = 0;
+  #fault: UpstreamFault | undefined;
+
+  constructor(
+    private readonly config: Config,
+    private readonly logger: Logger,
+  ) {
+    this.#upstream = config.upstream;
+  }
+
+  /** Where the provider redirects back to: one exact URL, to be registered there. */
+  get redirectUri(): string {
+    return `${this.config.publicUrl}/sign-in/callback`;
+  }
+
+  /** Logs at startup whether the provider can be used; an unavailable one does not keep the server from starting. */
+  onApplicationBootstrap(): void {
+    if (this.#upstream) void this.#provider().catch(() => undefined);
+  }
+
+  /** The origin to which members are redirected, if already known. */
+  get origin(): string | undefined {
+    const endpoint = this.#known?.configuration.serverMetadata().authorization_endpoint;
+    return endpoint === undefined ? undefined : new URL(endpoint).origin;
+  }
+
+  /** @throws UpstreamFault */
+  async authorizationUrl({ state, nonce, verifier, parameters }: UpstreamRequest): Promise<URL> {
+    const { configuration } = await this.#provider();
+    return client.buildAuthorizationUrl(configuration, {
+      ...parameters,
+      redirect_uri: this.redirectUri,
+      scope: this.#upstream!.scopes,
+      state,
+      nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    });
+  }
+
+  /**
+   * Redeems the code of an authorization response, once.
+   *
+   * @param query of the URL to which the provider redirected
+   * @throws UpstreamFault
+   */
+  async redeem(
+    query: URLSearchParams,
+    { state, nonce, verifier }: Omit<UpstreamRequest, 'parameters'>,
+  ): Promise<UpstreamAnswer> {
+    const known = await this.#provider();
+    const { configuration } = known;
+    const { claim, createMembers } = this.#upstream!;
+    try {
+      const tokens = await client.authorizationCodeGrant(
+        configuration,
+        new URL(`${this.redirectUri}?${query}`),
+        {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        },
+      );
+      const verify = () => this.#verify(tokens.id_token!, known);
+      const { payload } = await verify().catch(async (error: unknown) => {
+        if (!isOfUnknownKey(error)) throw error;
+        // The token came directly from the provider, which may have changed its keys a moment ago.
+        await known.keys.reload();
+        return verify();
+      });
+      const more = createMembers || payload[claim] === undefined;
+      const told =
+        more && configuration.serverMetadata().userinfo_endpoint !== undefined
+          ? await client.fetchUserInfo(configuration, tokens.access_token, payload.sub!)
+          : {};
+      // An address that one document names may not be the one that the other calls verified.
+      const naming: UpstreamClaims = payload[claim] === undefined ? told : payload;
+      const { [claim]: name, email_verified } = naming;
+      return { idToken: payload, member: { ...told, ...payload, [claim]: name, email_verified } };
+    } catch (error) {
+      throw upstreamFaultOf(error);
+    }
+  }
+
+  /**
+   * Verifies a logout token (OpenID Connect Back-Channel Logout 1.0 §2.6), except for whether it was used before.
+   *
+   * @throws UpstreamFault
+   */
+  async verifyLogoutToken(token: string): Promise<JWTPayload> {
+    const known = await this.#provider();
+    const { coolingDown } = known.keys;
+    try {
+      const { payload, protectedHeader } = await this.#verify(token, known, {
+        requiredClaims: ['iat', 'exp', 'jti', 'events'],
+        maxTokenAge: LONGEST_LOGOUT_SECONDS,
+      });
+      const { typ } = protectedHeader;
+      if (typ !== undefined && !/^(application\/)?(logout\+jwt|jwt)$/i.test(typ))
+        throw new UpstreamFault('wrong', 'a token of another type');
+      return payload;
+    } catch (error) {
+      // Its key may be newer than the last look at them, and the next one has to wait.
+      if (coolingDown && error instanceof joseErrors.JWKSNoMatchingKey)
+        throw new UpstreamFault('away', 'the key is not known yet', undefined, KEYS_COOLDOWN_SECONDS);
+      throw upstreamFaultOf(error);
+    }
+  }
+
+  /**
+   * Gives the URL at which the provider signs the member out, too (OpenID Connect RP-Initiated Logout 1.0).
+   *
+   * @param state comes back with the browser, if given
+   * @returns undefined if the provider has no such URL, or is unavailable
+   */
+  async endSessionUrl(state: string | undefined): Promise<URL | undefined> {
+    try {
+      const { configuration } = await this.#provider();
+      if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined;
+      return client.buildEndSessionUrl(configuration, {
+        client_id: this.#upstream!.clientId,
+        post_logout_redirect_uri: `${this.config.publicUrl}/sign-in/signed-out`,
+        ...(state === undefined ? {} : { state }),
+      });
+    } catch {
+      return undefined;
+    }
+  }
+
+  #verify(token: string, { keys, algorithms }: Known, more: JWTVerifyOptions = {}) {
+    const { issuer, clientId } = this.#upstream!;
+    return jwtVerify(token, keys, {
+      issuer,
+      audience: clientId,
+      algorithms,
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      ...more,
+    });
+  }
+
+  /** Reads the metadata on first use and again after an hour; while the provider is unavailable, uses the last that was read. */
+  async #provider(): Promise<Known> {
+    if (performance.now() >= this.#readAgainAt)
+      this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    if (this.#known) return this.#known;
+    if (this.#reading) return this.#reading;
+    throw this.#fault!;
+  }
+
+  async #read(): Promise<Known> {
+    try {
+      this.#known = await discover(this.#upstream!);
+      this.#readAgainAt = performance.now() + HOUR_MS;
+      this.logger.info({ issuer: this.#upstream!.issuer }, 'the platform’s own login can be used');
+      return this.#known;
+    } catch (error) {
+      this.#fault = upstreamFaultOf(error);
+      const retryMs = this.#fault.kind === 'away' ? RETRY_WHERE_AWAY_MS : 0;
+      this.#readAgainAt = performance.now() + (this.#known ? RETRY_WHERE_KNOWN_MS : retryMs);
+      const { issuer } = this.#upstream!;
+      this.logger.warn({ issuer, reason: this.#fault.message }, 'the platform’s own login cannot be used');
+      if (this.#known) return this.#known;
+      throw this.#fault;
+    }
+  }
+}
+
+/**
+ * Reads the provider's metadata.
+ *
+ * @throws UpstreamFault if the provider does not answer, or its metadata cannot be used; it says what is wrong
+ */
+export async function discover({
+  issuer,
+  clientId,
+  clientSecret,
+  clientKey,
+}: UpstreamConfig): Promise<Known> {
+  const isInsecure = issuer.startsWith('http:');
+  const insecure = isInsecure ? [client.allowInsecureRequests] : [];
+  try {
+    const found = await client.discovery(new URL(issuer), clientId, {}, client.None(), {
+      timeout: LONGEST_SECONDS,
+      execute: insecure,
+      [client.customFetch]: FETCH,
+    });
+    const metadata = found.serverMetadata();
+    for (const name of [...ENDPOINTS, ...OTHER_ENDPOINTS.filter((other) => metadata[other] !== undefined)])
+      if (!isHttpUrl(String(metadata[name])) || (!isInsecure && !/^https:/i.test(metadata[name]!)))
+        throw new UpstreamFault('wrong', `the provider's metadata has no ${name} that can be used`);
+    const algorithms = (metadata.id_token_signing_alg_values_supported ?? ['RS256']).filter((alg) =>
+      ASYMMETRIC.test(alg),
+    );
+    if (algorithms.length === 0)
+      throw new UpstreamFault(
+        'wrong',
+        "the provider's metadata has no id_token_signing_alg_values_supported that can be used",
+      );
+    const supported = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const bySecret = supported.includes('client_secret_basic') ? basic : client.ClientSecretPost;
+    const configuration = new client.Configuration(
+      metadata,
+      clientId,
+      { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS },
+      clientKey ? client.PrivateKeyJwt(await toClientKey(clientKey)) : bySecret(clientSecret!),
+    );
+    configuration.timeout = LONGEST_SECONDS;
+    configuration[client.customFetch] = FETCH;
+    for (const allow of insecure) allow(configuration);
+    const keys = createRemoteJWKSet(new URL(metadata.jwks_uri!), {
+      timeoutDuration: LONGEST_SECONDS * 1000,
+      cooldownDuration: KEYS_COOLDOWN_SECONDS * 1000,
+      [customFetch]: FETCH,
+    });
+    return { configuration, keys, algorithms };
+  } catch (error) {
+    throw upstreamFaultOf(error);
+  }
+}
+
+/** The maximum age of a logout token, in seconds: what it ends began before it was issued. */
+const LONGEST_LOGOUT_SECONDS = 300;
+
+/** The fault that an error means. Error responses may contain untrusted input or a token, so faults are worded here. */
+export function upstreamFaultOf(error: unknown): UpstreamFault {
+  if (error instanceof UpstreamFault) return error;
+  if (error instanceof client.AuthorizationResponseError)
+    return new UpstreamFault('refused', 'the provider answered with an error', codeOf(error.error));
+  if (error instanceof client.ResponseBodyError)
+    return new UpstreamFault(
+      error.status >= 500 ? 'away' : 'wrong',
+      `the provider refused with ${error.status} ${codeOf(error.error) ?? ''}`.trim(),
+    );
+  if (isAway(error)) return new UpstreamFault('away', 'the provider did not answer');
+  const { code, message } = error as Error & { code?: unknown };
+  const claim = claimOf(error);
+  const words = [typeof code === 'string' ? code : 'ERROR', message, ...(claim === undefined ? [] : [claim])];
+  return new UpstreamFault('wrong', words.join(': ').slice(0, 200));
+}
+
+/** The claim because of which a token was refused, which openid-client's messages do not name. */
+function claimOf(error: unknown): string | undefined {
+  const { claim, cause } = error as { claim?: unknown; cause?: unknown };
+  if (typeof claim === 'string') return claim;
+  return typeof cause === 'object' && cause !== null ? claimOf(cause) : undefined;
+}
+
+/** Tells whether the error, or what caused it, is that the provider did not answer to the end. */
+function isAway(error: unknown): boolean {
+  if (error instanceof Response) return error.status >= 500;
+  if (!(error instanceof Error)) return false;
+  const { name, message, cause } = error;
+  const { code } = error as { code?: unknown };
+  return (
+    error instanceof joseErrors.JWKSTimeout ||
+    code === 'ERR_JOSE_GENERIC' || // the keys' URL did not respond with 200 and JSON
+    code === 'OAUTH_TIMEOUT' ||
+    code === 'OAUTH_ABORT' ||
+    name === 'TimeoutError' ||
+    (error instanceof TypeError && (message === 'fetch failed' || message === 'terminated')) ||
+    isAway(cause)
+  );
+}
+
+function isOfUnknownKey(error: unknown): boolean {
+  return (
+    error instanceof joseErrors.JWKSNoMatchingKey ||
+    error instanceof joseErrors.JWSSignatureVerificationFailed
+  );
+}
+
+function codeOf(code: string): string | undefined {
+  return /^[a-z_]{1,64}$/.test(code) ? code : undefined;
+}
+
+/**
+ * HTTP Basic with both parts form-encoded (RFC 6749 §2.3.1), but no more than necessary: openid-client also encodes hyphens, dots
+ * and underscores, and a provider that does not decode them (such as django-oidc-provider) then finds no client with one in its id.
+ */
+function basic(secret: string): client.ClientAuth {
+  const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
+  return (_server, { client_id: id }, _body, headers) =>
+    headers.set(
+      'Authorization',
+      `Basic ${Buffer.from(`${encoded(id)}:${encoded(secret)}`).toString('base64')}`,
+    );
+}

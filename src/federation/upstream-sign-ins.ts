@@ -1,0 +1,309 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { JWTPayload } from 'jose';
+import { errors } from 'oidc-provider';
+import type { Interaction } from 'oidc-provider';
+import { BrowserCookie } from '../accounts/browsers/cookies.js';
+import { DeviceCookies } from '../accounts/browsers/device-cookies.js';
+import type { SignedIn } from '../accounts/sign-in/sign-in.js';
+import { UpstreamMembers } from '../accounts/sign-in/upstream-members.js';
+import type { UpstreamMember } from '../accounts/sign-in/upstream-members.js';
+import { Config } from '../config/config.js';
+import { randomBytes } from '../crypto/random.js';
+import { TokenKeys } from '../crypto/token-keys.js';
+import { Meter } from '../http/meter.js';
+import { queryOf } from '../http/input/raw-query.js';
+import { addressOf } from '../values/network.js';
+import { PageFault } from '../authorization-server/failures/page-fault.js';
+import type { FaultName } from '../authorization-server/failures/page-fault.js';
+import type { RefusalReason } from '../authorization-server/failures/refusal-reasons.js';
+import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
+import { OneTimeStates } from '../authorization-server/requests/one-time-states.js';
+import type { UpstreamSession } from '../authorization-server/requests/upstream-session.js';
+import { pathOf } from './sign-in-pages.js';
+import type { SignInPage } from './sign-in-pages.js';
+import { OpenidProvider, UpstreamFault } from './openid-provider.js';
+
+/** What a sign-in with the platform's own login is for: an app's request, or an account or developer page. */
+export type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
+
+/** State kept until the provider's response arrives. */
+interface Begun {
+  readonly purpose: Purpose;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** By this process's clock: seconds since 1970. */
+  readonly begunAt: number;
+  /** How long before that they may have authenticated, in seconds; null if that is not limited, nor has to be known. */
+  readonly maxAge: number | null;
+}
+
+/** What is requested of the provider. */
+interface Wishes {
+  /** Whether the provider is to ask the member, even if it has a session of theirs. */
+  readonly prompted: boolean;
+  /** How long ago they may have authenticated, in seconds; 0: not before this request. */
+  readonly maxAge?: number | undefined;
+  /** Parameters that are passed on unchanged. */
+  readonly parameters?: Readonly<Record<string, string>>;
+}
+
+/** Tolerated clock difference, in seconds. */
+const CLOCKS_APART = 90;
+
+/** Status, fault, code and reason for each kind of provider failure. */
+const FAULTS = {
+  away: [503, 'upstreamAway', 'temporarily_unavailable', 'upstream_away'],
+  refused: [502, 'upstreamFailed', undefined, 'upstream_refused'],
+  wrong: [502, 'upstreamFailed', undefined, 'upstream_wrong'],
+} as const;
+
+/** The error of a member who declined (RFC 6749 §4.1.2.1). */
+const DECLINED = 'access_denied';
+
+const SECRET = /^[\w-]{43}$/;
+
+/**
+ * Sign-ins with the platform's own login (OpenID Connect, this server as the client). The state needed to check the response is
+ * stored under `state` and a cookie of this browser: a response from another browser, or a repeated one, finds nothing.
+ */
+@Injectable()
+export class UpstreamSignIns {
+  readonly #cookie: BrowserCookie;
+
+  constructor(
+    private readonly config: Config,
+    private readonly provider: OpenidProvider,
+    private readonly states: OneTimeStates,
+    private readonly members: UpstreamMembers,
+    private readonly devices: DeviceCookies,
+    private readonly meter: Meter,
+    private readonly keys: TokenKeys,
+  ) {
+    this.#cookie = new BrowserCookie(config, 'pua_upstream', '__Host-', LIFETIMES.interaction);
+  }
+
+  /** The link for a sign-in page; empty if there is no such login. */
+  linkFrom(page: string): { upstream?: { href: string; label: string } } {
+    const { upstream } = this.config;
+    return upstream ? { upstream: { href: `${page}/upstream`, label: upstream.label } } : {};
+  }
+
+  /**
+   * Starts a sign-in.
+   *
+   * @returns the URL to which the browser is redirected
+   * @throws PageFault if the provider is unavailable, or there is none
+   */
+  async begin(response: Response, purpose: Purpose, wishes: Wishes): Promise<string> {
+    if (!this.config.upstream) throw new PageFault(400, 'malformed');
+    const state = secret();
+    const begun: Begun = {
+      purpose,
+      nonce: secret(),
+      verifier: secret(),
+      begunAt: Math.floor(Date.now() / 1000),
+      maxAge: wishes.maxAge ?? null,
+    };
+    const url = await this.provider
+      .authorizationUrl({
+        state,
+        nonce: begun.nonce,
+        verifier: begun.verifier,
+        parameters: {
+          ...wishes.parameters,
+          ...(wishes.prompted ? { prompt: 'login' } : {}),
+          // Always, because a provider then has to say when the member authenticated (OpenID Connect Core §3.1.2.1).
+          max_age: String(wishes.maxAge ?? LIFETIMES.longestSession),
+        },
+      })
+      .catch((error: unknown) => {
+        throw this.#faultOf(error, purpose);
+      });
+    const browser = this.#browserOf(response.req) ?? secret();
+    this.#cookie.set(response, browser);
+    await this.states.put('UpstreamSignIn', idOf(state, browser), begun, LIFETIMES.interaction);
+    return url.href;
+  }
+
+  /**
+   * Takes the stored state of a sign-in, found by the `state` of the response and the browser that brings it: this works only once.
+   *
+   * @throws SessionNotFound if this browser started no such sign-in, or it has expired or was completed before
+   */
+  async take(request: Request): Promise<Begun> {
+    const [state, ...others] = queryOf(request).getAll('state');
+    const browser = this.#browserOf(request);
+    const begun =
+      state !== undefined && others.length === 0 && SECRET.test(state) && browser !== undefined
+        ? await this.states.take<Begun>('UpstreamSignIn', idOf(state, browser))
+        : undefined;
+    if (!begun) throw new errors.SessionNotFound('another sign-in with the platform’s own login');
+    return begun;
+  }
+
+  /**
+   * Completes a sign-in with the provider's response.
+   *
+   * @returns the member, whose browser is remembered; undefined if they declined there
+   * @throws PageFault if anything is wrong
+   */
+  async finish(response: Response, begun: Begun): Promise<SignedIn | undefined> {
+    const request = response.req;
+    const { purpose } = begun;
+    const way = 'interaction' in purpose ? 'authorization' : 'account';
+    const count = (result: 'signed-in' | 'invalid' | 'failed') =>
+      this.meter.count('sign_ins_total', { result, way, method: 'upstream' });
+    const query = queryOf(request);
+    try {
+      const answer = await this.provider.redeem(query, {
+        state: query.get('state')!,
+        nonce: begun.nonce,
+        verifier: begun.verifier,
+      });
+      const { claim, match } = this.config.upstream!;
+      if (answer.member[claim] === undefined)
+        throw new UpstreamFault('wrong', `the provider says nothing of the claim ${claim}`);
+      const authTime = authTimeOf(answer.idToken, begun);
+      const member = await this.members.signIn(answer.member, addressOf(request));
+      count(member ? 'signed-in' : 'invalid');
+      if (!member)
+        throw this.#fault(
+          403,
+          'unknownMember',
+          'access_denied',
+          'unknown_member',
+          againAs('anotherAccount', purpose),
+          `the claim ${claim} names no member who can sign in (${match})`,
+        );
+      this.devices.issue(request, response, member.userId);
+      return this.#signedIn(member, answer.idToken, authTime);
+    } catch (error) {
+      if (error instanceof PageFault) throw error;
+      if (error instanceof UpstreamFault && error.code === DECLINED) return undefined;
+      count('failed');
+      throw this.#faultOf(error, purpose);
+    }
+  }
+
+  /** The page for a member who declined at the provider, where no other page of ours is to be shown. */
+  declined(purpose: Purpose): PageFault {
+    const next = againAs('tryAgain', purpose);
+    return this.#fault(403, 'upstreamDeclined', DECLINED, 'upstream_refused', next);
+  }
+
+  /** Keys for finding browser sessions that came from this subject or session at the provider; the first is the one to store. */
+  keysOf(what: 'sub' | 'sid', value: string): Buffer[] {
+    return this.keys.everyKeyOf(`Upstream.${what}`, value);
+  }
+
+  #signedIn(
+    { userId, validSince, now }: UpstreamMember,
+    { sub, sid, amr, acr }: JWTPayload,
+    authTime: number,
+  ): SignedIn {
+    const session = typeof sid === 'string' ? this.keysOf('sid', sid)[0]! : undefined;
+    const upstream: UpstreamSession = {
+      subject: this.keysOf('sub', sub!)[0]!.toString('base64url'),
+      session: session?.toString('base64url') ?? null,
+      at: now,
+    };
+    return {
+      userId,
+      validSince,
+      at: Math.floor(Math.min(authTime, now)),
+      amr: Array.isArray(amr) ? amr.filter(isShort).slice(0, 10) : undefined,
+      acr: isShort(acr) ? acr : undefined,
+      upstream,
+    };
+  }
+
+  /** @returns the page for a failure of the provider; any other error unchanged */
+  #faultOf(error: unknown, purpose: Purpose): unknown {
+    if (!(error instanceof UpstreamFault)) return error;
+    const [status, fault, code, reason] = FAULTS[error.kind];
+    return this.#fault(
+      status,
+      fault,
+      code ?? error.code,
+      reason,
+      againAs('tryAgain', purpose),
+      error.message,
+    );
+  }
+
+  #fault(
+    status: number,
+    fault: FaultName,
+    code: string | undefined,
+    reason: RefusalReason,
+    next: Next,
+    detail?: string,
+  ): PageFault {
+    return new PageFault(status, fault, code, { login: this.config.upstream!.label, next }, reason, detail);
+  }
+
+  #browserOf(request: Request): string | undefined {
+    return this.#cookie.valuesIn(request).find((value) => SECRET.test(value));
+  }
+}
+
+/**
+ * Tells which parameters of an app's request are passed on, and whether the member has to authenticate again: if the app requests
+ * that, or if the member's sign-in here is older than the app allows.
+ *
+ * @param other whether the member wants to use another account
+ */
+export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
+  const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
+    typeof params[name] === 'string' ? [[name, params[name]] as const] : [],
+  );
+  const maxAge = Number(params.max_age ?? Number.NaN);
+  const asked = typeof params.prompt === 'string' && params.prompt.split(' ').includes('login');
+  const isOld = prompt.reasons.includes('max_age') && session?.accountId !== undefined;
+  const anew = asked || isOld;
+  const allowed = Number.isSafeInteger(maxAge) && maxAge >= 0 ? maxAge : undefined;
+  return {
+    prompted: other || anew,
+    maxAge: anew ? 0 : allowed,
+    parameters: Object.fromEntries(passedOn),
+  };
+}
+
+type Next = NonNullable<PageFault['more']['next']>;
+
+/** Where a member who could not sign in starts over. */
+function againAs(text: 'tryAgain' | 'anotherAccount', purpose: Purpose): Next {
+  const page = 'interaction' in purpose ? `/interaction/${purpose.interaction}` : pathOf(purpose.account);
+  return { text, href: text === 'tryAgain' ? page : `${page}/upstream?other=1` };
+}
+
+/**
+ * @returns when the member authenticated, by the provider's clock; 0 if it does not say, and nothing depends on it
+ * @throws UpstreamFault if it was longer ago than is allowed
+ */
+function authTimeOf({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Begun): number {
+  if (typeof authTime !== 'number') {
+    if (maxAge !== null)
+      throw new UpstreamFault(
+        'wrong',
+        'the claim auth_time is missing: when the member signed in must be known',
+      );
+    return 0;
+  }
+  if (authTime < begunAt - (maxAge ?? LIFETIMES.longestSession) - CLOCKS_APART)
+    throw new UpstreamFault('wrong', 'the member signed in at the provider longer ago than is allowed');
+  return authTime;
+}
+
+function isShort(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]{1,200}$/.test(value);
+}
+
+function idOf(state: string, browser: string): string {
+  return `${state}-${browser}`;
+}
+
+function secret(): string {
+  return randomBytes(32).toString('base64url');
+}

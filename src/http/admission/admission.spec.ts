@@ -1,0 +1,202 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Admission } from './admission.js';
+
+const MOST = 4;
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('admission', () => {
+  /** The test's own time. */
+  let now: number;
+  let admission: Admission;
+  let begun: string[];
+  let refused: string[];
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    now = 0;
+    admission = new Admission(MOST, () => now);
+    begun = [];
+    refused = [];
+  });
+  afterEach(() => void jest.useRealTimers());
+
+  const enter = (name: string, address = '10.0.0.1', credential = '') =>
+    admission.enter(
+      { address, credential },
+      () => void begun.push(name),
+      () => void refused.push(name),
+    );
+  const enterAll = (count: number, name: string, address?: string, credential?: string) => {
+    for (let i = 0; i < count; i++) enter(`${name}${i}`, address, credential);
+  };
+  const leave = async (count = 1) => {
+    for (let i = 0; i < count; i++) admission.leave();
+    await nextTurn();
+  };
+  const pass = (milliseconds: number) => {
+    for (const until = now + milliseconds; now < until;) {
+      now += 10;
+      jest.advanceTimersByTime(10);
+    }
+  };
+
+  /** Somebody always waits, for long enough to be overload. */
+  const overload = async () => {
+    enterAll(MOST + 1, 'busy');
+    for (let i = 0; i < 12; i++) {
+      pass(10);
+      enter(`more${i}`);
+      await leave();
+    }
+  };
+
+  it('begins as many as may be at work, and the others when their turn comes', async () => {
+    enterAll(6, 'r');
+    expect(begun).toEqual(['r0', 'r1', 'r2', 'r3']);
+    expect(admission.state()).toEqual({ atWork: 4, waiting: 2, held: 0 });
+    await leave(2);
+    expect(begun.slice(4)).toEqual(['r4', 'r5']);
+    expect(refused).toEqual([]);
+  });
+
+  it('begins no more in one turn of the event loop than may be at work, even of those that end at once', async () => {
+    for (let i = 0; i < 2 * MOST; i++)
+      admission.enter(
+        { address: '10.0.0.1', credential: '' },
+        () => {
+          begun.push(`r${i}`);
+          admission.leave();
+        },
+        () => undefined,
+      );
+    expect(begun).toHaveLength(MOST);
+    await nextTurn();
+    expect(begun).toHaveLength(2 * MOST);
+  });
+
+  it('refuses nobody for a pause of the process, which counts as 50 ms, and then who has waited for a quarter of a second', async () => {
+    enterAll(7, 'r');
+    now += 10_000;
+    jest.advanceTimersByTime(10);
+    pass(190);
+    expect(refused).toEqual([]);
+    pass(20);
+    expect([refused, admission.refused]).toEqual([['r4', 'r5', 'r6'], 3]);
+    await leave(4);
+    expect(admission.state()).toEqual({ atWork: 0, waiting: 0, held: 0 });
+  });
+
+  it('leaves no connection unread while nobody has to wait', () => {
+    const connection = { pause: jest.fn(), resume: jest.fn() };
+    admission.answered(connection, { address: '10.0.0.1', credential: '' });
+    expect(connection.pause).not.toHaveBeenCalled();
+    expect(admission.state().held).toBe(0);
+  });
+
+  it('refuses nobody who was admitted before', async () => {
+    enterAll(MOST, 'busy');
+    admission.enter({ address: '10.0.0.1', credential: '' }, () => void begun.push('patient'));
+    pass(5_000);
+    expect(refused).toEqual([]);
+    await leave();
+    expect(begun).toContain('patient');
+  });
+
+  it('gives other addresses their turn, whatever credentials one makes up, and others at one address theirs', async () => {
+    enterAll(MOST, 'busy');
+    for (let i = 0; i < 50; i++) enter(`made-up${i}`, '10.1.1.1', `credential ${i}`);
+    enter('elsewhere', '10.2.2.2');
+    await leave(2);
+    expect(begun.slice(MOST)).toEqual(['made-up0', 'elsewhere']);
+    begun = [];
+    enterAll(50, 'flood', '10.3.3.3', 'one');
+    enter('neighbour', '10.3.3.3', 'other');
+    await leave(4);
+    expect(begun).toContain('neighbour');
+  });
+
+  it('begins and refuses each in its own asynchronous context', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    enterAll(MOST, 'busy');
+    for (const name of ['a', 'b'])
+      requests.run(name, () =>
+        admission.enter(
+          { address: name, credential: '' },
+          () => seen.push(requests.getStore()),
+          () => seen.push(`${requests.getStore()} refused`),
+        ),
+      );
+    await requests.run('somebody else', () => leave());
+    pass(260);
+    expect(seen).toEqual(['a', 'b refused']);
+  });
+
+  describe('in overload', () => {
+    const connection = (reads: string[], name: string) => ({
+      pause: () => reads.push(`${name} paused`),
+      resume: () => reads.push(`${name} read`),
+    });
+    const answered = (reads: string[], name: string, address = '10.0.0.1') =>
+      admission.answered(connection(reads, name), { address, credential: '' });
+
+    it('leaves a connection that was answered unread until there is room, one of each address in turn', async () => {
+      await overload();
+      const reads: string[] = [];
+      for (const name of ['a1', 'a2']) answered(reads, name, 'a');
+      answered(reads, 'b1', 'b');
+      expect(reads).toEqual(['a1 paused', 'a2 paused', 'b1 paused']);
+      await leave(MOST + 1);
+      expect(reads.slice(3)).toEqual(['a1 read', 'b1 read', 'a2 read']);
+    });
+
+    it('leaves none unread for more than a second', async () => {
+      await overload();
+      const reads: string[] = [];
+      answered(reads, 'a');
+      enterAll(20, 'waits');
+      for (let i = 0; i < 9; i++) {
+        pass(100);
+        enterAll(20, 'waits');
+      }
+      expect(reads).toEqual(['a paused']);
+      pass(120);
+      expect(reads).toEqual(['a paused', 'a read']);
+    });
+
+    it('reads no more connections at a time than requests may be at work, however many were left unread for a second', async () => {
+      await overload();
+      const reads: string[] = [];
+      for (let i = 0; i < 3 * MOST; i++) answered(reads, 'a');
+      reads.length = 0;
+      const atOnce: number[] = [];
+      for (let i = 0; i < 110; i++) {
+        enterAll(20, 'waits');
+        pass(10);
+        atOnce.push(reads.splice(0).length);
+      }
+      expect(atOnce.filter((count) => count > 0)).toEqual([MOST, MOST, MOST]);
+    });
+
+    it('reads on as before once nobody waits any more', async () => {
+      await overload();
+      await leave(admission.state().atWork);
+      await leave(admission.state().atWork);
+      const reads: string[] = [];
+      answered(reads, 'a');
+      expect(reads).toEqual([]);
+    });
+  });
+
+  it('leaves no connection unread where there is no overload', async () => {
+    enterAll(6, 'r');
+    pass(50);
+    await leave(2);
+    const reads: string[] = [];
+    admission.answered(
+      { pause: () => reads.push('paused'), resume: () => reads.push('read') },
+      { address: '10.0.0.1', credential: '' },
+    );
+    expect(reads).toEqual([]);
+  });
+});

@@ -1,0 +1,462 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '../../../test/support/timing.js';
+import { CONNECTION_BOUNDS, Connections } from './connections.js';
+import type { ConnectionBounds } from './connections.js';
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+const DOCUMENT = Buffer.alloc(200_000, 'x');
+const sendDocument: Answer = (_request, response) => {
+  response.setHeader('Content-Length', DOCUMENT.length);
+  response.end(DOCUMENT);
+};
+const sendUrl: Answer = (request, response) => void response.end(request.url);
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+/** More than the system takes. */
+const LARGE = Buffer.alloc(16_000_000, 'x');
+const STALLED_MS = 3_000;
+
+describe('connections', () => {
+  const ends: (() => void)[] = [];
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+  });
+
+  /** Who takes longer for all of an answer than a stalled client has for any of it: waited for while the others are tested. */
+  let slowReading: Promise<{ bytes: number; ms: number }>;
+  beforeAll(async () => {
+    const { open } = await serve((_request, response) => void response.end(LARGE), { stalledMs: STALLED_MS });
+    const socket = await open();
+    const endsOfIt = ends.splice(0);
+    const startedAt = performance.now();
+    let bytes = 0;
+    slowReading = new Promise<void>((resolve) => {
+      socket.on('data', (part) => {
+        bytes += part.length;
+        if (bytes >= LARGE.length) resolve();
+        socket.pause();
+        setTimeout(() => socket.resume(), 15);
+      });
+      socket.once('close', () => resolve());
+    }).then(() => {
+      for (const end of endsOfIt) end();
+      return { bytes, ms: performance.now() - startedAt };
+    });
+    socket.write(get('/'));
+  });
+
+  async function serve(answer: Answer, bounds: Partial<ConnectionBounds> = {}) {
+    const server: Server = createServer({ requireHostHeader: false, keepAliveTimeout: 60_000 });
+    const connections = new Connections(
+      server,
+      (request, response) => {
+        response.once('prefinish', () => connections.bound(response));
+        answer(request, response);
+      },
+      { ...CONNECTION_BOUNDS, ...bounds },
+    );
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    ends.push(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const { port } = server.address() as { port: number };
+    return { connections, server, open: () => open(port) };
+  }
+
+  /** A client that reads only when it is told to. */
+  async function open(port: number): Promise<Socket> {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    ends.push(() => socket.destroy());
+    await new Promise((resolve) => socket.once('connect', resolve));
+    return socket;
+  }
+
+  const closed = (socket: Socket) =>
+    socket.closed
+      ? Promise.resolve()
+      : new Promise<void>((resolve) => void socket.once('close', () => resolve()));
+  /** Reads until so many bytes are there. */
+  const read = (socket: Socket, enough: (text: string) => boolean) =>
+    new Promise<string>((resolve, reject) => {
+      let text = '';
+      socket.on('data', (bytes) => {
+        text += bytes.toString();
+        if (enough(text)) resolve(text);
+      });
+      socket.on('close', () => reject(new Error(`closed after ${text.length} bytes`)));
+    });
+  it('answer what was sent at once one after the other, in order, none of it left out', async () => {
+    let underWay = 0;
+    let most = 0;
+    const { open, connections } = await serve((request, response) => {
+      most = Math.max(most, ++underWay);
+      setImmediate(() => {
+        underWay--;
+        response.end(`[${request.url}]`);
+      });
+    });
+    const socket = await open();
+    const paths = Array.from({ length: 600 }, (_, i) => `/${i}`);
+    socket.write(paths.map(get).join(''));
+    const text = await read(socket, (answers) => answers.includes('[/599]'));
+    expect([...text.matchAll(/\[(.+?)\]/g)].map(([, path]) => path)).toEqual(paths);
+    expect(most).toBe(1);
+    await until(() => connections.state().idle === 1);
+    expect(connections.state()).toEqual({ open: 1, idle: 1, unfinished: 0, ahead: 0, unread: 0 });
+  });
+
+  it('begin no more than one answer of each in a turn of the event loop, whatever was sent at once', async () => {
+    const begun = new Map<unknown, number>();
+    let most = 0;
+    const { open } = await serve((request, response) => {
+      const { socket } = request;
+      begun.set(socket, (begun.get(socket) ?? 0) + 1);
+      most = Math.max(most, begun.get(socket)!);
+      response.end(request.url);
+    });
+    let turning = true;
+    const turn = () => {
+      begun.clear();
+      if (turning) setImmediate(turn);
+    };
+    turn();
+    const sockets = await Promise.all(Array.from({ length: 4 }, open));
+    await Promise.all(
+      sockets.map((socket) => {
+        socket.write(get('/a').repeat(500) + get('/last'));
+        return read(socket, (text) => text.endsWith('/last'));
+      }),
+    );
+    turning = false;
+    expect(most).toBe(1);
+  });
+
+  it('make no more answers for who reads none, and cut it off', async () => {
+    let made = 0;
+    const { open, connections } = await serve(
+      (request, response) => {
+        made++;
+        sendDocument(request, response);
+      },
+      { stalledMs: 300 },
+    );
+    const sockets = await Promise.all(Array.from({ length: 12 }, open));
+    for (const socket of sockets) socket.pause().write(get('/').repeat(1_000));
+    // Whether a client was cut off it learns by reading.
+    await until(() => connections.state().open === 0);
+    expect(made).toBeLessThan(12 * 60); // what the system takes, some 4 MB each, of 200 MB each
+    expect(connections.state()).toEqual({ open: 0, idle: 0, unfinished: 0, ahead: 0, unread: 0 });
+  });
+
+  it('let who reads slowly have the whole answer', async () => {
+    expect((await slowReading).bytes).toBeGreaterThanOrEqual(LARGE.length);
+    expect((await slowReading).ms).toBeGreaterThan(STALLED_MS);
+  });
+
+  it('cut off who takes an answer for longer than any honest client, one byte at a time', async () => {
+    const large = Buffer.alloc(32_000_000, 'x');
+    const { open, connections } = await serve((_request, response) => void response.end(large), {
+      stalledMs: 10_000,
+      unreadMs: 500,
+    });
+    const socket = await open();
+    socket.write(get('/'));
+    const reading = setInterval(() => socket.read(1), 10);
+    socket.pause();
+    await until(() => connections.state().open === 0);
+    clearInterval(reading);
+    expect(socket.bytesRead).toBeLessThan(large.length);
+  });
+
+  it('cut off the one that has left its answer unread for longest, where too many do', async () => {
+    const large = Buffer.alloc(32_000_000, 'x');
+    const { open, connections } = await serve((_request, response) => void response.end(large), {
+      unread: 2,
+    });
+    const sockets: Socket[] = [];
+    for (const unread of [1, 2, 2]) {
+      const socket = await open();
+      sockets.push(socket.pause());
+      socket.write(get('/'));
+      await until(() => connections.state().unread === unread && connections.state().open >= unread);
+    }
+    await until(() => connections.state().open === 2);
+    sockets[0]!.resume();
+    await closed(sockets[0]!);
+    expect(sockets.map((socket) => socket.closed)).toEqual([true, false, false]);
+  });
+
+  it('cut off the one that has left most bytes unread, where all have left too many', async () => {
+    const { open, connections } = await serve(
+      (request, response) => void response.end(Buffer.alloc(Number(request.url!.slice(1)), 'x')),
+      { unreadBytes: 70_000_000 },
+    );
+    const sockets: Socket[] = [];
+    for (const bytes of [20_000_000, 32_000_000, 24_000_000]) {
+      const socket = (await open()).pause();
+      sockets.push(socket);
+      socket.write(get(`/${bytes}`));
+      await until(() => sockets.length === 3 || connections.state().unread === sockets.length);
+    }
+    await until(() => connections.state().open === 2);
+    sockets[1]!.resume();
+    await closed(sockets[1]!);
+    expect(sockets.map((socket) => socket.closed)).toEqual([false, true, false]);
+    expect(connections.state().unread).toBe(2);
+  });
+
+  it('cut off who reads nothing, however much it sends meanwhile', async () => {
+    const { open, connections } = await serve((_request, response) => void response.end(LARGE), {
+      stalledMs: 300,
+      unreadMs: 30_000,
+    });
+    const socket = (await open()).pause();
+    socket.write(`${get('/')}GET / HTTP/1.1\r\nX-Long: `);
+    const dripping = setInterval(() => socket.write('x'), 20);
+    const begun = performance.now();
+    await until(() => connections.state().open === 0 || performance.now() - begun > 3_000);
+    clearInterval(dripping);
+    expect(connections.state().open).toBe(0);
+  });
+
+  it('keep the connection of who has read everything at last, and answer on it', async () => {
+    const { open, connections, server } = await serve(
+      (request, response) => void response.end(request.url === '/large' ? LARGE : '[small]'),
+    );
+    let accepted: Socket | undefined;
+    server.once('connection', (socket: Socket) => (accepted = socket));
+    const socket = (await open()).pause();
+    socket.write(get('/large'));
+    await until(() => connections.state().unread === 1);
+    socket.resume();
+    await until(() => connections.state().idle === 1);
+    expect(connections.state().unread).toBe(0);
+    expect(accepted!.timeout).toBeGreaterThanOrEqual(server.keepAliveTimeout); // not that of a stalled client
+    socket.write(get('/'));
+    expect(await read(socket, (text) => text.endsWith('[small]'))).toContain('200 OK');
+  });
+
+  it('leave unread whom others leave unread once it has its answer', async () => {
+    const { open, connections, server } = await serve((_request, response) => {
+      response.once('close', () => response.req.socket.pause()); // as in overload
+      response.end(LARGE);
+    });
+    let accepted: Socket | undefined;
+    server.once('connection', (socket: Socket) => (accepted = socket));
+    const socket = (await open()).pause();
+    socket.write(get('/'));
+    await until(() => connections.state().unread === 1);
+    socket.resume();
+    await until(() => connections.state().idle === 1);
+    expect([connections.state().unread, accepted!.isPaused()]).toEqual([0, true]);
+  });
+
+  it('close the one that has been idle for longest where one too many is opened, and none that is at work', async () => {
+    const { open, connections } = await serve(
+      (request, response) => {
+        if (request.url !== '/slow') response.end('done');
+      },
+      { open: 3 },
+    );
+    const [slow, older, newer] = [await open(), await open(), await open()];
+    slow.write(get('/slow'));
+    for (const socket of [older, newer]) {
+      socket.write(get('/'));
+      await read(socket, (text) => text.endsWith('done'));
+    }
+    await until(() => connections.state().idle === 2);
+    const next = await open();
+    await closed(older);
+    next.write(get('/'));
+    await read(next, (text) => text.endsWith('done'));
+    expect([slow.closed, newer.closed]).toEqual([false, false]);
+  });
+
+  it('close a new one where all are at work', async () => {
+    const { open, connections } = await serve(() => undefined, { open: 2 });
+    const [first, second] = [await open(), await open()];
+    for (const socket of [first, second]) socket.write(get('/'));
+    await until(() => connections.state().idle === 0);
+    const third = await open();
+    await closed(third);
+    expect([first.closed, second.closed]).toEqual([false, false]);
+  });
+
+  it('read no more of who sends on and on than 64 KB ahead of what is answered', async () => {
+    let most = 0;
+    let answered = 0;
+    const { open, connections } = await serve((request, response) => {
+      most = Math.max(most, connections.state().ahead);
+      answered++;
+      sendUrl(request, response);
+    });
+    const socket = await open();
+    socket.on('data', () => undefined);
+    const sending = setInterval(() => socket.writableLength < 5e6 && socket.write(get('/').repeat(5_000)), 1);
+    await until(() => answered > 6_000);
+    clearInterval(sending);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(65_536 / get('/').length);
+  });
+
+  it('cut off whose request is one too many of all that wait', async () => {
+    const { open, connections } = await serve(() => undefined, { ahead: 5 });
+    const [one, other] = [await open(), await open()];
+    one.write(get('/').repeat(5));
+    await until(() => connections.state().ahead === 4);
+    other.write(get('/').repeat(3));
+    await closed(other);
+    expect([one.closed, connections.state().ahead]).toEqual([false, 4]);
+  });
+
+  it('answer 408 to a body that was awaited for longest where there are too many', async () => {
+    const { open, connections } = await serve(
+      (request, response) => {
+        const arrived = connections.awaitBody(request);
+        request.resume().on('end', () => {
+          arrived();
+          response.end('whole');
+        });
+      },
+      { unfinished: 2 },
+    );
+    const [first, second, third] = [await open(), await open(), await open()];
+    const texts = [first, second, third].map((socket) => read(socket, (text) => text.includes('\r\n\r\n')));
+    for (const [i, socket] of [first, second, third].entries()) {
+      socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+      await until(() => connections.state().idle === 2 - i);
+    }
+    expect(await texts[0]).toMatch(/^HTTP\/1\.1 408 [^]*Connection: close/);
+    for (const socket of [second, third]) socket.write('x');
+    expect(await texts[1]).toContain('200 OK');
+    expect(await texts[2]).toContain('200 OK');
+    expect(connections.state().unfinished).toBe(0);
+  });
+
+  it('count no body of a connection that gave way to another one, from that moment on', async () => {
+    const { open, connections, server } = await serve(
+      (request) => void (request.method === 'PUT' && connections.awaitBody(request)),
+      { open: 2, unfinished: 1 },
+    );
+    const [first, busy] = [await open(), await open()];
+    busy.write(get('/'));
+    first.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+    await until(() => connections.state().unfinished === 1);
+    const accepted = new Promise<() => void>((resolve) =>
+      server.once('connection', (socket) => resolve(connections.awaitBody({ socket } as IncomingMessage))),
+    );
+    await open();
+    expect(connections.state().unfinished).toBe(1);
+    (await accepted)();
+    expect(connections.state().unfinished).toBe(0);
+  });
+
+  it('close an unfinished one of the address that has most where one too many is opened', async () => {
+    const { open, connections } = await serve(() => undefined, { open: 3 });
+    const [unfinished, waits, neighbour] = [await open(), await open(), await open()];
+    neighbour.write(get('/'));
+    for (const socket of [unfinished, waits])
+      socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx');
+    await until(() => connections.state().idle === 0);
+    const next = await open();
+    await closed(unfinished);
+    expect([waits.closed, neighbour.closed, next.closed]).toEqual([false, false, false]);
+  });
+
+  it('take a large body whole, in pieces of any size, and what follows it', async () => {
+    const { open } = await serve((request, response) => {
+      let length = 0;
+      request.on('data', (bytes: Buffer) => (length += bytes.length));
+      request.on('end', () => response.end(`[${length}]`));
+    });
+    const socket = await open();
+    const body = 'x'.repeat(3_000_000);
+    socket.write(`PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    socket.write(
+      `PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(20_000)}0\r\n\r\n`,
+    );
+    socket.write(get('/'));
+    const text = await read(socket, (answers) => answers.includes('[0]'));
+    expect([...text.matchAll(/\[(\d+)\]/g)].map(([, length]) => length)).toEqual(['3000000', '20000', '0']);
+  });
+
+  it('wait where nobody reads a body yet, and lose nothing of it', async () => {
+    let read: () => void = () => undefined;
+    const { open } = await serve((request, response) => {
+      read = () => {
+        let length = 0;
+        request.on('data', (bytes: Buffer) => (length += bytes.length));
+        request.on('end', () => response.end(`[${length}]`));
+      };
+    });
+    const socket = await open();
+    const body = 'x'.repeat(16_000_000); // more than the system takes
+    socket.write(`PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    for (let turn = 0; turn < 1_000; turn++) await new Promise((resolve) => setImmediate(resolve));
+    read();
+    const text = await new Promise<string>((resolve) =>
+      socket.on('data', (bytes) => /\[\d+\]/.test(bytes.toString()) && resolve(bytes.toString())),
+    );
+    expect(text).toContain('[16000000]');
+  });
+
+  it('answer each request in the context in which it came, those too that waited for the answer before', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const { open, server } = await serve((request, response) =>
+      setImmediate(() => response.end(`${request.url} in ${requests.getStore()};`)),
+    );
+    // As a tracer does.
+    const emit = server.emit.bind(server) as (event: string, ...rest: unknown[]) => boolean;
+    server.emit = ((event: string, ...rest: unknown[]) =>
+      event === 'request'
+        ? requests.run((rest[0] as IncomingMessage).url!, () => emit(event, ...rest))
+        : emit(event, ...rest)) as typeof server.emit;
+    const socket = await open();
+    const paths = ['/a', '/b', '/c'];
+    const answered = read(socket, (text) => text.split(';').length > paths.length);
+    socket.write(paths.map(get).join(''));
+    expect((await answered).match(/\/\w in \/\w(?=;)/g)).toEqual(paths.map((path) => `${path} in ${path}`));
+  });
+
+  it('forget everything of one that ends in the middle, whatever it was doing', async () => {
+    const late: ServerResponse[] = [];
+    const { open, connections } = await serve((request, response) => {
+      if (request.url === '/late') late.push(response);
+      else sendDocument(request, response);
+    });
+    const sent = [
+      '',
+      'GET /half HTTP/1.1\r\n',
+      get('/late'),
+      get('/late').repeat(1_000),
+      get('/').repeat(1_000),
+      'PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx',
+      'no HTTP at all\r\n\r\n',
+      `${get('/')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n${get('/')}`,
+    ];
+    for (const how of ['end', 'destroy', 'reset'] as const) {
+      const sockets = await Promise.all(sent.map(open));
+      sockets.forEach((socket, i) => socket.write(sent[i]!));
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const socket of sockets) {
+        if (how === 'end') socket.end(() => socket.destroy());
+        else if (how === 'destroy') socket.destroy();
+        else socket.resetAndDestroy();
+      }
+      // Of a client that is not read from it is learned that it left when it is answered.
+      await until(() => {
+        for (const response of late.splice(0)) response.end('late');
+        return connections.state().open === 0;
+      });
+      expect(connections.state()).toEqual({ open: 0, idle: 0, unfinished: 0, ahead: 0, unread: 0 });
+    }
+  });
+});

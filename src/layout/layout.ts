@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Injectable } from '@nestjs/common';
+import { Eta } from 'eta';
+import { Config } from '../config/config.js';
+import { fingerprint, sha256 } from '../crypto/digests.js';
+import { paletteOf } from './palette.js';
+
+/** For every response to a browser, redirects and JSON too. {@link Layout.render} overrides some of them. */
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'Content-Security-Policy':
+    "default-src 'none'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+  'X-Frame-Options': 'DENY',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-store',
+};
+
+/** A script inside a page, and the source by which a Content-Security-Policy allows it. */
+export class InlineScript {
+  readonly source: string;
+
+  constructor(readonly text: string) {
+    this.source = `'sha256-${sha256(text, 'base64')}'`;
+  }
+}
+
+/** What a template gets; its layout, `layout.eta`, uses the rest of it. */
+interface TemplateData {
+  readonly language: string;
+  readonly [name: string]: unknown;
+}
+
+/** Renders every page for browsers: one layout and one style sheet, nothing from elsewhere, and no script but inline ones known by their hash. */
+@Injectable()
+export class Layout {
+  readonly #eta = new Eta({
+    views: fileURLToPath(new URL('../', import.meta.url)),
+    autoEscape: true,
+    cache: true,
+  });
+
+  /** The style sheet in the platform's colour. */
+  readonly style: string;
+  /** Its address, which changes with it. */
+  readonly styleAddress: string;
+
+  constructor({ platformColor }: Config) {
+    const style = readFileSync(new URL('./style.css', import.meta.url), 'utf8');
+    this.style = style + (platformColor === undefined ? '' : paletteOf(platformColor));
+    this.styleAddress = `/style.css?${fingerprint(this.style)}`;
+  }
+
+  /**
+   * @param template path below `src/`, without its extension
+   * @param scripts those that the template may contain
+   * @param formTargets where forms and redirects after them may lead: sources as CSP writes them
+   */
+  render(
+    template: string,
+    data: TemplateData,
+    scripts: readonly InlineScript[],
+    formTargets: readonly string[],
+  ): { html: string; headers: Record<string, string> } {
+    const html = this.#eta.render(template, { ...data, style: this.styleAddress });
+    const run = scripts.filter(({ text }) => html.includes(text)).map(({ source }) => source);
+    const policy = [
+      "default-src 'none'",
+      "style-src 'self'",
+      ...(run.length > 0 ? [`script-src ${run.join(' ')}`, "connect-src 'self'"] : []),
+      "img-src 'self'",
+      `form-action ${formTargets.length > 0 ? formTargets.join(' ') : "'none'"}`,
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+    ];
+    const headers = {
+      ...SECURITY_HEADERS,
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': policy.join('; '),
+    };
+    return { html, headers };
+  }
+}

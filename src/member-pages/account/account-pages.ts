@@ -1,0 +1,144 @@
+import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import type { Session } from 'oidc-provider';
+import { Csrf } from '../../accounts/browsers/csrf.js';
+import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
+import type { Owner } from '../../auth/owner.js';
+import { Config } from '../../config/config.js';
+import { addressOf } from '../../values/network.js';
+import { PasskeyForm } from '../sign-in/passkey-form.js';
+import { SignOuts } from '../../federation/sign-outs.js';
+import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
+import { pathOf } from '../../federation/sign-in-pages.js';
+import type { SignInPage } from '../../federation/sign-in-pages.js';
+import { BrowserSessions } from '../sign-in/browser-sessions.js';
+import type { SignedInUser } from '../sign-in/browser-sessions.js';
+import { FlashMessages } from './flash-messages.js';
+import { requireOwnForm } from '../requests/form-body.js';
+import type { Form } from '../requests/form-body.js';
+import { AnsweredOtherwise } from '../requests/page.filter.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
+import { confirmPathOf } from '../rendering/page-paths.js';
+import { Pages, redirect } from '../rendering/pages.js';
+import type { FlashMessage, Page, PageUser } from '../rendering/page-contents.js';
+
+/** The member who is signed in on the account pages, or on the developer's. */
+export interface Member {
+  readonly user: SignedInUser;
+  readonly session: Session;
+  /** For the forms on the page. */
+  readonly csrf: string;
+  /** Who acts, for the audit trail. */
+  readonly by: { readonly actor: 'user'; readonly ip: string | null };
+  /** The same as the owner of apps and keys. */
+  readonly owner: Owner;
+}
+
+/** A member with the form that they sent. */
+export interface Sender extends Member {
+  readonly form: Form;
+}
+
+/** A page of a signed-in member, without the parts that all of them share. */
+type MemberPage = Distributed<Extract<Page, { csrf: string; user: PageUser }>>;
+type Distributed<T> = T extends unknown ? Omit<T, 'csrf' | 'user'> : never;
+
+/** Common to all pages below `/account` and `/developer`: the current member, the sign-in in their place, and notices after a form. */
+@Injectable()
+export class AccountPages {
+  constructor(
+    private readonly config: Config,
+    private readonly pages: Pages,
+    private readonly sessions: BrowserSessions,
+    private readonly csrf: Csrf,
+    private readonly upstream: UpstreamSignIns,
+    private readonly signOuts: SignOuts,
+    private readonly done: FlashMessages,
+    private readonly passkeyForm: PasskeyForm,
+    private readonly signInMethods: SignInMethods,
+  ) {}
+
+  /** Finds the member for whom the page is shown. @throws AnsweredOtherwise if nobody is signed in, and the sign-in was sent instead */
+  async visitor(page: SignInPage, response: Response): Promise<Member> {
+    const member = await this.#member(response);
+    if (member) return member;
+    if (this.config.localSignIn) this.showSignIn(page, response, 200);
+    else redirect(response, `${pathOf(page)}/upstream`);
+    throw new AnsweredOtherwise();
+  }
+
+  /**
+   * Finds the member who sent a form of such a page.
+   *
+   * @param confirmedOn for a form that opens their account or their data, so that an abandoned browser is not enough: the page on which
+   * they sign in again
+   * @throws PageFault if the CSRF token is wrong, or nobody is signed in; AnsweredOtherwise if they signed in too long ago, and were
+   * redirected to sign in again
+   */
+  async sender(response: Response, form: Form, confirmedOn?: SignInPage): Promise<Sender> {
+    const member = await this.sentBy(response, form);
+    if (!member) throw new PageFault(401, 'signedOut');
+    const confirmation = confirmedOn && (await this.confirmationOf(confirmedOn, member));
+    if (confirmation === undefined) return { ...member, form };
+    redirect(response, confirmation);
+    throw new AnsweredOtherwise();
+  }
+
+  /** The same for a form of which it does not matter that nobody is signed in. */
+  async sentBy(response: Response, form: Form): Promise<Member | undefined> {
+    requireOwnForm(this.csrf, response.req, form);
+    return this.#member(response);
+  }
+
+  /** @returns where the member signs in again before they use such a form; undefined if they just did */
+  async confirmationOf(page: SignInPage, { user, session }: Member): Promise<string | undefined> {
+    const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);
+    return ways?.confirmed === true ? undefined : confirmPathOf(pathOf(page));
+  }
+
+  /** Sends a page that has a sign-out form. */
+  send(response: Response, { user, csrf }: Member, page: MemberPage, status = 200): void {
+    this.pages.send(response, status, { ...page, csrf, user }, { formTargets: this.signOuts.formTargets });
+  }
+
+  /** Redirects to another of the member's pages, which shows a notice of what was done. @param count how many items it is about */
+  redirectDone(response: Response, path: string, done: FlashMessage | undefined, count?: number): void {
+    if (done !== undefined) this.done.leave(response, done, count);
+    redirect(response, path);
+  }
+
+  /** Takes the notice of what was done, to be merged into the page. */
+  takeDone(response: Response): ReturnType<FlashMessages['take']> {
+    return this.done.take(response);
+  }
+
+  /** Sends the sign-in in place of a page. */
+  showSignIn(page: SignInPage, response: Response, status: number, said: Said = {}): void {
+    const path = pathOf(page);
+    this.pages.send(response, status, {
+      name: 'sign-in',
+      action: `${path}/sign-in`,
+      csrf: this.csrf.token(response.req, response),
+      client: null,
+      ...(page.startsWith('developer') ? { lead: 'toDeveloper' } : {}),
+      ...this.upstream.linkFrom(path),
+      ...this.passkeyForm.formOn(path),
+      ...said,
+    });
+  }
+
+  async #member(response: Response): Promise<Member | undefined> {
+    const current = await this.sessions.current(response);
+    if (!current) return undefined;
+    const ip = addressOf(response.req) ?? null;
+    return {
+      ...current,
+      csrf: this.csrf.token(response.req, response),
+      by: { actor: 'user', ip },
+      owner: { userId: current.user.id, ip },
+    };
+  }
+}
+
+/** Optional parts of a sign-in page. */
+type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'lead' | 'username' | 'upstream'>;

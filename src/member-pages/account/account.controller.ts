@@ -1,0 +1,162 @@
+import { Controller, Get, Param, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import type { Session } from 'oidc-provider';
+import { DataSource } from 'typeorm';
+import { Usage } from '../../auth/usage/usage.js';
+import { CalendarLinks } from '../../calendar/calendar-links.js';
+import { TokenKeys } from '../../crypto/token-keys.js';
+import { CredentialCache } from '../../auth/credential-cache.js';
+import { activityOf } from '../../clients/activity.js';
+import { ConnectedApps } from '../../clients/connected-apps.js';
+import { AccountPages } from './account-pages.js';
+import type { Member, Sender } from './account-pages.js';
+import { FormSender, Visitor } from './member.decorators.js';
+import { BrowserSessions } from '../sign-in/browser-sessions.js';
+import { FormBody } from '../requests/form-body.js';
+import type { Form } from '../requests/form-body.js';
+import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
+import { clientLogoPath, hostOf } from '../../authorization-server/ports/page-client.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
+import { ServesPages } from '../requests/page.decorator.js';
+import { redirect } from '../rendering/pages.js';
+import type { ScopeName } from '../rendering/page-contents.js';
+import { SecurityPage } from './security-page.js';
+import { SignOuts } from '../../federation/sign-outs.js';
+import { isStorable } from '../../values/string-rules.js';
+
+/** Connected apps, sessions, activity and security, below `/account`. Members who are not signed in sign in on the page itself. */
+@Controller('account')
+@ServesPages()
+export class AccountController {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly account: AccountPages,
+    private readonly sessions: BrowserSessions,
+    private readonly database: OauthDatabase,
+    private readonly credentials: CredentialCache,
+    private readonly usage: Usage,
+    private readonly signOuts: SignOuts,
+    private readonly links: CalendarLinks,
+    private readonly securityPage: SecurityPage,
+    private readonly access: ConnectedApps,
+    private readonly keys: TokenKeys,
+  ) {}
+
+  @Get()
+  first(@Res() response: Response): void {
+    redirect(response, '/account/apps');
+  }
+
+  @Get('apps')
+  async apps(@Res() response: Response, @Visitor('apps') visitor: Member): Promise<void> {
+    await this.usage.flush(); // so that what this process has counted is shown at once
+    const { shown, count } = await this.access.listApps(visitor.user.id);
+    const apps = shown.map((app) => ({
+      client_id: app.client_id,
+      client: {
+        name: app.client_name,
+        host: hostOf(app.redirect_uri),
+        ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
+      },
+      scopes: app.scopes as ScopeName[],
+      since: app.since,
+      last_used_at: app.last_used_at,
+    }));
+    this.account.send(response, visitor, {
+      name: 'apps',
+      ...this.account.takeDone(response),
+      revoke: '/account/apps/revoke',
+      apps,
+      more: count - shown.length,
+    });
+  }
+
+  @Get('sessions')
+  async allSessions(@Res() response: Response, @Visitor('sessions') visitor: Member): Promise<void> {
+    const userId = visitor.user.id;
+    const keys = this.#keysOf(visitor.session);
+    const own = keys.map((key) => key.toString('hex'));
+    const { shown, count } = await this.access.listSessions(userId, keys);
+    const apps = await this.access.listApps(userId);
+    const links = await this.links.list(userId);
+    const sessions = shown.map(({ id, ...seen }) => ({
+      ...seen,
+      action: `/account/sessions/${id}/end`,
+      current: own.includes(id),
+    }));
+    this.account.send(response, visitor, {
+      name: 'sessions',
+      ...this.account.takeDone(response),
+      sessions,
+      more: count - shown.length,
+      end_others: '/account/sessions/end-others',
+      also: { apps: apps.count, links: links.length },
+    });
+  }
+
+  @Get('activity')
+  async activity(@Res() response: Response, @Visitor('activity') visitor: Member): Promise<void> {
+    await this.usage.flush(); // so that what this process has counted is shown at once
+    const activity = await activityOf(this.dataSource, visitor.user.id);
+    this.account.send(response, visitor, { name: 'activity', ...activity });
+  }
+
+  @Get('security')
+  security(@Res() response: Response, @Visitor('security') visitor: Member): Promise<void> {
+    return this.securityPage.send(response, visitor);
+  }
+
+  /** The client's id is a form field: an id that an admin chose may contain characters that a path cannot. */
+  @Post('apps/revoke')
+  async revoke(@Res() response: Response, @FormSender() { user, by, form }: Sender): Promise<void> {
+    const { client_id: clientId } = form;
+    if (typeof clientId !== 'string' || clientId.length > 100 || !isStorable(clientId))
+      throw new PageFault(400, 'malformed');
+    await this.access.revoke(user.id, clientId, by);
+    this.credentials.revoke({ kind: 'user', id: String(user.id) });
+    this.account.redirectDone(response, '/account/apps', 'access-revoked');
+  }
+
+  @Post('sessions/:session/end')
+  async endSession(
+    @Res() response: Response,
+    @FormSender() { user, session, by }: Sender,
+    @Param('session') sessionId: string,
+  ): Promise<void> {
+    const ended = await this.access.endSession(user.id, sessionId, by);
+    const own = this.#keysOf(session).some((key) => key.toString('hex') === sessionId);
+    this.account.redirectDone(response, '/account/sessions', ended && !own ? 'session-ended' : undefined);
+  }
+
+  @Post('sessions/end-others')
+  async endOtherSessions(
+    @Res() response: Response,
+    @FormSender() { user, session, by, form }: Sender,
+  ): Promise<void> {
+    const also = [form.also ?? []].flat();
+    await this.access.endOtherSessions(user.id, by, this.#keysOf(session));
+    if (also.includes('apps')) {
+      await this.access.revoke(user.id, null, by);
+      this.credentials.revoke({ kind: 'user', id: String(user.id) });
+    }
+    if (also.includes('links')) await this.links.revokeAll(user.id, by);
+    const done = also.length > 0 ? 'others-and-access-ended' : 'others-ended';
+    this.account.redirectDone(response, '/account/sessions', done);
+  }
+
+  @Post('sign-out')
+  async signOut(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+    const member = await this.account.sentBy(response, form);
+    const onwards = await this.signOuts.addressFor();
+    if (member) {
+      this.database.current!.signOut = { type: 'session.signed_out', actor: 'user', userId: member.user.id };
+      await this.sessions.signOut(response);
+    }
+    redirect(response, onwards ?? '/sign-in/signed-out');
+  }
+
+  /** The keys under which the session may be stored. */
+  #keysOf(session: Session): Buffer[] {
+    return this.keys.keysOf('Session.uid', session.uid);
+  }
+}

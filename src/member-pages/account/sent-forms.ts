@@ -1,0 +1,99 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { DataSource } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { Config } from '../../config/config.js';
+import { Encryption } from '../../crypto/encryption.js';
+import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
+import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
+import { queryOf } from '../../http/input/raw-query.js';
+import { fieldText } from '../requests/form-body.js';
+import { FORM_ID, newFormId } from '../rendering/form-ids.js';
+import type { Member, Sender } from './account-pages.js';
+import { redirect } from '../rendering/pages.js';
+
+/** How long a form that was sent is known, and what it made can be shown, in seconds. */
+const KNOWN_SECONDS = 600;
+
+const MODEL = 'SentForm';
+/** See {@link USE_ONCE}, whose row also keeps what the form made. */
+const STORED_AS = 'ReplayDetection';
+
+const KEEP = 'UPDATE oauth_state SET payload = $2 WHERE key = $1';
+
+const FIND = `SELECT key, payload FROM oauth_state
+WHERE key IN ($1, $2) AND model = '${STORED_AS}' AND expires_at > now() AND payload IS NOT NULL`;
+
+const TAKE = `WITH kept AS (${FIND} FOR UPDATE
+), taken AS (UPDATE oauth_state s SET payload = NULL FROM kept WHERE s.key = kept.key
+) SELECT key, payload FROM kept`;
+
+/**
+ * Forms that make something: however often one is sent, twice at once or again after a reload, it makes it once. What was made is
+ * then shown by the page to which the browser is redirected, also once: until then it is kept encrypted, under the form's id.
+ */
+@Injectable()
+export class SentForms {
+  readonly #encryption: Encryption;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly database: OauthDatabase,
+    config: Config,
+    private readonly keys: TokenKeys,
+  ) {
+    this.#encryption = new Encryption(config.secrets, 'oauth-state');
+  }
+
+  /**
+   * Runs `make`, in a transaction, unless the member sent this form before; one that is sent meanwhile waits for its end. If it throws,
+   * the form counts as not sent.
+   *
+   * @returns what it made, now or before, unless that was shown since; and the form's id, for {@link redirectToMade}
+   */
+  async once<Made extends object>(
+    { user, form }: Sender,
+    make: (manager: EntityManager) => Promise<Made>,
+  ): Promise<{ readonly made: Made | undefined; readonly formId: string }> {
+    const sent = fieldText(form.form);
+    const formId = FORM_ID.test(sent) ? sent : newFormId();
+    const id = idOf(user.id, formId);
+    const made = await this.dataSource.transaction(async (manager) => {
+      const first = await manager.query<unknown[]>(USE_ONCE, [
+        this.keys.everyKeyOf(MODEL, id),
+        KNOWN_SECONDS,
+      ]);
+      if (first.length === 0) return undefined;
+      const result = await make(manager);
+      const key = this.keys.keyOf(MODEL, id);
+      await manager.query(KEEP, [key, this.#encryption.seal(result, MODEL, key)]);
+      return result;
+    });
+    return { made: made ?? (await this.#read<Made>(FIND, id)), formId };
+  }
+
+  /** Redirects to the page that shows what the form made, with {@link take}. */
+  redirectToMade(response: Response, path: string, formId: string): void {
+    redirect(response, `${path}?made=${formId}`);
+  }
+
+  /** @returns what the form made that redirected the member here; undefined if that was shown before */
+  take<Made extends object>({ user }: Member, request: Request): Promise<Made | undefined> {
+    const made = queryOf(request).get('made');
+    return made !== null && FORM_ID.test(made)
+      ? this.#read(TAKE, idOf(user.id, made))
+      : Promise.resolve(undefined);
+  }
+
+  async #read<Made extends object>(statement: string, id: string): Promise<Made | undefined> {
+    const keys = eitherOf(this.keys.keysOf(MODEL, id));
+    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(statement, keys);
+    return row && this.#encryption.open<Made>(row.payload, MODEL, row.key);
+  }
+}
+
+/** Another member's form of the same id is another one. */
+function idOf(userId: number, form: string): string {
+  return `${userId}-${form}`;
+}

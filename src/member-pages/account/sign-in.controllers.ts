@@ -1,0 +1,99 @@
+import { Controller, Get, Post, Res } from '@nestjs/common';
+import type { Type } from '@nestjs/common';
+import type { Response } from 'express';
+import { Csrf } from '../../accounts/browsers/csrf.js';
+import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
+import { Config } from '../../config/config.js';
+import { pathOf } from '../../federation/sign-in-pages.js';
+import type { SignInPage } from '../../federation/sign-in-pages.js';
+import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
+import { queryOf } from '../../http/input/raw-query.js';
+import { redirect } from '../rendering/pages.js';
+import { FormBody, requireOwnForm } from '../requests/form-body.js';
+import type { Form } from '../requests/form-body.js';
+import { ServesPages } from '../requests/page.decorator.js';
+import { BrowserSessions } from '../sign-in/browser-sessions.js';
+import { PasskeyForm } from '../sign-in/passkey-form.js';
+import { SignInForm } from '../sign-in/sign-in-form.js';
+import type { SignInRefusal } from '../sign-in/sign-in-form.js';
+import { AccountPages } from './account-pages.js';
+import type { Member } from './account-pages.js';
+import { Visitor } from './member.decorators.js';
+
+/** Makes the controllers for signing in on such a page itself: by password, passkey, or the platform's own login. */
+export function signInControllers(pages: readonly SignInPage[]): Type[] {
+  return pages.map(signInController);
+}
+
+function signInController(page: SignInPage): Type {
+  const path = pathOf(page);
+
+  @Controller(path)
+  @ServesPages()
+  class SignInController {
+    constructor(
+      private readonly config: Config,
+      private readonly account: AccountPages,
+      private readonly sessions: BrowserSessions,
+      private readonly signInForm: SignInForm,
+      private readonly passkeyForm: PasskeyForm,
+      private readonly upstream: UpstreamSignIns,
+      private readonly csrf: Csrf,
+    ) {}
+
+    @Get('upstream')
+    async signInUpstream(@Res() response: Response): Promise<void> {
+      const prompted = queryOf(response.req).has('other');
+      // Who is signed in already is asked for a proof that is fresh; anybody else for another account.
+      const confirms = prompted && (await this.sessions.current(response)) !== undefined;
+      const wishes = { prompted, maxAge: confirms ? 0 : undefined };
+      redirect(response, await this.upstream.begin(response, { account: page }, wishes));
+    }
+
+    /** Asks a signed-in member to authenticate again; after that they are redirected to the page. */
+    @Get('confirm')
+    confirm(@Res() response: Response, @Visitor(page) { user }: Member): void {
+      if (!this.config.localSignIn) {
+        redirect(response, `${path}/upstream?other=1`);
+        return;
+      }
+      const { upstream } = this.upstream.linkFrom(path);
+      this.account.showSignIn(page, response, 200, {
+        username: user.username,
+        lead: 'again',
+        ...(upstream ? { upstream: { ...upstream, href: `${upstream.href}?other=1` } } : {}),
+      });
+    }
+
+    @Post('sign-in')
+    async signIn(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+      requireOwnForm(this.csrf, response.req, form);
+      if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
+      await this.#finish(response, await this.signInForm.submit(response, form, 'account'));
+    }
+
+    /** Sends the passkey options that the sign-in page's script requests. */
+    @Post('passkey/options')
+    async passkeyOptions(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+      requireOwnForm(this.csrf, response.req, form);
+      await this.passkeyForm.options(response, path);
+    }
+
+    @Post('passkey')
+    async signInWithPasskey(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+      requireOwnForm(this.csrf, response.req, form);
+      await this.#finish(response, await this.passkeyForm.submit(response, form, path, 'account'));
+    }
+
+    async #finish(response: Response, result: SignedIn | SignInRefusal): Promise<void> {
+      if ('status' in result) {
+        this.account.showSignIn(page, response, result.status, result.said);
+        return;
+      }
+      await this.sessions.signIn(response, result);
+      redirect(response, path);
+    }
+  }
+  return SignInController;
+}

@@ -1,0 +1,75 @@
+import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
+import { asShown } from '../../values/names.js';
+import { allowedOriginsOf, keySetOf } from '../../clients/client-rules.js';
+import type { ClientChanges, ClientDetails } from '../../clients/clients.service.js';
+import { fieldText } from '../requests/form-body.js';
+import type { Form } from '../requests/form-body.js';
+import { clientLogoPath } from '../../authorization-server/ports/page-client.js';
+import type { ClientForm, DeveloperClient } from '../rendering/page-contents.js';
+
+/** Gives the field values when an app is edited. */
+export function formOf(client: ClientDetails): ClientForm {
+  const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] });
+  const isDefault = byDefault.join() === client.allowed_origins.join();
+  return {
+    name: client.name,
+    type: client.type,
+    redirect_uris: client.redirect_uris.join('\n'),
+    allowed_origins: isDefault ? '' : client.allowed_origins.join('\n'),
+    post_logout_redirect_uris: client.post_logout_redirect_uris.join('\n'),
+    scopes: client.scopes,
+    jwks: '',
+    client_uri: client.client_uri ?? '',
+    policy_uri: client.policy_uri ?? '',
+  };
+}
+
+/** Gives the form as it was filled in, to be shown again. */
+export function clientFormOf(form: Form): ClientForm {
+  return {
+    name: fieldText(form.name),
+    type: form.type === 'native' ? 'native' : 'web',
+    redirect_uris: fieldText(form.redirect_uris),
+    allowed_origins: fieldText(form.allowed_origins),
+    post_logout_redirect_uris: fieldText(form.post_logout_redirect_uris),
+    scopes: [form.scopes ?? []].flat().filter(isScope),
+    jwks: fieldText(form.jwks),
+    client_uri: fieldText(form.client_uri).trim(),
+    policy_uri: fieldText(form.policy_uri).trim(),
+  };
+}
+
+/** The field values when an app is registered. */
+export const EMPTY_FORM: ClientForm = { ...clientFormOf({}), scopes: ALL_SCOPES };
+
+/** Converts the form for {@link ClientsService}. @throws ClientFault if the keys are not JSON */
+export function wantedOf(values: ClientForm) {
+  return {
+    name: asShown(values.name),
+    redirect_uris: linesOf(values.redirect_uris),
+    allowed_origins: linesOf(values.allowed_origins),
+    post_logout_redirect_uris: linesOf(values.post_logout_redirect_uris),
+    scopes: ALL_SCOPES.filter((scope) => values.scopes.includes(scope)),
+    jwks: values.jwks.trim() === '' ? null : keySetOf(values.jwks),
+    client_uri: values.client_uri === '' ? null : values.client_uri,
+    policy_uri: values.policy_uri === '' ? null : values.policy_uri,
+  } satisfies ClientChanges;
+}
+
+/** Splits a text into lines, without blank or duplicate ones. */
+export function linesOf(text: string): string[] {
+  return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
+}
+
+/** Gives an app as its developer sees it. */
+export function shownClient(client: ClientDetails): DeveloperClient {
+  const byPlatform = client.disabled_at !== null && !client.disabled_by_owner;
+  return {
+    client_id: client.client_id,
+    name: client.name,
+    type: client.type,
+    state: byPlatform ? 'disabledByPlatform' : client.disabled_at === null ? 'enabled' : 'disabled',
+    // The logo of a disabled app is not served.
+    ...(client.has_logo && client.disabled_at === null ? { logo: clientLogoPath(client.client_id) } : {}),
+  };
+}

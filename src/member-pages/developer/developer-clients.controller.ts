@@ -1,0 +1,194 @@
+import { Controller, Get, Param, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { CredentialCache } from '../../auth/credential-cache.js';
+import { LimitReached } from '../../auth/owner.js';
+import type { Owner } from '../../auth/owner.js';
+import { ALL_SCOPES } from '../../auth/scopes.js';
+import { Config } from '../../config/config.js';
+import { ClientFault, redirectUriFault } from '../../clients/client-rules.js';
+import { ClientsService } from '../../clients/clients.service.js';
+import type { ClientDetails } from '../../clients/clients.service.js';
+import { ClientCache } from '../../authorization-server/adapters/client-cache.js';
+import { AccountPages } from '../account/account-pages.js';
+import type { Member, Sender } from '../account/account-pages.js';
+import { FormSender, Visitor } from '../account/member.decorators.js';
+import { fieldText } from '../requests/form-body.js';
+import { ServesPages } from '../requests/page.decorator.js';
+import { redirect } from '../rendering/pages.js';
+import { SentForms } from '../account/sent-forms.js';
+import type { ClientForm, FlashMessage } from '../rendering/page-contents.js';
+import { languageOf, textsIn } from '../rendering/texts/texts.js';
+import { UploadBody } from '../requests/upload-body.js';
+import { fill, sentence } from '../rendering/wording.js';
+import { clientFormOf, EMPTY_FORM, formOf, linesOf, shownClient, wantedOf } from './client-form.js';
+import { caught, hideUnknown, checkedId } from './own.js';
+
+/** Pages on which members register and edit apps. */
+@Controller('developer')
+@ServesPages()
+export class DeveloperClientsController {
+  constructor(
+    private readonly config: Config,
+    private readonly account: AccountPages,
+    private readonly credentials: CredentialCache,
+    private readonly forms: SentForms,
+    private readonly known: ClientCache,
+    private readonly clients: ClientsService,
+  ) {}
+
+  @Get('new-client')
+  newClient(@Res() response: Response, @Visitor('developer') developer: Member): void {
+    this.#show(response, developer, 200, null, EMPTY_FORM);
+  }
+
+  @Post('clients')
+  async register(@Res() response: Response, @FormSender() developer: Sender): Promise<void> {
+    const values = clientFormOf(developer.form);
+    const outcome = await caught(() =>
+      this.forms.once(developer, async (manager) => {
+        const { owner } = developer;
+        const wanted = { ...wantedOf(values), type: values.type, actor: 'user', owner } as const;
+        return { id: await this.clients.create(wanted, manager) };
+      }),
+    );
+    if (outcome instanceof ClientFault) this.#show(response, developer, 400, null, values, outcome);
+    else if (outcome instanceof LimitReached) redirect(response, '/developer');
+    else this.account.redirectDone(response, `/developer/clients/${outcome.made!.id}`, 'app-registered');
+  }
+
+  /** Checks redirect URIs while they are typed, and responds with the faults as JSON for the form's script. */
+  @Post('redirect-uris')
+  checkRedirectUris(@Res() response: Response, @FormSender() { form }: Sender): void {
+    const { faults } = textsIn(languageOf(undefined, response.req.headers['accept-language'])).developer;
+    const { type } = clientFormOf(form);
+    const found = linesOf(fieldText(form.redirect_uris)).flatMap((uri) => {
+      const fault = redirectUriFault(uri, type, this.config.production);
+      return fault ? sentence(fill(faults[fault], { value: uri.slice(0, 200) })) : [];
+    });
+    response.json({ faults: found });
+  }
+
+  @Get('clients/:client')
+  async client(
+    @Res() response: Response,
+    @Visitor('developer') developer: Member,
+    @Param('client') id: string,
+  ): Promise<void> {
+    const client = await this.#find(id, developer);
+    this.#show(response, developer, 200, client, formOf(client));
+  }
+
+  @Post('clients/:client')
+  async change(
+    @Res() response: Response,
+    @FormSender() developer: Sender,
+    @Param('client') id: string,
+  ): Promise<void> {
+    const values = clientFormOf(developer.form);
+    const client = await this.#find(id, developer);
+    const outcome = await caught(async () => {
+      const wanted = wantedOf(values);
+      await this.clients.update(
+        id,
+        (before) => ({ ...wanted, jwks: wanted.jwks ?? before.jwks }),
+        'user',
+        developer.owner,
+      );
+    });
+    if (outcome instanceof ClientFault)
+      this.#show(response, developer, 400, client, { ...values, type: client.type }, outcome);
+    else this.#changed(response, id, 'app-changed');
+  }
+
+  @Post('clients/:client/logo')
+  async changeLogo(
+    @Res() response: Response,
+    @UploadBody() form: FormData,
+    @Param('client') id: string,
+  ): Promise<void> {
+    const csrf = form.get('csrf');
+    const developer = await this.account.sender(response, {
+      csrf: typeof csrf === 'string' ? csrf : undefined,
+    });
+    const client = await this.#find(id, developer);
+    const file = form.get('logo');
+    const logo =
+      form.has('remove') || file === null || typeof file === 'string'
+        ? null
+        : Buffer.from(await file.arrayBuffer());
+    const outcome = await caught(() => this.clients.update(id, () => ({ logo }), 'user', developer.owner));
+    if (outcome instanceof ClientFault) this.#show(response, developer, 400, client, formOf(client), outcome);
+    else this.#changed(response, id, 'app-changed');
+  }
+
+  @Post('clients/:client/disable')
+  disable(
+    @Res() response: Response,
+    @FormSender() { owner }: Sender,
+    @Param('client') id: string,
+  ): Promise<void> {
+    return this.#setDisabled(response, owner, id, true);
+  }
+
+  @Post('clients/:client/enable')
+  enable(
+    @Res() response: Response,
+    @FormSender() { owner }: Sender,
+    @Param('client') id: string,
+  ): Promise<void> {
+    return this.#setDisabled(response, owner, id, false);
+  }
+
+  @Post('clients/:client/delete')
+  async delete(
+    @Res() response: Response,
+    @FormSender() { owner }: Sender,
+    @Param('client') id: string,
+  ): Promise<void> {
+    await this.clients.delete(checkedId(id), 'user', owner).catch(hideUnknown);
+    this.#forget(id);
+    this.account.redirectDone(response, '/developer', 'app-deleted');
+  }
+
+  async #setDisabled(response: Response, owner: Owner, id: string, disabled: boolean): Promise<void> {
+    await this.clients.setDisabled(checkedId(id), disabled, 'user', owner).catch(hideUnknown);
+    this.#changed(response, id, disabled ? 'app-disabled' : 'app-enabled');
+  }
+
+  #changed(response: Response, id: string, done: FlashMessage): void {
+    this.#forget(id);
+    this.account.redirectDone(response, `/developer/clients/${id}`, done);
+  }
+
+  /** Forgets what this process has cached of the app; other processes are notified by the database. */
+  #forget(id: string): void {
+    this.credentials.revoke({ kind: 'client', id });
+    this.known.forget(id);
+  }
+
+  async #find(id: string, { owner }: Member): Promise<ClientDetails> {
+    return this.clients.find(checkedId(id), owner).catch(hideUnknown);
+  }
+
+  #show(
+    response: Response,
+    developer: Member,
+    status: number,
+    client: ClientDetails | null,
+    values: ClientForm,
+    fault?: ClientFault,
+  ): void {
+    const page = {
+      name: 'developer-client',
+      ...this.account.takeDone(response),
+      client: client && {
+        ...shownClient(client),
+        has_keys: client.token_endpoint_auth_method === 'private_key_jwt',
+      },
+      values,
+      scopes: ALL_SCOPES,
+      fault,
+    } as const;
+    this.account.send(response, developer, page, status);
+  }
+}

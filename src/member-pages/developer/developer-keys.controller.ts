@@ -1,0 +1,143 @@
+import { Controller, Get, Param, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { ApiKeysService, MOST_OWN_KEYS } from '../../auth/api-keys/api-keys.service.js';
+import type { NewKey } from '../../auth/api-keys/api-keys.service.js';
+import { CredentialCache } from '../../auth/credential-cache.js';
+import { LimitReached } from '../../auth/owner.js';
+import { ALL_SCOPES } from '../../auth/scopes.js';
+import { Config } from '../../config/config.js';
+import { OperatorError } from '../../values/operator-error.js';
+import { asShown, isName } from '../../values/names.js';
+import { ClientFault } from '../../clients/client-rules.js';
+import { AccountPages } from '../account/account-pages.js';
+import type { Member, Sender } from '../account/account-pages.js';
+import { FormSender, Visitor } from '../account/member.decorators.js';
+import { fieldText } from '../requests/form-body.js';
+import { ServesPages } from '../requests/page.decorator.js';
+import { redirect } from '../rendering/pages.js';
+import { SentForms } from '../account/sent-forms.js';
+import { caught, hideUnknown, checkedId, nothingHere } from './own.js';
+
+/** The lifetimes offered for keys, in days. */
+const KEY_DAYS = [1, 7, 30, 90] as const;
+const DAY_SECONDS = 86_400;
+const MADE_PATH = '/developer/made-key';
+
+type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
+
+/** Where members create their own keys. This requires a recent sign-in, so that nobody can do it in an abandoned browser. */
+@Controller('developer')
+@ServesPages()
+export class DeveloperKeysController {
+  constructor(
+    private readonly config: Config,
+    private readonly forms: SentForms,
+    private readonly account: AccountPages,
+    private readonly credentials: CredentialCache,
+    private readonly keys: ApiKeysService,
+  ) {}
+
+  @Get('new-key')
+  async newKey(@Res() response: Response, @Visitor('developer/new-key') developer: Member): Promise<void> {
+    const confirmation = await this.account.confirmationOf('developer/new-key', developer);
+    if (confirmation === undefined)
+      this.#showForm(response, developer, 200, { name: '', scopes: [], days: 30 });
+    else redirect(response, confirmation);
+  }
+
+  /** Shows the key that was just made or rotated, this once. */
+  @Get('made-key')
+  async madeKey(@Res() response: Response, @Visitor('developer') developer: Member): Promise<void> {
+    const made = await this.forms.take<MadeKey>(developer, response.req);
+    const call = `${this.config.publicUrl}/api/public/credential`;
+    if (made)
+      this.account.send(response, developer, { name: 'developer-made-key', key: made.key, try: call });
+    else redirect(response, '/developer');
+  }
+
+  @Post('keys')
+  async makeKey(
+    @Res() response: Response,
+    @FormSender('developer/new-key') developer: Sender,
+  ): Promise<void> {
+    const { form } = developer;
+    const name = asShown(fieldText(form.name));
+    const scopes = ALL_SCOPES.filter((scope) => [form.scopes ?? []].flat().includes(scope));
+    const days = Number(fieldText(form.days));
+    const values = { name: name.slice(0, 200), scopes, days };
+    if (!isName(name) || !isKeyDays(days)) {
+      this.#showForm(response, developer, 400, values, 'bad');
+      return;
+    }
+    const wanted: NewKey = {
+      userId: developer.user.id,
+      name,
+      scopes,
+      environment: this.config.production ? 'live' : 'test',
+      cidrs: [],
+      expiresInSeconds: days * DAY_SECONDS,
+      actor: 'user',
+      owner: developer.owner,
+    };
+    const outcome = await caught(() =>
+      this.forms.once<MadeKey>(developer, (manager) => this.keys.create(wanted, manager)),
+    );
+    if (outcome instanceof LimitReached) this.#showForm(response, developer, 409, values, 'full');
+    else if (outcome instanceof ClientFault) throw outcome;
+    else this.forms.redirectToMade(response, MADE_PATH, outcome.formId);
+  }
+
+  /** Replaces a key, which ends at once. */
+  @Post('keys/:key/rotate')
+  async rotateKey(
+    @Res() response: Response,
+    @FormSender('developer') developer: Sender,
+    @Param('key') id: string,
+  ): Promise<void> {
+    const { owner } = developer;
+    if (!(await this.keys.find(checkedId(id), owner))) throw nothingHere();
+    try {
+      const { formId } = await this.forms.once<MadeKey>(developer, (manager) =>
+        this.keys.rotate(id, 0, 'user', owner, manager),
+      );
+      this.credentials.revoke({ kind: 'key', id });
+      this.forms.redirectToMade(response, MADE_PATH, formId);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      this.account.redirectDone(response, '/developer', 'key-not-rotated');
+    }
+  }
+
+  @Post('keys/:key/revoke')
+  async revokeKey(
+    @Res() response: Response,
+    @FormSender() { owner }: Sender,
+    @Param('key') id: string,
+  ): Promise<void> {
+    await this.keys.revoke(checkedId(id), 'by the member who made it', 'user', owner).catch(hideUnknown);
+    this.credentials.revoke({ kind: 'key', id });
+    this.account.redirectDone(response, '/developer', 'key-revoked');
+  }
+
+  #showForm(
+    response: Response,
+    developer: Member,
+    status: number,
+    values: { name: string; scopes: readonly string[]; days: number },
+    fault?: 'bad' | 'full',
+  ): void {
+    const page = {
+      name: 'developer-key',
+      values,
+      scopes: ALL_SCOPES,
+      days: KEY_DAYS,
+      fault,
+      most: MOST_OWN_KEYS,
+    } as const;
+    this.account.send(response, developer, page, status);
+  }
+}
+
+function isKeyDays(days: number): days is (typeof KEY_DAYS)[number] {
+  return (KEY_DAYS as readonly number[]).includes(days);
+}

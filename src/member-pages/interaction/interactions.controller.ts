@@ -1,0 +1,255 @@
+import { Controller, Get, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { errors } from 'oidc-provider';
+import type { Client, Interaction } from 'oidc-provider';
+import { Csrf } from '../../accounts/browsers/csrf.js';
+import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
+import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
+import { BrowserSessions } from '../sign-in/browser-sessions.js';
+import { FinishedSteps } from './finished-steps.js';
+import { originOf } from '../../clients/client-rules.js';
+import { ClientDocuments } from '../../authorization-server/adapters/client-documents.js';
+import { asksForRefusedAlone, Consents } from '../../authorization-server/requests/consents.js';
+import { Decision } from '../../authorization-server/requests/decision.js';
+import { Config } from '../../config/config.js';
+import { OpenidProvider } from '../../federation/openid-provider.js';
+import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
+import { queryOf } from '../../http/input/raw-query.js';
+import { FormBody, requireOwnForm } from '../requests/form-body.js';
+import type { Form } from '../requests/form-body.js';
+import { formTargetsOf, pageClientOf } from '../../authorization-server/ports/page-client.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
+import { ServesPages } from '../requests/page.decorator.js';
+import { Pages, redirect } from '../rendering/pages.js';
+import type { ScopeName } from '../rendering/page-contents.js';
+import type { Sending } from '../rendering/pages.js';
+import { PasskeyForm } from '../sign-in/passkey-form.js';
+import { PASSKEY_WANTED } from '../../authorization-server/provider/assurance.js';
+import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
+import {
+  allowedScopes,
+  EMPTY_SCOPE,
+  OPENID_SCOPES,
+  ROUTES,
+} from '../../authorization-server/provider/provider.js';
+import { SignInForm } from '../sign-in/sign-in-form.js';
+import type { SignInRefusal } from '../sign-in/sign-in-form.js';
+
+/** The steps between an authorization request and its response: sign-in and consent, below `/interaction/:uid`. */
+@Controller('interaction/:uid')
+@ServesPages()
+export class InteractionsController {
+  constructor(
+    private readonly config: Config,
+    private readonly server: AuthorizationServer,
+    private readonly pages: Pages,
+    private readonly sessions: BrowserSessions,
+    private readonly consents: Consents,
+    private readonly signInForm: SignInForm,
+    private readonly csrf: Csrf,
+    private readonly documents: ClientDocuments,
+    private readonly steps: FinishedSteps,
+    private readonly upstream: UpstreamSignIns,
+    private readonly upstreamProvider: OpenidProvider,
+    private readonly passkeyForm: PasskeyForm,
+  ) {}
+
+  @Get()
+  async show(@Res() response: Response): Promise<void> {
+    const step = await this.#step(response);
+    const { prompt, uid } = step.interaction;
+    if (prompt.name !== 'login') await this.#showConsent(response, step);
+    else if (this.config.localSignIn) this.#showSignIn(response, step, 200);
+    else redirect(response, `/interaction/${uid}/upstream`);
+  }
+
+  /** Redirects to the platform's own login. A link, which other sites may follow as well, since it grants nothing by itself. */
+  @Get('upstream')
+  async signInUpstream(@Res() response: Response): Promise<void> {
+    const { interaction } = await this.#step(response);
+    if (interaction.prompt.name !== 'login') throw new errors.SessionNotFound('another step');
+    const wishes = wishesOf(interaction, queryOf(response.req).has('other'));
+    redirect(response, await this.upstream.begin(response, { interaction: interaction.uid }, wishes));
+  }
+
+  #showSignIn(response: Response, step: Step, status: number, said: SignInRefusal['said'] = {}): void {
+    const { interaction, client } = step;
+    const hint = interaction.params.login_hint;
+    this.pages.send(
+      response,
+      status,
+      {
+        name: 'sign-in',
+        action: `/interaction/${interaction.uid}/sign-in`,
+        cancel: `/interaction/${interaction.uid}/cancel`,
+        ...this.upstream.linkFrom(`/interaction/${interaction.uid}`),
+        ...this.passkeyForm.formOn(`/interaction/${interaction.uid}`, wantsPasskey(interaction)),
+        csrf: this.csrf.token(response.req, response),
+        client: pageClientOf(client, interaction.params.redirect_uri as string),
+        ...(typeof hint === 'string' ? { username: hint.slice(0, 100) } : {}),
+        ...said,
+      },
+      sendingOf(step),
+    );
+  }
+
+  async #showConsent(response: Response, step: Step): Promise<void> {
+    const { interaction, client } = step;
+    const user = await this.#user(interaction);
+    const before = await this.consents.find(user.id, client.clientId);
+    const requested = requestedScopes(interaction, client);
+    const refused = before && !asksForRefusedAlone(before, requested) ? before.rejected : [];
+    this.pages.send(
+      response,
+      200,
+      {
+        name: 'consent',
+        action: `/interaction/${interaction.uid}/consent`,
+        switch_user: `/interaction/${interaction.uid}/switch-user`,
+        csrf: this.csrf.token(response.req, response),
+        client: pageClientOf(client, interaction.params.redirect_uri as string),
+        user,
+        again: before !== undefined,
+        days: daysOf(client),
+        scopes: requested.map((scope) => ({
+          name: scope as ScopeName,
+          checked: !refused.includes(scope),
+          required: OPENID_SCOPES.includes(scope),
+          writes: scope.endsWith(':write'),
+        })),
+      },
+      // Another member may sign in instead, and be redirected to the platform's own login at once.
+      sendingOf(step, this.config.localSignIn ? undefined : this.upstreamProvider.origin),
+    );
+  }
+
+  @Post('sign-in')
+  async signIn(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+    const step = await this.#posted(response, form, 'login');
+    if (!this.config.localSignIn || wantsPasskey(step.interaction)) throw new PageFault(400, 'malformed');
+    const result = await this.signInForm.submit(response, form, 'authorization');
+    await this.#finishSignIn(response, step, result);
+  }
+
+  @Post('passkey/options')
+  async passkeyOptions(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+    const { interaction } = await this.#posted(response, form, 'login');
+    await this.passkeyForm.options(response, `/interaction/${interaction.uid}`);
+  }
+
+  @Post('passkey')
+  async signInWithPasskey(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+    const step = await this.#posted(response, form, 'login');
+    const page = `/interaction/${step.interaction.uid}`;
+    const result = await this.passkeyForm.submit(response, form, page, 'authorization');
+    await this.#finishSignIn(response, step, result);
+  }
+
+  async #finishSignIn(response: Response, step: Step, result: SignedIn | SignInRefusal): Promise<void> {
+    if ('status' in result) {
+      this.#showSignIn(response, step, result.status, result.said);
+      return;
+    }
+    await this.steps.signedIn(response, step.interaction, result);
+  }
+
+  @Post('consent')
+  async consent(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+    const { interaction, client } = await this.#posted(response, form, 'consent');
+    const user = await this.#user(interaction);
+    const requested = requestedScopes(interaction, client);
+    const told = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
+    if (form.decision !== 'allow') {
+      const event = { ...told, type: 'consent.denied', details: { scopes: requested } } as const;
+      await this.steps.declined(response, interaction, 'the member did not allow it', event);
+      return;
+    }
+    const ticked = [form.scope ?? []].flat();
+    const granted = requested.filter((scope) => OPENID_SCOPES.includes(scope) || ticked.includes(scope));
+    const rejected = requested.filter((scope) => !granted.includes(scope));
+    await this.documents.keep(client.clientId);
+    const answer = { granted, rejected };
+    const decision = new Decision(
+      { ...told, type: 'consent.granted', details: answer },
+      { ...answer, redirect_origins: [originOf(interaction.params.redirect_uri as string)] },
+    );
+    await this.steps.consented(response, interaction, decision, () =>
+      this.consents.createGrant(this.server.provider, String(user.id), client.clientId, answer),
+    );
+  }
+
+  @Post('cancel')
+  async cancel(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+    const { interaction } = await this.#posted(response, form);
+    await this.steps.declined(response, interaction, 'the member went back to the app');
+  }
+
+  /** Restarts the same request at the sign-in. */
+  @Post('switch-user')
+  async switchUser(@Res() response: Response, @FormBody() form: Form): Promise<void> {
+    const { interaction } = await this.#posted(response, form, 'consent');
+    const asked = Object.entries(interaction.params).filter(([, value]) => typeof value === 'string');
+    const parameters = new URLSearchParams({ ...Object.fromEntries(asked), prompt: 'login' });
+    redirect(response, `${ROUTES.authorization}?${parameters}`);
+  }
+
+  /** @throws SessionNotFound if the sign-in has expired or belongs to another browser */
+  async #step(response: Response): Promise<Step> {
+    const { provider } = this.server;
+    const { uid } = response.req.params as { uid: string };
+    const interaction = await provider
+      .interactionDetails(response.req, response)
+      .catch(async (error: unknown) => {
+        throw await this.steps.explain(error, uid);
+      });
+    if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
+    const client = await provider.Client.find(interaction.params.client_id as string);
+    if (!client) throw new errors.SessionNotFound('the client is gone');
+    return { interaction, client, formTargets: formTargetsOf(interaction.params.redirect_uri) };
+  }
+
+  async #posted(response: Response, form: Form, prompt?: string): Promise<Step> {
+    const step = await this.#step(response);
+    requireOwnForm(this.csrf, response.req, form);
+    if (prompt !== undefined && step.interaction.prompt.name !== prompt)
+      throw new errors.SessionNotFound('another step');
+    return step;
+  }
+
+  async #user(interaction: Interaction) {
+    const accountId = interaction.session?.accountId;
+    const user = accountId === undefined ? undefined : await this.sessions.user(accountId);
+    if (!user) throw new errors.SessionNotFound('nobody is signed in');
+    return user;
+  }
+}
+
+interface Step {
+  readonly interaction: Interaction;
+  readonly client: Client;
+  readonly formTargets: readonly string[];
+}
+
+/** Whether the app requests a passkey, and the member's session did not come from one. */
+function wantsPasskey({ prompt }: Interaction): boolean {
+  return prompt.reasons.includes(PASSKEY_WANTED);
+}
+
+function requestedScopes(interaction: Interaction, client: Client): string[] {
+  const asked = (interaction.params.scope as string).split(' ');
+  return allowedScopes(client).filter((scope) => asked.includes(scope) && scope !== EMPTY_SCOPE);
+}
+
+function sendingOf({ interaction, formTargets }: Step, ...others: (string | undefined)[]): Sending {
+  const targets = [...formTargets, ...others.filter((target) => target !== undefined)];
+  return { formTargets: targets, uiLocales: interaction.params.ui_locales };
+}
+
+/** How long an app keeps its access: in all since the sign-in, and without use. */
+function daysOf({ applicationType }: Client) {
+  const [most, idle] =
+    applicationType === 'native'
+      ? [LIFETIMES.nativeRefresh, LIFETIMES.nativeRefreshIdle]
+      : [LIFETIMES.webRefresh, LIFETIMES.webRefresh];
+  return { most: most / 86_400, idle: idle / 86_400 };
+}

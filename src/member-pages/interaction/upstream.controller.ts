@@ -1,0 +1,100 @@
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Config } from '../../config/config.js';
+import { isUnavailable } from '../../database/postgres/unavailable.js';
+import { Logger } from '../../http/logger.js';
+import { BrowserSessions } from '../sign-in/browser-sessions.js';
+import { FinishedSteps } from './finished-steps.js';
+import { NOT_SIGNED_IN } from '../../authorization-server/middleware/strangers.js';
+import { FormBody } from '../requests/form-body.js';
+import type { Form } from '../requests/form-body.js';
+import { ServesPages } from '../requests/page.decorator.js';
+import { Pages, redirect } from '../rendering/pages.js';
+import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
+import { LogoutTokens } from '../../federation/logout-tokens.js';
+import { UpstreamFault } from '../../federation/openid-provider.js';
+import { SignOuts } from '../../federation/sign-outs.js';
+import type { Purpose } from '../../federation/upstream-sign-ins.js';
+import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
+import { pathOf } from '../../federation/sign-in-pages.js';
+import { queryOf } from '../../http/input/raw-query.js';
+
+/** Where the platform's own login redirects back to and sends logout tokens, below `/sign-in`. */
+@Controller('sign-in')
+@ServesPages()
+export class UpstreamController {
+  constructor(
+    private readonly config: Config,
+    private readonly server: AuthorizationServer,
+    private readonly signIns: UpstreamSignIns,
+    private readonly signOuts: SignOuts,
+    private readonly steps: FinishedSteps,
+    private readonly sessions: BrowserSessions,
+    private readonly pages: Pages,
+    private readonly logger: Logger,
+    private readonly logoutTokens: LogoutTokens,
+  ) {}
+
+  /** Handles the response to a sign-in, for an app or for an account page. */
+  @Get('callback')
+  async callback(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const begun = await this.signIns.take(request);
+    const { purpose } = begun;
+    const interaction =
+      'interaction' in purpose ? await this.server.provider.Interaction.find(purpose.interaction) : undefined;
+    // The interaction may meanwhile have expired, or have been completed in another tab.
+    if (
+      'interaction' in purpose &&
+      (interaction?.prompt.name !== 'login' || interaction.result !== undefined)
+    ) {
+      redirect(response, `/interaction/${purpose.interaction}`); // says which of the two
+      return;
+    }
+    const signedIn = await this.signIns.finish(response, begun);
+    if (interaction && signedIn) await this.steps.signedIn(response, interaction, signedIn);
+    else if (interaction) await this.steps.declined(response, interaction, NOT_SIGNED_IN);
+    else {
+      // Without a sign-in of our own, the page would lead straight back to the provider.
+      if (!signedIn && !this.config.localSignIn) throw this.signIns.declined(purpose);
+      if (signedIn) await this.sessions.signIn(response, signedIn);
+      redirect(response, pathOf((purpose as Extract<Purpose, { account: unknown }>).account));
+    }
+  }
+
+  /** Where the provider redirects after a sign-out: continues to the app that requested it, or shows a confirmation. */
+  @Get('signed-out')
+  signedOut(@Req() request: Request, @Res() response: Response): void {
+    const target = this.signOuts.targetOf(queryOf(request).get('state'));
+    if (target === undefined) this.pages.send(response, 200, { name: 'signed-out', client: null });
+    else redirect(response, target);
+  }
+
+  /** The provider has ended a session, or all sessions of a subject: see {@link LogoutTokens}. */
+  @Post('backchannel-logout')
+  async backchannelLogout(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+  ): Promise<void> {
+    response.set('Cache-Control', 'no-store');
+    try {
+      if (!this.config.upstream) throw new UpstreamFault('wrong', 'there is no login of the platform');
+      const token = form.logout_token;
+      if (typeof token !== 'string') throw new UpstreamFault('wrong', 'logout_token is missing');
+      await this.logoutTokens.redeem(token);
+      response.status(200).end();
+    } catch (error) {
+      const away = isUnavailable(error) || (error instanceof UpstreamFault && error.kind === 'away');
+      if (!away && !(error instanceof UpstreamFault)) throw error;
+      const { message } = error as Error;
+      this.logger.info({ request_id: request.context.id, reason: message }, 'a logout token was refused');
+      const { retryAfter = 1 } = error as Partial<UpstreamFault>;
+      if (away) response.set('Retry-After', String(retryAfter));
+      response.status(away ? 503 : 400).json({
+        error: away ? 'temporarily_unavailable' : 'invalid_request',
+        error_description: away ? 'try again' : 'the logout token is not one that can be accepted',
+        error_id: request.context.id,
+      });
+    }
+  }
+}

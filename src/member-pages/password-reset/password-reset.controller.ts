@@ -1,0 +1,95 @@
+import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Csrf } from '../../accounts/browsers/csrf.js';
+import { DeviceCookies } from '../../accounts/browsers/device-cookies.js';
+import { withoutSlot } from '../../http/pipeline/request-context.js';
+import { addressOf } from '../../values/network.js';
+import { FormBody, requireOwnForm, fieldText } from '../requests/form-body.js';
+import type { Form } from '../requests/form-body.js';
+import { NEW_PASSWORD_PATH, RESET_PATH } from '../rendering/page-paths.js';
+import { ServesPages } from '../requests/page.decorator.js';
+import { Pages, redirect } from '../rendering/pages.js';
+import type { Page as AnyPage } from '../rendering/page-contents.js';
+import { PasswordResets } from './password-resets.js';
+import { languageOf } from '../rendering/texts/texts.js';
+
+type ResetPage = Omit<Extract<AnyPage, { name: 'password-reset' }>, 'name' | 'csrf'>;
+
+/** Password reset by email: the page that requests the email, and the page that its link leads to; see {@link resetsPasswords}. */
+@Controller('account')
+@ServesPages()
+export class PasswordResetController {
+  constructor(
+    private readonly csrf: Csrf,
+    private readonly pages: Pages,
+    private readonly resets: PasswordResets,
+    private readonly devices: DeviceCookies,
+  ) {}
+
+  @Get('password-reset')
+  ask(@Req() request: Request, @Res() response: Response): void {
+    this.#show(request, response, 200, { step: 'ask', action: `${RESET_PATH}/send` });
+  }
+
+  /** Responds the same for every username. */
+  @Post('password-reset/send')
+  send(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): void {
+    requireOwnForm(this.csrf, request, form);
+    const language = languageOf(undefined, request.headers['accept-language']);
+    this.resets.begin(fieldText(form.username), language, addressOf(request));
+    redirect(response, `${RESET_PATH}/sent`);
+  }
+
+  @Get('password-reset/sent')
+  sent(@Req() request: Request, @Res() response: Response): void {
+    this.#show(request, response, 200, { step: 'sent', action: RESET_PATH });
+  }
+
+  /** Does not use up the link: programs that scan emails open the links in them. */
+  @Get('new-password/:token')
+  async choose(
+    @Req() request: Request,
+    @Res() response: Response,
+    @Param('token') token: string,
+  ): Promise<void> {
+    const member = await this.resets.memberOf(token);
+    if (!member) this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
+    else
+      this.#show(request, response, 200, {
+        step: 'choose',
+        action: `${NEW_PASSWORD_PATH}/${token}/set`,
+        username: member.username,
+      });
+  }
+
+  @Post('new-password/:token/set')
+  async set(
+    @Req() request: Request,
+    @Res() response: Response,
+    @FormBody() form: Form,
+    @Param('token') token: string,
+  ): Promise<void> {
+    requireOwnForm(this.csrf, request, form);
+    const result = await withoutSlot(request, () =>
+      this.resets.finish(token, fieldText(form.new_password), addressOf(request)),
+    );
+    const { fault, passkeys } = result;
+    if (fault === undefined) {
+      // Whoever guesses at the account elsewhere does not keep its owner from signing in with the new password.
+      this.devices.issue(request, response, result.userId);
+      this.#show(request, response, 200, { step: 'done', action: RESET_PATH, passkeys });
+    } else if (fault === 'expired')
+      this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
+    else
+      this.#show(request, response, 400, {
+        step: 'choose',
+        action: `${NEW_PASSWORD_PATH}/${token}/set`,
+        fault,
+      });
+  }
+
+  #show(request: Request, response: Response, status: number, page: ResetPage): void {
+    const csrf = this.csrf.token(request, response);
+    this.pages.send(response, status, { name: 'password-reset', csrf, ...page });
+  }
+}

@@ -1,0 +1,186 @@
+import { Injectable } from '@nestjs/common';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import { Busy } from '../../accounts/passwords/busy.js';
+import { Mailer } from '../../accounts/mailer.js';
+import { passwordFault } from '../../accounts/passwords/password-rules.js';
+import type { PasswordFault } from '../../accounts/passwords/password-rules.js';
+import { SignIn } from '../../accounts/sign-in/sign-in.js';
+import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
+import type { ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
+import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
+import { Config } from '../../config/config.js';
+import { randomBytes } from '../../crypto/random.js';
+import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { Database } from '../../database/database.js';
+import { Logger } from '../../http/logger.js';
+import { isStorable } from '../../values/string-rules.js';
+import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
+import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
+import { NEW_PASSWORD_PATH, SECURITY_PATH } from '../rendering/page-paths.js';
+import { textsIn } from '../rendering/texts/texts.js';
+import { fill } from '../rendering/wording.js';
+
+const MODEL = 'PasswordReset';
+
+/** An address is sent at most one email in this many seconds, and … */
+const QUIET_SECONDS = 300;
+/** … so many in a day. */
+const MOST_IN_A_DAY = 5;
+const DAY_SECONDS = 86_400;
+
+/** Limit on emails being sent at a time; beyond it, callers are asked to try again. */
+const MOST_PENDING = 50;
+
+const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
+
+/**
+ * Starts a reset if the member can be sent an email, and the address has a place left: there are {@link MOST_IN_A_DAY} of them, each of
+ * which is taken for a day. Of several at once, all want the same place, and one gets it. An address that is being changed is waited for.
+ */
+const BEGIN = `WITH member AS (
+  SELECT u.id, u.username, u.email FROM users u
+  WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} FOR SHARE
+), places AS (
+  SELECT n, place.key, taken.expires_at FROM member CROSS JOIN generate_series(1, ${MOST_IN_A_DAY}) AS n
+  CROSS JOIN LATERAL (SELECT sha256(convert_to(concat_ws(' ', '${MODEL}', n, lower(email)), 'UTF8')) AS key) AS place
+  LEFT JOIN oauth_state taken ON taken.key = place.key AND taken.expires_at > now()
+), counted AS (
+  INSERT INTO oauth_state (key, model, user_id, expires_at)
+  SELECT key, 'ReplayDetection', member.id, now() + make_interval(secs => ${DAY_SECONDS}) FROM places, member
+  WHERE expires_at IS NULL AND NOT EXISTS (
+    SELECT FROM places WHERE expires_at > now() + make_interval(secs => ${DAY_SECONDS - QUIET_SECONDS}))
+  ORDER BY n LIMIT 1
+  ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now()
+  RETURNING user_id
+), begun AS (
+  INSERT INTO oauth_state (key, model, user_id, expires_at)
+  SELECT $2, '${MODEL}', user_id, now() + make_interval(secs => ${LIFETIMES.passwordReset}) FROM counted RETURNING user_id
+) SELECT id, username, email FROM member WHERE EXISTS (SELECT FROM begun)`;
+
+const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN users u ON u.id = s.user_id
+WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND s.expires_at > now() AND ${RESETTABLE}`;
+
+/** Uses up the link and sets the password; with that, all the member's earlier sign-ins end, and other links. */
+const FINISH = `WITH taken AS (
+  DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND expires_at > now() RETURNING user_id
+), changed AS (
+  UPDATE users u SET password_hash = $3, sign_ins_valid_since = clock_timestamp() FROM taken
+  WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
+), told AS (${recordEventIf('changed', 4)}) SELECT id FROM changed`;
+
+/** Password resets by email. They do not reveal who is a member, or who has an email address. */
+@Injectable()
+export class PasswordResets implements OnApplicationShutdown {
+  readonly #pending = new Set<Promise<void>>();
+
+  constructor(
+    private readonly config: Config,
+    private readonly database: Database,
+    private readonly mailer: Mailer,
+    private readonly signIn: SignIn,
+    private readonly ceremonies: PasskeyCeremonies,
+    private readonly logger: Logger,
+    private readonly keys: TokenKeys,
+    private readonly signInMethods: SignInMethods,
+  ) {}
+
+  /**
+   * Sends an email if the member exists and can get one. All look-ups come after the response, which thus takes equally long for
+   * every name.
+   *
+   * @throws Busy if too many emails are being sent
+   */
+  begin(username: string, language: string, ip: string | undefined): void {
+    if (this.#pending.size >= MOST_PENDING) throw new Busy();
+    const sent = this.#send(username, language, ip)
+      .catch((error: unknown) =>
+        this.logger.error({ reason: (error as Error).name }, 'a mail could not be sent'),
+      )
+      .finally(() => this.#pending.delete(sent));
+    this.#pending.add(sent);
+  }
+
+  /** @returns the member who can set a password with the link; undefined if the link is unknown, used or expired */
+  async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
+    const keys = this.keys.keysOf(MODEL, token);
+    if (keys.length === 0) return undefined;
+    const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, eitherOf(keys));
+    return member;
+  }
+
+  /**
+   * @returns what is wrong with the password or the link; on success, the passkeys with which the member can still sign in
+   * @throws Busy
+   */
+  async finish(
+    token: string,
+    password: string,
+    ip: string | undefined,
+  ): Promise<
+    | { fault: PasswordFault | 'expired'; passkeys?: never }
+    | { fault?: never; passkeys: ShownPasskey[]; userId: number }
+  > {
+    const member = await this.memberOf(token);
+    if (!member) return { fault: 'expired' };
+    const fault = passwordFault(password, member.username);
+    if (fault !== undefined) return { fault };
+    const passwordHash = await this.signIn.hashNew(password);
+    const keys = eitherOf(this.keys.keysOf(MODEL, token));
+    const event = {
+      type: 'user.password_set',
+      actor: 'user',
+      userId: member.id,
+      ip: ip ?? null,
+      details: { sessions_kept: false },
+    } as const;
+    // First, so that nothing is used up if the database is unavailable.
+    const passkeys = await this.#passkeysOf(member.id);
+    await this.signIn.unblock(member.username);
+    const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ...eventValues(event)]);
+    return changed.length > 0 ? { passkeys, userId: member.id } : { fault: 'expired' };
+  }
+
+  /** Resolves when no email is being sent. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#pending);
+  }
+
+  /** A device that was lost with the password may hold a passkey: the member sees the list and can remove it. */
+  async #passkeysOf(userId: number): Promise<ShownPasskey[]> {
+    return this.ceremonies.areOffered ? this.signInMethods.listPasskeys(userId) : [];
+  }
+
+  async #send(username: string, language: string, ip: string | undefined): Promise<void> {
+    if (!isStorable(username) || [...username].length > 100) return;
+    const token = randomBytes(32).toString('base64url');
+    const [member] = await this.database.prepared<{ id: number; username: string; email: string }>(BEGIN, [
+      username,
+      this.keys.keyOf(MODEL, token),
+    ]);
+    if (!member) return;
+    const { publicUrl, platformName } = this.config;
+    const words = {
+      platform: platformName ?? new URL(publicUrl).host,
+      username: member.username,
+      link: `${publicUrl}${NEW_PASSWORD_PATH}/${token}`,
+    };
+    const { subject, text, passkeys } = textsIn(language).passwordReset.mail;
+    const names = (await this.#passkeysOf(member.id)).map(({ name }) => `- ${name}`);
+    await this.mailer.send({
+      to: member.email,
+      subject: fill(subject, words),
+      text:
+        fill(text, words) +
+        (names.length === 0
+          ? ''
+          : `\n${fill(passkeys, { page: `${publicUrl}${SECURITY_PATH}` })}\n\n${names.join('\n')}\n`),
+    });
+    const event = {
+      type: 'user.password_reset_sent',
+      actor: 'user',
+      userId: member.id,
+      ip: ip ?? null,
+    } as const;
+    await recordAlone((text, values) => this.database.prepared(text, values), event);
+  }
+}

@@ -1,0 +1,269 @@
+import type { PasswordFault } from '../../accounts/passwords/password-rules.js';
+import type { ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
+import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
+import type { Scope } from '../../auth/scopes.js';
+import type { ShownRequest } from '../../auth/usage/developer-requests.js';
+import type { CalendarLinkDetails } from '../../calendar/calendar-links.js';
+import type { Activity } from '../../clients/activity.js';
+import type { ClientFault } from '../../clients/client-rules.js';
+import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.js';
+import type { ErrorPage } from '../../authorization-server/failures/page-fault.js';
+import type { PageClient } from '../../authorization-server/ports/page-client.js';
+import type { SignedOutPage, SignOutPage } from '../../authorization-server/ports/shown-pages.js';
+import type { Texts } from './texts/texts.js';
+
+export interface PageUser {
+  readonly username: string;
+  readonly display_name: string;
+}
+
+/** URLs of a passkey form: the options that its script fetches first, and its action. */
+export interface PasskeyFormUrls {
+  readonly options: string;
+  readonly action: string;
+}
+
+/** A notice of what a member's action has done. */
+export type FlashMessage = keyof Texts['done'];
+
+/** A page of a signed-in member. */
+interface OfMember {
+  /** For the forms on the page. */
+  readonly csrf: string;
+  readonly user: PageUser;
+  /** Notice of what the member has just done. */
+  readonly done?: FlashMessage | undefined;
+  /** How many items that was about. */
+  readonly done_count?: number;
+}
+
+/** A member's calendar links. */
+export interface CalendarPage extends OfMember {
+  readonly name: 'calendar';
+  /** See {@link DataPage.confirm}. */
+  readonly confirm?: string | undefined;
+  /** Action of the form that creates a link. */
+  readonly create: string;
+  /** Maximum length of a link's name, in code points. */
+  readonly longest: number;
+  /** How many links a member may have. */
+  readonly most: number;
+  /** Each with the action of the form that revokes it. */
+  readonly links: readonly (Pick<CalendarLinkDetails, 'name' | 'created_at' | 'last_used_at'> & {
+    readonly revoke: string;
+  })[];
+  /** The link just created, shown only once. */
+  readonly made?: { readonly name: string; readonly url: string } | undefined;
+  /** Why no link was created. */
+  readonly fault?: 'name' | 'limit';
+}
+
+/** Where a member downloads what is held about them. */
+export interface DataPage extends OfMember {
+  readonly name: 'data';
+  /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
+  readonly confirm?: string | undefined;
+  /** Action of the form that responds with the file. */
+  readonly download: string;
+  /** Why the file was not sent. */
+  readonly fault?: 'running' | 'full' | undefined;
+}
+
+/** What a page shows. All texts may be untrusted; moments are in the API's format. */
+export type Page =
+  | {
+      readonly name: 'sign-in';
+      readonly action: string;
+      readonly csrf: string;
+      /** null if the member signs in for the account pages. */
+      readonly client: PageClient | null;
+      /** What the member signs in for, if neither an app nor the account. */
+      readonly lead?: 'toDeveloper' | 'again';
+      readonly username?: string;
+      readonly fault?:
+        | { reason: 'invalid' }
+        | { reason: 'throttled'; retryAfterSeconds: number }
+        | { reason: 'busy' }
+        | { reason: 'unproven' };
+      /** Action of the form that returns to the client. */
+      readonly cancel?: string;
+      /** Where sign-in through the platform's own login starts, if there is one. */
+      readonly upstream?: { readonly href: string; readonly label: string };
+      /** For signing in with a passkey, if offered; `only`: the app requires one, and a password is not accepted. */
+      readonly passkey?: PasskeyFormUrls & { readonly only: boolean };
+    }
+  | {
+      readonly name: 'consent';
+      readonly action: string;
+      readonly csrf: string;
+      readonly client: PageClient;
+      readonly user: PageUser;
+      /** `required` scopes are shown, but cannot be unticked and are not sent; `writes`: the app can change something with it. */
+      readonly scopes: readonly {
+        name: ScopeName;
+        checked: boolean;
+        required: boolean;
+        writes: boolean;
+      }[];
+      /** The client had consent before. */
+      readonly again: boolean;
+      /** How long the access lasts: in all since the sign-in, and without use. */
+      readonly days: { readonly most: number; readonly idle: number };
+      /** Action of the form that lets another member sign in. */
+      readonly switch_user?: string;
+    }
+  | SignOutPage
+  | {
+      /** A password reset by email, step by step. */
+      readonly name: 'password-reset';
+      readonly csrf: string;
+      readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
+      /** Action of the form, or target of the link to start over. */
+      readonly action: string;
+      readonly username?: string;
+      readonly fault?: PasswordFault;
+      /** For `done`: the passkeys that still work besides the new password. */
+      readonly passkeys?: readonly Pick<ShownPasskey, 'name' | 'created_at' | 'last_used_at'>[];
+    }
+  | SignedOutPage
+  | ErrorPage
+  | (OfMember & {
+      readonly name: 'apps';
+      /** Action of the forms that revoke an app's access. */
+      readonly revoke: string;
+      readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'last_used_at'> & {
+        readonly client: PageClient;
+        readonly scopes: readonly ScopeName[];
+      })[];
+      /** How many more there are. */
+      readonly more?: number;
+    })
+  | CalendarPage
+  | DataPage
+  | (OfMember & {
+      readonly name: 'keys';
+      readonly keys: readonly (Pick<KeyDetails, 'name' | 'created_at' | 'last_used_at' | 'expires_at'> & {
+        /** The start of the key, as it appears wherever it is used. */
+        readonly prefix: string;
+        readonly scopes: readonly ScopeName[];
+        /** Action of the form that revokes it. */
+        readonly revoke: string;
+      })[];
+      /** How many more there are, older than these. */
+      readonly more?: number;
+    })
+  | (OfMember & { readonly name: 'activity' } & Activity)
+  | (OfMember & {
+      readonly name: 'sessions';
+      readonly sessions: readonly (Pick<
+        BrowserSession,
+        'signed_in_at' | 'last_seen_at' | 'ip' | 'user_agent'
+      > & {
+        readonly action: string;
+        readonly current: boolean;
+      })[];
+      /** How many more there are, last seen before these. */
+      readonly more?: number;
+      /** Action of the form that ends every session but this one. */
+      readonly end_others?: string;
+      /** How much else still has access, which the member can end with them. */
+      readonly also?: { readonly apps: number; readonly links: number };
+    })
+  | (OfMember & {
+      readonly name: 'security';
+      /** Why the change failed. */
+      readonly fault?: keyof Texts['security']['faults'] | undefined;
+      /** Where the member authenticates again, if the sign-in is too old for a change; the page has no forms then. */
+      readonly confirm?: string | undefined;
+      /** undefined if this server offers no passkeys. */
+      readonly passkeys?:
+        | {
+            readonly add: PasskeyFormUrls;
+            /** The default name of a new one. */
+            readonly suggested: string;
+            readonly items: readonly (Omit<ShownPasskey, 'id'> & {
+              /** Action of the form that removes it; undefined if it is the last way to sign in. */
+              readonly remove?: string | undefined;
+            })[];
+            /** No further one can be added. */
+            readonly full: boolean;
+          }
+        | undefined;
+      readonly password: 'none' | 'on' | 'off';
+      /** Action of the form that changes it. */
+      readonly change_password: string;
+      /** For `throttled`. */
+      readonly retryAfterSeconds?: number | undefined;
+      /** Action of the form that switches the password off or on; undefined if it is the only way to sign in. */
+      readonly switch_password?: string | undefined;
+    })
+  | (OfMember & {
+      readonly name: 'developer';
+      readonly clients: readonly (DeveloperClient & { readonly host: string })[];
+      /** Newest first, including those that ended recently. */
+      readonly keys: readonly (Pick<
+        KeyDetails,
+        'id' | 'name' | 'environment' | 'last_four' | 'scopes' | 'status' | 'last_used_at'
+      > & { readonly accepted: boolean; readonly ends_at: string })[];
+      /** The limits per member. */
+      readonly most: { readonly clients: number; readonly keys: number };
+    })
+  | (OfMember & {
+      readonly name: 'developer-client';
+      /** null if it is not registered yet. */
+      readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
+      readonly values: ClientForm;
+      readonly scopes: readonly Scope[];
+      readonly fault?: ClientFault | undefined;
+    })
+  | (OfMember & {
+      readonly name: 'developer-key';
+      readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
+      readonly scopes: readonly Scope[];
+      /** The lifetimes offered for a key, in days. */
+      readonly days: readonly number[];
+      readonly fault?: 'bad' | 'full' | undefined;
+      readonly most: number;
+    })
+  | (OfMember & {
+      readonly name: 'developer-made-key';
+      /** Shown only once. */
+      readonly key: string;
+      /** URL of an API call for trying the key. */
+      readonly try: string;
+    })
+  | (OfMember & {
+      readonly name: 'developer-requests';
+      /** The app or key to which the list is limited. */
+      readonly of: string | null;
+      readonly apps: readonly { readonly id: string; readonly name: string }[];
+      /** Latest first. */
+      readonly requests: readonly ShownRequest[];
+      readonly most: number;
+    });
+
+/** An app as its developer sees it. */
+export interface DeveloperClient {
+  readonly client_id: string;
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly state: keyof Texts['developer']['state'];
+  /** Path of its logo. */
+  readonly logo?: string | undefined;
+}
+
+/** The fields of an app's form; multiple values are one per line. */
+export interface ClientForm {
+  readonly name: string;
+  readonly type: 'web' | 'native';
+  readonly redirect_uris: string;
+  readonly allowed_origins: string;
+  readonly post_logout_redirect_uris: string;
+  readonly scopes: readonly string[];
+  readonly jwks: string;
+  readonly client_uri: string;
+  readonly policy_uri: string;
+}
+
+/** A scope that has a text for members. */
+export type ScopeName = keyof Texts['scopes'];

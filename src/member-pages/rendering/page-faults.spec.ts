@@ -1,0 +1,48 @@
+import { describe, expect, it } from '@jest/globals';
+import { errors } from 'oidc-provider';
+import { Unavailable } from '../../database/postgres/unavailable.js';
+import { pageFaultOf } from '../../authorization-server/failures/page-fault.js';
+import { ENGLISH } from './texts/texts.js';
+
+/** The library's message, and its detail for developers. */
+const [SAID, DETAIL] = ['redirect_uris must only contain widgets', 'unable to find the widget'];
+
+const THROWN = Object.entries(errors).flatMap(([name, Fault]) => {
+  if (name === 'CustomOIDCProviderError') return [];
+  const make = Fault as unknown as new (description: string, detail: string) => errors.OIDCProviderError;
+  return [[name, new make(SAID, DETAIL)] as const];
+});
+
+describe('what a page says of a fault', () => {
+  it.each(THROWN)('is in words of ours, with the code for developers: %s', (_, error) => {
+    expect(THROWN.length).toBeGreaterThan(20);
+    for (const signingOut of [false, true]) {
+      const page = pageFaultOf(error, signingOut).page('the-id');
+      const [title, message] = ENGLISH.faults[page.fault];
+      for (const theirs of [SAID, DETAIL, error.error_description, error.error_detail])
+        if (theirs !== undefined) expect(`${title} ${message}`).not.toContain(theirs);
+      expect(`${title} ${message}`).not.toMatch(/_|redirect|client|parameter|token|undefined/);
+      expect([page.code, page.error_id]).toEqual([expect.stringMatching(/^[a-z_]+$/), 'the-id']);
+    }
+  });
+
+  it('is that a sign-in has expired, an app is unknown, or its address is', () => {
+    const titleOf = (error: unknown, signingOut = false) =>
+      ENGLISH.faults[pageFaultOf(error, signingOut).fault][0];
+    expect(titleOf(new errors.SessionNotFound('x'))).toBe('This sign-in has expired');
+    expect(titleOf(new errors.InvalidRequestUri('x'))).toBe('This sign-in has expired');
+    expect(titleOf(new errors.InvalidClient('x'))).toBe('This app is not known here');
+    expect(titleOf(new errors.InvalidRedirectUri())).toBe('The app cannot be sent your answer');
+    expect(titleOf(new errors.InvalidRequest('x'))).toBe('The app made a mistake');
+    expect(titleOf(new errors.InvalidRequest('x'), true)).toBe('You were not signed out');
+  });
+
+  it('is that the server is busy or has failed, and never more', () => {
+    expect(pageFaultOf(new Unavailable('the pool is used up')).page('x')).toMatchObject({
+      fault: 'busy',
+      code: 'temporarily_unavailable',
+    });
+    expect(pageFaultOf(new Error('secret')).page('x')).toMatchObject({ code: 'server_error' });
+    expect(JSON.stringify(pageFaultOf(new Error('secret')).page('x'))).not.toContain('secret');
+  });
+});

@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import type { FaultName } from '../../authorization-server/failures/page-fault.js';
+import type { ShownPages } from '../../authorization-server/ports/shown-pages.js';
+import { Config } from '../../config/config.js';
+import { InlineScript, Layout } from '../../layout/layout.js';
+import { ACCOUNT_PAGES } from '../../federation/sign-in-pages.js';
+import { escapeHtml } from '../../values/html.js';
+import { newFormId } from './form-ids.js';
+import { DateTimes } from './date-times.js';
+import type { Page } from './page-contents.js';
+import { RESET_PATH, resetsPasswords } from './page-paths.js';
+import { PLATFORM_LOGO_PATH, PlatformLogo } from './platform-logo.js';
+import { ENGLISH, LANGUAGES, languageOf, textsIn } from './texts/texts.js';
+import { browserOf } from './user-agent.js';
+import { clip, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
+
+/** How a page is sent. */
+export interface Sending {
+  /** Origins and schemes to which redirects after the page's forms may lead: browsers check those too. */
+  readonly formTargets?: readonly string[];
+  /** Languages that the app requested (`ui_locales`). */
+  readonly uiLocales?: unknown;
+}
+
+const scriptIn = (file: string) =>
+  new InlineScript(readFileSync(new URL(`../templates/${file}`, import.meta.url), 'utf8'));
+
+/** Renders members' pages in their language. A few have a script; everything works without it. */
+@Injectable()
+export class Pages implements ShownPages {
+  readonly languages = LANGUAGES;
+  readonly languageOf = languageOf;
+  readonly #scripts = {
+    passkeys: scriptIn('sign-in/passkeys.js'),
+    developer: scriptIn('developer/developer.js'),
+  };
+  readonly #moments = new Map(
+    LANGUAGES.map((language) => [language, new DateTimes(textsIn(language).locale)]),
+  );
+
+  constructor(
+    private readonly config: Config,
+    private readonly logo: PlatformLogo,
+    private readonly layout: Layout,
+  ) {}
+
+  meaningOf(fault: FaultName): string {
+    return ENGLISH.faults[fault][1];
+  }
+
+  /** Responds with a page; see {@link render}. */
+  send(response: Response, status: number, page: Page, sending: Sending = {}): void {
+    const language = languageOf(sending.uiLocales, response.req.headers['accept-language']);
+    const { html, headers } = this.render(page, language, sending.formTargets);
+    response
+      .status(status)
+      .set(headers)
+      .end(response.req.method === 'HEAD' ? undefined : html);
+  }
+
+  /** @param formTargets see {@link Sending} */
+  render(
+    page: Page,
+    language: string,
+    formTargets: readonly string[] = [],
+  ): { html: string; headers: Record<string, string> } {
+    const { config } = this;
+    const platform = {
+      name: config.platformName,
+      logo: this.logo.image === undefined ? undefined : PLATFORM_LOGO_PATH,
+      support: config.supportUrl,
+      privacy: config.privacyUrl,
+      signUp: config.signUpUrl,
+      passwordReset: config.passwordResetUrl ?? (resetsPasswords(config) ? RESET_PATH : undefined),
+      hasPasswords: config.localSignIn,
+      developerConsole: config.developerConsole,
+    };
+    const data = {
+      page,
+      language,
+      t: textsIn(language),
+      scripts: this.#scripts,
+      platform,
+      moments: this.#moments.get(language),
+      newFormId,
+      ...WORDING,
+    };
+    const { html, headers } = this.layout.render(
+      `member-pages/templates/${folderOf(page)}/${page.name}`,
+      data,
+      Object.values(this.#scripts),
+      ["'self'", ...formTargets.flatMap(formSource)],
+    );
+    return { html, headers: { ...headers, 'Content-Language': language, Vary: 'Accept-Language' } };
+  }
+}
+
+/** Redirects after a form to the page that shows the result, so that a reload does not resend the form. */
+export function redirect(response: Response, location: string): void {
+  response.status(303).set('Location', location).end();
+}
+
+function folderOf({ name }: Page): string {
+  if (name.startsWith('developer')) return 'developer';
+  return (ACCOUNT_PAGES as readonly string[]).includes(name) ? 'account' : 'sign-in';
+}
+
+/** Functions for the templates. */
+const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence };
+
+/** An origin or private-use scheme as CSP writes it; anything else could widen the policy and is left out. */
+function formSource(target: string): string[] {
+  if (/^[a-z][a-z0-9+.-]*:$/.test(target))
+    return /^(https?|javascript|data|blob|file|about):$/.test(target) ? [] : [target];
+  if (!/^https?:\/\/[a-z0-9.\-[\]:]+$/.test(target) || !URL.canParse(target)) return [];
+  // CSP cannot name an IPv6 address, such as a native app's loopback: any host with that port is the closest.
+  return [target.replace(/\[.*\]/, '*')];
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { ENGLISH, LANGUAGES, languageOf, textsIn } from './texts.js';
+
+/** Every text by its path, such as `signIn.title`. */
+function flat(texts: object, path = ''): [string, string][] {
+  return Object.entries(texts).flatMap(([name, value]: [string, string | object]) =>
+    typeof value === 'string' ? [[path + name, value] as [string, string]] : flat(value, `${path}${name}.`),
+  );
+}
+
+const placeholders = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([name]) => name).sort();
+
+/** Texts that are the same in both languages. */
+const SAME = new Set([
+  'consent.website',
+  ...['apps', 'name', 'allowed_origins', 'logo'].map((name) => `developer.${name}`),
+]);
+
+describe('the texts of members’ pages', () => {
+  const english = new Map(flat(ENGLISH));
+
+  it.each(LANGUAGES.filter((language) => language !== 'en'))(
+    'are all there in every language, translated, with the same to fill in: %s',
+    (language) => {
+      const others = new Map(flat(textsIn(language)));
+      expect([...others.keys()].sort()).toEqual([...english.keys()].sort());
+      for (const [path, text] of others) {
+        expect(text.trim()).not.toBe('');
+        expect([path, placeholders(text)]).toEqual([path, placeholders(english.get(path)!)]);
+        if (!SAME.has(path)) expect([path, text]).not.toEqual([path, english.get(path)]);
+      }
+    },
+  );
+
+  it.each([
+    [undefined, undefined, 'en'],
+    [undefined, 'de', 'de'],
+    [undefined, 'de-CH,de;q=0.9,en;q=0.8', 'de'],
+    [undefined, 'fr, en;q=0.5, de;q=0.7', 'de'],
+    [undefined, 'fr-FR,fr;q=0.9', 'en'],
+    [undefined, 'de;q=0', 'en'],
+    [undefined, ',;q=,;;=\u0000', 'en'],
+    ['fr de-AT', 'en', 'de'],
+    ['en', 'de', 'en'],
+    ['xx', 'de', 'de'],
+    [['de'], 'en', 'en'],
+  ])('are in the language that the app asks for, or the browser: %j, %j', (uiLocales, accept, language) => {
+    expect(languageOf(uiLocales, accept)).toBe(language);
+  });
+});

@@ -1,0 +1,42 @@
+import { createParamDecorator } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
+import express from 'express';
+import type { Request, Response } from 'express';
+import type { Csrf } from '../../accounts/browsers/csrf.js';
+import { receiving } from '../../http/pipeline/request-context.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
+
+/** The fields of the request's form; a field that was sent twice is an array. */
+export type Form = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Gives the value of a single field; empty if it is missing or was sent twice. */
+export function fieldText(value: Form[string]): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Refuses a form that does not come from one of our pages in this browser. @throws PageFault 403 */
+export function requireOwnForm(csrf: Csrf, request: Request, form: Form): void {
+  if (!csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
+}
+
+/** The server's own forms have a few short fields. */
+const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
+
+/** Gives the {@link Form} that was sent to a page; empty if there is none. @throws PageFault if it cannot be read */
+export function sentForm(context: ExecutionContext): Promise<Form> {
+  const http = context.switchToHttp();
+  const request = http.getRequest<Request>();
+  return receiving(
+    request,
+    () =>
+      new Promise((resolve, reject) => {
+        readForm(request, http.getResponse<Response>(), (fault?: unknown) => {
+          if (fault) reject(new PageFault(400, 'unreadableForm'));
+          else resolve({ ...(request.body as Form | undefined) });
+        });
+      }),
+  );
+}
+
+/** See {@link sentForm}. */
+export const FormBody = createParamDecorator((_: unknown, context) => sentForm(context));

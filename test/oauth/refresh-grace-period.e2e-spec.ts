@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApp } from '../../src/app.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { Database } from '../../src/database/database.js';
+import { RefreshGracePeriod } from '../../src/authorization-server/token-request/refresh-grace-period.js';
+import { endApp } from '../support/api.js';
+import { createTestDatabase, postgres, testConfig, thorough } from '../support/database.js';
+import { OauthTest } from '../support/oauth.js';
+import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
+
+describe('the answer of a used refresh token', () => {
+  let oauth: OauthTest;
+  let clientId: string;
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    clientId = await oauth.client();
+  });
+  afterAll(() => oauth.close());
+
+  const kept = async (dataSource = oauth.dataSource): Promise<number> => {
+    const [row] = await dataSource.query<{ count: number }[]>(
+      'SELECT count(*) AS count FROM oauth_tokens WHERE successor IS NOT NULL',
+    );
+    return row!.count;
+  };
+  /** Refreshes once. @returns the token that was used, and what it gave */
+  const refreshed = async () => {
+    const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
+    return { used: refresh_token, ...(await oauth.refresh(clientId, refresh_token)) };
+  };
+  const usedEarlier = (seconds: number) =>
+    oauth.dataSource.query(
+      `UPDATE oauth_tokens SET consumed_at = consumed_at - make_interval(secs => $1) WHERE successor IS NOT NULL`,
+      [seconds],
+    );
+  /** Until none is kept: within what is left of 15 seconds when the 10 in which it can be asked for are over. */
+  const goneInTime = async (dataSource = oauth.dataSource) => {
+    const isGone = eventually(
+      async () => (await kept(dataSource)) === 0 || undefined,
+      5_000 + SLOW_MACHINE_MS,
+    );
+    expect(await isGone).toBe(true);
+  };
+
+  thorough.it('is kept for 10 seconds, and gone 15 seconds after the use', async () => {
+    const { used, body } = await refreshed();
+    await usedEarlier(9);
+    await oauth.api.app.get(RefreshGracePeriod).forget();
+    expect(await kept()).toBe(1);
+    expect((await oauth.refresh(clientId, used)).body.refresh_token).toBe(body.refresh_token);
+    await usedEarlier(1);
+    await goneInTime();
+    // The token itself is still known as used: again, it ends its family.
+    expect((await oauth.refresh(clientId, used)).body.error).toBe('invalid_grant');
+    expect(await oauth.me(body.access_token)).toBe(401);
+  });
+
+  thorough.it('is gone all the same after a failure in between', async () => {
+    await refreshed();
+    await usedEarlier(11);
+    const database = oauth.api.app.get(Database);
+    const { prepared } = database;
+    await new Promise<void>((failed) => {
+      database.prepared = () => {
+        failed();
+        return Promise.reject(new Error('the database is away'));
+      };
+    });
+    database.prepared = prepared;
+    await goneInTime();
+  });
+
+  thorough.it('is forgotten in batches, and by any number of instances at once', async () => {
+    await refreshed();
+    const [{ grant_id }] = (await oauth.dataSource.query('SELECT grant_id FROM oauth_tokens LIMIT 1')) as [
+      { grant_id: string },
+    ];
+    await oauth.dataSource.query(
+      `INSERT INTO oauth_tokens (key, model, grant_id, payload, consumed_at, expires_at, successor)
+SELECT sha256(i::text::bytea), 'RefreshToken', $1, '{}', now() - interval '1 minute', now() + interval '1 day', 'sealed'
+FROM generate_series(1, 2500) i`,
+      [grant_id],
+    );
+    await usedEarlier(11);
+    const successors = oauth.api.app.get(RefreshGracePeriod);
+    const counts = await Promise.all([successors.forget(), successors.forget(), successors.forget()]);
+    expect(counts.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(2501);
+    await goneInTime();
+  });
+
+  it('is found by an index, whatever else is stored', async () => {
+    const plan = await oauth.dataSource.transaction(async (manager) => {
+      await manager.query('SET LOCAL enable_seqscan = off'); // the table of this test is too small for an index
+      return manager.query<{ 'QUERY PLAN': string }[]>(
+        `EXPLAIN SELECT key FROM oauth_tokens WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '10 s'`,
+      );
+    });
+    expect(JSON.stringify(plan)).toContain('oauth_tokens_successor_idx');
+  });
+
+  postgres.it('waits for nobody who holds its row', async () => {
+    await refreshed();
+    await usedEarlier(11);
+    const runner = oauth.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('SELECT FROM oauth_tokens WHERE successor IS NOT NULL FOR UPDATE');
+    expect(await oauth.api.app.get(RefreshGracePeriod).forget()).toBe(0);
+    await runner.rollbackTransaction();
+    await runner.release();
+    await goneInTime();
+  });
+
+  thorough.it('that a killed server left is gone when the next one starts', async () => {
+    const database = await createTestDatabase();
+    const config = testConfig(database.environment);
+    const dataSource = await createDataSource(config, 'maintenance').initialize();
+    await dataSource.query(`
+INSERT INTO users (id, username) VALUES (1, 'ada');
+INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ('app', 'App', 'web', '{https://app.example/}', '{}');
+INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) VALUES ('g', 1, 'app', '{}', now() + interval '1 day');
+INSERT INTO oauth_tokens (key, model, grant_id, payload, consumed_at, expires_at, successor)
+VALUES (sha256('used'), 'RefreshToken', 'g', '{}', now() - interval '1 hour', now() + interval '1 day', 'sealed')`);
+    const app = await createApp(config);
+    try {
+      expect(await kept(dataSource)).toBe(1);
+      await app.listen(0, '127.0.0.1');
+      await goneInTime(dataSource);
+    } finally {
+      await endApp(app);
+      await dataSource.destroy();
+      await database.drop();
+    }
+  });
+});

@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eraseMembers } from '../../src/accounts/erasure.js';
+import { areTheirs, EXPORTED_ROWS, MEMBER_TABLES } from '../../src/database/schema/member-tables.js';
+import type { MemberTable } from '../../src/database/schema/member-tables.js';
+import { checkDatabase } from '../../src/operations/doctor/doctor.js';
+import { PersonalData } from '../../src/personal-data/personal-data.js';
+import { OauthTest } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+
+/** How columns with ids of members are called, wherever no foreign key says so. */
+const NAMES = ['user_id', 'owner_id', 'peer_id', 'organizer_id', 'member_id', 'requester_id', 'addressee_id'];
+
+describe('what tables declare about members', () => {
+  it('names every column that refers to a member, or is called like one that does', async () => {
+    const columns = await query<{ name: string }>(
+      `SELECT c.conrelid::regclass || '.' || a.attname AS name FROM pg_constraint c
+JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[array_position(c.confkey, 1::smallint)]
+WHERE c.contype = 'f' AND c.confrelid = 'users'::regclass
+UNION SELECT table_name || '.' || column_name FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = ANY ($1) ORDER BY 1`,
+      [NAMES],
+    );
+    const declared = MEMBER_TABLES.flatMap(({ name, owner }) => owner.map((column) => `${name}.${column}`));
+    expect(columns.length).toBeGreaterThan(20);
+    expect(columns.filter(({ name }) => !declared.includes(name))).toEqual([]);
+  });
+
+  it('is declared of every table that refers to rows which are deleted with a member', async () => {
+    const erased = MEMBER_TABLES.filter(({ erase }) => erase === 'delete').map(({ name }) => name);
+    const referring = await query<{ name: string }>(
+      `SELECT DISTINCT conrelid::regclass::text AS name FROM pg_constraint WHERE contype = 'f' AND confrelid::regclass::text = ANY ($1)`,
+      [erased],
+    );
+    const declared = MEMBER_TABLES.map(({ name }) => name);
+    expect(referring.length).toBeGreaterThan(5);
+    expect(referring.filter(({ name }) => !declared.includes(name))).toEqual([]);
+  });
+
+  it('keeps out of the file every column of bytes but the logo of an app', () => {
+    const bytes = MEMBER_TABLES.flatMap(({ name, columns, secrets, export: part }) =>
+      'as' in part
+        ? columns
+            .filter((column) => column.type === 'bytea' && !secrets.includes(column.name))
+            .filter((column) => !part.without?.includes(column.name))
+            .map((column) => `${name}.${column.name}`)
+        : [],
+    );
+    expect(bytes).toEqual(['oauth_clients.logo']);
+    const items = EXPORTED_ROWS.map(({ item }) => item).join();
+    expect(items).toContain('encode(t.logo');
+    expect(items).not.toMatch(/payload|secret|hash/);
+  });
+
+  it('makes the file: every part that is declared, and no other', async () => {
+    const { id } = await oauth.member();
+    const pieces: string[] = [];
+    for await (const piece of oauth.api.app.get(PersonalData).of(id)) pieces.push(piece.toString());
+    const declared = MEMBER_TABLES.flatMap(({ export: part }) =>
+      'as' in part ? [part.as] : 'in' in part ? [part.in] : [],
+    );
+    expect(Object.keys(JSON.parse(pieces.join('')) as object).toSorted()).toEqual(
+      [...new Set([...declared, 'exported_at', 'pending_connections'])].toSorted(),
+    );
+  });
+});
+
+/** SQL of values where a column takes no other; null: no value. */
+const VALUES: Record<string, Record<string, string | null>> = {
+  api_keys: {
+    environment: `'test'`,
+    last_four: `'abcd'`,
+    pepper_id: `'\\x01020304'`,
+    revocation_reason: null,
+    scopes: `'{profile:read}'`,
+    replaced_by: null,
+  },
+  // What the trail keeps is ids of apps and keys.
+  auth_events: {
+    type: `'user.created'`,
+    actor: `'user'`,
+    client_id: null,
+    key_id: null,
+    error_id: null,
+  },
+  changes: { resource: `'events'`, kind: `'updated'` },
+  developer_requests: { key_id: null },
+  member_usage: { app_kind: `'client'` },
+  oauth_clients: { type: `'web'`, id_token_signed_response_alg: `'ES256'` },
+  oauth_state: { model: `'Interaction'` },
+  oauth_tokens: { model: `'AccessToken'` },
+  platform_changes: { type: `'profile.updated'` },
+  record_versions: { type: `'participants'` },
+  webhook_deliveries: { status: `'pending'` },
+  webhook_endpoints: { key_id: null, previous_secret: null, disabled_because: null },
+};
+
+interface Column {
+  name: string;
+  type: string;
+  is_needed: boolean;
+}
+
+/** A member, with rows in every table that has some: `mark` stands wherever a text can. */
+async function memberEverywhere(): Promise<{ id: number; mark: string }> {
+  const mark = `Zyxwvuts${Math.floor(1_000 + Math.random() * 8_999)}`;
+  const { id } = await oauth.member();
+  const { platform } = oauth.api;
+  await query(
+    `UPDATE users SET username = $2, first_name = $2, last_name = $2, stored_display_name = $2, bio = $2,
+  profile_picture = 'https://example.com/' || $2, external_id = $2, email = $2 || '@example.com' WHERE id = $1`,
+    [id, mark],
+  );
+  await platform.connection(id, await platform.user());
+  await platform.participant(await platform.event({ organizer_id: id }), id, { role: 'organizer' });
+  await platform.progress(id, await platform.achievement(), { earned_at: '2024-01-01T10:00:00Z' });
+  const ids = new Map<object, string>();
+  for (const table of MEMBER_TABLES.toReversed()) {
+    const [row] = await query<{ id: string }>(
+      `SELECT COALESCE(to_jsonb(t) ->> 'id', '') AS id FROM ${table.name} t WHERE ${theirs(table, id)}`,
+    );
+    ids.set(table.entity, row?.id ?? (await addRow(table, id, mark, ids)));
+  }
+  return { id, mark };
+}
+
+const theirs = (table: MemberTable, id: number) => areTheirs(table, 't', (column) => `${column} = ${id}`);
+
+async function addRow(
+  table: MemberTable,
+  id: number,
+  mark: string,
+  ids: ReadonlyMap<object, string>,
+): Promise<string> {
+  const columns = await query<Column>(
+    `SELECT attname AS name, format_type(atttypid, NULL) AS type, attnotnull AND NOT atthasdef AS is_needed
+FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attidentity = '' AND attgenerated = ''`,
+    [table.name],
+  );
+  const bytes = `convert_to(rpad('${mark}', 32, 'x'), 'UTF8')`;
+  const values: Record<string, string> = {
+    text: `'${mark}'`,
+    'text[]': `ARRAY['${mark}']`,
+    bytea: bytes,
+    jsonb: `'{"mark": "${mark}"}'`,
+  };
+  const needed: Record<string, string> = {
+    'timestamp with time zone': `now() + interval '1 day'`,
+    date: 'current_date',
+    boolean: 'false',
+  };
+  const given = columns.flatMap(({ name, type, is_needed }) => {
+    const value = VALUES[table.name]?.[name];
+    const reference = table.columns.find((column) => column.name === name)?.reference?.to;
+    const parent = reference && ids.get(reference);
+    if (value !== undefined) return value === null ? [] : [[name, value]];
+    if (parent !== undefined) return [[name, `'${parent}'`]];
+    if (table.owner.includes(name)) return [[name, String(id)]];
+    const other = values[type] ?? (is_needed ? (needed[type] ?? '1') : undefined);
+    return other === undefined ? [] : [[name, other]];
+  });
+  const [row] = await query<{ id: string }>(
+    `INSERT INTO ${table.name} AS t (${given.map(([name]) => name).join(', ')})
+VALUES (${given.map(([, value]) => value).join(', ')}) RETURNING to_jsonb(t) ->> 'id' AS id`,
+  );
+  return row!.id;
+}
+
+/** Rows of all tables in which the text stands: as it is, whatever its case, or as bytes. */
+async function holding(text: string): Promise<string[]> {
+  const tables = await query<{ name: string }>(
+    `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await query<unknown>(
+      `SELECT FROM ${name} t WHERE lower(t::text) LIKE ANY (ARRAY['%' || lower($1) || '%', '%' || encode(convert_to($1, 'UTF8'), 'hex') || '%'])`,
+      [text],
+    );
+    if (rows.length > 0) found.push(name);
+  }
+  return found;
+}
+
+describe('erasing a member who has rows in every table', () => {
+  it('leaves the member’s id where that is declared, and nothing else', async () => {
+    const { id, mark } = await memberEverywhere();
+    const other = await memberEverywhere();
+    const marked = await holding(mark);
+    const unmarked = MEMBER_TABLES.map(({ name }) => name).filter((name) => !marked.includes(name));
+    const ofNumbers = [
+      'changes',
+      'participants',
+      'record_versions',
+      'renamed_users',
+      'user_achievements',
+      'user_totals',
+    ];
+    expect(unmarked.toSorted()).toEqual(['events', ...ofNumbers].toSorted());
+    const deleted = MEMBER_TABLES.filter(({ erase }) => erase === 'delete');
+    const counts = async (member: number) => {
+      const found: Record<string, number> = {};
+      for (const table of deleted)
+        found[table.name] = (
+          await query(`SELECT FROM ${table.name} t WHERE ${theirs(table, member)}`)
+        ).length;
+      return found;
+    };
+    const others = await counts(other.id);
+    expect(Object.values(await counts(id))).not.toContain(0);
+
+    await eraseMembers(oauth.dataSource, [id], { actor: 'admin' });
+
+    expect(await holding(mark)).toEqual([]);
+    expect(await counts(id)).toEqual(Object.fromEntries(deleted.map(({ name }) => [name, 0])));
+    expect(await counts(other.id)).toEqual(others);
+  });
+
+  it('is what the doctor compares with what is there, and repeats', async () => {
+    const { id } = await memberEverywhere();
+    await eraseMembers(oauth.dataSource, [id], { actor: 'admin' });
+    const ask = async (mend: boolean) => {
+      const state = { current: 0, previous: 0, next: 0, unknown: 0, movedAt: undefined };
+      const asked = { mend, sealState: async () => state, webhookSeals: async () => state };
+      return checkDatabase(oauth.dataSource, oauth.api.config, asked);
+    };
+    const erasures = async () => (await ask(false)).find(({ name }) => name === 'erasures');
+    expect(await erasures()).toMatchObject({ status: 'ok' });
+    await query(`INSERT INTO member_usage VALUES ($1, current_date, 'key', 'one', 'events:read', 1, now())`, [
+      id,
+    ]);
+    expect(await erasures()).toMatchObject({
+      status: 'fail',
+      message: 'of erased members, there are rows in member_usage (1)',
+    });
+    expect(await ask(true)).toContainEqual(
+      expect.objectContaining({ name: 'mended member_usage', status: 'ok' }),
+    );
+    expect(await erasures()).toMatchObject({ status: 'ok' });
+  });
+});

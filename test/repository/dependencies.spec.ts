@@ -1,0 +1,35 @@
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+
+const MOST_MB = 400;
+const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
+  'dependencies' | 'devDependencies',
+  Record<string, string>
+>;
+
+describe('what npm installs', () => {
+  const names = Object.keys({ ...dependencies, ...devDependencies });
+  const tables = readFileSync('docs/dependencies.md', 'utf8').split('## What could go')[0]!;
+  const described = [...tables.matchAll(/^\| (`.*?) +\|/gm)].flatMap(([, cell]) =>
+    [...cell!.matchAll(/`(.*?)`/g)].map(([, name]) => name!),
+  );
+
+  it('has a line in docs/dependencies.md, each, and no other has', () => {
+    const stands = (name: string, pattern: string) =>
+      pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+    expect(names.filter((name) => !described.some((pattern) => stands(name, pattern)))).toEqual([]);
+    expect(described.filter((pattern) => !names.some((name) => stands(name, pattern)))).toEqual([]);
+  });
+
+  it(`takes at most ${MOST_MB} MB on disk, once prepared`, async () => {
+    const { UNUSED } = (await import(`${process.cwd()}/bin/unused.mjs`)) as { UNUSED: readonly string[] };
+    const removed = new Set(globSync(UNUSED.flatMap((path) => [path, `${path}/**`])));
+    // A program may have several names (hard links).
+    const sizes = globSync('node_modules/{,.}*/**')
+      .filter((path) => !removed.has(path))
+      .map((path) => [statSync(path).ino, statSync(path).blocks * 512] as const);
+    const megabytes = [...new Map(sizes).values()].reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20;
+    expect(megabytes).toBeLessThan(MOST_MB);
+    expect(megabytes).toBeGreaterThan(MOST_MB / 2);
+  });
+});
